@@ -1,0 +1,44 @@
+# The commands of Weft. Each sets up what it needs by itself: see scripts/setup.sh.
+
+JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 300
+
+.DEFAULT_GOAL := weft
+.PHONY: weft demo test bench goldens fuzz format clean help
+
+weft: ## build the program, build/release/weft (plain `make`)
+	@scripts/setup.sh build
+	@scripts/build.sh release $(JOBS) weft
+
+demo: weft ## run examples/demo.weft, a first look in a minute
+	@echo "\$$ weft run examples/demo.weft"
+	@build/release/weft run examples/demo.weft
+
+test: ## build everything with sanitizers and run all tests
+	@scripts/setup.sh build test
+	@scripts/test.sh $(JOBS)
+
+bench: ## measure the planner and print the numbers
+	@scripts/setup.sh build bench
+	@scripts/build.sh release $(JOBS) bench
+
+goldens: ## refill the expected output of the golden tests; read the diff
+	@scripts/setup.sh build test
+	@scripts/build.sh dev $(JOBS) weft_golden
+	@scripts/rewrite-goldens
+
+fuzz: ## fuzz each reader for FUZZ_SECONDS (300)
+	@scripts/setup.sh build test
+	@scripts/fuzz.sh $(JOBS) $(FUZZ_SECONDS)
+
+format: ## lay out the C++ sources with clang-format
+	@scripts/setup.sh format
+	@find src apps test bench -name '*.h' -o -name '*.cpp' | xargs clang-format -i
+
+clean: ## remove everything that was built
+	@scripts/setup.sh
+	@rm -rf build
+
+help: ## show this list
+	@scripts/setup.sh
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -1,0 +1,25 @@
+// completion.h -- what Tab does with the words that fit.
+//
+//   "SHOW M"   + {MODELS}            inserts MODELS and a space in place of M
+//   "SHOW "    + {LAYERS, LINKS}     inserts their common beginning, L
+//   "SHOW L"   + {LAYERS, LINKS}     nothing more in common: shows both
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+struct Completion {
+  std::size_t replaced = 0;          // how many bytes before the cursor `insert` stands for
+  std::string insert;                // empty: nothing to insert
+  std::vector<std::string> choices;  // to show, when nothing is inserted
+};
+
+// Pure. `words` begin with the last, unfinished word of `before`, letter case aside.
+Completion choose_completion(std::string_view before, const std::vector<std::string>& words);
+
+// The words in columns that fit a line of `width`, each row ending in a newline.
+std::string in_columns(const std::vector<std::string>& words, std::size_t width = 80);
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+#include "script.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "interrupt.h"
+#include "output.h"
+
+namespace weft {
+namespace {
+
+Error cannot_read(const std::string& file, int error_number) {
+  const std::string name = file == "-" ? "the standard input" : fmt::format("'{}'", file);
+  return world_error(fmt::format("cannot read {}: {}", name, reason(error_number)));
+}
+
+}  // namespace
+
+Result<std::string> read_script(const std::string& file) {
+  const int from = file == "-" ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (from < 0) return cannot_read(file, errno);
+  std::string text;
+  std::array<char, 1 << 16> block;
+  int failure = 0;
+  for (;;) {
+    const ssize_t got = ::read(from, block.data(), block.size());
+    if (got == 0) break;
+    if (got > 0) {
+      text.append(block.data(), static_cast<std::size_t>(got));
+      continue;
+    }
+    if (errno == EINTR && !interrupt::requested()) continue;
+    failure = errno;
+    break;
+  }
+  if (from != STDIN_FILENO) ::close(from);
+  if (failure == EINTR) return user_error("interrupted");
+  if (failure != 0) return cannot_read(file, failure);
+  return text;
+}
+
+}  // namespace weft

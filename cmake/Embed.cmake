@@ -1,0 +1,26 @@
+# weft_embed(target name files...) puts text files into a target as
+#
+#   std::span<const weft::EmbeddedFile> weft::name();      // see weft/base/embedded.h
+#
+# in the order given. The source is written at build time, again whenever a file changes.
+
+function(weft_embed target name)
+  set(files "")
+  foreach(file IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" NORMALIZE)
+    list(APPEND files "${file}")
+  endforeach()
+
+  # The list is a file of its own, so that taking a file away also counts as a change.
+  set(list "${CMAKE_CURRENT_BINARY_DIR}/${name}.list")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
+  file(CONFIGURE OUTPUT "${list}" CONTENT "@files@" @ONLY)
+  add_custom_command(
+    OUTPUT "${source}"
+    COMMAND "${CMAKE_COMMAND}" "-DNAME=${name}" "-DLIST=${list}" "-DROOT=${CMAKE_SOURCE_DIR}"
+            "-DOUTPUT=${source}" -P "${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake"
+    DEPENDS "${list}" ${files} "${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake"
+    COMMENT "Embedding ${name}"
+    VERBATIM)
+  target_sources(${target} PRIVATE "${source}")
+endfunction()

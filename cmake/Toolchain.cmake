@@ -1,0 +1,56 @@
+# How every target is compiled: the language level, warnings, sanitizers, and the fast
+# tools (ccache, mold, precompiled headers) where the machine has them.
+
+add_library(weft_compile_options INTERFACE)
+add_library(weft::compile_options ALIAS weft_compile_options)
+target_compile_features(weft_compile_options INTERFACE cxx_std_20)
+target_compile_options(weft_compile_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(WEFT_WARNINGS_AS_ERRORS)
+  target_compile_options(weft_compile_options INTERFACE -Werror)
+endif()
+
+if(WEFT_SANITIZE)
+  target_compile_options(weft_compile_options INTERFACE
+    -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(weft_compile_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # The checks that sanitizers insert lead g++ to see uninitialized values where there are none.
+    target_compile_options(weft_compile_options INTERFACE -Wno-maybe-uninitialized)
+  endif()
+  # Without -O1 the sanitized tests take minutes; with it the stack traces are still good.
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    target_compile_options(weft_compile_options INTERFACE -O1)
+  endif()
+endif()
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE)
+  # Without this ccache refuses sources that use a precompiled header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${WEFT_CCACHE}")
+endif()
+
+find_program(WEFT_MOLD mold)
+if(WEFT_MOLD)
+  target_link_options(weft_compile_options INTERFACE -fuse-ld=mold)
+endif()
+
+# The standard headers that nearly every source reads, read once. Targets with the same compile
+# options share the one of weft_base, so they must link weft::compile_options and nothing odd.
+function(weft_precompile target)
+  if(NOT WEFT_PRECOMPILE)
+    return()
+  endif()
+  if(target STREQUAL "weft_base")
+    target_precompile_headers(weft_base PRIVATE
+      <algorithm> <functional> <map> <memory> <optional> <span> <string> <string_view>
+      <unordered_map> <variant> <vector> <fmt/format.h>)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+      target_compile_options(weft_base PRIVATE -Xclang -fno-pch-timestamp)  # for ccache
+    endif()
+  else()
+    target_precompile_headers(${target} REUSE_FROM weft_base)
+  endif()
+endfunction()

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Succeeds where clang++ links a libFuzzer target with the sanitizers.
+command -v clang++ >/dev/null || exit 1
+probe=$(mktemp -d)
+trap 'rm -rf "$probe"' EXIT
+echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+  clang++ -x c++ - -fsanitize=fuzzer,address,undefined -o "$probe/target" 2>/dev/null

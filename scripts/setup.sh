@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench or format.
+#
+# Debian 12, Ubuntu 24.04 and their kin: by apt, through sudo where not root. Elsewhere it says
+# what is needed. Quick when nothing is missing: it then only asks dpkg once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The libFuzzer runtime goes by the version of clang that the release ships.
+clang_version() {
+  local ID= VERSION_ID=
+  [[ -r /etc/os-release ]] && . /etc/os-release
+  case $ID:$VERSION_ID in
+    debian:12) echo 14 ;;
+    debian:13) echo 19 ;;
+    ubuntu:24.04) echo 18 ;;
+    *) apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1 ;;
+  esac
+}
+
+# purpose, must (needed) or may (better with it), package, general name, what it is for
+packages() {
+  cat <<END
+build must g++                           g++ 12 or later         the C++20 compiler
+build must cmake                         CMake 3.25 or later     configures the build
+build must ninja-build                   Ninja                   runs the build
+build must pkg-config                    pkg-config              finds libedit
+build must libfmt-dev                    fmt                     writes text
+build must nlohmann-json3-dev            nlohmann-json           writes JSON
+build must libcli11-dev                  CLI11                   reads the command line
+build may  libedit-dev                   libedit                 editing and history at the prompt
+build may  ccache                        ccache                  faster second builds
+build may  mold                          mold                    faster linking
+test  must libgtest-dev                  GoogleTest              unit tests
+test  must librapidcheck-dev             RapidCheck              property tests
+test  may  clang                         clang                   fuzzing with libFuzzer
+test  may  libclang-rt-$(clang_version)-dev  compiler-rt of clang    fuzzing with libFuzzer
+bench must libbenchmark-dev              Google Benchmark        measurements
+format must clang-format                 clang-format            the layout of the sources
+END
+}
+
+wanted=$(packages | awk -v purposes=" $* " 'index(purposes, " " $1 " ")')
+[[ -n $wanted ]] || exit 0
+
+# describe PACKAGE... -- "  libfmt-dev (fmt: writes text)", a line each.
+describe() {
+  local package
+  for package in "$@"; do
+    awk -v package="$package" '$3 == package {
+      line = substr($0, index($0, $3) + length($3)); sub(/^ +/, "", line); sub(/  +/, ": ", line)
+      printf "  %s (%s)\n", package, line
+    }' <<<"$wanted"
+  done
+}
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  tools_missing=()
+  for tool in g++ cmake ninja; do
+    command -v "$tool" >/dev/null || tools_missing+=("$tool")
+  done
+  if ((${#tools_missing[@]} > 0)) || [[ ! -d build ]]; then
+    echo "setup: no apt on this system; Weft is built with:" >&2
+    awk '{ $1 = $2 = $3 = ""; sub(/^ +/, ""); print "  " $0 }' <<<"$wanted" >&2
+  fi
+  if ((${#tools_missing[@]} > 0)); then
+    echo "setup: not found: ${tools_missing[*]}" >&2
+    exit 1
+  fi
+  exit 0  # CMake will name a library that is missing
+fi
+
+# missing NECESSITY -- the packages of that kind that are not installed.
+# A package named libclang-rt--dev, of a release we do not know, is left out.
+missing() {
+  local names
+  names=$(awk -v necessity="$1" '$2 == necessity && $3 !~ /--/ { print $3 }' <<<"$wanted")
+  comm -23 <(sort <<<"$names") <(sort <<<"$installed") | xargs
+}
+
+list_installed() {
+  # shellcheck disable=SC2046
+  dpkg-query -W -f '${Package} ${db:Status-Status}\n' $(awk '{ print $3 }' <<<"$wanted") 2>/dev/null |
+    awk '$2 == "installed" { print $1 }' || true
+}
+
+installed=$(list_installed)
+read -r -a must <<<"$(missing must)"
+read -r -a may <<<"$(missing may)"
+((${#must[@]} + ${#may[@]} > 0)) || exit 0
+
+# What a release does not offer is asked for once, not on every make.
+declined=build/.setup-declined
+if ((${#must[@]} == 0)) && [[ -e $declined && ! $0 -nt $declined ]]; then
+  for package in "${may[@]}"; do
+    grep -qx "$package" "$declined" || { rm -f "$declined"; break; }
+  done
+  [[ ! -e $declined ]] || exit 0
+fi
+
+as_root=()
+if ((EUID != 0)); then
+  as_root=(sudo)
+  # Without a terminal nobody can type a password: fail at once instead of waiting for it.
+  [[ -t 0 ]] || as_root=(sudo -n)
+fi
+
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+    -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@" </dev/null >>"$log" 2>&1
+}
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+echo "setup: installing ${must[*]} ${may[*]}" >&2
+if ((EUID != 0)) && ! command -v sudo >/dev/null; then
+  echo "setup: not root and no sudo" >"$log"
+else
+  apt update || true
+  # All at once is quick; one by one finds out which cannot be had.
+  if ! apt install "${must[@]}" "${may[@]}"; then
+    for package in "${must[@]}" "${may[@]}"; do
+      apt install "$package" || true
+    done
+  fi
+fi
+
+installed=$(list_installed)
+read -r -a must <<<"$(missing must)"
+read -r -a may <<<"$(missing may)"
+if ((${#may[@]} > 0)); then
+  echo "setup: going on without:" >&2
+  describe "${may[@]}" >&2
+  mkdir -p build
+  printf '%s\n' "${may[@]}" >"$declined"
+fi
+if ((${#must[@]} > 0)); then
+  tail -n 5 "$log" | sed 's/^/  | /' >&2
+  echo "setup: these packages are needed and could not be installed:" >&2
+  describe "${must[@]}" >&2
+  echo "  install them by hand: apt-get install ${must[*]}" >&2
+  exit 1
+fi

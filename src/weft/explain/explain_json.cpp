@@ -1,0 +1,66 @@
+#include <nlohmann/json.hpp>
+
+#include "weft/explain/explanation.h"
+#include "weft/plan/hash.h"
+
+namespace weft::explain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Explanation& explanation, const Entry& entry) {
+  const plan::Graph& graph = *explanation.graph;
+  Json json = {{"step", entry.name}};
+  if (entry.repeated) json["times"] = entry.times;
+  if (!entry.nodes.empty()) {
+    Json operators = Json::array();
+    for (const plan::NodeId id : entry.nodes) operators.push_back(graph.node(id).op->name());
+    json["operators"] = std::move(operators);
+    json["result"] = print(graph.type(graph.result(entry.nodes.back())), graph.symbols());
+  }
+  json["multiply_adds"] = entry.work.multiply_adds;
+  json["flops"] = entry.work.flops;
+  json["bytes_read"] = entry.work.bytes_read;
+  json["bytes_written"] = entry.work.bytes_written;
+  json["seconds_at_best"] = entry.seconds;
+  json["bound_by"] = cost::name(entry.limit());
+  if (!entry.children.empty()) {
+    Json steps = Json::array();
+    for (const Entry& child : entry.children) steps.push_back(to_json(explanation, child));
+    json["steps"] = std::move(steps);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string print_json(const Explanation& explanation) {
+  Json json = {{"task", explanation.task}, {"model", explanation.model}};
+  json["indices"] = Json::object();
+  for (const auto& [name, size] : explanation.sizes) json["indices"][name] = size;
+  json["settings"] = Json::object();
+  for (const auto& [name, value] : explanation.settings) json["settings"][name] = value;
+  json["cluster"] = explanation.cluster.name;
+  json["device"] = explanation.cluster.device.name;
+  json["devices_planned"] = 1;
+  json["parameters"] = count_parameters(*explanation.graph);
+  json["nodes"] = explanation.graph->node_count();
+  json["plan_hash"] = plan::structural_hash(*explanation.graph).hex();
+  Json phases = Json::array();
+  double seconds = 0;
+  for (const Phase& phase : explanation.phases) {
+    Entry entry = outline(*explanation.graph, phase.begin, phase.end, explanation.cluster.device);
+    entry.name = phase.name;
+    seconds += entry.seconds;
+    phases.push_back(to_json(explanation, entry));
+  }
+  json["seconds_at_best"] = seconds;
+  json["source"] = "roofline of data-sheet figures";
+  json["memory"] = Json::object();
+  for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = item.bytes;
+  json["hints"] = explanation.hints;
+  json["phases"] = std::move(phases);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace weft::explain

@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/explain/explanation.h"
+#include "weft/explain/table.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
+
+namespace weft::explain {
+namespace {
+
+using plan::NodeId;
+
+std::string optional_count(double count) { return count > 0 ? print_count(count) : std::string(); }
+
+// "layer-norm, mul, add", each once.
+std::string operator_list(const plan::Graph& graph, std::span<const NodeId> nodes) {
+  std::vector<std::pair<std::string_view, int>> seen;
+  for (const NodeId id : nodes) {
+    const std::string_view name = graph.node(id).op->name();
+    auto at = seen.begin();
+    while (at != seen.end() && at->first != name) ++at;
+    if (at == seen.end())
+      seen.emplace_back(name, 1);
+    else
+      ++at->second;
+  }
+  std::string text;
+  for (const auto& [name, count] : seen) {
+    if (!text.empty()) text += ", ";
+    text += name;
+    if (count > 1) text += fmt::format(" ×{}", count);
+  }
+  return text;
+}
+
+class Rows {
+ public:
+  Rows(const Explanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
+
+  void add(const Entry& entry, const std::string& branch, const std::string& below) {
+    const plan::Graph& graph = *explanation_.graph;
+    std::string name = entry.name;
+    if (entry.repeated) name += fmt::format(" × {}", entry.times);
+    table_.add({branch + name, operator_list(graph, entry.nodes), result_of(entry), optional_count(entry.work.multiply_adds),
+                print_bytes(entry.work.bytes()), print_seconds(entry.seconds), std::string(cost::name(entry.limit()))});
+    if (explanation_.verbose) {
+      for (std::size_t i = 0; i < entry.nodes.size(); ++i) {
+        const bool last = i + 1 == entry.nodes.size() && entry.children.empty();
+        add_node(entry.nodes[i], below + (last ? "└─ " : "├─ "));
+      }
+    }
+    for (std::size_t i = 0; i < entry.children.size(); ++i) {
+      const bool last = i + 1 == entry.children.size();
+      add(entry.children[i], below + (last ? "└─ " : "├─ "), below + (last ? "   " : "│  "));
+    }
+  }
+
+ private:
+  std::string result_of(const Entry& entry) const {
+    if (entry.nodes.empty()) return {};
+    const plan::Graph& graph = *explanation_.graph;
+    return print(graph.type(graph.result(entry.nodes.back())), graph.symbols());
+  }
+
+  void add_node(NodeId id, const std::string& branch) {
+    const plan::NodeView node = explanation_.graph->view(id);
+    const plan::Work work = node.op().work(node);
+    const cost::Estimate estimate = cost::roofline(node, explanation_.cluster.device);
+    std::string operands;
+    for (const plan::ValueId input : node.node().inputs)
+      operands += fmt::format("{}%{}", operands.empty() ? " " : ", ", input.value);
+    table_.add({fmt::format("{}%{}", branch, node.result(0).value), fmt::format("{}{}", node.op().name(), operands),
+                print(node.result_type(0), node.graph().symbols()), optional_count(work.multiply_adds), print_bytes(work.bytes()),
+                print_seconds(estimate.seconds), std::string(cost::name(estimate.limit))});
+  }
+
+  const Explanation& explanation_;
+  Table& table_;
+};
+
+std::string headline(const Explanation& explanation) {
+  std::string sizes;
+  for (const auto& [name, size] : explanation.sizes) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
+  std::string text = fmt::format("{} {} ({})", explanation.task, explanation.model, sizes);
+  for (const auto& [name, value] : explanation.settings) text += fmt::format(", {} {}", name, value);
+  return text;
+}
+
+std::string device_line(const Explanation& explanation, double seconds) {
+  const cluster::Device& device = explanation.cluster.device;
+  std::string rates;
+  for (std::size_t p = 0; p < cluster::kPrecisions; ++p)
+    if (device.flops_per_second[p] > 0)
+      rates += fmt::format("{} {}, ", cluster::name(static_cast<cluster::Precision>(p)),
+                           print(Quantity{device.flops_per_second[p], Dimension::flops_per_second}));
+  return fmt::format("at best {} on one {}, from its data sheet: {}memory {}, {} a launch", print_seconds(seconds), device.name, rates,
+                     print_rate(device.memory_bytes_per_second), print_seconds(device.launch_seconds));
+}
+
+}  // namespace
+
+std::int64_t count_parameters(const plan::Graph& graph) {
+  std::int64_t count = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (graph.node(NodeId(n)).op == &ops::parameter()) count += graph.type(graph.result(NodeId(n))).elements();
+  return count;
+}
+
+std::string print_text(const Explanation& explanation) {
+  std::string out = headline(explanation) + "\n\n";
+  Table table({{"step"}, {"operators"}, {"result"}, {"multiply-adds", Align::right}, {"moved", Align::right},
+               {"at best", Align::right}, {"bound by"}});
+  double seconds = 0;
+  plan::Work work;
+  Rows rows(explanation, table);
+  for (const Phase& phase : explanation.phases) {
+    Entry entry = outline(*explanation.graph, phase.begin, phase.end, explanation.cluster.device);
+    entry.name = phase.name;
+    seconds += entry.seconds;
+    work += entry.work;
+    rows.add(entry, "", "");
+  }
+  out += table.print() + "\n";
+  out += fmt::format("parameters {}, multiply-adds {}, {} in all\n", print_exact(count_parameters(*explanation.graph)),
+                     print_count(work.multiply_adds), print_flops(work.flops));
+  double bytes = 0;
+  std::string parts;
+  for (const MemoryItem& item : explanation.memory) {
+    bytes += item.bytes;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", item.what, print_bytes(item.bytes));
+  }
+  const bool own = explanation.memory_limit == 0;
+  const double limit = own ? explanation.cluster.device.memory_bytes : explanation.memory_limit;
+  out += fmt::format("memory {} ({}), {} {} {}\n", print_bytes(bytes), parts, bytes <= limit ? "within" : "over",
+                     own ? fmt::format("the {} of one {}:", print_bytes(limit), explanation.cluster.device.name)
+                         : fmt::format("memory_limit {}:", print_bytes(limit)),
+                     bytes <= limit ? fmt::format("{:.0f} % used", 100 * bytes / limit) : fmt::format("{:.1f} times too much", bytes / limit));
+  out += device_line(explanation, seconds) + "\n";
+  if (!explanation.hints.empty()) out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
+  if (explanation.cluster.devices() > 1)
+    out += fmt::format("this is the plan of one device; spreading it over the {} of {} is not built yet\n",
+                       explanation.cluster.devices(), explanation.cluster.name);
+  return out;
+}
+
+}  // namespace weft::explain

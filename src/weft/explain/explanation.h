@@ -1,0 +1,47 @@
+// weft/explain/explanation.h -- what EXPLAIN says of a plan, before it is put into words.
+//
+// One value, several renderers: as text for people, as JSON for programs. The plan itself prints as
+// plan text (plan/text.h).
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/cluster/cluster.h"
+#include "weft/explain/outline.h"
+#include "weft/plan/graph.h"
+
+namespace weft::explain {
+
+struct Phase {
+  std::string name;  // forward, backward, update
+  plan::NodeId begin, end;
+};
+
+// Bytes that are live for the whole step, by what they hold.
+struct MemoryItem {
+  std::string what;
+  double bytes = 0;
+};
+
+struct Explanation {
+  std::string task;   // TRAIN or INFER
+  std::string model;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  std::vector<std::pair<std::string, std::string>> settings;  // optimizer, precision
+  const plan::Graph* graph = nullptr;
+  std::vector<Phase> phases;
+  cluster::Cluster cluster;
+  std::vector<MemoryItem> memory;
+  double memory_limit = 0;         // 0: the device's own
+  std::vector<std::string> hints;  // kept for the planner
+  bool verbose = false;            // a line a node
+};
+
+std::string print_text(const Explanation& explanation);
+std::string print_json(const Explanation& explanation);  // one line
+
+// Elements of all parameters of a plan.
+std::int64_t count_parameters(const plan::Graph& graph);
+
+}  // namespace weft::explain

@@ -1,0 +1,126 @@
+#include "weft/explain/outline.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace weft::explain {
+namespace {
+
+using plan::NodeId;
+using plan::ScopeId;
+
+class Outliner {
+ public:
+  Outliner(const plan::Graph& graph, const cluster::Device& device) : graph_(graph), device_(device) {}
+
+  Entry build(NodeId begin, NodeId end) {
+    for (std::size_t n = begin.value; n < end.value; ++n) {
+      const plan::Node& node = graph_.node(NodeId(n));
+      if (node.inputs.empty() || node.op->is_view()) continue;
+      place(node.scope, node.label, NodeId(n));
+    }
+    return finish(root_);
+  }
+
+ private:
+  // A tree of drafts by index, so that growing it moves nothing.
+  struct Draft {
+    std::string name;
+    bool repeated = false;
+    std::vector<NodeId> nodes;
+    std::vector<std::size_t> children;
+  };
+
+  std::size_t scope_draft(ScopeId id) {
+    if (!id.valid()) return root_;
+    const auto [known, fresh] = scopes_.try_emplace(id.value, 0);
+    if (!fresh) return known->second;
+    const plan::Scope& scope = graph_.scope(id);
+    const std::size_t parent = scope_draft(scope.parent);
+    const std::size_t made = add_child(parent, std::string(graph_.text(scope.name)), scope.iteration >= 0);
+    return scopes_[id.value] = made;
+  }
+
+  std::size_t add_child(std::size_t parent, std::string name, bool repeated) {
+    drafts_.push_back(Draft{std::move(name), repeated, {}, {}});
+    drafts_[parent].children.push_back(drafts_.size() - 1);
+    return drafts_.size() - 1;
+  }
+
+  void place(ScopeId scope, Symbol label, NodeId node) {
+    const std::size_t parent = scope_draft(scope);
+    if (!label.valid()) {
+      drafts_[parent].nodes.push_back(node);
+      return;
+    }
+    const std::uint64_t key = (static_cast<std::uint64_t>(parent) << 32) | label.value;
+    const auto [known, fresh] = labels_.try_emplace(key, 0);
+    if (fresh) known->second = add_child(parent, std::string(graph_.text(label)), false);
+    drafts_[known->second].nodes.push_back(node);
+  }
+
+  Entry finish(std::size_t index) {
+    const Draft& draft = drafts_[index];
+    Entry entry;
+    entry.name = draft.name;
+    entry.repeated = draft.repeated;
+    entry.nodes = draft.nodes;
+    Hasher content;
+    content.text(draft.name).number(draft.nodes.size());
+    for (const NodeId id : draft.nodes) {
+      const plan::NodeView node = graph_.view(id);
+      entry.work += node.op().work(node);
+      const cost::Estimate estimate = cost::roofline(node, device_);
+      entry.seconds += estimate.seconds;
+      entry.seconds_by_limit[static_cast<std::size_t>(estimate.limit)] += estimate.seconds;
+      content.text(node.op().name());
+      for (std::size_t k = 0; k < node.result_count(); ++k)
+        content.number(graph_.value(node.result(k)).type.value);
+    }
+    for (const std::size_t child : draft.children) {
+      Entry made = finish(child);
+      content.digest_of(made.content);
+      add_totals(entry, made);
+      fold(entry.children, std::move(made));
+    }
+    entry.content = content.digest();
+    return entry;
+  }
+
+  static void add_totals(Entry& to, const Entry& from) {
+    to.work += from.work;
+    to.seconds += from.seconds;
+    for (std::size_t i = 0; i < 4; ++i) to.seconds_by_limit[i] += from.seconds_by_limit[i];
+  }
+
+  static void fold(std::vector<Entry>& children, Entry made) {
+    if (!children.empty() && made.repeated && children.back().repeated && children.back().content == made.content) {
+      ++children.back().times;
+      add_totals(children.back(), made);
+      return;
+    }
+    children.push_back(std::move(made));
+  }
+
+  const plan::Graph& graph_;
+  const cluster::Device& device_;
+  std::vector<Draft> drafts_ = std::vector<Draft>(1);
+  std::size_t root_ = 0;
+  std::unordered_map<std::uint32_t, std::size_t> scopes_;
+  std::unordered_map<std::uint64_t, std::size_t> labels_;
+};
+
+}  // namespace
+
+cost::Limit Entry::limit() const {
+  const double* most = std::max_element(seconds_by_limit, seconds_by_limit + 4);
+  return *most > 0 ? static_cast<cost::Limit>(most - seconds_by_limit) : cost::Limit::nothing;
+}
+
+Entry outline(const plan::Graph& graph, NodeId begin, NodeId end, const cluster::Device& device) {
+  return Outliner(graph, device).build(begin, end);
+}
+
+}  // namespace weft::explain

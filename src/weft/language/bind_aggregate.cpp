@@ -1,0 +1,169 @@
+// Aggregates. sum over a product is a contraction: its factors join on the indices they share, and
+// what GROUP BY does not keep is summed.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/language/binder.h"
+#include "weft/ops/build.h"
+
+namespace weft::language {
+
+using plan::DType;
+using plan::Dim;
+using plan::ValueId;
+
+// Takes a * b * 2 / c apart: factors a, b, 1/c and coefficient 2.
+Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& scope, Product& product) {
+  if (const auto* negate = expression.if_a<syntax::Negate>()) {
+    product.coefficient = -product.coefficient;
+    return multiply_out(*negate->operand, scope, product);
+  }
+  const auto* chain = expression.if_a<syntax::Chain>();
+  const bool is_product = chain != nullptr && std::ranges::all_of(chain->rest, [](const syntax::Term& term) {
+    return term.op == syntax::Operator::multiply || term.op == syntax::Operator::divide;
+  });
+  if (!is_product) {
+    WEFT_TRY(bound, bind_expression(expression, scope));
+    if (bound.is_number())
+      product.coefficient *= bound.number;
+    else
+      product.factors.push_back(bound.value);
+    return {};
+  }
+  WEFT_TRY_STATUS(multiply_out(*chain->first, scope, product));
+  for (const syntax::Term& term : chain->rest) {
+    if (term.op == syntax::Operator::multiply) {
+      WEFT_TRY_STATUS(multiply_out(*term.operand, scope, product));
+      continue;
+    }
+    WEFT_TRY(divisor, bind_expression(*term.operand, scope));
+    if (divisor.is_number()) {
+      if (divisor.number == 0) return user_error("division by zero", {}, term.operand->span);
+      product.coefficient /= divisor.number;
+      continue;
+    }
+    WEFT_TRY(inverse, arithmetic(syntax::Operator::divide, Bound::of(1.0), divisor, term.operand->span));
+    product.factors.push_back(inverse.value);
+  }
+  return {};
+}
+
+Status Binder::same_dtype(Product& product) {
+  DType dtype = graph_.type(product.factors.front()).dtype;
+  for (const ValueId factor : product.factors) dtype = wider(dtype, graph_.type(factor).dtype);
+  if (dtype == DType::boolean) dtype = DType::i32;  // a sum of truths counts them
+  for (ValueId& factor : product.factors) {
+    WEFT_TRY(cast, ops::add_cast(graph_, factor, dtype));
+    factor = cast;
+  }
+  return {};
+}
+
+Result<ValueId> Binder::multiply_factors(std::span<const ValueId> factors) {
+  ValueId value = factors.front();
+  for (const ValueId factor : factors.subspan(1)) {
+    WEFT_TRY(both, ops::add_pointwise(graph_, ops::mul(), {value, factor}));
+    value = both;
+  }
+  return value;
+}
+
+Result<ValueId> Binder::scale(ValueId value, double factor) {
+  if (factor == 1) return value;
+  Bound left = Bound::of(value), right = Bound::of(factor);
+  WEFT_TRY(scaled, arithmetic(syntax::Operator::multiply, left, right, {}));
+  return scaled.value;
+}
+
+Result<ValueId> Binder::sum_of_product(Product& product, std::span<const Symbol> kept) {
+  bool reduces = false;
+  for (const ValueId factor : product.factors)
+    for (const Dim& dim : graph_.type(factor).dims)
+      reduces = reduces || std::ranges::find(kept, dim.index) == kept.end();
+  if (product.factors.size() == 1)
+    return reduces ? ops::add_reduce(graph_, "sum", product.factors.front(), kept)
+                   : ops::add_transpose(graph_, product.factors.front(), kept);
+  if (reduces) return ops::add_contract(graph_, product.factors, kept);
+  WEFT_TRY(value, multiply_factors(product.factors));
+  return ops::add_transpose(graph_, value, kept);
+}
+
+Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  if (!call.windowed && scope.in_aggregate)
+    return user_error(fmt::format("aggregates do not nest: {} inside another", spec.name),
+                      "compute the inner one in a WITH entry of its own", call.function.span);
+
+  Product product;
+  const bool outer = scope.in_aggregate;
+  if (!call.windowed) scope.in_aggregate = true;
+  Status status = multiply_out(*call.arguments[0].value, scope, product);
+  scope.in_aggregate = outer;
+  if (!status.ok()) return std::move(status).error();
+  if (product.factors.empty())
+    return user_error(fmt::format("{} needs a tensor, found only numbers", spec.name), {}, call.arguments[0].value->span);
+  WEFT_TRY_STATUS(same_dtype(product));
+
+  // All indices of the product, and which of them stay.
+  std::vector<Dim> dims;
+  for (const ValueId factor : product.factors)
+    for (const Dim& dim : graph_.type(factor).dims)
+      if (std::ranges::find(dims, dim.index, &Dim::index) == dims.end()) dims.push_back(dim);
+  std::vector<Symbol> kept;
+  if (call.windowed) {
+    for (const syntax::Name& name : call.partition) {
+      const Symbol symbol = graph_.symbol(name.text);
+      if (std::ranges::find(dims, symbol, &Dim::index) == dims.end())
+        return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)), {}, name.span);
+      kept.push_back(symbol);
+    }
+  } else {
+    for (const Dim& group : scope.groups)
+      if (std::ranges::find(dims, group.index, &Dim::index) != dims.end()) kept.push_back(group.index);
+  }
+  double reduced = 1;
+  for (const Dim& dim : dims)
+    if (std::ranges::find(kept, dim.index) == kept.end()) reduced *= static_cast<double>(dim.size);
+
+  if (scope.scatter != nullptr && !call.windowed) {
+    if (spec.name != "sum")
+      return user_error(fmt::format("only sum groups by a value, found {}", spec.name), {}, call.function.span);
+    std::vector<Symbol> to;
+    for (const Dim& group : scope.groups) to.push_back(group.index);
+    WEFT_TRY(rows, at(call.span, multiply_factors(product.factors)));
+    WEFT_TRY(value, at(call.span, ops::add_scatter_add(graph_, scope.scatter->positions, rows, scope.scatter->into, to)));
+    WEFT_TRY(scaled, scale(value, product.coefficient));
+    return Bound::of(scaled);
+  }
+
+  ValueId value;
+  if (spec.name == "sum") {
+    WEFT_TRY(sum, at(call.span, sum_of_product(product, kept)));
+    value = sum;
+  } else if (spec.name == "mean") {
+    for (ValueId& factor : product.factors) {
+      WEFT_TRY(real, as_real(Bound::of(factor)));
+      factor = real;
+    }
+    if (product.factors.size() == 1 && reduced > 1) {
+      WEFT_TRY(mean, at(call.span, ops::add_reduce(graph_, "mean", product.factors.front(), kept)));
+      value = mean;
+    } else {
+      WEFT_TRY(sum, at(call.span, sum_of_product(product, kept)));
+      value = sum;
+      product.coefficient /= reduced;
+    }
+  } else {
+    // The largest of -x is minus the smallest of x: scale before, so that the order is the right one.
+    WEFT_TRY(all, at(call.span, multiply_factors(product.factors)));
+    WEFT_TRY(scaled, at(call.span, scale(all, product.coefficient)));
+    product.coefficient = 1;
+    WEFT_TRY(extreme, at(call.span, ops::add_reduce(graph_, spec.name, scaled, kept)));
+    value = extreme;
+  }
+  WEFT_TRY(scaled, at(call.span, scale(value, product.coefficient)));
+  return Bound::of(scaled);
+}
+
+}  // namespace weft::language

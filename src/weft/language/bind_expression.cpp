@@ -1,0 +1,270 @@
+// Expressions: names, arithmetic, comparison, CASE, CAST. Numbers known now are folded; everything
+// else becomes pointwise nodes.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/binder.h"
+#include "weft/ops/build.h"
+
+namespace weft::language {
+
+using plan::DType;
+using plan::Dim;
+using plan::ValueId;
+
+Result<Bound> Binder::bind_expression(const syntax::Expression& expression, SelectScope& scope) {
+  using enum syntax::ExpressionKind;
+  switch (expression.kind) {
+    case literal: return Bound::of(expression.as<syntax::Literal>().value);
+    case boolean: {
+      WEFT_TRY(value, ops::add_constant(graph_, expression.as<syntax::Boolean>().truth ? 1 : 0, DType::boolean));
+      return Bound::of(value);
+    }
+    case name: return bind_name(expression.as<syntax::NameUse>(), scope);
+    case negate: {
+      WEFT_TRY(operand, bind_expression(*expression.as<syntax::Negate>().operand, scope));
+      if (operand.is_number()) return Bound::of(-operand.number);
+      WEFT_TRY(value, at(expression.span, ops::add_pointwise(graph_, ops::neg(), {operand.value})));
+      return Bound::of(value);
+    }
+    case invert: {
+      WEFT_TRY(operand, bind_condition(*expression.as<syntax::Invert>().operand, scope));
+      WEFT_TRY(value, at(expression.span, ops::add_pointwise(graph_, ops::logical_not(), {operand})));
+      return Bound::of(value);
+    }
+    case chain: return bind_chain(expression.as<syntax::Chain>(), scope);
+    case comparison: return bind_comparison(expression.as<syntax::Comparison>(), scope);
+    case between: return bind_between(expression.as<syntax::Between>(), scope);
+    case choice: return bind_choice(expression.as<syntax::Choice>(), scope);
+    case cast: return bind_cast(expression.as<syntax::Cast>(), scope);
+    case call: return bind_call(expression.as<syntax::Call>(), scope);
+  }
+  return user_error("expected an expression", {}, expression.span);
+}
+
+// -- names
+
+// The indices whose positions an expression may speak of here. Outside an aggregate of a grouped
+// query only the groups are left; a name that was summed away means its size.
+const std::vector<Dim>& Binder::visible_rows(const SelectScope& scope) const {
+  static const std::vector<Dim> kNone;
+  if (scope.in_aggregate) return scope.rows;
+  if (scope.grouped) return scope.groups;
+  return scope.aggregated ? kNone : scope.rows;
+}
+
+Result<Bound> Binder::bind_name(const syntax::NameUse& use, SelectScope& scope) {
+  const Symbol name = graph_.symbol(use.name);
+  for (const RowSource& source : scope.sources)
+    if (source.label == name) return Bound::of(source.value);
+  for (const Dim& row : visible_rows(scope)) {
+    if (row.index != name) continue;
+    WEFT_TRY(value, at(use.span, ops::add_position(graph_, row)));
+    return Bound::of(value);
+  }
+  if (const std::int64_t* size = find_size(name)) return Bound::of(static_cast<double>(*size));
+  for (const Dim& row : scope.rows)
+    if (row.index == name) return Bound::of(static_cast<double>(row.size));
+  return unknown_name(use, scope);
+}
+
+Error Binder::unknown_name(const syntax::NameUse& use, const SelectScope& scope) {
+  if (find_tensor(graph_.symbol(use.name)).valid())
+    return user_error(fmt::format("tensor {} is not in FROM", use.name), fmt::format("add it: FROM ..., {}", use.name), use.span);
+  std::vector<std::string_view> names;
+  for (const RowSource& source : scope.sources) names.push_back(graph_.text(source.label));
+  for (const Dim& row : scope.rows) names.push_back(graph_.text(row.index));
+  for (const std::string_view size : size_names()) names.push_back(size);
+  std::string hint = did_you_mean(use.name, names);
+  if (hint.empty() && !names.empty()) hint = fmt::format("names here are {}", fmt::join(names, ", "));
+  return user_error(fmt::format("unknown name '{}'", use.name), std::move(hint), use.span);
+}
+
+// -- dtypes
+
+DType Binder::wider(DType a, DType b) const {
+  if (a == b) return a;
+  if (plan::is_real(a) && plan::is_real(b)) {
+    if (a == DType::f64 || b == DType::f64) return DType::f64;
+    return DType::f32;  // f32 with a half, or the two halves, which have no common type but f32
+  }
+  if (plan::is_real(a)) return a;
+  if (plan::is_real(b)) return b;
+  return a == DType::i64 || b == DType::i64 ? DType::i64 : DType::i32;
+}
+
+Result<ValueId> Binder::as_value(const Bound& bound, DType dtype) {
+  if (!bound.is_number()) return bound.value;
+  return ops::add_constant(graph_, bound.number, dtype);
+}
+
+Result<ValueId> Binder::as_real(const Bound& bound) {
+  WEFT_TRY(value, as_value(bound));
+  const DType dtype = graph_.type(value).dtype;
+  return plan::is_real(dtype) ? value : ops::add_cast(graph_, value, options_.precision);
+}
+
+Status Binder::unify(Bound& left, Bound& right) {
+  if (left.is_number() && right.is_number()) {
+    WEFT_TRY(constant, as_value(left));
+    left = Bound::of(constant);
+  }
+  if (left.is_number() || right.is_number()) {
+    Bound& number = left.is_number() ? left : right;
+    Bound& tensor = left.is_number() ? right : left;
+    DType dtype = graph_.type(tensor.value).dtype;
+    const bool whole = number.number == std::floor(number.number) && std::fabs(number.number) < 2147483648.0;
+    if (dtype == DType::boolean || (plan::is_integer(dtype) && !whole)) {
+      dtype = whole && dtype == DType::boolean ? DType::i32 : options_.precision;
+      WEFT_TRY(cast, ops::add_cast(graph_, tensor.value, dtype));
+      tensor = Bound::of(cast);
+    }
+    WEFT_TRY(constant, ops::add_constant(graph_, number.number, dtype));
+    number = Bound::of(constant);
+    return {};
+  }
+  const DType dtype = wider(graph_.type(left.value).dtype, graph_.type(right.value).dtype);
+  WEFT_TRY(left_cast, ops::add_cast(graph_, left.value, dtype));
+  WEFT_TRY(right_cast, ops::add_cast(graph_, right.value, dtype));
+  left = Bound::of(left_cast);
+  right = Bound::of(right_cast);
+  return {};
+}
+
+// -- arithmetic
+
+Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, Span span) {
+  using enum syntax::Operator;
+  if (left.is_number() && right.is_number()) {
+    const double a = left.number, b = right.number;
+    switch (op) {
+      case add: return Bound::of(a + b);
+      case subtract: return Bound::of(a - b);
+      case multiply: return Bound::of(a * b);
+      case divide:
+        if (b == 0) return user_error("division by zero", {}, span);
+        return Bound::of(a / b);
+      default:
+        if (b == 0) return user_error("division by zero", {}, span);
+        return Bound::of(std::fmod(a, b));
+    }
+  }
+  WEFT_TRY_STATUS(unify(left, right));
+  if (graph_.type(left.value).dtype == DType::boolean) {
+    for (Bound* side : {&left, &right}) {
+      WEFT_TRY(cast, ops::add_cast(graph_, side->value, DType::i32));
+      *side = Bound::of(cast);
+    }
+  }
+  // A quotient of whole numbers is a real number, as 1 / 2 is.
+  if (op == divide && plan::is_integer(graph_.type(left.value).dtype)) {
+    for (Bound* side : {&left, &right}) {
+      WEFT_TRY(cast, ops::add_cast(graph_, side->value, options_.precision));
+      *side = Bound::of(cast);
+    }
+  }
+  const ops::Operator& node = op == add        ? ops::add()
+                              : op == subtract ? ops::sub()
+                              : op == multiply ? ops::mul()
+                              : op == divide   ? ops::div()
+                                               : ops::mod();
+  WEFT_TRY(value, at(span, ops::add_pointwise(graph_, node, {left.value, right.value})));
+  return Bound::of(value);
+}
+
+Result<Bound> Binder::bind_chain(const syntax::Chain& chain, SelectScope& scope) {
+  const syntax::Operator kind = chain.rest.front().op;
+  if (kind == syntax::Operator::logical_and || kind == syntax::Operator::logical_or) {
+    WEFT_TRY(value, bind_condition(*chain.first, scope));
+    for (const syntax::Term& term : chain.rest) {
+      WEFT_TRY(operand, bind_condition(*term.operand, scope));
+      const ops::Operator& op = kind == syntax::Operator::logical_and ? ops::logical_and() : ops::logical_or();
+      WEFT_TRY(both, at(chain.span, ops::add_pointwise(graph_, op, {value, operand})));
+      value = both;
+    }
+    return Bound::of(value);
+  }
+  WEFT_TRY(value, bind_expression(*chain.first, scope));
+  for (const syntax::Term& term : chain.rest) {
+    WEFT_TRY_STATUS(count_step(term.op_span));
+    WEFT_TRY(operand, bind_expression(*term.operand, scope));
+    WEFT_TRY(both, arithmetic(term.op, value, operand, chain.span));
+    value = both;
+  }
+  return value;
+}
+
+// -- conditions
+
+Result<Bound> Binder::compare(syntax::Operator op, Bound left, Bound right, Span span) {
+  using enum syntax::Operator;
+  WEFT_TRY_STATUS(unify(left, right));
+  const ops::Operator& node = op == equal        ? ops::equal()
+                              : op == not_equal  ? ops::not_equal()
+                              : op == less       ? ops::less()
+                              : op == less_equal ? ops::less_equal()
+                              : op == greater    ? ops::greater()
+                                                 : ops::greater_equal();
+  WEFT_TRY(value, at(span, ops::add_pointwise(graph_, node, {left.value, right.value})));
+  return Bound::of(value);
+}
+
+Result<Bound> Binder::bind_comparison(const syntax::Comparison& comparison, SelectScope& scope) {
+  WEFT_TRY(left, bind_expression(*comparison.left, scope));
+  WEFT_TRY(right, bind_expression(*comparison.right, scope));
+  return compare(comparison.op, left, right, comparison.span);
+}
+
+Result<Bound> Binder::bind_between(const syntax::Between& between, SelectScope& scope) {
+  WEFT_TRY(value, bind_expression(*between.value, scope));
+  WEFT_TRY(low, bind_expression(*between.low, scope));
+  WEFT_TRY(high, bind_expression(*between.high, scope));
+  WEFT_TRY(above, compare(syntax::Operator::greater_equal, value, low, between.span));
+  WEFT_TRY(below, compare(syntax::Operator::less_equal, value, high, between.span));
+  WEFT_TRY(both, at(between.span, ops::add_pointwise(graph_, ops::logical_and(), {above.value, below.value})));
+  return Bound::of(both);
+}
+
+Result<ValueId> Binder::bind_condition(const syntax::Expression& expression, SelectScope& scope) {
+  WEFT_TRY(bound, bind_expression(expression, scope));
+  if (bound.is_number())
+    return user_error("expected a condition, found a number", "compare it: x > 0", expression.span);
+  const DType dtype = graph_.type(bound.value).dtype;
+  if (dtype != DType::boolean)
+    return user_error(fmt::format("expected a condition, found {}", plan::name(dtype)), "compare it: x > 0", expression.span);
+  return bound.value;
+}
+
+Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& scope) {
+  Bound result = Bound::of(0.0);
+  if (choice.otherwise != nullptr) {
+    WEFT_TRY(otherwise, bind_expression(*choice.otherwise, scope));
+    result = otherwise;
+  }
+  for (auto when = choice.whens.rbegin(); when != choice.whens.rend(); ++when) {
+    WEFT_TRY(condition, bind_condition(*when->condition, scope));
+    WEFT_TRY(value, bind_expression(*when->result, scope));
+    WEFT_TRY_STATUS(unify(value, result));
+    WEFT_TRY(selected, at(choice.span, ops::add_pointwise(graph_, ops::select(), {condition, value.value, result.value})));
+    result = Bound::of(selected);
+  }
+  return result;
+}
+
+Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
+  const auto dtype = plan::find_dtype(cast.dtype.text);
+  if (!dtype) {
+    std::string hint = did_you_mean(cast.dtype.text, plan::dtype_spellings());
+    return user_error(fmt::format("unknown dtype '{}'", cast.dtype.text),
+                      hint.empty() ? "dtypes are f32, f64, bf16, f16, i32, i64, bool" : std::move(hint), cast.dtype.span);
+  }
+  WEFT_TRY(operand, bind_expression(*cast.operand, scope));
+  WEFT_TRY(value, as_value(operand, *dtype));
+  WEFT_TRY(result, at(cast.span, ops::add_cast(graph_, value, *dtype)));
+  return Bound::of(result);
+}
+
+}  // namespace weft::language

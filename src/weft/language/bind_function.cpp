@@ -1,0 +1,326 @@
+// Functions beyond the aggregates: pointwise, windows, images, routing and the rest.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/binder.h"
+#include "weft/ops/build.h"
+
+namespace weft::language {
+
+using plan::Dim;
+using plan::ValueId;
+
+Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
+  const FunctionSpec* spec = find_function(call.function.text);
+  if (spec == nullptr) {
+    std::string lower(call.function.text);
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    spec = find_function(lower);
+  }
+  if (spec == nullptr) {
+    std::string hint = did_you_mean(call.function.text, function_names());
+    if (catalog_.layers.contains(call.function.text))
+      hint = fmt::format("{} is a layer: write FROM {}(...)", call.function.text, call.function.text);
+    return user_error(fmt::format("unknown function: {}", call.function.text),
+                      hint.empty() ? "SHOW FUNCTIONS lists them" : std::move(hint), call.function.span);
+  }
+  switch (spec->kind) {
+    case FunctionKind::pointwise: return bind_pointwise(call, *spec, scope);
+    case FunctionKind::aggregate: return bind_aggregate(call, *spec, scope);
+    case FunctionKind::window: return bind_window(call, *spec, scope);
+    case FunctionKind::image: return bind_image(call, *spec, scope);
+    case FunctionKind::routing: return bind_routing(call, *spec, scope);
+    case FunctionKind::other: return bind_other(call, *spec, scope);
+  }
+  return user_error("expected a function", {}, call.span);
+}
+
+// -- arguments
+
+Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spec) {
+  std::size_t positional = 0;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const syntax::Argument& argument = call.arguments[i];
+    if (!argument.label.given()) {
+      ++positional;
+      continue;
+    }
+    if (std::ranges::find(spec.labels, argument.label.text) == spec.labels.end()) {
+      std::string hint = did_you_mean(argument.label.text, spec.labels);
+      return user_error(fmt::format("{} has no argument named {}", spec.name, argument.label.text),
+                        hint.empty() ? fmt::format("write {}", spec.usage) : std::move(hint), argument.label.span);
+    }
+    for (std::size_t j = 0; j < i; ++j)
+      if (call.arguments[j].label.text == argument.label.text)
+        return user_error(fmt::format("argument {} is given twice", argument.label.text), {}, argument.label.span);
+  }
+  if (positional < spec.fewest || positional > spec.most) {
+    std::string hint = fmt::format("write {}", spec.usage);
+    if (positional == 2 && (spec.name == "max" || spec.name == "min"))
+      hint = fmt::format("for the {} of two, element by element, write {}(a, b)", spec.name == "max" ? "larger" : "smaller",
+                         spec.name == "max" ? "greatest" : "least");
+    const std::string wanted = spec.fewest == spec.most ? fmt::format("{}", spec.fewest) : fmt::format("{} or more", spec.fewest);
+    return user_error(fmt::format("{} takes {} argument{}, found {}", spec.name, wanted, spec.most == 1 ? "" : "s", positional),
+                      std::move(hint), call.span);
+  }
+  const bool may_window = spec.kind == FunctionKind::window || spec.kind == FunctionKind::aggregate || spec.kind == FunctionKind::routing;
+  if (call.windowed && !may_window)
+    return user_error(fmt::format("{} is not a window function", spec.name), "take OVER away", call.span);
+  if (!call.windowed && (spec.kind == FunctionKind::window || spec.kind == FunctionKind::routing))
+    return user_error(fmt::format("{} needs OVER (PARTITION BY ...)", spec.name),
+                      fmt::format("write {}", spec.usage), call.span);
+  return {};
+}
+
+const syntax::Argument* Binder::named_argument(const syntax::Call& call, std::string_view label) const {
+  for (const syntax::Argument& argument : call.arguments)
+    if (argument.label.text == label) return &argument;
+  return nullptr;
+}
+
+Result<double> Binder::number_argument(const syntax::Call& call, std::string_view label, double otherwise, SelectScope& scope) {
+  const syntax::Argument* argument = named_argument(call, label);
+  if (argument == nullptr) return otherwise;
+  WEFT_TRY(bound, bind_expression(*argument->value, scope));
+  if (!bound.is_number() || !std::isfinite(bound.number))
+    return user_error(fmt::format("{} must be a number known before running", label), {}, argument->value->span);
+  return bound.number;
+}
+
+Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::string_view label, std::int64_t otherwise,
+                                            SelectScope& scope) {
+  const syntax::Argument* argument = named_argument(call, label);
+  WEFT_TRY(number, number_argument(call, label, static_cast<double>(otherwise), scope));
+  if (number != std::floor(number) || std::fabs(number) > 1e9)
+    return user_error(fmt::format("{} must be a whole number, found {}", label, number), {}, argument->value->span);
+  return static_cast<std::int64_t>(number);
+}
+
+Result<Symbol> Binder::index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type) {
+  const syntax::Argument* argument = named_argument(call, label);
+  if (argument == nullptr)
+    return user_error(fmt::format("{} needs {} => an index", call.function.text, label), {}, call.span);
+  const auto* name = argument->value->if_a<syntax::NameUse>();
+  const Symbol symbol = name == nullptr ? Symbol() : graph_.symbol(name->name);
+  if (!symbol.valid() || !type.has(symbol)) {
+    std::vector<std::string_view> names;
+    for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
+    return user_error(fmt::format("{} must be an index of the argument, which has {}", label, indices_text(type.dims)),
+                      name == nullptr ? std::string() : did_you_mean(name->name, names), argument->value->span);
+  }
+  return symbol;
+}
+
+Result<Dim> Binder::size_argument(const syntax::Expression& argument, std::string_view function) {
+  const auto* name = argument.if_a<syntax::NameUse>();
+  if (name == nullptr) return user_error(fmt::format("{} needs the name of a declared size here", function), {}, argument.span);
+  const Symbol symbol = graph_.symbol(name->name);
+  const std::int64_t* size = find_size(symbol);
+  if (size == nullptr) return unknown_index({name->name, name->span}).error();
+  return Dim{symbol, *size};
+}
+
+Result<std::vector<Symbol>> Binder::partition_symbols(const syntax::Call& call, const plan::Type& type) {
+  std::vector<Symbol> kept;
+  for (const syntax::Name& name : call.partition) {
+    const Symbol symbol = graph_.symbol(name.text);
+    if (!type.has(symbol)) {
+      std::vector<std::string_view> names;
+      for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
+      std::string hint = did_you_mean(name.text, names);
+      return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(type.dims)),
+                        std::move(hint), name.span);
+    }
+    if (std::ranges::find(kept, symbol) != kept.end())
+      return user_error(fmt::format("PARTITION BY names {} twice", name.text), {}, name.span);
+    kept.push_back(symbol);
+  }
+  return kept;
+}
+
+Result<std::vector<Symbol>> Binder::window_over(const syntax::Call& call, const plan::Type& type) {
+  WEFT_TRY(kept, partition_symbols(call, type));
+  std::vector<Symbol> over;
+  for (const Dim& dim : type.dims)
+    if (std::ranges::find(kept, dim.index) == kept.end()) over.push_back(dim.index);
+  if (over.empty())
+    return user_error(fmt::format("PARTITION BY keeps every index of the argument; {} has none left to run over", call.function.text),
+                      fmt::format("the argument has {}: leave one out", indices_text(type.dims)), call.span);
+  return over;
+}
+
+// -- the kinds
+
+Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  WEFT_TRY(first, bind_expression(*call.arguments[0].value, scope));
+  if (spec.most == 1) {
+    if (first.is_number() && spec.fold != nullptr) return Bound::of(spec.fold(first.number));
+    WEFT_TRY(operand, spec.name == "abs" || spec.name == "relu" ? as_value(first) : as_real(first));
+    WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {operand})));
+    return Bound::of(value);
+  }
+  WEFT_TRY(second, bind_expression(*call.arguments[1].value, scope));
+  WEFT_TRY_STATUS(unify(first, second));
+  if (spec.name == "pow") {
+    WEFT_TRY(base, as_real(first));
+    WEFT_TRY(exponent, as_real(second));
+    first = Bound::of(base);
+    second = Bound::of(exponent);
+  }
+  WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {first.value, second.value})));
+  return Bound::of(value);
+}
+
+Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
+  WEFT_TRY(x, as_real(bound));
+  WEFT_TRY(over, window_over(call, graph_.type(x)));
+  if (spec.name == "softmax") {
+    WEFT_TRY(y, at(call.span, ops::add_softmax(graph_, x, over)));
+    return Bound::of(y);
+  }
+  if (spec.name == "cross_entropy") {
+    if (over.size() != 1)
+      return user_error(fmt::format("cross_entropy runs over one index, PARTITION BY leaves {}", over.size()), {}, call.span);
+    WEFT_TRY(label, bind_expression(*call.arguments[1].value, scope));
+    WEFT_TRY(labels, as_value(label));
+    if (!plan::is_integer(graph_.type(labels).dtype))
+      return user_error(fmt::format("labels must be whole numbers, found {}", plan::name(graph_.type(labels).dtype)),
+                        "declare them OF int32", call.arguments[1].value->span);
+    WEFT_TRY(loss, at(call.span, ops::add_cross_entropy(graph_, x, labels, over.front())));
+    return Bound::of(loss);
+  }
+  WEFT_TRY(epsilon, number_argument(call, "epsilon", 1e-5, scope));
+  if (epsilon < 0) return user_error(fmt::format("epsilon is not negative, found {}", epsilon), {}, call.span);
+  if (spec.name == "layer_norm") {
+    WEFT_TRY(normalized, at(call.span, ops::add_layer_norm(graph_, x, over, epsilon)));
+    return Bound::of(normalized.y);
+  }
+  if (spec.name == "rms_norm") {
+    WEFT_TRY(normalized, at(call.span, ops::add_rms_norm(graph_, x, over, epsilon)));
+    return Bound::of(normalized.y);
+  }
+  WEFT_TRY(momentum, number_argument(call, "momentum", 0.1, scope));
+  WEFT_TRY(mean, bind_expression(*call.arguments[1].value, scope));
+  WEFT_TRY(variance, bind_expression(*call.arguments[2].value, scope));
+  WEFT_TRY(mean_value, as_value(mean));
+  WEFT_TRY(variance_value, as_value(variance));
+  const bool training = options_.mode == Mode::train;
+  WEFT_TRY(normalized, at(call.span, ops::add_batch_norm(graph_, x, mean_value, variance_value, over,
+                                                         training ? ops::BatchNormMode::train : ops::BatchNormMode::infer,
+                                                         epsilon, momentum)));
+  const auto is_state = [&](ValueId value) { return graph_.node(graph_.value(value).producer).op == &ops::state(); };
+  if (training && is_state(mean_value)) updates_.push_back({mean_value, normalized.next_mean});
+  if (training && is_state(variance_value)) updates_.push_back({variance_value, normalized.next_variance});
+  return Bound::of(normalized.y);
+}
+
+Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
+  WEFT_TRY(x, as_real(bound));
+  if (spec.name == "conv2d") {
+    WEFT_TRY(weight, bind_expression(*call.arguments[1].value, scope));
+    WEFT_TRY(w, as_real(weight));
+    WEFT_TRY(stride, whole_argument(call, "stride", 1, scope));
+    WEFT_TRY(padding, whole_argument(call, "padding", 0, scope));
+    WEFT_TRY(groups, whole_argument(call, "groups", 1, scope));
+    WEFT_TRY(y, at(call.span, ops::add_conv2d(graph_, x, w, {.stride = stride, .padding = padding, .groups = groups})));
+    return Bound::of(y);
+  }
+  if (named_argument(call, "size") == nullptr)
+    return user_error(fmt::format("{} needs size => the window's edge", spec.name), fmt::format("write {}", spec.usage), call.span);
+  WEFT_TRY(size, whole_argument(call, "size", 2, scope));
+  WEFT_TRY(stride, whole_argument(call, "stride", size, scope));
+  WEFT_TRY(padding, whole_argument(call, "padding", 0, scope));
+  const ops::PoolWindow window{.size = size, .stride = stride, .padding = padding};
+  WEFT_TRY(y, at(call.span, spec.name == "max_pool" ? ops::add_max_pool(graph_, x, window) : ops::add_avg_pool(graph_, x, window)));
+  return Bound::of(y);
+}
+
+Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
+  WEFT_TRY(x, as_value(bound));
+  WEFT_TRY(over, window_over(call, graph_.type(x)));
+  if (spec.name == "slot") {
+    WEFT_TRY(experts, size_argument(*call.arguments[1].value, spec.name));
+    WEFT_TRY(capacity, size_argument(*call.arguments[2].value, spec.name));
+    WEFT_TRY(slots, at(call.span, ops::add_slot(graph_, x, experts.size, capacity.size, over)));
+    return Bound::of(slots);
+  }
+  if (over.size() != 1)
+    return user_error(fmt::format("{} runs over one index, PARTITION BY leaves {}", spec.name, over.size()), {}, call.span);
+  WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
+  const bool positions = spec.name == "top_k_positions";
+  // top_k and top_k_positions of one tensor are two results of one node.
+  for (TopKNode& known : top_ks_)
+    if (known.x == x && known.over == over.front() && known.into == into)
+      return Bound::of(positions ? known.positions : known.values);
+  WEFT_TRY(top, at(call.span, ops::add_top_k(graph_, x, over.front(), into)));
+  top_ks_.push_back({x, over.front(), into, top.values, top.positions});
+  return Bound::of(positions ? top.positions : top.values);
+}
+
+Result<ValueId> Binder::step() {
+  if (step_.valid()) return step_;
+  const Symbol label = graph_.label();
+  const plan::ScopeId scope = graph_.scope();
+  graph_.set_label({});
+  graph_.set_scope({});
+  WEFT_TRY(type, graph_.intern_type(plan::DType::i64, {}));
+  WEFT_TRY(value, ops::add_state(graph_, "step", type));
+  graph_.set_label(label);
+  graph_.set_scope(scope);
+  return step_ = value;
+}
+
+Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  WEFT_TRY_STATUS(check_arguments(call, spec));
+  if (spec.name == "size") {
+    const auto* name = call.arguments[0].value->if_a<syntax::NameUse>();
+    if (name == nullptr) return user_error("size needs the name of an index", {}, call.span);
+    const Symbol symbol = graph_.symbol(name->name);
+    for (const Dim& row : scope.rows)
+      if (row.index == symbol) return Bound::of(static_cast<double>(row.size));
+    WEFT_TRY(dim, size_argument(*name, "size"));
+    return Bound::of(static_cast<double>(dim.size));
+  }
+  if (spec.name == "concat") {
+    std::vector<ValueId> parts;
+    for (const syntax::Argument& argument : call.arguments) {
+      if (argument.label.given()) continue;
+      WEFT_TRY(bound, bind_expression(*argument.value, scope));
+      WEFT_TRY(value, as_value(bound));
+      parts.push_back(value);
+    }
+    WEFT_TRY(along, index_argument(call, "along", graph_.type(parts.front())));
+    WEFT_TRY(whole, at(call.span, ops::add_concat(graph_, parts, along)));
+    return Bound::of(whole);
+  }
+  WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
+  WEFT_TRY(x, as_real(bound));
+  if (spec.name == "rotary") {
+    WEFT_TRY(along, index_argument(call, "along", graph_.type(x)));
+    WEFT_TRY(pairs, index_argument(call, "pairs", graph_.type(x)));
+    WEFT_TRY(base, number_argument(call, "base", 10000, scope));
+    WEFT_TRY(y, at(call.span, ops::add_rotary(graph_, x, along, pairs, base)));
+    return Bound::of(y);
+  }
+  WEFT_CHECK(spec.name == "dropout");
+  WEFT_TRY(rate, number_argument(call, "rate", 0.1, scope));
+  if (rate < 0 || rate >= 1)
+    return user_error(fmt::format("rate must be at least 0 and less than 1, found {}", rate), {}, call.span);
+  if (options_.mode == Mode::infer || rate == 0) return Bound::of(x);
+  WEFT_TRY(seed, step());
+  WEFT_TRY(y, at(call.span, ops::add_dropout(graph_, x, seed, rate, dropouts_++)));
+  return Bound::of(y);
+}
+
+}  // namespace weft::language

@@ -1,0 +1,114 @@
+// How a source's indices are seen: k[b, h, s AS t, e], x[b, s, d AS (h, e)], y[b, s, (h, e) AS d].
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/binder.h"
+#include "weft/ops/build.h"
+
+namespace weft::language {
+
+using plan::Dim;
+using plan::ValueId;
+
+Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::span<const syntax::IndexUse> uses, Span span) {
+  if (uses.empty()) return value;
+  const plan::Type type = graph_.type(value);
+  std::vector<char> used(type.rank(), 0);
+  const auto mark = [&](const syntax::Name& index) -> Status {
+    const int position = type.position(graph_.symbol(index.text));
+    if (position < 0) {
+      std::vector<std::string_view> names;
+      for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
+      std::string hint = did_you_mean(index.text, names);
+      return user_error(fmt::format("no index '{}' in {}{}", index.text, name, indices_text(type.dims)), std::move(hint), index.span);
+    }
+    if (used[static_cast<std::size_t>(position)]++)
+      return user_error(fmt::format("index {} of {} is named twice", index.text, name), {}, index.span);
+    return {};
+  };
+  for (const syntax::IndexUse& use : uses) {
+    if (use.kind == syntax::IndexUseKind::merge) {
+      for (const syntax::Name& part : use.parts) WEFT_TRY_STATUS(mark(part));
+    } else {
+      WEFT_TRY_STATUS(mark(use.from));
+    }
+  }
+  for (std::size_t d = 0; d < type.rank(); ++d)
+    if (!used[d])
+      return user_error(fmt::format("index {} of {}{} is missing here", graph_.text(type.dims[d].index), name, indices_text(type.dims)),
+                        "name every index, or none", span);
+
+  std::vector<Symbol> from, to;
+  for (const syntax::IndexUse& use : uses) {
+    if (use.kind != syntax::IndexUseKind::rename) continue;
+    from.push_back(graph_.symbol(use.from.text));
+    to.push_back(graph_.symbol(use.to.text));
+  }
+  if (!from.empty()) {
+    WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to)));
+    value = renamed;
+  }
+  for (const syntax::IndexUse& use : uses) {
+    if (use.kind == syntax::IndexUseKind::split) {
+      WEFT_TRY(part, split_index(value, use));
+      value = part;
+    } else if (use.kind == syntax::IndexUseKind::merge) {
+      WEFT_TRY(whole, merge_indices(value, use));
+      value = whole;
+    }
+  }
+  return value;
+}
+
+Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) {
+  const Symbol along = graph_.symbol(use.from.text);
+  const std::int64_t size = graph_.type(value).size_of(along);
+  std::vector<Dim> into;
+  std::int64_t known = 1;
+  std::size_t missing = 0, missing_at = 0;
+  for (const syntax::Name& part : use.parts) {
+    const Symbol symbol = graph_.symbol(part.text);
+    const std::int64_t* declared = find_size(symbol);
+    if (declared == nullptr) {
+      ++missing;
+      missing_at = into.size();
+    } else if (__builtin_mul_overflow(known, *declared, &known)) {
+      return user_error("a size beyond 64 bits", {}, use.span);
+    }
+    into.push_back(Dim{symbol, declared == nullptr ? 1 : *declared});
+  }
+  // One part may be left to arithmetic.
+  if (missing == 1 && size % known == 0) into[missing_at].size = size / known;
+  if (missing > 1) return unknown_index(use.parts[missing_at]).error();
+  if (missing == 0 ? known != size : size % known != 0)
+    return user_error(fmt::format("cannot split {} of size {} into {}: sizes multiply to {}", use.from.text, size,
+                                  indices_text(into), known),
+                      {}, use.span);
+  return at(use.span, ops::add_split(graph_, value, along, into));
+}
+
+Result<ValueId> Binder::merge_indices(ValueId value, const syntax::IndexUse& use) {
+  const plan::Type type = graph_.type(value);
+  std::vector<Symbol> parts, order;
+  for (const syntax::Name& part : use.parts) parts.push_back(graph_.symbol(part.text));
+  // Merging keeps memory as it is, so the parts must stand side by side; move them if they do not.
+  for (const Dim& dim : type.dims) {
+    if (std::ranges::find(parts, dim.index) == parts.end()) {
+      order.push_back(dim.index);
+    } else if (std::ranges::find(order, parts.front()) == order.end()) {
+      order.insert(order.end(), parts.begin(), parts.end());
+    }
+  }
+  WEFT_TRY(adjacent, at(use.span, ops::add_transpose(graph_, value, order)));
+  WEFT_TRY(merged, at(use.span, ops::add_merge(graph_, adjacent, parts, graph_.symbol(use.to.text))));
+  const Symbol into = graph_.symbol(use.to.text);
+  const std::int64_t* declared = find_size(into);
+  const std::int64_t size = graph_.type(merged).size_of(into);
+  if (declared != nullptr && *declared != size)
+    return user_error(fmt::format("index {} has size {}, but the parts multiply to {}", use.to.text, *declared, size), {}, use.span);
+  return merged;
+}
+
+}  // namespace weft::language

@@ -1,0 +1,51 @@
+// Sizes: exact integer arithmetic over the sizes declared so far.
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/binder.h"
+
+namespace weft::language {
+
+Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& expression) {
+  switch (expression.kind) {
+    case syntax::ExpressionKind::literal: return expression.as<syntax::Literal>().whole;
+    case syntax::ExpressionKind::name: {
+      const auto& use = expression.as<syntax::NameUse>();
+      if (const std::int64_t* size = find_size(graph_.symbol(use.name))) return *size;
+      return user_error(fmt::format("unknown size '{}' in {}", use.name, frames_.back().name),
+                        did_you_mean(use.name, size_names()), use.span);
+    }
+    case syntax::ExpressionKind::chain: return evaluate_size_chain(expression.as<syntax::Chain>());
+    default: return user_error("expected a size: whole numbers, names, + - * / and parentheses", {}, expression.span);
+  }
+}
+
+Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain) {
+  WEFT_TRY(value, evaluate_size(*chain.first));
+  for (const syntax::Term& term : chain.rest) {
+    WEFT_TRY(operand, evaluate_size(*term.operand));
+    bool overflow = false;
+    switch (term.op) {
+      case syntax::Operator::add: overflow = __builtin_add_overflow(value, operand, &value); break;
+      case syntax::Operator::subtract: overflow = __builtin_sub_overflow(value, operand, &value); break;
+      case syntax::Operator::multiply: overflow = __builtin_mul_overflow(value, operand, &value); break;
+      case syntax::Operator::divide:
+        if (operand == 0) return user_error("division by zero", {}, term.operand->span);
+        if (value == std::numeric_limits<std::int64_t>::min() && operand == -1) {
+          overflow = true;
+          break;
+        }
+        if (value % operand != 0)
+          return user_error(fmt::format("{} does not divide {}", operand, value), "sizes divide without remainder", chain.span);
+        value /= operand;
+        break;
+      default: return user_error("expected + - * or / in a size", {}, term.op_span);
+    }
+    if (overflow) return user_error("a size beyond 64 bits", {}, chain.span);
+  }
+  return value;
+}
+
+}  // namespace weft::language

@@ -1,0 +1,222 @@
+// weft/language/binder.h -- the machine behind bind(); included by the bind_*.cpp files only.
+//
+// One Binder binds one model. Its parts, a file each:
+//   bind_model.cpp       frames: a model's or layer's sizes, tensors, parameters; WITH and REPEAT
+//   bind_select.cpp      one SELECT: its sources, joins, WHERE, GROUP BY and items
+//   bind_expression.cpp  names, arithmetic, comparison, CASE, CAST
+//   bind_aggregate.cpp   sum, mean, max, min: where contractions come from
+//   bind_function.cpp    every other function: windows, convolutions, routing
+//
+// Names are symbols of the graph under construction. What a tensor or size name means now stands
+// in a table indexed by symbol; leaving a layer or a nested query undoes what it wrote there.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/language/bind.h"
+#include "weft/language/functions.h"
+#include "weft/plan/graph.h"
+
+namespace weft::language {
+
+// What an expression means: a number known now, or a value of the plan.
+struct Bound {
+  plan::ValueId value;  // invalid for a number
+  double number = 0;
+
+  bool is_number() const { return !value.valid(); }
+  static Bound of(double number) { return Bound{{}, number}; }
+  static Bound of(plan::ValueId value) { return Bound{value, 0}; }
+};
+
+class Binder {
+ public:
+  Binder(const Catalog& catalog, const BindOptions& options) : catalog_(catalog), options_(options) {}
+
+  Result<BoundModel> bind_model(const ModelDefinition& model);
+  Status try_layer(const LayerDefinition& layer);
+
+ private:
+  // -- bind_model.cpp
+  struct Frame {
+    std::uint32_t id = 0;
+    const syntax::Statement* definition = nullptr;
+    std::string_view name;
+    std::shared_ptr<const std::string> text;
+    std::size_t undo_mark = 0;
+  };
+  // The iteration that is being unfolded, seen by the layer calls directly inside REPEAT.
+  struct Repeat {
+    plan::ScopeId outer;
+    std::int32_t iteration = 0;
+    std::vector<Symbol> call_names;  // chosen in iteration 0, by order of call
+    std::size_t next_call = 0;
+  };
+  struct TensorSlot {
+    std::uint32_t frame = 0;
+    plan::ValueId value;
+  };
+  struct SizeSlot {
+    std::uint32_t frame = 0;
+    std::int64_t size = 0;
+  };
+  struct Undo {
+    Symbol name;
+    TensorSlot tensor;
+    SizeSlot size;
+  };
+
+  Status enter_frame(const syntax::Statement& definition, std::string_view name, std::shared_ptr<const std::string> text);
+  void leave_frame();
+  void undo_to(std::size_t mark);
+  void set_tensor(Symbol name, plan::ValueId value);
+  void set_size(Symbol name, std::int64_t size);
+  plan::ValueId find_tensor(Symbol name) const;   // invalid when there is none
+  const std::int64_t* find_size(Symbol name) const;
+  std::vector<std::string_view> tensor_names() const;
+  std::vector<std::string_view> size_names() const;
+
+  Result<std::int64_t> evaluate_size(const syntax::SizeExpression& expression);
+  Result<std::int64_t> evaluate_size_chain(const syntax::Chain& chain);
+  Status declare_sizes(const syntax::Body& body, std::span<const SizeOverride> overrides);
+  Result<plan::TypeId> declared_type(const syntax::Tensor& tensor);
+  Status declare_parameters(std::span<const syntax::Parameter> parameters);
+  Status unknown_index(const syntax::Name& index);
+
+  Status bind_with(std::span<const syntax::Binding> bindings);
+  Status bind_repeat(const syntax::Binding& binding);
+  Result<plan::ValueId> bind_query(const syntax::Query& query);  // of one item
+
+  // -- bind_layer.cpp
+  Result<plan::ValueId> call_layer(const syntax::Source& source);
+  Status bind_arguments(const syntax::Source& source, const syntax::CreateLayer& layer,
+                        std::span<const plan::ValueId> values);
+  plan::ScopeId scope_of_call(const syntax::Source& source);
+  Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
+  Status count_step(Span span);  // fails when the plan grows past its limit or someone asked to stop
+
+  // -- bind_select.cpp
+  struct RowSource {
+    Symbol label;
+    plan::ValueId value;
+  };
+  struct ValueGroup {  // GROUP BY slot AS n
+    plan::ValueId positions;
+    plan::Dim into;
+  };
+  struct SelectScope {
+    std::vector<RowSource> sources;
+    std::vector<plan::Dim> rows;    // the indices of all sources
+    std::vector<plan::Dim> groups;  // GROUP BY, in order
+    bool grouped = false;
+    bool aggregated = false;        // some item has an aggregate
+    bool in_aggregate = false;      // binding an aggregate's argument right now
+    const ValueGroup* scatter = nullptr;
+    ValueGroup scatter_storage;
+  };
+  Result<plan::ValueId> bind_select(const syntax::Select& select);
+  Status bind_outputs(const syntax::Select& select);
+  Status open_select(const syntax::Select& select, SelectScope& scope);
+  Result<plan::ValueId> bind_item(const syntax::Item& item, const syntax::Select& select, SelectScope& scope);
+  Result<plan::ValueId> bind_source(const syntax::Source& source);
+  Result<plan::ValueId> use_indices(plan::ValueId value, std::string_view name, std::span<const syntax::IndexUse> uses,
+                                    Span span);
+  Result<plan::ValueId> split_index(plan::ValueId value, const syntax::IndexUse& use);
+  Result<plan::ValueId> merge_indices(plan::ValueId value, const syntax::IndexUse& use);
+  Status join(const syntax::Source& source, plan::ValueId table, SelectScope& scope);
+  Status apply_where(const syntax::Expression& condition, SelectScope& scope);
+  Status apply_condition(const syntax::Expression& condition, SelectScope& scope);
+  Status slice_rows(const syntax::Name& index, std::int64_t begin, std::int64_t end, bool drop, SelectScope& scope);
+  Status collect_rows(SelectScope& scope, const syntax::Select& select);
+  Status bind_groups(const syntax::Select& select, SelectScope& scope);
+  static bool has_aggregate(const syntax::Expression& expression);
+
+  // -- bind_expression.cpp
+  Result<Bound> bind_expression(const syntax::Expression& expression, SelectScope& scope);
+  Result<Bound> bind_name(const syntax::NameUse& use, SelectScope& scope);
+  Error unknown_name(const syntax::NameUse& use, const SelectScope& scope);
+  Result<Bound> bind_chain(const syntax::Chain& chain, SelectScope& scope);
+  Result<Bound> arithmetic(syntax::Operator op, Bound left, Bound right, Span span);
+  Result<Bound> bind_comparison(const syntax::Comparison& comparison, SelectScope& scope);
+  Result<Bound> compare(syntax::Operator op, Bound left, Bound right, Span span);
+  Result<Bound> bind_between(const syntax::Between& between, SelectScope& scope);
+  Result<Bound> bind_choice(const syntax::Choice& choice, SelectScope& scope);
+  Result<Bound> bind_cast(const syntax::Cast& cast, SelectScope& scope);
+  Result<plan::ValueId> bind_condition(const syntax::Expression& expression, SelectScope& scope);
+  // Both as values of one dtype; at most one of them may be a number.
+  Status unify(Bound& left, Bound& right);
+  Result<plan::ValueId> as_value(const Bound& bound, plan::DType dtype);  // numbers become constants
+  Result<plan::ValueId> as_value(const Bound& bound) { return as_value(bound, options_.precision); }
+  Result<plan::ValueId> as_real(const Bound& bound);
+  plan::DType wider(plan::DType a, plan::DType b) const;
+  const std::vector<plan::Dim>& visible_rows(const SelectScope& scope) const;
+
+  // -- bind_aggregate.cpp
+  struct Product {
+    std::vector<plan::ValueId> factors;
+    double coefficient = 1;
+  };
+  Result<Bound> bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Status multiply_out(const syntax::Expression& expression, SelectScope& scope, Product& product);
+  Result<plan::ValueId> sum_of_product(Product& product, std::span<const Symbol> kept);
+  Result<plan::ValueId> multiply_factors(std::span<const plan::ValueId> factors);
+  Result<plan::ValueId> scale(plan::ValueId value, double factor);
+  Status same_dtype(Product& product);
+
+  // -- bind_function.cpp
+  Result<Bound> bind_call(const syntax::Call& call, SelectScope& scope);
+  Result<Bound> bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Result<Bound> bind_window(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Result<Bound> bind_image(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Result<Bound> bind_routing(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Result<Bound> bind_other(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Status check_arguments(const syntax::Call& call, const FunctionSpec& spec);
+  const syntax::Argument* named_argument(const syntax::Call& call, std::string_view label) const;
+  Result<double> number_argument(const syntax::Call& call, std::string_view label, double otherwise, SelectScope& scope);
+  Result<std::int64_t> whole_argument(const syntax::Call& call, std::string_view label, std::int64_t otherwise,
+                                      SelectScope& scope);
+  Result<Symbol> index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type);
+  Result<plan::Dim> size_argument(const syntax::Expression& argument, std::string_view function);
+  // The indices of `type` outside the call's PARTITION BY, in the type's order.
+  Result<std::vector<Symbol>> window_over(const syntax::Call& call, const plan::Type& type);
+  Result<std::vector<Symbol>> partition_symbols(const syntax::Call& call, const plan::Type& type);
+  Result<plan::ValueId> step();  // the training step's number, made on first use
+
+  struct TopKNode {
+    plan::ValueId x;
+    Symbol over;
+    plan::Dim into;
+    plan::ValueId values, positions;
+  };
+
+  // Gives an error of the plan the place of the text that caused it.
+  template <class T>
+  Result<T> at(Span span, Result<T> result) const {
+    if (!result.ok() && !result.error().span.known()) {
+      Error error = std::move(result).error();
+      error.span = span;
+      return error;
+    }
+    return result;
+  }
+  std::string indices_text(std::span<const plan::Dim> dims) const { return plan::print_indices(dims, graph_.symbols()); }
+
+  const Catalog& catalog_;
+  const BindOptions& options_;
+  plan::Graph graph_;
+  std::vector<Frame> frames_;
+  std::uint32_t last_frame_ = 0;
+  std::vector<TensorSlot> tensors_;  // by symbol
+  std::vector<SizeSlot> sizes_;      // by symbol
+  std::vector<Undo> undo_;
+  Repeat* repeat_ = nullptr;
+  std::unordered_map<std::uint64_t, std::uint32_t> scope_names_;  // (parent, name) -> uses so far
+  std::vector<StateUpdate> updates_;
+  std::vector<TopKNode> top_ks_;
+  plan::ValueId step_;
+  std::int64_t steps_taken_ = 0;
+  std::int64_t dropouts_ = 0;
+};
+
+}  // namespace weft::language

@@ -1,0 +1,158 @@
+#include "weft/language/catalog.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/bind.h"
+#include "weft/language/define_cluster.h"
+#include "weft/language/parser.h"
+
+namespace weft::language {
+
+Result<std::shared_ptr<const ParsedText>> parse_and_keep(std::string_view text) {
+  auto kept = std::make_shared<ParsedText>();
+  kept->text = std::make_shared<const std::string>(text);
+  WEFT_TRY(script, parse(*kept->text));
+  kept->script = std::move(script);
+  return std::shared_ptr<const ParsedText>(std::move(kept));
+}
+
+Error unknown(std::string_view what, const syntax::Name& name, std::span<const std::string_view> candidates) {
+  std::string hint = did_you_mean(name.text, candidates);
+  constexpr std::size_t kFew = 8;
+  if (hint.empty() && candidates.empty()) hint = fmt::format("there is no {} yet", what);
+  if (hint.empty() && candidates.size() <= kFew) hint = fmt::format("there is {}", fmt::join(candidates, ", "));
+  if (hint.empty() && what != "tensor") hint = fmt::format("SHOW {}S lists them", what == "model" ? "MODEL" : what == "layer" ? "LAYER" : what == "cluster" ? "CLUSTER" : "DEVICE");
+  return user_error(fmt::format("unknown {}: {}", what, name.text), std::move(hint), name.span);
+}
+
+namespace {
+
+// Calls `see` with every layer call in a query, in the order written.
+void for_each_call(const syntax::Query& query, const std::function<void(const syntax::Source&)>& see) {
+  for (const syntax::Binding& binding : query.bindings) for_each_call(*binding.query, see);
+  for (const syntax::Source& source : query.select.sources) {
+    if (source.kind == syntax::SourceKind::call) see(source);
+    if (source.kind == syntax::SourceKind::query) for_each_call(*source.query, see);
+  }
+}
+
+// Fails when the layers that `query` calls, directly or not, include `name` itself, or one that does
+// not exist. A layer whose sizes are open cannot be tried, but this much can always be said.
+Status check_calls(const Catalog& catalog, std::string_view name, const syntax::Query& query) {
+  std::set<std::string_view> seen;
+  std::vector<std::string_view> path = {name};
+  const std::function<bool(const syntax::Query&)> reaches = [&](const syntax::Query& from) {
+    bool found = false;
+    for_each_call(from, [&](const syntax::Source& call) {
+      if (found) return;
+      path.push_back(call.name.text);
+      if (call.name.text == name) {
+        found = true;
+        return;
+      }
+      const auto layer = catalog.layers.find(call.name.text);
+      if (layer != catalog.layers.end() && seen.insert(call.name.text).second && reaches(*layer->second.statement->body.query)) {
+        found = true;
+        return;
+      }
+      path.pop_back();
+    });
+    return found;
+  };
+  Status status;
+  for_each_call(query, [&](const syntax::Source& call) {
+    if (!status.ok()) return;
+    const auto layer = catalog.layers.find(call.name.text);
+    if (call.name.text != name && layer == catalog.layers.end()) {
+      status = unknown("layer", call.name, names_of(catalog.layers));
+      return;
+    }
+    path = {name, call.name.text};
+    seen.clear();
+    if (call.name.text == name || reaches(*layer->second.statement->body.query))
+      status = user_error(fmt::format("layer {} calls itself: {}", name, fmt::join(path, " -> ")), "use REPEAT to stack layers",
+                          call.span);
+  });
+  return status;
+}
+
+template <class T>
+Status check_free(const Named<T>& things, std::string_view what, const syntax::Name& name, bool replace) {
+  if (replace || !things.contains(name.text)) return {};
+  return user_error(fmt::format("{} {} exists already", what, name.text),
+                    fmt::format("write CREATE OR REPLACE, or DROP {} {} first", what == "model" ? "MODEL" : what == "layer" ? "LAYER" : what == "cluster" ? "CLUSTER" : "DEVICE", name.text), name.span);
+}
+
+template <class T>
+Status drop(Named<T>& things, std::string_view what, const syntax::Name& name) {
+  const auto found = things.find(name.text);
+  if (found == things.end()) return unknown(what, name, names_of(things));
+  things.erase(found);
+  return {};
+}
+
+Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::CreateLayer& layer,
+                    const BindOptions& options) {
+  WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace));
+  WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *layer.body.query));
+  LayerDefinition definition{source, &layer};
+  WEFT_TRY_STATUS(try_layer(catalog, definition, options));
+  catalog.layers.insert_or_assign(std::string(layer.name.text), std::move(definition));
+  return {};
+}
+
+Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::CreateModel& model,
+                    const BindOptions& options) {
+  WEFT_TRY_STATUS(check_free(catalog.models, "model", model.name, model.replace));
+  ModelDefinition definition{source, &model};
+  WEFT_TRY(bound, bind(catalog, definition, options));
+  catalog.models.insert_or_assign(std::string(model.name.text), std::move(definition));
+  return {};
+}
+
+}  // namespace
+
+Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
+              std::int64_t plan_limit) {
+  BindOptions options;
+  options.plan_limit = plan_limit;
+  switch (statement.kind) {
+    case syntax::StatementKind::create_layer:
+      return define_layer(catalog, source, statement.as<syntax::CreateLayer>(), options);
+    case syntax::StatementKind::create_model:
+      return define_model(catalog, source, statement.as<syntax::CreateModel>(), options);
+    case syntax::StatementKind::create_device: {
+      const auto& device = statement.as<syntax::CreateDevice>();
+      WEFT_TRY_STATUS(check_free(catalog.devices, "device", device.name, device.replace));
+      WEFT_TRY(made, make_device(device));
+      catalog.devices.insert_or_assign(made.name, made);
+      return {};
+    }
+    case syntax::StatementKind::create_cluster: {
+      const auto& cluster = statement.as<syntax::CreateCluster>();
+      WEFT_TRY_STATUS(check_free(catalog.clusters, "cluster", cluster.name, cluster.replace));
+      WEFT_TRY(made, make_cluster(catalog, cluster));
+      catalog.clusters.insert_or_assign(made.name, made);
+      return {};
+    }
+    case syntax::StatementKind::drop: {
+      const auto& dropped = statement.as<syntax::Drop>();
+      switch (dropped.object) {
+        case syntax::ObjectKind::device: return drop(catalog.devices, "device", dropped.name);
+        case syntax::ObjectKind::cluster: return drop(catalog.clusters, "cluster", dropped.name);
+        case syntax::ObjectKind::layer: return drop(catalog.layers, "layer", dropped.name);
+        case syntax::ObjectKind::model: return drop(catalog.models, "model", dropped.name);
+      }
+      return {};
+    }
+    default: WEFT_CHECK(false, "define() takes CREATE and DROP");
+  }
+  return {};
+}
+
+}  // namespace weft::language

@@ -1,0 +1,65 @@
+// weft/language/catalog.h -- the things that statements create and other statements name.
+//
+// Models and layers are kept as the text they were written in, parsed: sizes are only known at
+// use, so a model is bound anew for every batch size someone asks about. A definition shares
+// ownership of its text, so error messages can always quote it.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+#include "weft/language/syntax.h"
+
+namespace weft::language {
+
+// A text and what it says. Script::text and every name in it point into `text`.
+struct ParsedText {
+  std::shared_ptr<const std::string> text;
+  syntax::Script script;
+};
+
+// Parses a copy of `text`.
+Result<std::shared_ptr<const ParsedText>> parse_and_keep(std::string_view text);
+
+struct ModelDefinition {
+  std::shared_ptr<const ParsedText> source;
+  const syntax::CreateModel* statement = nullptr;
+};
+
+struct LayerDefinition {
+  std::shared_ptr<const ParsedText> source;
+  const syntax::CreateLayer* statement = nullptr;
+};
+
+// Ordered by name, so that what SHOW prints does not depend on the order of creation.
+template <class T>
+using Named = std::map<std::string, T, std::less<>>;
+
+struct Catalog {
+  Named<cluster::Device> devices;
+  Named<cluster::Cluster> clusters;
+  Named<LayerDefinition> layers;
+  Named<ModelDefinition> models;
+};
+
+template <class T>
+std::vector<std::string_view> names_of(const Named<T>& things) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, thing] : things) names.push_back(name);
+  return names;
+}
+
+// "unknown model: gpt4" with the nearest name there is as its hint.
+Error unknown(std::string_view what, const syntax::Name& name, std::span<const std::string_view> candidates);
+
+// Carries out a CREATE or DROP. A model is bound at its default sizes first, and so is a layer
+// whose sizes all have defaults, so that a definition with a mistake never enters the catalog.
+// `plan_limit` bounds the nodes that this trial may make. On failure nothing has changed.
+Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
+              std::int64_t plan_limit);
+
+}  // namespace weft::language

@@ -1,0 +1,98 @@
+#include "weft/language/complaint.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/language/utf8.h"
+
+namespace weft::language {
+namespace {
+
+constexpr std::size_t kWidest = 100;  // columns of source shown
+constexpr std::size_t kLead = 40;     // of them before the place, when the line is cut
+
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
+}
+
+// The offset `count` characters after `from`, at most `limit`; a byte that is no UTF-8 is one.
+std::size_t forward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
+  for (; from < limit && count > 0; --count)
+    from += std::max<std::size_t>(1, utf8_length(text.substr(from, limit - from)));
+  return from;
+}
+
+std::size_t backward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
+  for (; from > limit && count > 0; --count) {
+    --from;
+    for (int more = 3; more > 0 && from > limit && !starts_character(text[from]); --more) --from;
+  }
+  return from;
+}
+
+// As a terminal may have it: control characters are blanks, and what is no UTF-8 is a ?.
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const bool control = static_cast<unsigned char>(text[0]) < ' ' || text[0] == '\x7F';
+    if (length == 0 || control) result += control ? ' ' : '?';
+    else result += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(1, length));
+  }
+  return result;
+}
+
+// The part of a line around the place, and the carets under it.
+struct Excerpt {
+  std::string source, carets;
+};
+
+Excerpt excerpt(std::string_view text, std::size_t place, std::size_t length) {
+  const std::size_t newline = place == 0 ? text.npos : text.rfind('\n', place - 1);
+  const std::size_t begin = newline == text.npos ? 0 : newline + 1;
+  std::size_t end = std::min(text.find('\n', place), text.size());
+  if (end > begin && end > place && text[end - 1] == '\r') --end;
+
+  std::size_t from = begin, to = forward(text, begin, kWidest, end);
+  if (to < end || place > to) {
+    from = backward(text, place, kLead, begin);
+    // A place near the end of a long line leaves room for more of what is before it.
+    to = forward(text, from, kWidest, end);
+    from = backward(text, to, kWidest, begin);
+  }
+  const std::size_t marked = std::max(std::min({place + length, end, to}), place);
+
+  Excerpt result;
+  result.source = fmt::format("{}{}{}", from > begin ? "…" : "", printable(text.substr(from, to - from)),
+                              to < end ? "…" : "");
+  result.carets.assign((from > begin ? 1 : 0) + columns(text.substr(from, place - from)), ' ');
+  result.carets.append(std::max<std::size_t>(1, columns(text.substr(place, marked - place))), '^');
+  return result;
+}
+
+}  // namespace
+
+Position position(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t newline = before.rfind('\n');
+  const std::string_view line = newline == before.npos ? before : before.substr(newline + 1);
+  return {1 + static_cast<std::size_t>(std::ranges::count(before, '\n')), 1 + columns(line)};
+}
+
+std::string complain(const Error& error, std::string_view text) {
+  std::string result;
+  if (error.span.known()) {
+    const std::size_t place = std::min<std::size_t>(error.span.offset, text.size());
+    const auto [line, column] = position(text, place);
+    const auto [source, carets] = excerpt(text, place, error.span.length);
+    result = fmt::format("error {}:{}: {}\n  {}\n  {}\n", line, column, error.message, source, carets);
+  } else {
+    result = fmt::format("error: {}\n", error.message);
+  }
+  if (!error.hint.empty()) result += fmt::format("  {}\n", error.hint);
+  return result;
+}
+
+}  // namespace weft::language

@@ -1,0 +1,117 @@
+#include "weft/language/define_cluster.h"
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+
+namespace weft::language {
+namespace {
+
+struct DeviceSetting {
+  std::string_view name;
+  Dimension dimension;
+  double& (*field)(cluster::Device&);
+};
+
+template <cluster::Precision precision>
+double& rate(cluster::Device& device) {
+  return device.flops_per_second[static_cast<std::size_t>(precision)];
+}
+
+using enum cluster::Precision;
+constexpr DeviceSetting kSettings[] = {
+    {"f64", Dimension::flops_per_second, rate<f64>},
+    {"f32", Dimension::flops_per_second, rate<f32>},
+    {"tf32", Dimension::flops_per_second, rate<tf32>},
+    {"f16", Dimension::flops_per_second, rate<f16>},
+    {"bf16", Dimension::flops_per_second, rate<bf16>},
+    {"f8", Dimension::flops_per_second, rate<f8>},
+    {"i8", Dimension::flops_per_second, rate<i8>},
+    {"memory", Dimension::bytes, [](cluster::Device& device) -> double& { return device.memory_bytes; }},
+    {"bandwidth", Dimension::bytes_per_second, [](cluster::Device& device) -> double& { return device.memory_bytes_per_second; }},
+    {"launch", Dimension::seconds, [](cluster::Device& device) -> double& { return device.launch_seconds; }},
+};
+
+Result<double> quantity(const syntax::Value& value, Dimension wanted, std::string_view what) {
+  const bool fits = value.kind == syntax::ValueKind::quantity && value.quantity.dimension == wanted;
+  if (!fits)
+    return user_error(fmt::format("{} must be {}", what, name(wanted)), fmt::format("for example: {}", example(wanted)), value.span);
+  if (value.quantity.value < 0 || (value.quantity.value == 0 && wanted != Dimension::seconds))
+    return user_error(fmt::format("{} must be positive, found {}", what, value.number.value), {}, value.span);
+  return value.quantity.value;
+}
+
+}  // namespace
+
+Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
+  cluster::Device device;
+  device.name = std::string(statement.name.text);
+  std::vector<std::string_view> names, given;
+  for (const DeviceSetting& known : kSettings) names.push_back(known.name);
+  for (const syntax::Setting& setting : statement.settings) {
+    const DeviceSetting* found = nullptr;
+    for (const DeviceSetting& known : kSettings)
+      if (known.name == setting.name.text) found = &known;
+    if (found == nullptr) {
+      std::string hint = did_you_mean(setting.name.text, names);
+      return user_error(fmt::format("a device has no {}", setting.name.text),
+                        hint.empty() ? fmt::format("it has {}", fmt::join(names, ", ")) : std::move(hint), setting.name.span);
+    }
+    for (const std::string_view other : given)
+      if (other == setting.name.text)
+        return user_error(fmt::format("{} is given twice", setting.name.text), {}, setting.name.span);
+    given.push_back(setting.name.text);
+    WEFT_TRY(value, quantity(setting.value, found->dimension, found->name));
+    found->field(device) = value;
+  }
+  if (device.memory_bytes == 0 || device.memory_bytes_per_second == 0)
+    return user_error(fmt::format("device {} needs memory and bandwidth", statement.name.text),
+                      "for example: (f32 = 67 TFLOP/s, memory = 80 GiB, bandwidth = 3.35 TB/s)", statement.name.span);
+  bool computes = false;
+  for (const double rate : device.flops_per_second) computes = computes || rate > 0;
+  if (!computes)
+    return user_error(fmt::format("device {} needs a compute rate", statement.name.text),
+                      "for example: f32 = 67 TFLOP/s", statement.name.span);
+  return device;
+}
+
+Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::CreateCluster& statement) {
+  cluster::Cluster made;
+  made.name = std::string(statement.name.text);
+  const auto device = catalog.devices.find(statement.device.text);
+  if (device == catalog.devices.end()) return unknown("device", statement.device, names_of(catalog.devices));
+  made.device = device->second;
+
+  constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
+  if (statement.nodes.whole > kMost || statement.devices.whole > kMost ||
+      statement.nodes.whole * statement.devices.whole > kMost)
+    return user_error(fmt::format("a cluster has at most {} devices", kMost), {}, statement.nodes.span);
+
+  cluster::Axis across{"node", statement.nodes.whole, {}}, within{"device", statement.devices.whole, {}};
+  for (const syntax::Link& link : statement.links) {
+    if (link.level.text != "node")
+      return user_error(fmt::format("links run WITHIN node or ACROSS node, found {}", link.level.text), "write node", link.level.span);
+    const bool inner = link.kind == syntax::LinkKind::within;
+    cluster::Axis& axis = inner ? within : across;
+    if (!axis.link.name.empty())
+      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS", axis.link.name), {},
+                        link.span);
+    WEFT_TRY(bandwidth, quantity(link.bandwidth, Dimension::bytes_per_second, "a link's first number"));
+    WEFT_TRY(latency, quantity(link.latency, Dimension::seconds, "a link's second number"));
+    axis.link = cluster::Link{std::string(link.name.text), bandwidth, latency};
+    if (inner) axis.name = std::string(link.name.text);
+  }
+  const auto needs = [&](const cluster::Axis& axis, std::string_view kind) -> Status {
+    if (axis.size == 1 || !axis.link.name.empty()) return {};
+    return user_error(fmt::format("cluster {} has no link {} node", statement.name.text, kind),
+                      fmt::format("add: LINK name {} node (50 GB/s, 5 us)", kind), statement.name.span);
+  };
+  WEFT_TRY_STATUS(needs(within, "WITHIN"));
+  WEFT_TRY_STATUS(needs(across, "ACROSS"));
+  if (within.name == across.name)
+    return user_error("the link within a node may not be called node", {}, statement.name.span);
+  made.axes = {across, within};
+  return made;
+}
+
+}  // namespace weft::language

@@ -1,0 +1,101 @@
+#include "weft/language/functions.h"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "weft/base/symbols.h"
+#include "weft/ops/operators.h"
+
+namespace weft::language {
+namespace {
+
+using enum FunctionKind;
+
+constexpr std::array<std::string_view, 1> kEpsilon = {"epsilon"};
+constexpr std::array<std::string_view, 2> kBatchNorm = {"epsilon", "momentum"};
+constexpr std::array<std::string_view, 3> kConv = {"stride", "padding", "groups"};
+constexpr std::array<std::string_view, 3> kPool = {"size", "stride", "padding"};
+constexpr std::array<std::string_view, 1> kAlong = {"along"};
+constexpr std::array<std::string_view, 1> kRate = {"rate"};
+constexpr std::array<std::string_view, 3> kRotary = {"along", "pairs", "base"};
+
+// clang-format off
+constexpr FunctionSpec kFunctions[] = {
+    {"abs", pointwise, 1, 1, "abs(x)", "the size without the sign", {}, ops::abs, [](double x) { return std::fabs(x); }},
+    {"avg_pool", image, 1, 1, "avg_pool(x, size => 2 [, stride => size] [, padding => 0])",
+     "mean of each window over the last two indices; padding counts as zeros", kPool},
+    {"batch_norm", window, 3, 3, "batch_norm(x, mean, variance [, epsilon => 1e-5] [, momentum => 0.1]) OVER (PARTITION BY ...)",
+     "normalizes by the batch's statistics in TRAIN, by the STATEs mean and variance in INFER", kBatchNorm},
+    {"concat", other, 1, 64, "concat(a, b, ..., along => i)", "joins tensors end to end along one index", kAlong},
+    {"conv2d", image, 2, 2, "conv2d(x, w [, stride => 1] [, padding => 0] [, groups => 1])",
+     "convolves x[batch, in, height, width] with w[out, in / groups, height, width]", kConv},
+    {"cos", pointwise, 1, 1, "cos(x)", "cosine", {}, ops::cos, [](double x) { return std::cos(x); }},
+    {"cross_entropy", window, 2, 2, "cross_entropy(logits, label) OVER (PARTITION BY ...)",
+     "minus the log of the probability that softmax(logits) gives to the label"},
+    {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; nothing in INFER", kRate},
+    {"erf", pointwise, 1, 1, "erf(x)", "error function", {}, ops::erf, [](double x) { return std::erf(x); }},
+    {"exp", pointwise, 1, 1, "exp(x)", "e to the x", {}, ops::exp, [](double x) { return std::exp(x); }},
+    {"gelu", pointwise, 1, 1, "gelu(x)", "x times the normal distribution function at x", {}, ops::gelu,
+     [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }},
+    {"gelu_tanh", pointwise, 1, 1, "gelu_tanh(x)", "gelu by its tanh approximation", {}, ops::gelu_tanh},
+    {"greatest", pointwise, 2, 2, "greatest(a, b)", "the larger of two, element by element", {}, ops::maximum},
+    {"layer_norm", window, 1, 1, "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
+     "(x - mean) / deviation over the indices outside PARTITION BY", kEpsilon},
+    {"least", pointwise, 2, 2, "least(a, b)", "the smaller of two, element by element", {}, ops::minimum},
+    {"log", pointwise, 1, 1, "log(x)", "natural logarithm", {}, ops::log, [](double x) { return std::log(x); }},
+    {"max", aggregate, 1, 1, "max(x) [OVER (PARTITION BY ...)]", "largest over the indices outside GROUP BY"},
+    {"max_pool", image, 1, 1, "max_pool(x, size => 2 [, stride => size] [, padding => 0])",
+     "largest of each window over the last two indices", kPool},
+    {"mean", aggregate, 1, 1, "mean(x) [OVER (PARTITION BY ...)]", "mean over the indices outside GROUP BY"},
+    {"min", aggregate, 1, 1, "min(x) [OVER (PARTITION BY ...)]", "smallest over the indices outside GROUP BY"},
+    {"pow", pointwise, 2, 2, "pow(x, y)", "x to the y", {}, ops::pow},
+    {"relu", pointwise, 1, 1, "relu(x)", "x where positive, else zero", {}, ops::relu, [](double x) { return std::fmax(x, 0.0); }},
+    {"rms_norm", window, 1, 1, "rms_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
+     "x / root mean square over the indices outside PARTITION BY", kEpsilon},
+    {"rotary", other, 1, 1, "rotary(x, along => s, pairs => e [, base => 10000])",
+     "turns pairs of features by an angle that grows with the position", kRotary},
+    {"rsqrt", pointwise, 1, 1, "rsqrt(x)", "one over the square root", {}, ops::rsqrt, [](double x) { return 1 / std::sqrt(x); }},
+    {"sigmoid", pointwise, 1, 1, "sigmoid(x)", "1 / (1 + exp(-x))", {}, ops::sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }},
+    {"silu", pointwise, 1, 1, "silu(x)", "x * sigmoid(x)", {}, ops::silu, [](double x) { return x / (1 + std::exp(-x)); }},
+    {"sin", pointwise, 1, 1, "sin(x)", "sine", {}, ops::sin, [](double x) { return std::sin(x); }},
+    {"size", other, 1, 1, "size(i)", "the size of an index, as a number"},
+    {"slot", routing, 3, 3, "slot(expert, x, c) OVER (PARTITION BY ...)",
+     "a place for each choice of one of x experts in queues of c places: expert * c + place, or -1 when full"},
+    {"softmax", window, 1, 1, "softmax(x) OVER (PARTITION BY ...)", "exp(x) over its sum along the indices outside PARTITION BY"},
+    {"sqrt", pointwise, 1, 1, "sqrt(x)", "square root", {}, ops::sqrt, [](double x) { return std::sqrt(x); }},
+    {"sum", aggregate, 1, 1, "sum(x) [OVER (PARTITION BY ...)]", "sum over the indices outside GROUP BY; sum(a * b) is a contraction"},
+    {"tanh", pointwise, 1, 1, "tanh(x)", "hyperbolic tangent", {}, ops::tanh, [](double x) { return std::tanh(x); }},
+    {"top_k", routing, 2, 2, "top_k(x, k) OVER (PARTITION BY ...)", "the k largest, largest first, along a new index k"},
+    {"top_k_positions", routing, 2, 2, "top_k_positions(x, k) OVER (PARTITION BY ...)", "where the k largest stand"},
+};
+// clang-format on
+
+struct Index {
+  Symbols symbols;
+  std::vector<std::string_view> names;
+
+  Index() {
+    for (const FunctionSpec& spec : kFunctions) {
+      symbols.intern(spec.name);
+      names.push_back(spec.name);
+    }
+  }
+};
+
+const Index& index() {
+  static const Index built;
+  return built;
+}
+
+}  // namespace
+
+std::span<const FunctionSpec> functions() { return kFunctions; }
+std::span<const std::string_view> function_names() { return index().names; }
+
+const FunctionSpec* find_function(std::string_view name) {
+  const Symbol found = index().symbols.find(name);
+  return found.valid() ? &kFunctions[found.value] : nullptr;
+}
+
+}  // namespace weft::language

@@ -1,0 +1,163 @@
+// create    = CREATE [ OR REPLACE ] ( device | cluster | layer | model )
+// device    = DEVICE name settings
+// cluster   = CLUSTER name AS count NODES OF count DEVICES name { link }
+// link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
+// layer     = LAYER name "(" tensor {"," tensor} ")" body
+// model     = MODEL name body
+// body      = [ "(" size {"," size} ")" ] [ INPUT tensor {"," tensor} ]
+//             { ( PARAMETER | STATE ) parameter {"," parameter} } AS query
+//             A LAYER has no INPUT, a MODEL no size without default.
+// size      = name [ "=" expression ]
+// tensor    = name [ "[" name {"," name} "]" ] [ OF name ]
+// parameter = tensor [ INIT name [ "(" number {"," number} ")" ] ]
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/language/grammar.h"
+
+namespace weft::language {
+
+using namespace syntax;
+
+const Statement* Grammar::create() {
+  const std::uint32_t start = here();
+  advance();
+  const bool replace = accept(Keyword::kw_or);
+  if (replace) expect(Keyword::kw_replace, "after CREATE OR");
+  if (accept(Keyword::kw_device)) return device(start, replace);
+  if (accept(Keyword::kw_cluster)) return cluster(start, replace);
+  if (accept(Keyword::kw_layer)) return layer(start, replace);
+  if (accept(Keyword::kw_model)) return model(start, replace);
+  fail_object("after CREATE");
+  return nullptr;
+}
+
+const Statement* Grammar::device(std::uint32_t start, bool replace) {
+  const Name called = name("a device name");
+  const auto given = settings();
+  expect_end({});
+  return make<CreateDevice>(start, replace, called, given);
+}
+
+const Statement* Grammar::cluster(std::uint32_t start, bool replace) {
+  const Name called = name("a cluster name");
+  expect(Keyword::kw_as, "and the shape of the cluster");
+  const Number nodes = whole_number("a number of nodes", 1);
+  expect(Keyword::kw_nodes, "after the number of nodes");
+  expect(Keyword::kw_of, "after NODES");
+  const Number devices = whole_number("a number of devices", 1);
+  expect(Keyword::kw_devices, "after the number of devices");
+  const Name kind = name("a device name");
+  Gather<Link> links(*this);
+  while (at(Keyword::kw_link)) links.add(link());
+  expect_end({Keyword::kw_link});
+  return make<CreateCluster>(start, replace, called, nodes, devices, kind, links.finish());
+}
+
+Link Grammar::link() {
+  const std::uint32_t start = here();
+  advance();
+  Link result{};
+  result.name = name("a link name");
+  if (accept(Keyword::kw_across)) {
+    result.kind = LinkKind::across;
+  } else if (!accept(Keyword::kw_within)) {
+    static constexpr auto kReach = std::to_array<std::string_view>({"WITHIN", "ACROSS"});
+    fail_expected("WITHIN or ACROSS", remedy(kReach));
+  }
+  result.level = name("what the link joins, such as node");
+  const Span open = token_.span;
+  expect(Kind::left_paren, "'(', a bandwidth and a latency");
+  result.bandwidth = quantity("a bandwidth such as 450 GB/s");
+  expect(Kind::comma, "',' and a latency");
+  result.latency = quantity("a latency such as 1.5 us");
+  if (!accept(Kind::right_paren)) fail_group(open);
+  result.span = since(start);
+  return result;
+}
+
+const Statement* Grammar::layer(std::uint32_t start, bool replace) {
+  const Name called = name("a layer name");
+  const auto arguments = parens<Tensor>("'(' and the tensors the layer takes", [&] { return tensor(); });
+  const Body inside = body(ObjectKind::layer);
+  return make<CreateLayer>(start, replace, called, arguments, inside);
+}
+
+const Statement* Grammar::model(std::uint32_t start, bool replace) {
+  const Name called = name("a model name");
+  const Body inside = body(ObjectKind::model);
+  return make<CreateModel>(start, replace, called, inside);
+}
+
+Body Grammar::body(ObjectKind owner) {
+  const bool is_model = owner == ObjectKind::model;
+  Body result;
+  if (at(Kind::left_paren)) result.sizes = parens<Size>("'('", [&] { return size(owner); });
+  if (is_model && accept(Keyword::kw_input)) result.inputs = list<Tensor>([&] { return tensor(); });
+
+  Gather<Parameter> parameters(*this);
+  while (at(Keyword::kw_parameter) || at(Keyword::kw_state)) {
+    const ParameterKind kind = at(Keyword::kw_state) ? ParameterKind::state : ParameterKind::parameter;
+    advance();
+    do parameters.add(parameter(kind));
+    while (accept(Kind::comma));
+  }
+  result.parameters = parameters.finish();
+
+  if (at(Keyword::kw_input)) {
+    if (!is_model) fail_here("a LAYER has no INPUT", "a layer's inputs are its arguments: LAYER name(x[b, d])");
+    else if (!result.inputs.empty()) fail_here("INPUT is given twice", "separate the tensors by commas");
+    else fail_here("INPUT comes before PARAMETER and STATE");
+  }
+  if (!accept(Keyword::kw_as)) fail_body(result, owner);
+  result.query = query();
+  return result;
+}
+
+Size Grammar::size(ObjectKind owner) {
+  const std::uint32_t start = here();
+  Size result;
+  result.name = name("a size");
+  if (accept(Kind::equal)) result.value = size_expression();
+  else if (owner == ObjectKind::model)
+    fail_expected("= and a default", fmt::format("a model's sizes have defaults: {} = 64", result.name.text));
+  result.span = since(start);
+  return result;
+}
+
+Tensor Grammar::tensor() {
+  const std::uint32_t start = here();
+  Tensor result;
+  result.name = name("a tensor name");
+  if (at(Kind::left_bracket)) {
+    const Span open = token_.span;
+    advance();
+    result.indices = list<Name>([&] { return name("an index"); });
+    if (!accept(Kind::right_bracket)) fail_close('[', open);
+  }
+  if (accept(Keyword::kw_of)) result.dtype = name("a type");
+  result.span = since(start);
+  return result;
+}
+
+Parameter Grammar::parameter(ParameterKind kind) {
+  const std::uint32_t start = here();
+  Parameter result;
+  result.kind = kind;
+  result.tensor = tensor();
+  if (accept(Keyword::kw_init)) result.init = init();
+  result.span = since(start);
+  return result;
+}
+
+Init Grammar::init() {
+  const std::uint32_t start = here();
+  Init result;
+  result.name = name("how to initialize, such as normal(0, 0.02)");
+  if (at(Kind::left_paren)) result.arguments = parens<Number>("'('", [&] { return number("a number"); });
+  result.span = since(start);
+  return result;
+}
+
+}  // namespace weft::language

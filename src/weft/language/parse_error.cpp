@@ -1,0 +1,250 @@
+// What went wrong, and what to do about it. All of this runs at most once a parse.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/complaint.h"
+#include "weft/language/grammar.h"
+#include "weft/language/utf8.h"
+
+namespace weft::language {
+namespace {
+
+using enum Keyword;
+
+constexpr std::size_t kShown = 40;  // bytes of a token that a message repeats
+
+constexpr auto kStatementWords = std::to_array<std::string_view>(
+    {"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "SET", "HINT", "SHOW", "DESCRIBE", "SAVE",
+     "LOAD", "SYNTHESIZE"});
+
+// Words of other SQLs, and what WeftQL has in their place.
+constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"HAVING", "WeftQL has no HAVING: filter in a query around this one"},
+    {"ORDER", "WeftQL has no ORDER BY: GROUP BY gives the order of the indices"},
+    {"LIMIT", "WeftQL has no LIMIT: write WHERE i < 10"},
+    {"UNION", "WeftQL has no UNION: write concat(a, b, along => i)"},
+    {"LEFT", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
+    {"RIGHT", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
+    {"FULL", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
+    {"INNER", "WeftQL has one JOIN: JOIN t[v, d] ON v = tokens"},
+    {"CROSS", "write a comma between the sources"},
+    {"IN", "write i = 1 OR i = 2, or BETWEEN"},
+    {"IS", "WeftQL has no NULL"},
+    {"DISTINCT", "WeftQL has no DISTINCT"},
+    {"INSERT", "WeftQL has no INSERT: TRAIN and INFER read tensors FROM a file"},
+    {"UPDATE", "WeftQL has no UPDATE: TRAIN changes parameters"},
+    {"DELETE", "WeftQL has no DELETE: DROP removes an object"},
+    {"ALTER", "WeftQL has no ALTER: write CREATE OR REPLACE"},
+});
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return (x & ~0x20) == (y & ~0x20); });
+}
+
+// Reserved nouns, that is. Where FROM or AND stands for a value, something else is missing.
+bool could_be_meant_as_name(Keyword keyword) {
+  static constexpr auto kNouns =
+      std::to_array({kw_input, kw_parameter, kw_state, kw_init, kw_times, kw_group, kw_repeat});
+  return std::ranges::find(kNouns, keyword) != kNouns.end();
+}
+
+std::string advice_on_reserved(Keyword keyword, std::string_view word) {
+  return fmt::format("{} is a reserved word; as a name, write \"{}\"", spelling(keyword), word);
+}
+
+}  // namespace
+
+void Grammar::fail(Error error) {
+  if (!error_) error_ = std::move(error);
+  lexer_ = Lexer({});
+  token_ = next_ = Token{};
+  token_.span.offset = next_.span.offset = last_end_;
+}
+
+void Grammar::fail_here(std::string message, std::string hint) {
+  const Span place = at(Kind::end) ? Span{last_end_, 1} : token_.span;
+  fail(user_error(std::move(message), std::move(hint), place));
+}
+
+void Grammar::fail_expected(std::string_view what, std::string hint) {
+  if (error_) return;
+  if (hint.empty()) hint = remedy();
+  fail_here(fmt::format("expected {}, found {}", what, found()), std::move(hint));
+}
+
+void Grammar::fail_keyword(Keyword keyword, std::string_view where, std::string_view example) {
+  if (error_) return;
+  const std::string_view word = spelling(keyword);
+  std::string hint = remedy({&word, 1});
+  if (hint.empty() && !example.empty()) hint = fmt::format("write {}", example);
+  fail_expected(fmt::format("{} {}", word, where), std::move(hint));
+}
+
+void Grammar::fail_name(std::string_view what) {
+  if (error_) return;
+  std::string hint;
+  const bool stray_comma = last_kind_ == Kind::comma && !could_be_meant_as_name(token_.keyword);
+  if (at(Kind::word) && !stray_comma) hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
+  if (at(Kind::string)) hint = "a name is written without quotes, or in double quotes";
+  if (at(Kind::number) && next_.kind == Kind::word) hint = "a name starts with a letter or _";
+  fail_expected(what, std::move(hint));
+}
+
+void Grammar::fail_close(char opened, Span open) {
+  if (error_) return;
+  const bool starts_item = at_name() || at(Kind::number) || at(Kind::string) || at(Kind::left_paren);
+  std::string hint = remedy();
+  if (hint.empty() && starts_item) hint = "is a comma missing before it?";
+  const auto [line, column] = position(text_, open.offset);
+  if (hint.empty()) hint = fmt::format("the {} at {}:{} is not closed", opened, line, column);
+  fail_expected(opened == '(' ? "',' or ')'" : "',' or ']'", std::move(hint));
+}
+
+void Grammar::fail_group(Span open) {
+  if (error_) return;
+  const auto [line, column] = position(text_, open.offset);
+  std::string hint = remedy();
+  if (hint.empty()) hint = fmt::format("the ( at {}:{} is not closed", line, column);
+  fail_expected("')'", std::move(hint));
+}
+
+void Grammar::fail_statement() {
+  if (error_) return;
+  static constexpr auto kQueryWords = std::to_array<std::string_view>({"SELECT", "WITH"});
+  std::string hint = remedy(kStatementWords);
+  if (at(Kind::word) && !nearest(lexeme(token_.span), kQueryWords).empty())
+    hint = "a query stands in a model: CREATE MODEL name AS SELECT ...";
+  if (hint.empty()) hint = fmt::format("statements are {}", fmt::join(kStatementWords, " "));
+  fail_expected("a statement", std::move(hint));
+}
+
+void Grammar::fail_object(std::string_view where) {
+  if (error_) return;
+  static constexpr auto kObjects =
+      std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
+  fail_expected(fmt::format("DEVICE, CLUSTER, LAYER or MODEL {}", where), remedy(kObjects));
+}
+
+// What is before the query of a model or layer is read and AS does not follow.
+void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
+  if (error_) return;
+  static constexpr auto kSections =
+      std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
+  const bool may_input = owner == syntax::ObjectKind::model && body.inputs.empty() && body.parameters.empty();
+  const auto next = std::span(kSections).subspan(may_input ? 0 : 1);
+  std::string hint = remedy(next);
+  if (at(kw_select) || at(kw_with)) hint = "put AS before the query";
+  if (hint.empty() && last_kind_ == Kind::right_bracket && at_name()) hint = "is a comma missing before it?";
+  fail_expected(may_input ? "INPUT, PARAMETER, STATE or AS" : "PARAMETER, STATE or AS", std::move(hint));
+}
+
+void Grammar::fail_query() {
+  if (error_) return;
+  static constexpr auto kBegin = std::to_array<std::string_view>({"SELECT", "WITH"});
+  std::string hint = remedy(kBegin);
+  const bool after_binding = last_kind_ == Kind::right_paren;
+  if (hint.empty() && after_binding && at_name()) hint = "is a comma missing before it?";
+  fail_expected(after_binding ? "',' or SELECT" : "SELECT or WITH", std::move(hint));
+}
+
+// The list of a SELECT is read and FROM does not follow.
+void Grammar::fail_select() {
+  if (error_) return;
+  static constexpr auto kNext = std::to_array<std::string_view>({"FROM", "AS"});
+  std::string hint = remedy(kNext);
+  if (last_kind_ == Kind::number && at(Kind::word) && here() == last_end_)
+    hint = "a product is written with *";
+  if (hint.empty() && at_name())
+    hint = fmt::format("to name the value, write AS {}", lexeme(token_.span).substr(0, kShown));
+  fail_expected("',' or FROM", std::move(hint));
+}
+
+void Grammar::end_select(const syntax::Select& select) {
+  if (error_) return;
+  const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
+  if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "join the conditions by AND");
+  if (at(kw_where)) return fail_here("WHERE comes before GROUP BY");
+  if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
+  if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
+  if (at(kw_join)) return fail_here("JOIN comes before WHERE and GROUP BY");
+  if (grouped) return expect_end({});
+  if (filtered) return expect_end({kw_group});
+  expect_end({kw_join, kw_where, kw_group});
+}
+
+// Where a query or a statement may end, or go on with one of some clauses.
+void Grammar::expect_end(std::initializer_list<Keyword> instead) {
+  const bool nested = depth_ > 1;  // the query of a model is one deep
+  if (at(Kind::semicolon) || at(Kind::end) || (nested && at(Kind::right_paren)) || error_) return;
+  std::vector<std::string_view> words;
+  std::string expected;
+  for (const Keyword keyword : instead) {
+    words.push_back(spelling(keyword));
+    expected += fmt::format("{}{}, ", spelling(keyword), keyword == kw_group ? " BY" : "");
+  }
+  if (!expected.empty()) expected.replace(expected.size() - 2, 2, " or ");
+  std::string hint = remedy(words);
+  if (hint.empty() && at_name() && depth_ > 0)
+    hint = fmt::format("to rename, write AS {}", lexeme(token_.span).substr(0, kShown));
+  fail_expected(expected + (nested ? "')'" : "';'"), std::move(hint));
+}
+
+void Grammar::fail_expression() {
+  if (error_) return;
+  std::string hint;
+  const bool half = last_kind_ == Kind::less || last_kind_ == Kind::greater;
+  if (at(Kind::string)) hint = "an expression has no strings; unusual names stand in double quotes";
+  if (at(Kind::star) && last_kind_ == Kind::star) hint = "a power is written pow(x, 2)";
+  if (at(Kind::equal) && half) hint = "write <= or >= without a blank";
+  if (at(kw_select)) hint = "a query cannot be part of an expression: name it in WITH or FROM";
+  if (could_be_meant_as_name(token_.keyword))
+    hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
+  fail_expected("an expression", std::move(hint));
+}
+
+std::string Grammar::found() const {
+  const std::string_view whole = lexeme(token_.span);
+  std::size_t length = std::min(whole.size(), kShown);
+  while (length < whole.size() && !starts_character(whole[length])) --length;
+  const std::string shown =
+      fmt::format("{}{}", whole.substr(0, length), length < whole.size() ? "…" : "");
+  switch (token_.kind) {
+    case Kind::end: return "the end of the text";
+    case Kind::string: return fmt::format("the string {}", shown);
+    case Kind::quoted: return fmt::format("the name {}", shown);
+    case Kind::number: return fmt::format("the number {}", shown);
+    default: return fmt::format("'{}'", shown);
+  }
+}
+
+// What the token in sight suggests, where one of `keywords` could have stood; often nothing.
+std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
+  const std::string_view word = lexeme(token_.span);
+  const bool is_keyword = is_reserved(token_.keyword);
+  if (at(Kind::word) && !is_keyword) {
+    for (const auto& [foreign, advice] : kForeignWords)
+      if (same_word(word, foreign)) return std::string(advice);
+    // A single letter is a name, not half of BY or AS.
+    std::string hint = word.size() > 1 ? did_you_mean(word, keywords) : "";
+    if (!hint.empty()) return hint;
+  }
+  const bool closes = at(Kind::right_paren) || at(Kind::right_bracket) || at(Kind::semicolon) ||
+                      at(Kind::end) || is_keyword;
+  if (last_kind_ == Kind::comma && closes) return "remove the comma before it";
+  if (at(Kind::comma) && last_kind_ == Kind::comma) return "remove one of the commas";
+  if (at(Kind::double_equal)) return "equality is written =";
+  if (at(Kind::dot)) return "names have one part: no dots";
+  const bool begins = std::ranges::find(kStatementWords, spelling(token_.keyword)) != kStatementWords.end();
+  if (begins && last_end_ != 0) return "is a ';' missing before it?";
+  return {};
+}
+
+void Grammar::Nest::refuse() {
+  grammar_.fail_here(fmt::format("nested too deeply: more than {} levels", syntax::kDeepest),
+                     "name the inner parts in WITH");
+}
+
+}  // namespace weft::language

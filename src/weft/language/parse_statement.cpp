@@ -1,0 +1,233 @@
+// statement  = create | drop | explain | run | set | hint | show | describe | save | load | synthesize
+// drop       = DROP ( DEVICE | CLUSTER | LAYER | MODEL ) name
+// explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
+// option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan ) | name [ value ]
+// run        = ( TRAIN | INFER ) name { ON target | FROM string | STEPS count | WITH settings }
+//              Each clause at most once; STEPS with TRAIN only.
+// target     = LOCAL [ count ] | name
+// set        = SET name ( "=" | TO ) value
+// hint       = HINT item {"," item}
+// item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name
+// show       = SHOW name
+// describe   = DESCRIBE name [ WITH settings ]
+// save       = SAVE name TO string
+// load       = LOAD name FROM string
+// synthesize = SYNTHESIZE name ON name [ WITH settings ]
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/grammar.h"
+
+namespace weft::language {
+
+using namespace syntax;
+
+const Statement* Grammar::statement() {
+  switch (token_.keyword) {
+    case Keyword::kw_create: return create();
+    case Keyword::kw_drop: return drop();
+    case Keyword::kw_explain: return explain();
+    case Keyword::kw_train:
+    case Keyword::kw_infer: return run();
+    case Keyword::kw_set: return set();
+    case Keyword::kw_hint: return hint();
+    case Keyword::kw_show: return show();
+    case Keyword::kw_describe: return describe();
+    case Keyword::kw_save: return save();
+    case Keyword::kw_load: return load();
+    case Keyword::kw_synthesize: return synthesize();
+    default: fail_statement(); return nullptr;
+  }
+}
+
+const Statement* Grammar::drop() {
+  const std::uint32_t start = here();
+  advance();
+  ObjectKind object{};
+  if (accept(Keyword::kw_device)) object = ObjectKind::device;
+  else if (accept(Keyword::kw_cluster)) object = ObjectKind::cluster;
+  else if (accept(Keyword::kw_layer)) object = ObjectKind::layer;
+  else if (accept(Keyword::kw_model)) object = ObjectKind::model;
+  else fail_object("after DROP");
+  const Name dropped = name("what to drop");
+  expect_end({});
+  return make<Drop>(start, object, dropped);
+}
+
+const Statement* Grammar::explain() {
+  const std::uint32_t start = here();
+  advance();
+  bool analyze = accept(Keyword::kw_analyze);
+  bool verbose = accept(Keyword::kw_verbose);
+  Format shape = Format::text;
+  Gather<Option> options(*this);
+  if (at(Kind::left_paren)) {
+    const Span open = token_.span;
+    advance();
+    bool formatted = false;
+    const auto once = [&](bool& flag) {
+      if (flag) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)));
+      advance();
+      flag = true;
+    };
+    do {
+      if (at(Keyword::kw_analyze)) {
+        once(analyze);
+      } else if (at(Keyword::kw_verbose)) {
+        once(verbose);
+      } else if (at(Keyword::kw_format)) {
+        once(formatted);
+        shape = format();
+      } else {
+        Option option{name("an option such as FORMAT json"), {}};
+        if (!at(Kind::comma) && !at(Kind::right_paren)) option.value = value();
+        options.add(option);
+      }
+    } while (accept(Kind::comma));
+    close_paren(open);
+  }
+  if (!at(Keyword::kw_train) && !at(Keyword::kw_infer)) {
+    static constexpr auto kNext = std::to_array<std::string_view>({"TRAIN", "INFER", "ANALYZE", "VERBOSE"});
+    fail_expected("TRAIN or INFER", remedy(kNext));
+  }
+  const Run* subject = run();
+  return make<Explain>(start, analyze, verbose, shape, options.finish(), subject);
+}
+
+Format Grammar::format() {
+  static constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan"});
+  const std::string_view word = lexeme(token_.span);
+  for (std::size_t i = 0; i < kFormats.size(); ++i) {
+    if (word != kFormats[i]) continue;
+    advance();
+    return static_cast<Format>(i);
+  }
+  fail_expected("text, json or plan after FORMAT", did_you_mean(word, kFormats));
+  return {};
+}
+
+// TRAIN and INFER. Their clauses come in any order, each at most once.
+const Run* Grammar::run() {
+  const std::uint32_t start = here();
+  const Task task = at(Keyword::kw_infer) ? Task::infer : Task::train;
+  advance();
+  const Name model = name("a model name");
+  std::optional<Target> on;
+  std::optional<Text> data;
+  std::optional<Number> steps;
+  std::span<const Setting> with;
+  for (;;) {
+    const bool twice = (at(Keyword::kw_on) && on) || (at(Keyword::kw_from) && data) ||
+                       (at(Keyword::kw_steps) && steps) || (at(Keyword::kw_with) && !with.empty());
+    if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)));
+    if (at(Keyword::kw_steps) && task == Task::infer)
+      fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
+    if (accept(Keyword::kw_on)) on = target();
+    else if (accept(Keyword::kw_from)) data = text("a file name in quotes after FROM");
+    else if (accept(Keyword::kw_steps)) steps = whole_number("a number of steps", 0);
+    else if (at(Keyword::kw_with)) with = with_settings();
+    else break;
+  }
+  if (task == Task::infer) expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_with});
+  else expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_steps, Keyword::kw_with});
+  return make<Run>(start, task, model, on, data, steps, with);
+}
+
+Target Grammar::target() {
+  const std::uint32_t start = here();
+  Target result;
+  result.local = accept(Keyword::kw_local);
+  if (!result.local) result.cluster = name("LOCAL or a cluster name after ON");
+  else if (at(Kind::number)) result.ranks = whole_number("a number of ranks", 1);
+  result.span = since(start);
+  return result;
+}
+
+const Statement* Grammar::set() {
+  const std::uint32_t start = here();
+  advance();
+  const Name key = name("a setting");
+  if (!accept(Kind::equal) && !accept(Keyword::kw_to)) fail_expected("= or TO after the setting's name");
+  const Value to = value();
+  expect_end({});
+  return make<Set>(start, key, to);
+}
+
+const Statement* Grammar::hint() {
+  const std::uint32_t start = here();
+  advance();
+  const auto items = list<HintItem>([&] { return hint_item(); });
+  expect_end({});
+  return make<Hint>(start, items);
+}
+
+HintItem Grammar::hint_item() {
+  const std::uint32_t start = here();
+  HintItem result{};
+  if (accept(Keyword::kw_slice)) {
+    result.subject = name("an index after SLICE");
+    if (accept(Keyword::kw_of)) result.tensor = name("a tensor after OF");
+  } else if (accept(Keyword::kw_replicate)) {
+    result.kind = HintKind::replicate;
+    result.subject = name("a tensor after REPLICATE");
+  } else {
+    static constexpr auto kHints = std::to_array<std::string_view>({"SLICE", "REPLICATE"});
+    fail_expected("SLICE or REPLICATE", remedy(kHints));
+  }
+  expect(Keyword::kw_across, "and an axis of the cluster");
+  result.axis = name("an axis of the cluster, such as node");
+  result.span = since(start);
+  return result;
+}
+
+const Statement* Grammar::show() {
+  const std::uint32_t start = here();
+  advance();
+  const Name what = name("what to show, such as MODELS");
+  expect_end({});
+  return make<Show>(start, what);
+}
+
+const Statement* Grammar::describe() {
+  const std::uint32_t start = here();
+  advance();
+  const Name described = name("what to describe");
+  const auto with = with_settings();
+  expect_end({Keyword::kw_with});
+  return make<Describe>(start, described, with);
+}
+
+const Statement* Grammar::save() {
+  const std::uint32_t start = here();
+  advance();
+  const Name saved = name("a model name");
+  expect(Keyword::kw_to, "and a file name");
+  const Text file = text("a file name in quotes after TO");
+  expect_end({});
+  return make<Save>(start, saved, file);
+}
+
+const Statement* Grammar::load() {
+  const std::uint32_t start = here();
+  advance();
+  const Name loaded = name("a model name");
+  expect(Keyword::kw_from, "and a file name");
+  const Text file = text("a file name in quotes after FROM");
+  expect_end({});
+  return make<Load>(start, loaded, file);
+}
+
+const Statement* Grammar::synthesize() {
+  const std::uint32_t start = here();
+  advance();
+  const Name collective = name("a collective, such as ALLGATHER");
+  expect(Keyword::kw_on, "and a cluster");
+  const Name on = name("a cluster name");
+  const auto with = with_settings();
+  expect_end({Keyword::kw_with});
+  return make<Synthesize>(start, collective, on, with);
+}
+
+}  // namespace weft::language

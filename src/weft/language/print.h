@@ -1,0 +1,31 @@
+// weft/language/print.h -- syntax back to text, in one canonical spelling.
+//
+//   create model m as select sum( (x*w) ) from x,w   -->   CREATE MODEL m
+//                                                          AS SELECT sum(x * w) FROM x, w
+//
+// Keywords in capitals, no comments, no parentheses but the needed ones, lines of at most 100
+// columns where the pieces allow it. parse(print(script)) is the same syntax as script.
+#pragma once
+#include <string>
+
+#include "weft/language/syntax.h"
+
+namespace weft::language {
+
+// `all` puts them around every operator, so that equal texts mean equal trees.
+enum class Parentheses : std::uint8_t { needed, all };
+
+// Every statement with its semicolon, each on lines of its own.
+std::string print(const syntax::Script& script, Parentheses parentheses = Parentheses::needed);
+
+// Without semicolon or final newline.
+std::string print(const syntax::Statement& statement, Parentheses parentheses = Parentheses::needed);
+
+// On one line.
+std::string print(const syntax::Query& query, Parentheses parentheses = Parentheses::needed);
+std::string print(const syntax::Expression& expression, Parentheses parentheses = Parentheses::needed);
+
+// A name as a script must spell it: in double quotes unless it is a plain one.
+std::string print_name(std::string_view name);
+
+}  // namespace weft::language

@@ -1,0 +1,34 @@
+// weft/language/utf8.h -- where characters end.
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace weft::language {
+
+// The bytes of the first character of `text`, or 0 when it does not start with well-formed
+// UTF-8 (Unicode, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
+constexpr std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return text.empty() ? 0 : 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return follows(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+    if (lead == 0xED && byte(1) > 0x9F) return 0;
+    return follows(1) && follows(2) ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    if (lead == 0xF0 && byte(1) < 0x90) return 0;
+    if (lead == 0xF4 && byte(1) > 0x8F) return 0;
+    return follows(1) && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Whether `byte` is not the continuation of a character.
+constexpr bool starts_character(char byte) { return (byte & 0xC0) != 0x80; }
+
+}  // namespace weft::language

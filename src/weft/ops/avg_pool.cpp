@@ -1,0 +1,72 @@
+// avg-pool: the mean of every window.
+//
+//   y[.., h', w'] = 1/size^2 * sum over r, q < size of  x[.., h'*stride + r - padding, ..]
+//
+// over the last two indices of x. The padding counts as zeros: every window divides by its full size.
+#include <array>
+
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+#include "weft/ops/pooling.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"size", AttributeKind::integer},
+                                                             {"stride", AttributeKind::integer},
+                                                             {"padding", AttributeKind::integer, false}}};
+constexpr std::size_t kSize = 0, kStride = 1, kPadding = 2;
+
+class AvgPool final : public OperatorOf<AvgPool> {
+ public:
+  std::string_view name() const override { return "avg-pool"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 1; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY_STATUS(expect(node, 0, Elements::real));
+    WEFT_TRY(pool, pooling(node, node.input_type(0)));
+    return results.add(node.input_type(0).dtype, pool.result);
+  }
+
+  plan::Signature signature(const NodeView& node) const override { return plane_loops(node); }
+
+  plan::Work work(const NodeView& node) const override {
+    return flops_each(node, (*pooling(node, node.input_type(0))).window_points());
+  }
+
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    const plan::ValueId dy = g.of_result();
+    const std::array<plan::AttributeValue, 4> attributes = {node.integer(kSize), node.integer(kStride), node.integer(kPadding),
+                                                            g.graph.value(node.input(0)).type};
+    WEFT_TRY(value, g.graph.add_value(avg_pool_gradient(), {&dy, 1}, attributes));
+    g.set(0, value);
+    return {};
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const T* x = at.input(0).data.data();
+    const Pooling pool = *pooling(at.node(), at.node().input_type(0));
+    const T points = at.numbers.from(pool.window_points());
+    visit_windows(pool, [&](std::int64_t in_y, std::span<const std::int64_t> window) {
+      T total = T();
+      for (const std::int64_t in_x : window) total += x[in_x];
+      at.result(0).data[in_y] = at.numbers.divide(total, points);
+    });
+  }
+};
+
+}  // namespace
+
+const Operator& avg_pool() {
+  static const AvgPool op;
+  return op;
+}
+
+}  // namespace weft::ops

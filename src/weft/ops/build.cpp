@@ -1,0 +1,246 @@
+#include "weft/ops/build.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "weft/ops/loops.h"
+
+namespace weft::ops {
+
+using plan::AttributeValue;
+using plan::Graph;
+using plan::ValueId;
+
+namespace {
+
+using Attributes = std::initializer_list<AttributeValue>;
+using Operands = std::initializer_list<ValueId>;
+
+Values span_of(Operands operands) { return {operands.begin(), operands.size()}; }
+
+Result<ValueId> one(Graph& graph, const Operator& op, Values operands, Attributes attributes = {}) {
+  return graph.add_value(op, operands, {attributes.begin(), attributes.size()});
+}
+
+Result<ValueId> one(Graph& graph, const Operator& op, Operands operands, Attributes attributes = {}) {
+  return one(graph, op, span_of(operands), attributes);
+}
+
+Result<plan::NodeId> several(Graph& graph, const Operator& op, Operands operands, Attributes attributes) {
+  return graph.add(op, span_of(operands), {attributes.begin(), attributes.size()});
+}
+
+bool same_order(const plan::Type& type, Indices indices) {
+  return std::ranges::equal(type.dims, indices, {}, &plan::Dim::index);
+}
+
+// True when the indices of a, then those of b that a lacks, are just `indices`.
+bool joins_to(const plan::Type& a, const plan::Type& b, Indices indices) {
+  std::vector<Symbol> joined = indices_of(a.dims);
+  for (const plan::Dim& dim : b.dims)
+    if (!a.has(dim.index)) joined.push_back(dim.index);
+  return std::ranges::equal(joined, indices);
+}
+
+}  // namespace
+
+Result<ValueId> add_input(Graph& graph, std::string_view name, plan::TypeId type) {
+  return one(graph, input(), {}, {graph.symbol(name), type});
+}
+
+Result<ValueId> add_parameter(Graph& graph, std::string_view name, plan::TypeId type, const Initial& initial) {
+  return one(graph, parameter(), {}, {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
+}
+
+Result<ValueId> add_state(Graph& graph, std::string_view name, plan::TypeId type, const Initial& initial) {
+  return one(graph, state(), {}, {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
+}
+
+Result<ValueId> add_constant(Graph& graph, double value, plan::DType dtype) {
+  return one(graph, constant(), {}, {value, dtype});
+}
+
+Result<ValueId> add_position(Graph& graph, plan::Dim along) {
+  return one(graph, position(), {}, {along.index, along.size});
+}
+
+Result<ValueId> add_contract(Graph& graph, Values operands, Indices to) {
+  return one(graph, contract(), operands, {to});
+}
+
+Result<ValueId> add_contract(Graph& graph, Operands operands, Indices to) {
+  return add_contract(graph, span_of(operands), to);
+}
+
+Result<ValueId> add_reduce(Graph& graph, std::string_view kind, ValueId x, Indices to) {
+  const plan::Type type = graph.type(x);
+  if (to.size() == type.rank()) return add_transpose(graph, x, to);
+  if (kind != "mean") return one(graph, reduce(), {x}, {graph.symbol(kind), to});
+  const std::int64_t count = points_of(without(type.dims, to));
+  return one(graph, reduce(), {x}, {graph.symbol(kind), to, count});
+}
+
+Result<ValueId> add_contract_spread(Graph& graph, Values operands, Dims to) {
+  const auto has = [&](Symbol index) {
+    return std::ranges::any_of(operands, [&](ValueId operand) { return graph.type(operand).has(index); });
+  };
+  std::vector<Symbol> kept = indices_of(to);
+  std::erase_if(kept, [&](Symbol index) { return !has(index); });
+
+  const auto product = [&]() -> Result<ValueId> {
+    const plan::Type a = graph.type(operands[0]);
+    if (operands.size() == 1) {
+      const bool sums = std::ranges::any_of(a.dims, [&](const plan::Dim& dim) { return !contains(kept, dim.index); });
+      return sums ? add_reduce(graph, "sum", operands[0], kept) : Result<ValueId>(operands[0]);
+    }
+    if (operands.size() == 2) {
+      const plan::Type b = graph.type(operands[1]);
+      if (joins_to(a, b, kept)) return add_pointwise(graph, mul(), {operands[0], operands[1]});
+      if (joins_to(b, a, kept)) return add_pointwise(graph, mul(), {operands[1], operands[0]});
+    }
+    return add_contract(graph, operands, kept);
+  };
+  WEFT_TRY(value, product());
+  return add_broadcast(graph, value, to);
+}
+
+Result<ValueId> add_contract_spread(Graph& graph, Operands operands, Dims to) {
+  return add_contract_spread(graph, span_of(operands), to);
+}
+
+Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Values operands) { return one(graph, op, operands); }
+
+Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Operands operands) { return one(graph, op, operands); }
+
+Result<ValueId> add_cast(Graph& graph, ValueId x, plan::DType to) {
+  return graph.type(x).dtype == to ? Result<ValueId>(x) : one(graph, cast(), {x}, {to});
+}
+
+Result<ValueId> add_broadcast(Graph& graph, ValueId x, Dims to) {
+  const plan::Type type = graph.type(x);
+  if (to.size() == type.rank()) return add_transpose(graph, x, indices_of(to));
+  WEFT_TRY(target, graph.intern_type(type.dtype, to));
+  return one(graph, broadcast(), {x}, {target});
+}
+
+Result<ValueId> add_transpose(Graph& graph, ValueId x, Indices to) {
+  return same_order(graph.type(x), to) ? Result<ValueId>(x) : one(graph, transpose(), {x}, {to});
+}
+
+Result<ValueId> add_rename(Graph& graph, ValueId x, Indices from, Indices to) {
+  return std::ranges::equal(from, to) ? Result<ValueId>(x) : one(graph, rename(), {x}, {from, to});
+}
+
+Result<ValueId> add_split(Graph& graph, ValueId x, Symbol along, Dims into) {
+  WEFT_TRY(sizes, graph.intern_type(graph.type(x).dtype, into));
+  return one(graph, split(), {x}, {along, sizes});
+}
+
+Result<ValueId> add_merge(Graph& graph, ValueId x, Indices along, Symbol into) {
+  return one(graph, merge(), {x}, {along, into});
+}
+
+Result<ValueId> add_slice(Graph& graph, ValueId x, Symbol along, std::int64_t begin, std::int64_t end) {
+  const plan::Type type = graph.type(x);
+  if (type.has(along) && begin == 0 && end == type.size_of(along)) return x;
+  return one(graph, slice(), {x}, {along, begin, end});
+}
+
+Result<ValueId> add_pad(Graph& graph, ValueId x, Symbol along, std::int64_t before, std::int64_t after) {
+  if (before == 0 && after == 0) return x;
+  return one(graph, pad(), {x}, {along, before, after});
+}
+
+Result<ValueId> add_concat(Graph& graph, Values operands, Symbol along) {
+  return operands.size() == 1 ? Result<ValueId>(operands[0]) : one(graph, concat(), operands, {along});
+}
+
+Result<ValueId> add_concat(Graph& graph, Operands operands, Symbol along) {
+  return add_concat(graph, span_of(operands), along);
+}
+
+Result<ValueId> add_softmax(Graph& graph, ValueId x, Indices over) { return one(graph, softmax(), {x}, {over}); }
+
+Result<Normalized> add_layer_norm(Graph& graph, ValueId x, Indices over, double epsilon) {
+  WEFT_TRY(node, several(graph, layer_norm(), {x}, {over, epsilon}));
+  return Normalized{graph.result(node, 0), graph.result(node, 1)};
+}
+
+Result<Normalized> add_rms_norm(Graph& graph, ValueId x, Indices over, double epsilon) {
+  WEFT_TRY(node, several(graph, rms_norm(), {x}, {over, epsilon}));
+  return Normalized{graph.result(node, 0), graph.result(node, 1)};
+}
+
+Result<BatchNormalized> add_batch_norm(Graph& graph, ValueId x, ValueId mean, ValueId variance, Indices over,
+                                       BatchNormMode mode, double epsilon, double momentum) {
+  const Symbol word = graph.symbol(mode == BatchNormMode::train ? "train" : "infer");
+  WEFT_TRY(node, several(graph, batch_norm(), {x, mean, variance}, {over, epsilon, momentum, word}));
+  return BatchNormalized{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2), graph.result(node, 3)};
+}
+
+Result<ValueId> add_cross_entropy(Graph& graph, ValueId logits, ValueId label, Symbol over) {
+  return one(graph, cross_entropy(), {logits, label}, {over});
+}
+
+Result<ValueId> add_gather(Graph& graph, ValueId positions, ValueId table, Symbol along) {
+  return one(graph, gather(), {positions, table}, {along});
+}
+
+Result<ValueId> add_scatter_add(Graph& graph, ValueId positions, ValueId x, plan::Dim along, Indices to) {
+  return one(graph, scatter_add(), {positions, x}, {along.index, along.size, to});
+}
+
+Result<TopK> add_top_k(Graph& graph, ValueId x, Symbol over, plan::Dim into) {
+  WEFT_TRY(node, several(graph, top_k(), {x}, {over, into.index, into.size}));
+  return TopK{graph.result(node, 0), graph.result(node, 1)};
+}
+
+Result<ValueId> add_slot(Graph& graph, ValueId expert, std::int64_t experts, std::int64_t capacity, Indices over) {
+  return one(graph, slot(), {expert}, {experts, capacity, over});
+}
+
+Result<ValueId> add_conv2d(Graph& graph, ValueId x, ValueId w, const ConvWindow& window) {
+  return one(graph, conv2d(), {x, w}, {window.stride, window.padding, window.groups});
+}
+
+Result<ValueId> add_max_pool(Graph& graph, ValueId x, const PoolWindow& window) {
+  return one(graph, max_pool(), {x}, {window.size, window.stride, window.padding});
+}
+
+Result<ValueId> add_avg_pool(Graph& graph, ValueId x, const PoolWindow& window) {
+  return one(graph, avg_pool(), {x}, {window.size, window.stride, window.padding});
+}
+
+Result<ValueId> add_rotary(Graph& graph, ValueId x, Symbol along, Symbol pairs, double base) {
+  return one(graph, rotary(), {x}, {along, pairs, base});
+}
+
+Result<ValueId> add_dropout(Graph& graph, ValueId x, ValueId step, double rate, std::int64_t stream) {
+  return rate == 0 ? Result<ValueId>(x) : one(graph, dropout(), {x, step}, {rate, stream});
+}
+
+Result<ValueId> add_sgd(Graph& graph, ValueId weight, ValueId gradient, double lr) {
+  return one(graph, sgd(), {weight, gradient}, {lr});
+}
+
+Result<MomentumStep> add_momentum(Graph& graph, ValueId weight, ValueId gradient, ValueId velocity, double lr,
+                                  double mu) {
+  WEFT_TRY(node, several(graph, momentum(), {weight, gradient, velocity}, {lr, mu}));
+  return MomentumStep{graph.result(node, 0), graph.result(node, 1)};
+}
+
+Result<AdamStep> add_adam(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second, ValueId step,
+                          const AdamSettings& settings) {
+  const auto& [lr, beta1, beta2, epsilon] = settings;
+  WEFT_TRY(node, several(graph, adam(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon}));
+  return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
+}
+
+Result<AdamStep> add_adamw(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second, ValueId step,
+                           const AdamSettings& settings, double decay) {
+  const auto& [lr, beta1, beta2, epsilon] = settings;
+  WEFT_TRY(node, several(graph, adamw(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon, decay}));
+  return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,61 @@
+// cast: the same numbers in another dtype.
+//
+//   y = x      to an integer: without the fraction;  to bool: whether x is not zero
+//
+// Reference semantics do not round to the narrower real: they are exact where kernels are not.
+#include <array>
+
+#include "weft/ops/build.h"
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"to", AttributeKind::dtype}}};
+constexpr std::size_t kTo = 0;
+
+class Cast final : public OperatorOf<Cast> {
+ public:
+  std::string_view name() const override { return "cast"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 1; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    return results.add(node.dtype(kTo), node.input_type(0).dims);
+  }
+
+  plan::Signature signature(const NodeView& node) const override { return parallel_loops(node); }
+  plan::Work work(const NodeView& node) const override { return bytes_of(node); }
+
+  Status gradient(Gradient& g) const override {
+    WEFT_TRY(value, add_cast(g.graph, g.of_result(), g.node().input_type(0).dtype));
+    g.set(0, value);
+    return {};
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const plan::DType from = at.node().input_type(0).dtype, to = at.node().dtype(kTo);
+    for (std::size_t i = 0; i < at.input(0).data.size(); ++i) {
+      const T x = at.input(0).data[i];
+      T& y = at.result(0).data[i];
+      if (to == plan::DType::boolean) y = x == at.numbers.from(0) ? at.numbers.from(0) : at.numbers.from(1);
+      else if (is_integer(to) && is_real(from)) y = at.numbers.apply(Function::truncate, x);
+      else y = x;
+    }
+  }
+};
+
+}  // namespace
+
+const Operator& cast() {
+  static const Cast op;
+  return op;
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,92 @@
+// contract: the product of its operands, summed over the indices that are not kept.
+//
+//   y[to] = sum over all other indices of  x0[...] * x1[...] * ...
+//
+// Operands join on the indices they share. Matrix products, batched products, dot products,
+// outer products and sums of products are all this one operator.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/ops/build.h"
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::Dim;
+using plan::NodeView;
+using plan::Type;
+
+constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"to", plan::AttributeKind::indices}}};
+constexpr std::size_t kTo = 0;
+
+class Contract final : public OperatorOf<Contract> {
+ public:
+  std::string_view name() const override { return "contract"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 64; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY(joined, join_inputs(node));
+    WEFT_TRY_STATUS(same_dtype(node));
+    WEFT_TRY(kept, pick(joined, node.indices(kTo), node));
+    return results.add(node.input_type(0).dtype, kept);
+  }
+
+  plan::Signature signature(const NodeView& node) const override {
+    return loops_by_name(node, [](const plan::Loop& loop) {
+      return loop.results[0] >= 0 ? Behaviour{plan::Role::parallel} : Behaviour{plan::Role::reduced, plan::Monoid::sum};
+    });
+  }
+
+  plan::Work work(const NodeView& node) const override {
+    double points = 1;
+    for (const plan::Loop& loop : signature(node).loops) points *= static_cast<double>(loop.size);
+    plan::Work work = bytes_of(node);
+    const double factors = static_cast<double>(node.input_count());
+    work.multiply_adds = points * std::max(1.0, factors - 1);
+    work.flops = points * std::max(1.0, factors);  // factors - 1 products and one sum a point
+    return work;
+  }
+
+  // d x_i = contract(dy, the other operands) kept to x_i's indices: one contraction an input.
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      if (!g.wants(i)) continue;
+      std::vector<plan::ValueId> operands = {g.of_result()};
+      for (std::size_t j = 0; j < node.input_count(); ++j)
+        if (j != i) operands.push_back(node.input(j));
+      WEFT_TRY(value, add_contract_spread(g.graph, operands, node.input_type(i).dims));
+      g.set(i, value);
+    }
+    return {};
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const NodeView& node = at.node();
+    const std::vector<Dim> loops = *join_inputs(node);
+    Walk walk(sizes_of(loops));
+    for (std::size_t i = 0; i < node.input_count(); ++i) walk.track(strides_along(node.input_type(i), loops));
+    walk.track(strides_along(node.result_type(0), loops));
+    if (walk.empty()) return;
+    do {
+      T product = at.input(0).data[walk.offset(0)];
+      for (std::size_t i = 1; i < node.input_count(); ++i) product *= at.input(i).data[walk.offset(i)];
+      at.result(0).data[walk.offset(node.input_count())] += product;
+    } while (walk.next());
+  }
+};
+
+}  // namespace
+
+const Operator& contract() {
+  static const Contract op;
+  return op;
+}
+
+}  // namespace weft::ops

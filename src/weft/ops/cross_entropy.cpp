@@ -1,0 +1,75 @@
+// cross-entropy: how surprised a row of logits is by its label.
+//
+//   loss[..] = log(sum over c of exp(logits[.., c])) - logits[.., label]
+//
+// A label outside 0 .. size(c)-1 marks a row to be ignored: its loss and its gradient are zero.
+#include <array>
+
+#include "weft/ops/formula.h"
+#include "weft/ops/labels.h"
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"over", AttributeKind::index}}};
+constexpr std::size_t kOver = 0;
+
+class CrossEntropy final : public OperatorOf<CrossEntropy> {
+ public:
+  std::string_view name() const override { return "cross-entropy"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 2; }
+  std::size_t most_inputs() const override { return 2; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY(rows, labelled_rows(node, node.symbol(kOver)));
+    return results.add(node.input_type(0).dtype, rows);
+  }
+
+  plan::Signature signature(const NodeView& node) const override {
+    const Symbol over = node.symbol(kOver);
+    return parallel_loops_except(node, {&over, 1});
+  }
+
+  // An exp, a maximum, a subtraction and a sum for each logit.
+  plan::Work work(const NodeView& node) const override {
+    plan::Work work = bytes_of(node);
+    work.flops = 11 * static_cast<double>(node.input_type(0).elements());
+    return work;
+  }
+
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    const plan::AttributeValue over = node.symbol(kOver);
+    const std::initializer_list<plan::ValueId> operands = {node.input(0), node.input(1), g.of_result()};
+    WEFT_TRY(value, g.graph.add_value(cross_entropy_gradient(), operands, {&over, 1}));
+    g.set(0, value);
+    return {};
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const Labels<T> labels(at, at.node().symbol(kOver));
+    for (std::size_t row = 0; row < labels.rows.starts.size(); ++row) {
+      const std::int64_t label = labels.of(row);
+      if (label < 0) continue;
+      const T* x = at.input(0).data.data() + labels.rows.starts[row];
+      const auto [shift, total] = labels.exponentials(x);
+      at.result(0).data[row] = shift + at.numbers.apply(Function::log, total) - x[labels.rows.columns[label]];
+    }
+  }
+};
+
+}  // namespace
+
+const Operator& cross_entropy() {
+  static const CrossEntropy op;
+  return op;
+}
+
+}  // namespace weft::ops

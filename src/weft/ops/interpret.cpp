@@ -1,0 +1,118 @@
+#include "weft/ops/interpret.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::Graph;
+using plan::NodeId;
+using plan::ValueId;
+
+constexpr std::size_t kNever = 0;  // last use, as a node's number plus one
+
+// For each value the last node that reads it, plus one; outputs are read after all nodes. Values
+// that no output needs are never read.
+std::vector<std::size_t> last_uses(const Graph& graph) {
+  std::vector<std::size_t> last(graph.value_count(), kNever);
+  for (const plan::Output& output : graph.outputs()) last[output.value.value] = graph.node_count() + 1;
+  for (std::size_t id = graph.node_count(); id-- > 0;) {
+    const plan::NodeView node = graph.view(NodeId(id));
+    bool needed = false;
+    for (std::size_t k = 0; k < node.result_count(); ++k) needed |= last[node.result(k).value] != kNever;
+    if (!needed) continue;
+    for (const ValueId input : node.node().inputs)
+      if (last[input.value] == kNever) last[input.value] = id + 1;
+  }
+  return last;
+}
+
+bool is_needed(const plan::NodeView& node, std::span<const std::size_t> last) {
+  for (std::size_t k = 0; k < node.result_count(); ++k)
+    if (last[node.result(k).value] != kNever) return true;
+  return false;
+}
+
+bool is_source(const plan::NodeView& node) {
+  const plan::Operator* op = &node.op();
+  return op == &input() || op == &parameter() || op == &state();
+}
+
+template <class T>
+Result<const Tensor<T>*> find_source(const plan::NodeView& node, const Sources<T>& sources) {
+  const std::string_view name = node.word(0);
+  const Tensor<T>* tensor = sources(name);
+  if (tensor == nullptr) return user_error(fmt::format("no value given for {} {}", node.op().name(), name));
+  const plan::Type type = node.result_type(0);
+  if (tensor->sizes != sizes_of(type.dims) || tensor->elements() != type.elements())
+    return user_error(fmt::format("{} {} has sizes [{}] but the plan expects {}", node.op().name(), name,
+                                  fmt::join(tensor->sizes, ", "), print(type, node.graph().symbols())));
+  return tensor;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tensor<T>* const> inputs,
+                                const Numbers<T>& numbers) {
+  std::vector<Tensor<T>> results(node.result_count());
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const plan::Type type = node.result_type(k);
+    results[k].sizes = sizes_of(type.dims);
+    results[k].data.assign(static_cast<std::size_t>(type.elements()), T());
+  }
+  Evaluation<T> at(node, inputs, results, numbers);
+  operator_of(node).reference(at);
+  return results;
+}
+
+template <class T>
+Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& sources, const Numbers<T>& numbers,
+                                         std::int64_t most_elements) {
+  const std::vector<std::size_t> last = last_uses(graph);
+  std::vector<Tensor<T>> computed(graph.value_count());
+  std::vector<const Tensor<T>*> values(graph.value_count(), nullptr);
+
+  std::vector<const Tensor<T>*> inputs;
+  for (std::size_t id = 0; id < graph.node_count(); ++id) {
+    const plan::NodeView node = graph.view(NodeId(id));
+    if (!is_needed(node, last)) continue;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      if (node.result_type(k).elements() > most_elements)
+        return user_error(fmt::format("{} is too large to interpret: {} elements, the limit is {}", node.op().name(),
+                                      node.result_type(k).elements(), most_elements));
+    if (is_source(node)) {
+      WEFT_TRY(tensor, find_source(node, sources));
+      values[node.result(0).value] = tensor;
+      continue;
+    }
+    inputs.clear();
+    for (const ValueId input : node.node().inputs) inputs.push_back(values[input.value]);
+    std::vector<Tensor<T>> results = evaluate<T>(node, inputs, numbers);
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const std::size_t at = node.result(k).value;
+      if (last[at] == kNever) continue;
+      computed[at] = std::move(results[k]);
+      values[at] = &computed[at];
+    }
+    for (const ValueId input : node.node().inputs)
+      if (last[input.value] == id + 1) computed[input.value] = {};
+  }
+
+  std::vector<Tensor<T>> outputs;
+  for (const plan::Output& output : graph.outputs()) outputs.push_back(*values[output.value.value]);
+  return outputs;
+}
+
+template std::vector<Tensor<float>> evaluate(const plan::NodeView&, std::span<const Tensor<float>* const>, const Numbers<float>&);
+template std::vector<Tensor<double>> evaluate(const plan::NodeView&, std::span<const Tensor<double>* const>, const Numbers<double>&);
+template std::vector<Tensor<Field>> evaluate(const plan::NodeView&, std::span<const Tensor<Field>* const>, const Numbers<Field>&);
+template Result<std::vector<Tensor<float>>> interpret(const Graph&, const Sources<float>&, const Numbers<float>&, std::int64_t);
+template Result<std::vector<Tensor<double>>> interpret(const Graph&, const Sources<double>&, const Numbers<double>&, std::int64_t);
+template Result<std::vector<Tensor<Field>>> interpret(const Graph&, const Sources<Field>&, const Numbers<Field>&, std::int64_t);
+
+}  // namespace weft::ops

@@ -1,0 +1,39 @@
+#include "weft/ops/normalization.h"
+
+#include <fmt/format.h>
+
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::ValueId;
+
+// rstd * (rest - y * mean(dy * y))
+ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y, ValueId rstd) {
+  const std::vector<plan::Dim> rows = without(x.dims, over);
+  const auto count = static_cast<double>(x.elements() / points_of(rows));
+  const ValueId along_y = f(div(), {f.product({dy, y}, rows), f.number(count, y)});
+  return f(mul(), {f(sub(), {rest, f(mul(), {y, along_y})}), rstd});
+}
+
+}  // namespace
+
+ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y, ValueId rstd) {
+  return without_scale(f, x, over, dy, dy, y, rstd);
+}
+
+ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y, ValueId rstd) {
+  const ValueId centered = f(sub(), {dy, f.reduce("mean", dy, indices_of(without(x.dims, over)))});
+  return without_scale(f, x, over, centered, dy, y, rstd);
+}
+
+Status only_through_first(const Gradient& g) {
+  for (std::size_t k = 1; k < g.node().result_count(); ++k)
+    if (g.of_result(k).valid())
+      return user_error(fmt::format("{} has no gradient through its result {}", g.node().op().name(), k));
+  return {};
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,112 @@
+#include "weft/ops/number.h"
+
+#include <bit>
+#include <cstdlib>
+
+namespace weft::ops {
+namespace {
+
+// A field element that stands for a value which has none, such as infinity.
+constexpr Field stand_in(std::uint64_t which) { return Field(mix(which + 0x5bd1e9955bd1e995u)); }
+
+// Whole numbers up to here count as counters and positions, not as residues that happen to be small:
+// a random residue lands below it with probability 2^-20.
+constexpr std::int64_t kLargestWhole = std::int64_t{1} << 40;
+
+bool is_whole(std::int64_t value) { return value <= kLargestWhole && value >= -kLargestWhole; }
+
+Field raised(Field base, std::uint64_t exponent) {
+  Field product(1);
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) product *= base;
+    base *= base;
+  }
+  return product;
+}
+
+// What an uninterpreted function answers.
+Field scrambled(std::uint64_t key, std::uint64_t function, Field x, Field y = {}) {
+  const std::uint64_t seed = mix(key + 0x9e3779b97f4a7c15u * (function + 1));
+  return Field(mix(mix(x.residue() ^ seed) + multiply_fold(y.residue() ^ seed, 0xc2b2ae3d27d4eb4fu)));
+}
+
+constexpr std::uint64_t kPower = 101, kRemainder = 102, kOrder = 103;  // beyond the values of Function
+
+}  // namespace
+
+Field Field::inverse() const { return raised(*this, kPrime - 2); }  // Fermat: a^(p-1) = 1
+
+template <class T>
+std::int64_t Numbers<T>::to_integer(T value) const {
+  constexpr double kEdge = 0x1p62;
+  const double wide = static_cast<double>(value);
+  if (!(wide > -kEdge)) return -(std::int64_t{1} << 62);  // NaN too
+  if (wide >= kEdge) return std::int64_t{1} << 62;
+  return std::llround(wide);
+}
+
+template <class T>
+T Numbers<T>::apply(Function function, T x) const {
+  switch (function) {
+    case Function::exp: return std::exp(x);
+    case Function::log: return std::log(x);
+    case Function::tanh: return std::tanh(x);
+    case Function::erf: return std::erf(x);
+    case Function::sqrt: return std::sqrt(x);
+    case Function::rsqrt: return T(1) / std::sqrt(x);
+    case Function::sin: return std::sin(x);
+    case Function::cos: return std::cos(x);
+    case Function::truncate: return std::trunc(x);
+  }
+  return x;
+}
+
+template struct Numbers<float>;
+template struct Numbers<double>;
+
+Field Numbers<Field>::from(double value) const {
+  if (std::isnan(value)) return stand_in(0);
+  if (std::isinf(value)) return value > 0 ? stand_in(1) : -stand_in(1);
+  // value = mantissa * 2^exponent with a whole mantissa, and 2^61 = 1.
+  int exponent = 0;
+  const double mantissa = std::ldexp(std::frexp(value, &exponent), 53);
+  const int turn = ((exponent - 53) % 61 + 61) % 61;
+  return from_integer(static_cast<std::int64_t>(mantissa)) * Field(std::uint64_t{1} << turn);
+}
+
+Field Numbers<Field>::from_integer(std::int64_t value) const {
+  return value >= 0 ? Field(static_cast<std::uint64_t>(value)) : -Field(-static_cast<std::uint64_t>(value));
+}
+
+std::int64_t Numbers<Field>::to_integer(Field value) const {
+  const auto residue = static_cast<std::int64_t>(value.residue());
+  constexpr auto kModulus = static_cast<std::int64_t>(Field::kPrime);
+  return residue > kModulus / 2 ? residue - kModulus : residue;
+}
+
+Field Numbers<Field>::apply(Function function, Field x) const {
+  if (function == Function::rsqrt) return apply(Function::sqrt, x).inverse();
+  if (function == Function::truncate && is_whole(to_integer(x))) return x;
+  return scrambled(key, static_cast<std::uint64_t>(function), x);
+}
+
+Field Numbers<Field>::power(Field base, Field exponent) const {
+  const std::int64_t times = to_integer(exponent);
+  if (!is_whole(times)) return scrambled(key, kPower, base, exponent);
+  const Field product = raised(base, static_cast<std::uint64_t>(std::abs(times)));
+  return times < 0 ? product.inverse() : product;
+}
+
+Field Numbers<Field>::remainder(Field a, Field b) const {
+  const std::int64_t left = to_integer(a), right = to_integer(b);
+  if (!is_whole(left) || !is_whole(right)) return scrambled(key, kRemainder, a, b);
+  return right == 0 ? Field() : from_integer(left % right);
+}
+
+bool Numbers<Field>::less(Field a, Field b) const {
+  // mix() is one-to-one on 64-bit words, so the shuffled residues order the field totally.
+  const std::uint64_t seed = mix(key + 0x9e3779b97f4a7c15u * kOrder);
+  return mix(a.residue() ^ seed) < mix(b.residue() ^ seed);
+}
+
+}  // namespace weft::ops

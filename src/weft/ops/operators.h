@@ -1,0 +1,104 @@
+// weft/ops/operators.h -- every operator by name, and the set of them all.
+#pragma once
+#include "weft/ops/operator.h"
+#include "weft/plan/operator.h"
+
+namespace weft::ops {
+
+// Sources: values that come from outside the plan, or from nothing.
+const Operator& input();
+const Operator& parameter();
+const Operator& state();
+const Operator& constant();
+const Operator& position();
+
+// Sums of products, and other reductions.
+const Operator& contract();
+const Operator& reduce();
+
+// The same elements under other names, in another place, or in part.
+const Operator& broadcast();
+const Operator& transpose();
+const Operator& rename();
+const Operator& split();
+const Operator& merge();
+const Operator& slice();
+const Operator& pad();
+const Operator& concat();
+const Operator& cast();
+
+// Pointwise, all in pointwise.cpp. The words `and`, `or`, `not` are taken in C++.
+const Operator& add();
+const Operator& sub();
+const Operator& mul();
+const Operator& div();
+const Operator& mod();
+const Operator& pow();
+const Operator& maximum();
+const Operator& minimum();
+const Operator& neg();
+const Operator& abs();
+const Operator& equal();
+const Operator& not_equal();
+const Operator& less();
+const Operator& less_equal();
+const Operator& greater();
+const Operator& greater_equal();
+const Operator& logical_and();
+const Operator& logical_or();
+const Operator& logical_not();
+const Operator& select();
+const Operator& exp();
+const Operator& log();
+const Operator& sqrt();
+const Operator& rsqrt();
+const Operator& sin();
+const Operator& cos();
+const Operator& tanh();
+const Operator& erf();
+const Operator& sigmoid();
+const Operator& relu();
+const Operator& gelu();
+const Operator& gelu_tanh();
+const Operator& silu();
+const Operator& gelu_gradient();
+const Operator& gelu_tanh_gradient();
+const Operator& silu_gradient();
+
+// Windows: functions of whole rows.
+const Operator& softmax();
+const Operator& layer_norm();
+const Operator& rms_norm();
+const Operator& batch_norm();
+const Operator& cross_entropy();
+const Operator& cross_entropy_gradient();
+
+// Joins on a value, and routing.
+const Operator& gather();
+const Operator& scatter_add();
+const Operator& top_k();
+const Operator& slot();
+
+// Images.
+const Operator& conv2d();
+const Operator& conv2d_input_gradient();
+const Operator& conv2d_weight_gradient();
+const Operator& max_pool();
+const Operator& max_pool_gradient();
+const Operator& avg_pool();
+const Operator& avg_pool_gradient();
+
+// Sequences and noise.
+const Operator& rotary();
+const Operator& dropout();
+
+// Optimizers.
+const Operator& sgd();
+const Operator& momentum();
+const Operator& adam();
+const Operator& adamw();
+
+// All of the above, in the order of this file: what a reader of plan text knows.
+const plan::OperatorSet& all();
+
+}  // namespace weft::ops

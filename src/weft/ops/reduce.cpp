@@ -1,0 +1,116 @@
+// reduce: sums, averages or picks the extreme over the indices that are not kept.
+//
+//   y[to] = sum | mean | max | min  over all other indices of  x[..]
+//
+// A mean is a sum divided by `count`. A plan that will be cut states the count of the whole, so
+// that the mean of a slice is an addend of the whole mean; where the count is left out it is what
+// this node reduces, and those indices must not be cut.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/ops/formula.h"
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"kind", AttributeKind::word},
+                                                             {"to", AttributeKind::indices},
+                                                             {"count", AttributeKind::integer, false}}};
+constexpr std::size_t kKind = 0, kTo = 1, kCount = 2;
+
+constexpr std::array<std::string_view, 4> kKinds = {"sum", "mean", "max", "min"};
+
+class Reduce final : public OperatorOf<Reduce> {
+ public:
+  std::string_view name() const override { return "reduce"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 1; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    const std::string_view kind = node.word(kKind);
+    if (std::ranges::find(kKinds, kind) == kKinds.end())
+      return user_error(fmt::format("reduce kind must be sum, mean, max or min, found {}", kind), did_you_mean(kind, kKinds));
+    WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
+    if (node.integer(kCount) < 0) return user_error(fmt::format("count must be at least 0, found {}", node.integer(kCount)));
+    WEFT_TRY(kept, pick(node.input_type(0).dims, node.indices(kTo), node));
+    return results.add(node.input_type(0).dtype, kept);
+  }
+
+  plan::Signature signature(const NodeView& node) const override {
+    const std::string_view kind = node.word(kKind);
+    const bool cut_mean = kind == "mean" && node.integer(kCount) == 0;
+    const plan::Monoid monoid = kind == "max"   ? plan::Monoid::max
+                                : kind == "min" ? plan::Monoid::min
+                                                : plan::Monoid::sum;
+    return loops_by_name(node, [&](const plan::Loop& loop) {
+      if (loop.results[0] >= 0) return kParallel;
+      return cut_mean ? kWhole : Behaviour{plan::Role::reduced, monoid};
+    });
+  }
+
+  plan::Work work(const NodeView& node) const override {
+    plan::Work work = bytes_of(node);
+    work.flops = static_cast<double>(node.input_type(0).elements());
+    return work;
+  }
+
+  // sum: dx = dy    mean: dx = dy / count    max, min: dx = dy / ties where x = y, else 0
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    const plan::Type x = node.input_type(0);
+    Formula f(g.graph);
+    if (node.word(kKind) == "sum") {
+      g.set(0, f.sum(g.of_result(), x.dims));
+    } else if (node.word(kKind) == "mean") {
+      const plan::ValueId total = f.number(static_cast<double>(count(node)), g.of_result());
+      g.set(0, f.sum(f(div(), {g.of_result(), total}), x.dims));
+    } else {
+      const plan::ValueId chosen = f.cast(f(equal(), {node.input(0), node.result(0)}), x.dtype);
+      const plan::ValueId ties = f.reduce("sum", chosen, node.indices(kTo));
+      g.set(0, f(mul(), {chosen, f(div(), {g.of_result(), ties})}));
+    }
+    return f.status();
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const NodeView& node = at.node();
+    const plan::Type x = node.input_type(0);
+    const std::string_view kind = node.word(kKind);
+    const auto combine = [&](T a, T b) {
+      return kind == "max" ? at.numbers.max(a, b) : kind == "min" ? at.numbers.min(a, b) : a + b;
+    };
+    const auto rows = offsets_along(x, node.result_type(0).dims);
+    const auto columns = offsets_along(x, without(x.dims, node.indices(kTo)));
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      T total = at.input(0).data[rows[row]];
+      for (std::size_t column = 1; column < columns.size(); ++column)
+        total = combine(total, at.input(0).data[rows[row] + columns[column]]);
+      at.result(0).data[row] = kind == "mean" ? at.numbers.divide(total, at.numbers.from_integer(count(node))) : total;
+    }
+  }
+
+ private:
+  static std::int64_t count(const NodeView& node) {
+    if (node.integer(kCount) > 0) return node.integer(kCount);
+    return points_of(without(node.input_type(0).dims, node.indices(kTo)));
+  }
+};
+
+}  // namespace
+
+const Operator& reduce() {
+  static const Reduce op;
+  return op;
+}
+
+}  // namespace weft::ops

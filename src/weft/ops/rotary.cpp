@@ -1,0 +1,98 @@
+// rotary: turns pairs of features by an angle that grows with the position.
+//
+//   angle = p * base^(-2i/e)        p along `along`, e the size of `pairs`, i = 0 .. e/2-1
+//   y[i]       = x[i] cos - x[i + e/2] sin
+//   y[i + e/2] = x[i + e/2] cos + x[i] sin
+//
+// inverse=1 turns back, which is also the gradient. A slice of positions must know its place.
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"along", AttributeKind::index},
+                                                             {"pairs", AttributeKind::index},
+                                                             {"base", AttributeKind::real, false, 10000},
+                                                             {"inverse", AttributeKind::integer, false}}};
+constexpr std::size_t kAlong = 0, kPairs = 1, kBase = 2, kInverse = 3;
+
+class Rotary final : public OperatorOf<Rotary> {
+ public:
+  std::string_view name() const override { return "rotary"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 1; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    const plan::Type x = node.input_type(0);
+    const std::array<Symbol, 2> wanted = {node.symbol(kAlong), node.symbol(kPairs)};
+    WEFT_TRY_STATUS(expect(node, 0, Elements::real));
+    WEFT_TRY(found, pick(x.dims, wanted, node));
+    if (found[1].size % 2 != 0)
+      return user_error(fmt::format("index {} must have an even size to form pairs, found {}", node.text(wanted[1]), found[1].size));
+    if (!(node.real(kBase) > 0)) return user_error(fmt::format("base must be positive, found {}", node.real(kBase)));
+    WEFT_TRY_STATUS(expect_between("inverse", node.integer(kInverse), 0, 1));
+    return results.add(x);
+  }
+
+  plan::Signature signature(const NodeView& node) const override {
+    return loops_by_name(node, [&](const plan::Loop& loop) {
+      return loop.index == node.symbol(kPairs) ? kWhole : loop.index == node.symbol(kAlong) ? kPlaced : kParallel;
+    });
+  }
+
+  plan::Work work(const NodeView& node) const override { return flops_each(node, 3); }
+
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    const plan::ValueId dy = g.of_result();
+    const std::array<plan::AttributeValue, 4> attributes = {node.symbol(kAlong), node.symbol(kPairs), node.real(kBase),
+                                                            1 - node.integer(kInverse)};
+    WEFT_TRY(value, g.graph.add_value(rotary(), {&dy, 1}, attributes));
+    g.set(0, value);
+    return {};
+  }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const NodeView& node = at.node();
+    const plan::Type x = node.input_type(0);
+    const auto along = static_cast<std::size_t>(x.position(node.symbol(kAlong)));
+    const auto pairs = static_cast<std::size_t>(x.position(node.symbol(kPairs)));
+    const std::int64_t half = x.dims[pairs].size / 2;
+
+    std::vector<std::int64_t> sizes = sizes_of(x.dims);
+    sizes[pairs] = half;
+    const std::vector<std::int64_t> strides = strides_along(x, x.dims);
+    Walk walk(sizes);
+    walk.track(strides);
+    do {
+      const double power = -static_cast<double>(walk.at(pairs)) / static_cast<double>(half);
+      const T angle = at.numbers.from(static_cast<double>(walk.at(along)) * std::pow(node.real(kBase), power));
+      const T cosine = at.numbers.apply(Function::cos, angle);
+      const T sine = node.integer(kInverse) != 0 ? -at.numbers.apply(Function::sin, angle) : at.numbers.apply(Function::sin, angle);
+      const std::int64_t first = walk.offset(0), second = first + half * strides[pairs];
+      const T x1 = at.input(0).data[first], x2 = at.input(0).data[second];
+      at.result(0).data[first] = x1 * cosine - x2 * sine;
+      at.result(0).data[second] = x2 * cosine + x1 * sine;
+    } while (walk.next());
+  }
+};
+
+}  // namespace
+
+const Operator& rotary() {
+  static const Rotary op;
+  return op;
+}
+
+}  // namespace weft::ops

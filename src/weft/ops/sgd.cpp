@@ -1,0 +1,49 @@
+// sgd: plain gradient descent.
+//
+//   w' = w - lr * g
+#include <array>
+
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"lr", AttributeKind::real}}};
+constexpr std::size_t kLr = 0;
+
+class Sgd final : public OperatorOf<Sgd> {
+ public:
+  std::string_view name() const override { return "sgd"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 2; }
+  std::size_t most_inputs() const override { return 2; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY_STATUS(expect(node, 0, Elements::real));
+    WEFT_TRY_STATUS(same_type(node, 0, 1));
+    return results.add(node.input_type(0));
+  }
+
+  plan::Signature signature(const NodeView& node) const override { return parallel_loops(node); }
+  plan::Work work(const NodeView& node) const override { return flops_each(node, 2); }
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    const T lr = at.numbers.from(at.node().real(kLr));
+    for (std::size_t i = 0; i < at.input(0).data.size(); ++i)
+      at.result(0).data[i] = at.input(0).data[i] - lr * at.input(1).data[i];
+  }
+};
+
+}  // namespace
+
+const Operator& sgd() {
+  static const Sgd op;
+  return op;
+}
+
+}  // namespace weft::ops

@@ -1,0 +1,56 @@
+// weft/plan/signature.h -- what an operator does along each of its indices.
+//
+//   contract x[b,d], w[d,f] -> [b,f]      b  parallel   x.0       -> y.0
+//                                         f  parallel   w.1       -> y.1
+//                                         d  reduced+   x.1, w.0  ->  (summed)
+//
+// An operator is a nest of loops. A loop is *parallel* when every result keeps it: a slice of
+// the operands gives that slice of the results. It is *reduced* when the results combine it by
+// a monoid: slices give addends. It is *whole* when it must not be cut. Everything Weft knows
+// about parallelism follows from this table; no operator has parallel code of its own.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/symbols.h"
+
+namespace weft::plan {
+
+enum class Role : std::uint8_t { parallel, reduced, whole };
+enum class Monoid : std::uint8_t { none, sum, max, min };
+
+std::string_view name(Role role);
+std::string_view name(Monoid monoid);
+
+struct Loop {
+  Symbol index;                       // the name it goes by in EXPLAIN and in HINT SLICE
+  std::int64_t size = 0;
+  Role role = Role::whole;
+  Monoid monoid = Monoid::none;       // for reduced loops
+  // True when a slice must know where it starts: positions, rotary angles, dropout counters,
+  // the rows of a gathered table.
+  bool positional = false;
+  std::vector<std::int8_t> operands;  // operands[i]: the dim of operand i that this loop walks, or -1
+  std::vector<std::int8_t> results;   // likewise for the results
+};
+
+struct Signature {
+  std::vector<Loop> loops;
+
+  const Loop* find(Symbol index) const;
+};
+
+// One way to cut a node in parts along one loop.
+struct Slicing {
+  Symbol index;
+  std::vector<std::int8_t> operands;  // the dim to slice, or -1: replicated
+  std::vector<std::int8_t> results;   // the dim that comes out sliced, or -1: partial or replicated
+  Monoid partial = Monoid::none;      // results come out as addends of this monoid
+  bool positional = false;
+};
+
+// Every loop that is not whole, as a slicing. Running whole on every rank is always legal too.
+std::vector<Slicing> legal_slicings(const Signature& signature);
+
+}  // namespace weft::plan

@@ -1,0 +1,69 @@
+#include "weft/plan/verify.h"
+
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace weft::plan {
+namespace {
+
+Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  for (const ValueId input : node.inputs)
+    if (!input.valid() || input.value >= node.first_result.value)
+      return user_error(fmt::format("reads %{}, which is not made by an earlier node", input.value));
+  if (node.inputs.size() < node.op->fewest_inputs() || node.inputs.size() > node.op->most_inputs())
+    return user_error(fmt::format("has {} operands", node.inputs.size()));
+  if (node.attributes.size() != node.op->attributes().size())
+    return user_error(fmt::format("has {} attributes, its operator declares {}", node.attributes.size(),
+                                  node.op->attributes().size()));
+
+  // Types are interned, so inferring into a copy of the graph's types gives comparable ids.
+  ResultTypes inferred(scratch);
+  WEFT_TRY_STATUS(node.op->infer(graph.view(id), inferred));
+  if (inferred.types().size() != node.result_count)
+    return user_error(fmt::format("has {} results, its operator infers {}", node.result_count,
+                                  inferred.types().size()));
+  for (std::size_t k = 0; k < node.result_count; ++k) {
+    const Value& value = graph.value(graph.result(id, k));
+    if (value.producer != id || value.result != k)
+      return user_error(fmt::format("result {} does not point back to it", k));
+    if (value.type != inferred.types()[k])
+      return user_error(fmt::format("result {} has type {}, inferred {}", k,
+                                    print(graph.type(value.type), graph.symbols()),
+                                    print(scratch.type(inferred.types()[k]), scratch.symbols())));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string describe(const Graph& graph, NodeId id) {
+  const Node& node = graph.node(id);
+  const std::string where = graph.path(node.scope, node.label);
+  return fmt::format("%{} ({}{}{})", node.first_result.value, node.op->name(), where.empty() ? "" : " at ", where);
+}
+
+Status verify(const Graph& graph) {
+  Graph scratch = graph.clone();
+  std::unordered_set<std::string> sources;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeId id(n);
+    const auto fault = [&](const Error& error) {
+      return user_error(fmt::format("node {}: {}", describe(graph, id), error.message), error.hint);
+    };
+    if (Status status = verify_node(scratch, graph, id); !status.ok()) return fault(status.error());
+    const Node& node = graph.node(id);
+    if (node.inputs.empty() && !node.attributes.empty() && node.op->attributes()[0].name == "name") {
+      const std::string_view name = graph.view(id).word(0);
+      if (!sources.insert(std::string(name)).second)
+        return fault(user_error(fmt::format("a second source is named {}", name)));
+    }
+  }
+  for (const Output& output : graph.outputs())
+    if (!output.value.valid() || output.value.value >= graph.value_count())
+      return user_error(fmt::format("output {} is no value of the plan", graph.text(output.name)));
+  return {};
+}
+
+}  // namespace weft::plan

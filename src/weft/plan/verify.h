@@ -1,0 +1,19 @@
+// weft/plan/verify.h -- whether a plan is well formed.
+//
+// Succeeds iff every node's inputs come from earlier nodes, its operator accepts them and infers
+// just the types the node has, no two sources of a kind share a name, and every output names a
+// value of the plan. Fails naming the node and the fault:
+//
+//   node %12 (contract at block.3.scores): index e has size 64 in operand 0 but 32 in operand 1
+#pragma once
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
+
+namespace weft::plan {
+
+Status verify(const Graph& graph);
+
+// "%12 (contract at block.3.scores)": how a node is named to people.
+std::string describe(const Graph& graph, NodeId id);
+
+}  // namespace weft::plan

@@ -1,0 +1,110 @@
+// EXPLAIN: binds the model, makes the training plan where one is asked for, and hands both to explain/.
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/explain/explanation.h"
+#include "weft/plan/text.h"
+#include "weft/session/state.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::session {
+
+using language::syntax::Task;
+using plan::NodeId;
+
+Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog, const language::syntax::Name& model) {
+  const auto found = catalog.models.find(model.text);
+  if (found == catalog.models.end()) return language::unknown("model", model, language::names_of(catalog.models));
+  std::vector<std::string_view> names;
+  for (const language::syntax::Size& size : found->second.statement->body.sizes) names.push_back(size.name.text);
+  return names;
+}
+
+Result<cluster::Cluster> target_of(const language::Catalog& catalog, const std::optional<language::syntax::Target>& target) {
+  if (!target || target->local) {
+    const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
+    constexpr std::int64_t kMost = 4096;
+    if (ranks > kMost) return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks), {}, target->span);
+    const auto core = catalog.devices.find("cpu_core");
+    if (core == catalog.devices.end())
+      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)", target ? target->span : Span{});
+    return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
+  }
+  const auto found = catalog.clusters.find(target->cluster.text);
+  if (found == catalog.clusters.end()) return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
+  return found->second;
+}
+
+namespace {
+
+double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
+  double bytes = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (graph.node(NodeId(n)).op->name() == kind) bytes += static_cast<double>(graph.type(graph.result(NodeId(n))).bytes());
+  return bytes;
+}
+
+}  // namespace
+
+Answer run_explain(const Session::State& state, const Context& context, const language::syntax::Explain& statement) {
+  const language::syntax::Run& run = *statement.run;
+  if (statement.analyze) return user_error("EXPLAIN ANALYZE is not built yet", "EXPLAIN without ANALYZE shows the plan", statement.span);
+  for (const language::syntax::Option& option : statement.options) {
+    constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT"};
+    std::string hint = did_you_mean(option.name.text, kOptions);
+    return user_error(fmt::format("EXPLAIN has no option {}", option.name.text),
+                      hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan" : std::move(hint), option.name.span);
+  }
+  if (run.data) return user_error("EXPLAIN reads no data", "take FROM away", run.data->span);
+
+  Settings settings = state.settings;
+  WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
+  WEFT_TRY(overrides, apply_list(settings, run.settings, sizes, run.model.text));
+  WEFT_TRY(target, target_of(state.catalog, run.target));
+  const bool training = run.task == Task::train;
+  language::BindOptions options{.mode = training ? language::Mode::train : language::Mode::infer, .sizes = overrides,
+                                .precision = settings.precision, .plan_limit = settings.plan_limit,
+                                .interrupted = context.interrupted};
+  WEFT_TRY(bound, language::bind(state.catalog, run.model, options));
+
+  explain::Explanation explanation;
+  explanation.task = training ? "TRAIN" : "INFER";
+  explanation.model = std::string(run.model.text);
+  for (const language::BoundSize& size : bound.sizes) explanation.sizes.emplace_back(size.name, size.size);
+  explanation.settings.emplace_back("precision", plan::name(settings.precision));
+  explanation.cluster = target;
+  explanation.memory_limit = settings.memory_limit;
+  explanation.hints = state.hints;
+  explanation.verbose = statement.verbose;
+
+  train::TrainingPlan trained;
+  if (training) {
+    auto made = train::make_training_plan(std::move(bound.graph), settings.training);
+    if (!made.ok()) {
+      Error error = std::move(made).error();
+      error.span = run.model.span;
+      return error;
+    }
+    trained = std::move(*made);
+    explanation.graph = &trained.graph;
+    explanation.settings.emplace_back("optimizer", train::name(settings.training.optimizer));
+    explanation.phases = {{"forward", NodeId(0u), trained.backward_begin},
+                          {"backward", trained.backward_begin, trained.update_begin},
+                          {"update", trained.update_begin, NodeId(trained.graph.node_count())}};
+    explanation.memory = {{"parameters", trained.parameter_bytes},
+                          {"gradients", trained.gradient_bytes},
+                          {"optimizer", trained.optimizer_bytes},
+                          {"activations", trained.activation_bytes}};
+  } else {
+    explanation.graph = &bound.graph;
+    explanation.phases = {{"forward", NodeId(0u), NodeId(bound.graph.node_count())}};
+    explanation.memory = {{"parameters", bytes_of_sources(bound.graph, "parameter")},
+                          {"states", bytes_of_sources(bound.graph, "state")},
+                          {"inputs", bytes_of_sources(bound.graph, "input")}};
+  }
+  if (statement.format == language::syntax::Format::plan) return plan::print(*explanation.graph);
+  const bool json = statement.format == language::syntax::Format::json || context.format == Format::json;
+  return json ? explain::print_json(explanation) : explain::print_text(explanation);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,48 @@
+// `weft help`: the pages of docs/help, inside the program.
+#include <fmt/format.h>
+
+#include "weft/base/embedded.h"
+#include "weft/base/nearest.h"
+#include "weft/session/session.h"
+
+namespace weft {
+std::span<const EmbeddedFile> embedded_help();
+}
+
+namespace weft::session {
+namespace {
+
+// docs/help/explain.txt -> explain
+std::string_view topic_of(const EmbeddedFile& file) {
+  std::string_view name = file.path.substr(file.path.rfind('/') + 1);
+  return name.substr(0, name.rfind('.'));
+}
+
+}  // namespace
+
+std::vector<std::string_view> help_topics() {
+  std::vector<std::string_view> topics;
+  for (const EmbeddedFile& file : embedded_help()) topics.push_back(topic_of(file));
+  return topics;
+}
+
+Reply help(std::string_view topic) {
+  if (topic.empty()) topic = "weft";
+  std::string lower(topic);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  for (const EmbeddedFile& file : embedded_help()) {
+    if (topic_of(file) != lower) continue;
+    Reply reply;
+    reply.output = std::string(file.text);
+    return reply;
+  }
+  const std::vector<std::string_view> topics = help_topics();
+  const std::string hint = did_you_mean(lower, topics);
+  Reply reply;
+  reply.exit_code = ExitCode::user_error;
+  reply.complaint = fmt::format("error: no help on '{}'\n  {}\n", topic, hint.empty() ? fmt::format("topics are {}", fmt::join(topics, ", ")) : hint);
+  return reply;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,179 @@
+#include "weft/session/session.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/nearest.h"
+#include "weft/language/complaint.h"
+#include "weft/language/parser.h"
+#include "weft/language/print.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+namespace {
+
+using language::syntax::Statement;
+using language::syntax::StatementKind;
+
+std::string done(Format format, std::string_view verb, std::string_view what, std::string_view name) {
+  if (format == Format::json) return nlohmann::ordered_json{{verb, what}, {"name", name}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return fmt::format("{} {} {}\n", verb, what, name);
+}
+
+std::pair<std::string_view, std::string_view> created(const Statement& statement) {
+  switch (statement.kind) {
+    case StatementKind::create_device: return {"device", statement.as<language::syntax::CreateDevice>().name.text};
+    case StatementKind::create_cluster: return {"cluster", statement.as<language::syntax::CreateCluster>().name.text};
+    case StatementKind::create_layer: return {"layer", statement.as<language::syntax::CreateLayer>().name.text};
+    case StatementKind::create_model: return {"model", statement.as<language::syntax::CreateModel>().name.text};
+    default: {
+      const auto& drop = statement.as<language::syntax::Drop>();
+      constexpr std::string_view kObjects[] = {"device", "cluster", "layer", "model"};
+      return {kObjects[static_cast<std::size_t>(drop.object)], drop.name.text};
+    }
+  }
+}
+
+Answer run(Session::State& state, const Context& context, const Statement& statement) {
+  using enum StatementKind;
+  switch (statement.kind) {
+    case create_device:
+    case create_cluster:
+    case create_layer:
+    case create_model:
+    case drop: return run_create(state, context, statement);
+    case explain: return run_explain(state, context, statement.as<language::syntax::Explain>());
+    case set: return run_set(state, context, statement.as<language::syntax::Set>());
+    case hint: return run_hint(state, context, statement.as<language::syntax::Hint>());
+    case show: return run_show(state, context, statement.as<language::syntax::Show>());
+    case describe: return run_describe(state, context, statement.as<language::syntax::Describe>());
+    default: return run_unbuilt(state, statement);
+  }
+}
+
+}  // namespace
+
+Answer run_create(Session::State& state, const Context& context, const Statement& statement) {
+  WEFT_TRY_STATUS(language::define(state.catalog, context.source, statement, state.settings.plan_limit));
+  const auto [what, name] = created(statement);
+  return done(context.format, statement.kind == StatementKind::drop ? "dropped" : "created", what, name);
+}
+
+Answer run_set(Session::State& state, const Context& context, const language::syntax::Set& set) {
+  Settings changed = state.settings;
+  WEFT_TRY_STATUS(apply(changed, set.name, set.value));
+  state.settings = changed;
+  std::string value;
+  for (const SettingSpec& spec : setting_specs())
+    if (spec.name == set.name.text) value = spec.show(state.settings);
+  if (context.format == Format::json) return nlohmann::ordered_json{{"set", set.name.text}, {"value", value}}.dump() + "\n";
+  return fmt::format("{} = {}\n", set.name.text, value);
+}
+
+// Hints are kept for the planner. What they name must exist somewhere in the catalog, so that a slip
+// is seen now and not when the plan comes out unchanged.
+Answer run_hint(Session::State& state, const Context& context, const language::syntax::Hint& hint) {
+  std::vector<std::string_view> indices, tensors, axes = {"rank"};
+  const auto add_body = [&](const language::syntax::Body& body) {
+    for (const auto& size : body.sizes) indices.push_back(size.name.text);
+    for (const auto& tensor : body.inputs) tensors.push_back(tensor.name.text);
+    for (const auto& parameter : body.parameters) tensors.push_back(parameter.tensor.name.text);
+    for (const auto& binding : body.query->bindings) tensors.push_back(binding.name.text);
+  };
+  for (const auto& [name, model] : state.catalog.models) add_body(model.statement->body);
+  for (const auto& [name, layer] : state.catalog.layers) {
+    add_body(layer.statement->body);
+    for (const auto& tensor : layer.statement->arguments) {
+      tensors.push_back(tensor.name.text);
+      for (const auto& index : tensor.indices) indices.push_back(index.text);
+    }
+  }
+  for (const auto& [name, cluster] : state.catalog.clusters)
+    for (const cluster::Axis& axis : cluster.axes) axes.push_back(axis.name);
+  const auto check = [](const language::syntax::Name& name, std::string_view what, const std::vector<std::string_view>& known) -> Status {
+    if (std::ranges::find(known, name.text) != known.end()) return {};
+    return user_error(fmt::format("no {} is named {}", what, name.text), did_you_mean(name.text, known), name.span);
+  };
+  std::vector<std::string> hints;
+  for (const language::syntax::HintItem& item : hint.items) {
+    const bool slice = item.kind == language::syntax::HintKind::slice;
+    WEFT_TRY_STATUS(check(item.subject, slice ? "index of a model or layer" : "tensor of a model or layer", slice ? indices : tensors));
+    if (item.tensor.given()) WEFT_TRY_STATUS(check(item.tensor, "tensor of a model or layer", tensors));
+    WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
+    hints.push_back(fmt::format("{} {}{} ACROSS {}", slice ? "SLICE" : "REPLICATE", item.subject.text,
+                                item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(), item.axis.text));
+  }
+  state.hints = std::move(hints);
+  if (context.format == Format::json) return nlohmann::ordered_json{{"hints", state.hints}}.dump() + "\n";
+  return fmt::format("{} hint{} kept for the planner\n", state.hints.size(), state.hints.size() == 1 ? "" : "s");
+}
+
+Answer run_unbuilt(const Session::State& state, const Statement& statement) {
+  using enum StatementKind;
+  std::string_view what = "this statement";
+  if (statement.kind == StatementKind::run) {
+    const auto& task = statement.as<language::syntax::Run>();
+    Settings settings = state.settings;
+    WEFT_TRY(sizes, sizes_of(state.catalog, task.model));
+    WEFT_TRY(overrides, apply_list(settings, task.settings, sizes, task.model.text));
+    WEFT_TRY(target, target_of(state.catalog, task.target));
+    const bool training = task.task == language::syntax::Task::train;
+    return user_error(fmt::format("{} is not built yet", training ? "TRAIN" : "INFER"),
+                      fmt::format("EXPLAIN {} {} shows its plan", training ? "TRAIN" : "INFER", language::print_name(task.model.text)),
+                      statement.span);
+  }
+  if (statement.kind == save || statement.kind == load) {
+    const auto& name = statement.kind == save ? statement.as<language::syntax::Save>().name : statement.as<language::syntax::Load>().name;
+    WEFT_TRY(sizes, sizes_of(state.catalog, name));
+    what = statement.kind == save ? "SAVE" : "LOAD";
+  } else if (statement.kind == synthesize) {
+    const auto& cluster = statement.as<language::syntax::Synthesize>().cluster;
+    if (!state.catalog.clusters.contains(cluster.text)) return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
+    what = "SYNTHESIZE";
+  }
+  return user_error(fmt::format("{} is not built yet", what), {}, statement.span);
+}
+
+Session::Session() : state_(std::make_unique<State>()) { load_shipped(state_->catalog); }
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+bool Session::is_complete(std::string_view text) { return language::statement_end(text) != std::string_view::npos; }
+
+Reply Session::execute(std::string_view text) {
+  Reply reply;
+  const auto say = [&](std::string_view output) {
+    if (on_output)
+      on_output(output);
+    else
+      reply.output += output;
+  };
+  const auto fail = [&](const Error& error, std::string_view source) {
+    reply.exit_code = error.fault == Fault::user ? ExitCode::user_error : ExitCode::world_error;
+    reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
+    return reply;
+  };
+  try {
+    auto source = language::parse_and_keep(text);
+    if (!source.ok()) return fail(source.error(), text);
+    for (const Statement* statement : (*source)->script.statements) {
+      if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
+      const Context context{format, *source, interrupted};
+      auto answer = run(*state_, context, *statement);
+      if (!answer.ok()) return fail(answer.error(), text);
+      say(*answer);
+    }
+  } catch (const InternalError& error) {
+    reply.exit_code = ExitCode::internal_error;
+    reply.complaint = fmt::format("internal error: {}\n  this is a mistake in weft, not in your statement; please report it\n", error.what());
+  } catch (const std::bad_alloc&) {
+    reply.exit_code = ExitCode::world_error;
+    reply.complaint = "error: out of memory\n";
+  }
+  return reply;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,63 @@
+// weft/session/session.h -- the front door: statements in, answers out.
+//
+//   Session session;
+//   Reply reply = session.execute("DESCRIBE gpt2;");
+//   // reply.output is what to print, reply.complaint what to print on stderr, reply.exit_code 0..3
+//
+// A session owns a catalog that starts with the shipped devices, clusters, layers and models,
+// and the settings and hints given so far. Statements run in order and the first error stops the
+// text; a statement that fails leaves catalog and settings as they were. Never prints, never throws.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::session {
+
+enum class Format { text, json };
+
+enum class ExitCode { ok = 0, user_error = 1, world_error = 2, internal_error = 3 };
+
+struct Reply {
+  ExitCode exit_code = ExitCode::ok;
+  std::string output;     // of the statements that ran, each ending in a newline
+  std::string complaint;  // the error with its place and hint, ending in a newline; empty when ok
+};
+
+class Session {
+ public:
+  Session();
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  Format format = Format::text;
+
+  // Called with each statement's output as soon as it has it, instead of collecting it in the reply.
+  std::function<void(std::string_view)> on_output;
+  // Asked between statements and now and then inside long ones; true stops the session cleanly
+  // with "interrupted" (a user error).
+  std::function<bool()> interrupted;
+
+  Reply execute(std::string_view text);
+
+  // Words that may follow `before` (the statement typed so far up to the cursor) and begin with
+  // its last, unfinished word: keywords, then names from the catalog that fit there.
+  std::vector<std::string> complete(std::string_view before) const;
+
+  // False while `text` is an unfinished statement: the REPL then asks for another line.
+  static bool is_complete(std::string_view text);
+
+  struct State;  // session/state.h
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// Topics of `weft help`, and the text of one; an unknown topic is answered with the nearest one.
+std::vector<std::string_view> help_topics();
+Reply help(std::string_view topic);
+
+}  // namespace weft::session

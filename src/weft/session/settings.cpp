@@ -1,0 +1,160 @@
+#include "weft/session/settings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/base/units.h"
+
+namespace weft::session {
+namespace {
+
+using language::syntax::Value;
+using language::syntax::ValueKind;
+
+// A quantity, also as a string: SET memory_limit = '40 GiB'.
+Result<double> quantity(const Value& value, Dimension wanted) {
+  Quantity found = value.quantity;
+  if (value.kind == ValueKind::text) {
+    auto parsed = parse_quantity(value.text);
+    if (!parsed.ok()) {
+      Error error = std::move(parsed).error();
+      error.span = value.span;
+      return error;
+    }
+    found = *parsed;
+  } else if (value.kind != ValueKind::quantity && value.kind != ValueKind::number) {
+    return user_error(fmt::format("expected {}", name(wanted)), fmt::format("for example: {}", example(wanted)), value.span);
+  }
+  if (found.dimension != wanted)
+    return user_error(fmt::format("expected {}, found {}", name(wanted), name(found.dimension)),
+                      fmt::format("for example: {}", example(wanted)), value.span);
+  return found.value;
+}
+
+Result<double> number(const Value& value, double low, double high, std::string_view range) {
+  if (value.kind != ValueKind::number) return user_error("expected a number", fmt::format("{}", range), value.span);
+  if (!(value.number.value >= low && value.number.value <= high))
+    return user_error(fmt::format("expected {}, found {}", range, value.number.value), {}, value.span);
+  return value.number.value;
+}
+
+Result<std::string_view> word(const Value& value, std::span<const std::string_view> words) {
+  const bool is_word = value.kind == ValueKind::word || value.kind == ValueKind::text;
+  if (is_word && std::ranges::find(words, value.text) != words.end()) return value.text;
+  std::string hint = is_word ? did_you_mean(value.text, words) : std::string();
+  return user_error(fmt::format("expected one of {}", fmt::join(words, ", ")), std::move(hint), value.span);
+}
+
+// One row for each plain number of the training options.
+#define WEFT_TRAINING_NUMBER(field, low, high, range, summary)                                          \
+  {                                                                                                     \
+    #field, summary,                                                                                    \
+        [](Settings& settings, const Value& value) -> Status {                                          \
+          WEFT_TRY(given, number(value, low, high, range));                                             \
+          settings.training.field = given;                                                              \
+          return {};                                                                                    \
+        },                                                                                              \
+        [](const Settings& settings) { return fmt::format("{}", settings.training.field); }             \
+  }
+
+constexpr double kAny = 1e300;
+constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
+
+constexpr SettingSpec kSpecs[] = {
+    WEFT_TRAINING_NUMBER(beta1, 0, 1, "a number from 0 to 1", "decay of Adam's first moment"),
+    WEFT_TRAINING_NUMBER(beta2, 0, 1, "a number from 0 to 1", "decay of Adam's second moment"),
+    WEFT_TRAINING_NUMBER(epsilon, 0, kAny, "a number that is not negative", "what Adam adds to the deviation"),
+    WEFT_TRAINING_NUMBER(learning_rate, 0, kAny, "a number that is not negative", "the size of an optimizer's steps"),
+    {"memory_limit", "bytes a device may use; 0 is all it has",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::number && value.number.value == 0) return settings.memory_limit = 0, Status();
+       WEFT_TRY(bytes, quantity(value, Dimension::bytes));
+       if (bytes < 0) return user_error("expected a size in bytes that is not negative", {}, value.span);
+       settings.memory_limit = bytes;
+       return {};
+     },
+     [](const Settings& settings) { return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit); }},
+    WEFT_TRAINING_NUMBER(momentum, 0, 1, "a number from 0 to 1", "how much of the last step momentum keeps"),
+    {"optimizer", "sgd, momentum, adam or adamw",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(text, word(value, train::optimizer_names()));
+       settings.training.optimizer = *train::find_optimizer(text);
+       return {};
+     },
+     [](const Settings& settings) { return std::string(train::name(settings.training.optimizer)); }},
+    {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(nodes, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       if (nodes != std::floor(nodes)) return user_error(fmt::format("expected a whole number, found {}", nodes), {}, value.span);
+       settings.plan_limit = static_cast<std::int64_t>(nodes);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
+    {"precision", "dtype of tensors declared without OF: f32, f64, bf16 or f16",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(text, word(value, kPrecisions));
+       settings.precision = *plan::find_dtype(text);
+       return {};
+     },
+     [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
+    WEFT_TRAINING_NUMBER(weight_decay, 0, kAny, "a number that is not negative", "how fast AdamW shrinks weights"),
+};
+#undef WEFT_TRAINING_NUMBER
+
+const SettingSpec* find_setting(std::string_view name) {
+  for (const SettingSpec& spec : kSpecs)
+    if (spec.name == name) return &spec;
+  return nullptr;
+}
+
+}  // namespace
+
+std::span<const SettingSpec> setting_specs() { return kSpecs; }
+
+std::vector<std::string_view> setting_names() {
+  std::vector<std::string_view> names;
+  for (const SettingSpec& spec : kSpecs) names.push_back(spec.name);
+  return names;
+}
+
+Status apply(Settings& settings, const language::syntax::Name& name, const Value& value) {
+  const SettingSpec* spec = find_setting(name.text);
+  if (spec == nullptr) {
+    std::string hint = did_you_mean(name.text, setting_names());
+    return user_error(fmt::format("unknown setting: {}", name.text), hint.empty() ? "SHOW SETTINGS lists them" : std::move(hint),
+                      name.span);
+  }
+  return spec->set(settings, value);
+}
+
+Result<std::vector<language::SizeOverride>> apply_list(Settings& settings, std::span<const language::syntax::Setting> list,
+                                                       std::span<const std::string_view> sizes, std::string_view model) {
+  std::vector<language::SizeOverride> overrides;
+  std::vector<std::string_view> given;
+  for (const language::syntax::Setting& setting : list) {
+    if (std::ranges::find(given, setting.name.text) != given.end())
+      return user_error(fmt::format("{} is given twice", setting.name.text), {}, setting.name.span);
+    given.push_back(setting.name.text);
+    // A size of the model hides a setting of the same name.
+    if (std::ranges::find(sizes, setting.name.text) != sizes.end()) {
+      if (setting.value.kind != ValueKind::number || !setting.value.number.is_whole)
+        return user_error(fmt::format("size {} must be a whole number", setting.name.text), {}, setting.value.span);
+      overrides.push_back({std::string(setting.name.text), setting.value.number.whole, setting.value.span});
+      continue;
+    }
+    if (find_setting(setting.name.text) == nullptr) {
+      std::vector<std::string_view> names = setting_names();
+      names.insert(names.begin(), sizes.begin(), sizes.end());
+      std::string hint = did_you_mean(setting.name.text, names);
+      if (hint.empty()) hint = fmt::format("sizes of {} are {}", model, fmt::join(sizes, ", "));
+      return user_error(fmt::format("no size of {} and no setting: {}", model, setting.name.text), std::move(hint), setting.name.span);
+    }
+    WEFT_TRY_STATUS(apply(settings, setting.name, setting.value));
+  }
+  return overrides;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,114 @@
+#include "weft/train/differentiate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/ops/build.h"
+#include "weft/ops/operator.h"
+#include "weft/plan/verify.h"
+
+namespace weft::train {
+namespace {
+
+using plan::Graph;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+// Puts the graph's label and scope back when done.
+class LabelGuard {
+ public:
+  explicit LabelGuard(Graph& graph) : graph_(graph), label_(graph.label()), scope_(graph.scope()) {}
+  ~LabelGuard() {
+    graph_.set_label(label_);
+    graph_.set_scope(scope_);
+  }
+  LabelGuard(const LabelGuard&) = delete;
+  LabelGuard& operator=(const LabelGuard&) = delete;
+
+ private:
+  Graph& graph_;
+  Symbol label_;
+  plan::ScopeId scope_;
+};
+
+// For each value up to the loss: does it depend on a wanted one through real numbers alone?
+std::vector<char> depends_on(const Graph& graph, std::span<const ValueId> wanted, NodeId last) {
+  std::vector<char> depends(graph.value_count(), 0);
+  for (const ValueId value : wanted) depends[value.value] = 1;
+  for (std::size_t id = 0; id <= last.value; ++id) {
+    const NodeView node = graph.view(NodeId(id));
+    const bool any = std::ranges::any_of(node.node().inputs, [&](ValueId input) { return depends[input.value] != 0; });
+    for (std::size_t k = 0; any && k < node.result_count(); ++k)
+      if (is_real(node.result_type(k).dtype)) depends[node.result(k).value] = 1;
+  }
+  return depends;
+}
+
+Status check_types(const Graph& graph, ValueId loss, std::span<const ValueId> wanted) {
+  const plan::Type type = graph.type(loss);
+  if (!is_real(type.dtype) || type.rank() != 0)
+    return user_error(fmt::format("the loss must be a real scalar, found {}", print(type, graph.symbols())),
+                      "reduce it with mean or sum");
+  for (const ValueId value : wanted)
+    if (!is_real(graph.type(value).dtype))
+      return user_error(fmt::format("only real values have gradients, found {}", print(graph.type(value), graph.symbols())));
+  return {};
+}
+
+// Asks one node for the gradients of its inputs and adds them to what is there.
+Status step_back(Graph& graph, NodeId id, std::span<const char> depends, std::vector<ValueId>& gradients) {
+  const NodeView node = graph.view(id);
+  std::vector<ValueId> of_results;
+  for (std::size_t k = 0; k < node.result_count(); ++k) of_results.push_back(gradients[node.result(k).value]);
+  if (std::ranges::none_of(of_results, &ValueId::valid)) return {};
+
+  std::vector<char> wanted;
+  for (const ValueId input : node.node().inputs) wanted.push_back(depends[input.value]);
+  if (std::ranges::none_of(wanted, [](char w) { return w != 0; })) return {};
+
+  graph.set_label(node.node().label);
+  graph.set_scope(node.node().scope);
+  ops::Gradient g(graph, id, of_results, wanted);
+  if (Status status = ops::operator_of(node).gradient(g); !status.ok()) {
+    Error error = std::move(status).error();
+    error.message = fmt::format("node {}: {}", plan::describe(graph, id), error.message);
+    return error;
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const ValueId term = g.of_inputs()[i];
+    if (wanted[i] == 0 || !term.valid()) continue;
+    ValueId& total = gradients[node.input(i).value];
+    WEFT_CHECK(graph.value(term).type == graph.value(node.input(i)).type, node.op().name());
+    if (total.valid()) {
+      WEFT_TRY(sum, ops::add_pointwise(graph, ops::add(), {total, term}));
+      total = sum;
+    } else {
+      total = term;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss, std::span<const ValueId> with_respect_to) {
+  WEFT_TRY_STATUS(check_types(graph, loss, with_respect_to));
+  const LabelGuard guard(graph);
+  const NodeId last = graph.value(loss).producer;
+  const std::vector<char> depends = depends_on(graph, with_respect_to, last);
+
+  std::vector<ValueId> gradients(graph.value_count());
+  if (depends[loss.value] != 0) {
+    WEFT_TRY(one, ops::add_constant(graph, 1, graph.type(loss).dtype));
+    gradients[loss.value] = one;
+    for (std::size_t id = last.value + 1; id-- > 0;) WEFT_TRY_STATUS(step_back(graph, NodeId(id), depends, gradients));
+  }
+
+  std::vector<ValueId> wanted;
+  for (const ValueId value : with_respect_to) wanted.push_back(gradients[value.value]);
+  return wanted;
+}
+
+}  // namespace weft::train

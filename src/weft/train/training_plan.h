@@ -1,0 +1,47 @@
+// weft/train/training_plan.h -- a plan that learns: forward, backward, update.
+//
+//   forward    the model's own nodes, up to the loss
+//   backward   the gradient of the loss with respect to every parameter
+//   update     one optimizer node a parameter; its results are the plan's outputs "next NAME"
+//
+// All three are nodes of one graph, appended in that order, so whatever reads plans reads training.
+#pragma once
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
+
+namespace weft::train {
+
+enum class Optimizer : std::uint8_t { sgd, momentum, adam, adamw };
+
+std::string_view name(Optimizer optimizer);
+std::span<const std::string_view> optimizer_names();
+std::optional<Optimizer> find_optimizer(std::string_view name);
+
+struct TrainingOptions {
+  Optimizer optimizer = Optimizer::adam;
+  double learning_rate = 1e-3;
+  double momentum = 0.9;       // momentum
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
+  double weight_decay = 0.01;  // adamw
+};
+
+struct TrainingPlan {
+  plan::Graph graph;
+  plan::NodeId backward_begin, update_begin;  // the first node of each phase
+
+  // What the phases hold in memory, in bytes.
+  double parameter_bytes = 0;
+  double gradient_bytes = 0;
+  double optimizer_bytes = 0;   // moments
+  double activation_bytes = 0;  // forward results that the backward pass reads
+};
+
+// `forward` is a bound model in train mode. Fails when its first output is no scalar to descend on,
+// or an operator on the way has no gradient.
+Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options);
+
+}  // namespace weft::train
