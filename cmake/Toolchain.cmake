@@ -5,6 +5,12 @@ add_library(weft_compile_options INTERFACE)
 add_library(weft::compile_options ALIAS weft_compile_options)
 target_compile_features(weft_compile_options INTERFACE cxx_std_20)
 target_compile_options(weft_compile_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # On aarch64 g++ notes, wherever a pair is returned, that its 10.1 release mended an ABI.
+  target_compile_options(weft_compile_options INTERFACE -Wno-psabi)
+endif()
+# Reports of a failed check name files as the repository does, wherever it was built.
+target_compile_options(weft_compile_options INTERFACE "-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=")
 if(WEFT_WARNINGS_AS_ERRORS)
   target_compile_options(weft_compile_options INTERFACE -Werror)
 endif()

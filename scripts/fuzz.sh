@@ -17,6 +17,6 @@ for door in parse bind plan; do
   dictionary=weftql
   [[ $door != plan ]] || dictionary=plan
   build/fuzz/fuzz_$door "build/fuzz/corpus/$door" "test/fuzz/corpus/$door" -dict="test/fuzz/$dictionary.dict" \
-    -max_total_time="$seconds" -max_len=4096 -rss_limit_mb=4096 -timeout=10 -print_final_stats=1 \
+    -max_total_time="$seconds" -max_len=4096 -rss_limit_mb=4096 -timeout=10 -detect_leaks=0 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/artifacts/$door-"
 done

@@ -44,7 +44,8 @@ std::string in_columns(const std::vector<std::string>& words, std::size_t width)
   std::string text;
   for (std::size_t row = 0; row < rows; ++row) {
     std::string line;
-    for (std::size_t i = row; i < words.size(); i += rows) line += fmt::format("{:<{}}", words[i], widest + 2);
+    for (std::size_t i = row; i < words.size(); i += rows)
+      line += fmt::format("{:<{}}", words[i], widest + 2);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }

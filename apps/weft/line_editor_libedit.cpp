@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "completion.h"
+#include "interrupt.h"
 
 namespace weft {
 
@@ -86,7 +87,7 @@ LineEditor::LineEditor(std::string history_file, Complete complete_line) : state
   state.editor = el_init("weft", stdin, stdout, stderr);
   el_set(state.editor, EL_CLIENTDATA, &state);
   el_set(state.editor, EL_EDITOR, "emacs");
-  el_set(state.editor, EL_SIGNAL, 0);
+  el_set(state.editor, EL_SIGNAL, 1);  // resizing, Ctrl-Z and being killed leave the terminal in order
   el_set(state.editor, EL_PROMPT, &prompt<State>);
 
   HistEvent event;
@@ -120,6 +121,11 @@ Line LineEditor::read(const char* prompt) {
   int length = 0;
   const char* text = el_gets(state_->editor, &length);
   if (state_->abandoned) return {Line::Kind::abandoned, {}};
+  if (text == nullptr && interrupt::requested()) {
+    // The signal after all: it came before the terminal was set up for editing.
+    std::fputs("\n", stdout);
+    return {Line::Kind::abandoned, {}};
+  }
   if (text == nullptr || length <= 0) return {Line::Kind::end, {}};
   std::string_view line(text, static_cast<std::size_t>(length));
   if (line.ends_with('\n')) line.remove_suffix(1);

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "interrupt.h"
 #include "output.h"
@@ -103,7 +103,8 @@ Result<Arguments> read_arguments(int argc, char** argv) {
     return user_error("run needs a file", "weft run FILE; - is the standard input");
   }
   if (!given.statements.empty() && (given.run || given.help)) {
-    return user_error(fmt::format("-c does not go with {}", given.run ? "run" : "help"), "give one of the two");
+    return user_error(fmt::format("-c does not go with {}", given.run ? "run" : "help"),
+                      "give one of the two");
   }
   return given;
 }
@@ -116,7 +117,8 @@ int execute(session::Session& session, Output& output, std::string_view text, st
     const Status written = output.status();
     return written.ok() ? code(ExitCode::ok) : fail(written.error());
   }
-  if (!reply.complaint.empty()) complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
+  if (!reply.complaint.empty())
+    complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
   return code(reply.exit_code);
 }
 

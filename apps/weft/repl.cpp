@@ -98,6 +98,7 @@ int run_repl(session::Session& session, Output& output) {
   while (!output.broken()) {
     interrupt::clear();
     const Line line = editor.read(typed.empty() ? kPrompt : kMorePrompt);
+    interrupt::clear();  // what was meant for the line is not meant for the statement
     if (line.kind == Line::Kind::end) break;
     if (line.kind == Line::Kind::abandoned) {
       typed.clear();

@@ -4,14 +4,8 @@
 
 namespace weft {
 
-InternalError::InternalError(std::string_view claim, std::string_view detail,
-                             const std::source_location& where)
-    : std::logic_error(fmt::format("{}:{}: check failed: {}{}{}", where.file_name(), where.line(),
-                                   claim, detail.empty() ? "" : ": ", detail)) {}
-
-void throw_internal_error(std::string_view claim, std::string_view detail,
-                          const std::source_location& where) {
-  throw InternalError(claim, detail, where);
+void throw_internal_error(const char* file, int line, std::string_view claim, std::string_view detail) {
+  throw InternalError(fmt::format("{}:{}: check failed: {}{}{}", file, line, claim, detail.empty() ? "" : ": ", detail));
 }
 
 }  // namespace weft

@@ -8,7 +8,12 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kFree = Symbol::kNone;
+constexpr std::uint64_t kFree = Symbol::kNone;  // a slot that holds no symbol
+
+constexpr std::uint64_t slot_for(std::uint64_t hash, std::size_t symbol) {
+  return (hash & 0xffffffff00000000u) | static_cast<std::uint32_t>(symbol);
+}
+constexpr std::uint32_t symbol_in(std::uint64_t slot) { return static_cast<std::uint32_t>(slot); }
 constexpr std::size_t kBlock = 16 * 1024;
 
 std::uint64_t hash_text(std::string_view text) {
@@ -43,13 +48,14 @@ Symbols& Symbols::operator=(const Symbols& other) {
 }
 
 std::string_view Symbols::keep(std::string_view text) {
+  if (text.empty()) return {};
   if (block_used_ + text.size() > block_size_) {
     block_size_ = std::max(kBlock, text.size());
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_size_));
     block_used_ = 0;
   }
   char* place = blocks_.back().get() + block_used_;
-  if (!text.empty()) std::memcpy(place, text.data(), text.size());
+  std::memcpy(place, text.data(), text.size());
   block_used_ += text.size();
   return {place, text.size()};
 }
@@ -57,9 +63,9 @@ std::string_view Symbols::keep(std::string_view text) {
 std::size_t Symbols::slot_of(std::string_view text, std::uint64_t hash) const {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash & mask;
-  while (slots_[slot] != kFree) {
-    const std::uint32_t symbol = slots_[slot];
-    if (hashes_[symbol] == hash && texts_[symbol] == text) break;
+  while (symbol_in(slots_[slot]) != kFree) {
+    const bool alike = (slots_[slot] ^ hash) >> 32 == 0;
+    if (alike && texts_[symbol_in(slots_[slot])] == text) break;
     slot = (slot + 1) & mask;
   }
   return slot;
@@ -70,8 +76,8 @@ void Symbols::grow() {
   slots_.assign(size, kFree);
   for (std::uint32_t symbol = 0; symbol < texts_.size(); ++symbol) {
     std::size_t slot = hashes_[symbol] & (size - 1);
-    while (slots_[slot] != kFree) slot = (slot + 1) & (size - 1);
-    slots_[slot] = symbol;
+    while (symbol_in(slots_[slot]) != kFree) slot = (slot + 1) & (size - 1);
+    slots_[slot] = slot_for(hashes_[symbol], symbol);
   }
 }
 
@@ -79,17 +85,17 @@ Symbol Symbols::intern(std::string_view text) {
   if ((texts_.size() + 1) * 2 > slots_.size()) grow();
   const std::uint64_t hash = hash_text(text);
   const std::size_t slot = slot_of(text, hash);
-  if (slots_[slot] == kFree) {
-    slots_[slot] = static_cast<std::uint32_t>(texts_.size());
+  if (symbol_in(slots_[slot]) == kFree) {
+    slots_[slot] = slot_for(hash, texts_.size());
     texts_.push_back(keep(text));
     hashes_.push_back(hash);
   }
-  return Symbol(slots_[slot]);
+  return Symbol(symbol_in(slots_[slot]));
 }
 
 Symbol Symbols::find(std::string_view text) const {
   if (slots_.empty()) return {};
-  const std::uint32_t found = slots_[slot_of(text, hash_text(text))];
+  const std::uint32_t found = symbol_in(slots_[slot_of(text, hash_text(text))]);
   return found == kFree ? Symbol() : Symbol(found);
 }
 

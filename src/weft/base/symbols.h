@@ -36,7 +36,9 @@ class Symbols {
 
   std::vector<std::string_view> texts_;
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::uint32_t> slots_;  // open addressing, a power of two; kNone is free
+  // Open addressing, a power of two. A slot holds a symbol and half its hash, so that a miss is
+  // mostly seen without touching the text.
+  std::vector<std::uint64_t> slots_;
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::size_t block_used_ = 0, block_size_ = 0;
 };

@@ -166,10 +166,14 @@ std::string print(const Quantity& quantity) {
 }
 
 std::string print_exact(std::int64_t count) {
-  std::string digits = fmt::format("{}", count);
-  const std::size_t first = digits[0] == '-' ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
+  const std::string digits = fmt::format("{}", count);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    const std::size_t left = digits.size() - i;
+    if (left % 3 == 0 && !out.empty() && out.back() != '-') out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 }  // namespace weft

@@ -87,15 +87,35 @@ std::string headline(const Explanation& explanation) {
   return text;
 }
 
+// The figures the times rest on: the rate of the precision at hand, memory, launch.
 std::string device_line(const Explanation& explanation, double seconds) {
   const cluster::Device& device = explanation.cluster.device;
-  std::string rates;
-  for (std::size_t p = 0; p < cluster::kPrecisions; ++p)
-    if (device.flops_per_second[p] > 0)
-      rates += fmt::format("{} {}, ", cluster::name(static_cast<cluster::Precision>(p)),
-                           print(Quantity{device.flops_per_second[p], Dimension::flops_per_second}));
-  return fmt::format("at best {} on one {}, from its data sheet: {}memory {}, {} a launch", print_seconds(seconds), device.name, rates,
+  return fmt::format("at best {} on one {}: the roofline of {} {}, memory {}, {} a launch", print_seconds(seconds), device.name,
+                     plan::name(explanation.precision),
+                     print(Quantity{cost::peak_rate(device, explanation.precision), Dimension::flops_per_second}),
                      print_rate(device.memory_bytes_per_second), print_seconds(device.launch_seconds));
+}
+
+std::string share(double part, double whole) {
+  const double percent = 100 * part / whole;
+  return percent < 1 ? std::string("less than 1 %") : fmt::format("{:.0f} %", percent);
+}
+
+std::string memory_line(const Explanation& explanation) {
+  double bytes = 0;
+  std::string parts;
+  for (const MemoryItem& item : explanation.memory) {
+    if (item.bytes == 0) continue;
+    bytes += item.bytes;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", item.what, print_bytes(item.bytes));
+  }
+  const bool own = explanation.memory_limit == 0;
+  const double limit = own ? explanation.cluster.device.memory_bytes : explanation.memory_limit;
+  const std::string of = own ? fmt::format("the {} of one {}", print_bytes(limit), explanation.cluster.device.name)
+                             : fmt::format("memory_limit {}", print_bytes(limit));
+  return fmt::format("memory {}: {}; {}", print_bytes(bytes), parts,
+                     bytes <= limit ? fmt::format("{} of {}", share(bytes, limit), of)
+                                    : fmt::format("{:.1f} times {}", bytes / limit, of));
 }
 
 }  // namespace
@@ -124,18 +144,7 @@ std::string print_text(const Explanation& explanation) {
   out += table.print() + "\n";
   out += fmt::format("parameters {}, multiply-adds {}, {} in all\n", print_exact(count_parameters(*explanation.graph)),
                      print_count(work.multiply_adds), print_flops(work.flops));
-  double bytes = 0;
-  std::string parts;
-  for (const MemoryItem& item : explanation.memory) {
-    bytes += item.bytes;
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", item.what, print_bytes(item.bytes));
-  }
-  const bool own = explanation.memory_limit == 0;
-  const double limit = own ? explanation.cluster.device.memory_bytes : explanation.memory_limit;
-  out += fmt::format("memory {} ({}), {} {} {}\n", print_bytes(bytes), parts, bytes <= limit ? "within" : "over",
-                     own ? fmt::format("the {} of one {}:", print_bytes(limit), explanation.cluster.device.name)
-                         : fmt::format("memory_limit {}:", print_bytes(limit)),
-                     bytes <= limit ? fmt::format("{:.0f} % used", 100 * bytes / limit) : fmt::format("{:.1f} times too much", bytes / limit));
+  out += memory_line(explanation) + "\n";
   out += device_line(explanation, seconds) + "\n";
   if (!explanation.hints.empty()) out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
   if (explanation.cluster.devices() > 1)

@@ -31,6 +31,7 @@ struct Explanation {
   std::vector<std::pair<std::string, std::string>> settings;  // optimizer, precision
   const plan::Graph* graph = nullptr;
   std::vector<Phase> phases;
+  plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
   std::vector<MemoryItem> memory;
   double memory_limit = 0;         // 0: the device's own

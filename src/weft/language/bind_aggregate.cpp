@@ -39,7 +39,7 @@ Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& s
     }
     WEFT_TRY(divisor, bind_expression(*term.operand, scope));
     if (divisor.is_number()) {
-      if (divisor.number == 0) return user_error("division by zero", {}, term.operand->span);
+      if (divisor.number == 0) return user_error("division by zero", "the divisor is known now, and it is 0", term.operand->span);
       product.coefficient /= divisor.number;
       continue;
     }
@@ -102,20 +102,28 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
   scope.in_aggregate = outer;
   if (!status.ok()) return std::move(status).error();
   if (product.factors.empty())
-    return user_error(fmt::format("{} needs a tensor, found only numbers", spec.name), {}, call.arguments[0].value->span);
+    return user_error(fmt::format("{} needs a tensor, found only numbers", spec.name),
+                      fmt::format("name a tensor of FROM in it: {}(x)", spec.name), call.arguments[0].value->span);
+  if (spec.name == "mean") {
+    for (ValueId& factor : product.factors) {
+      WEFT_TRY(real, as_real(Bound::of(factor)));
+      factor = real;
+    }
+  }
   WEFT_TRY_STATUS(same_dtype(product));
 
   // All indices of the product, and which of them stay.
-  std::vector<Dim> dims;
+  DimList dims;
   for (const ValueId factor : product.factors)
     for (const Dim& dim : graph_.type(factor).dims)
       if (std::ranges::find(dims, dim.index, &Dim::index) == dims.end()) dims.push_back(dim);
-  std::vector<Symbol> kept;
+  SymbolList kept;
   if (call.windowed) {
     for (const syntax::Name& name : call.partition) {
       const Symbol symbol = graph_.symbol(name.text);
       if (std::ranges::find(dims, symbol, &Dim::index) == dims.end())
-        return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)), {}, name.span);
+        return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)),
+                          "PARTITION BY takes indices of the argument", name.span);
       kept.push_back(symbol);
     }
   } else {
@@ -128,8 +136,9 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
 
   if (scope.scatter != nullptr && !call.windowed) {
     if (spec.name != "sum")
-      return user_error(fmt::format("only sum groups by a value, found {}", spec.name), {}, call.function.span);
-    std::vector<Symbol> to;
+      return user_error(fmt::format("only sum groups by a value, found {}", spec.name),
+                        "write sum, and divide by a count where a mean is wanted", call.function.span);
+    SymbolList to;
     for (const Dim& group : scope.groups) to.push_back(group.index);
     WEFT_TRY(rows, at(call.span, multiply_factors(product.factors)));
     WEFT_TRY(value, at(call.span, ops::add_scatter_add(graph_, scope.scatter->positions, rows, scope.scatter->into, to)));
@@ -142,10 +151,6 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
     WEFT_TRY(sum, at(call.span, sum_of_product(product, kept)));
     value = sum;
   } else if (spec.name == "mean") {
-    for (ValueId& factor : product.factors) {
-      WEFT_TRY(real, as_real(Bound::of(factor)));
-      factor = real;
-    }
     if (product.factors.size() == 1 && reduced > 1) {
       WEFT_TRY(mean, at(call.span, ops::add_reduce(graph_, "mean", product.factors.front(), kept)));
       value = mean;

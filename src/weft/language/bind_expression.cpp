@@ -45,12 +45,60 @@ Result<Bound> Binder::bind_expression(const syntax::Expression& expression, Sele
   return user_error("expected an expression", {}, expression.span);
 }
 
+// Notes what the functions in an expression mean for the SELECT around it.
+void Binder::note_calls(const syntax::Expression& expression, SelectScope& scope) {
+  using enum syntax::ExpressionKind;
+  switch (expression.kind) {
+    case literal:
+    case boolean:
+    case name: return;
+    case negate: return note_calls(*expression.as<syntax::Negate>().operand, scope);
+    case invert: return note_calls(*expression.as<syntax::Invert>().operand, scope);
+    case cast: return note_calls(*expression.as<syntax::Cast>().operand, scope);
+    case chain: {
+      const auto& chain_of = expression.as<syntax::Chain>();
+      note_calls(*chain_of.first, scope);
+      for (const syntax::Term& term : chain_of.rest) note_calls(*term.operand, scope);
+      return;
+    }
+    case comparison: {
+      const auto& both = expression.as<syntax::Comparison>();
+      note_calls(*both.left, scope);
+      note_calls(*both.right, scope);
+      return;
+    }
+    case between: {
+      const auto& three = expression.as<syntax::Between>();
+      for (const syntax::Expression* part : {three.value, three.low, three.high}) note_calls(*part, scope);
+      return;
+    }
+    case choice: {
+      const auto& cases = expression.as<syntax::Choice>();
+      for (const syntax::When& when : cases.whens) {
+        note_calls(*when.condition, scope);
+        note_calls(*when.result, scope);
+      }
+      if (cases.otherwise != nullptr) note_calls(*cases.otherwise, scope);
+      return;
+    }
+    case call: {
+      const auto& called = expression.as<syntax::Call>();
+      if (const FunctionSpec* spec = find_function(called.function.text)) {
+        scope.aggregated = scope.aggregated || (spec->kind == FunctionKind::aggregate && !called.windowed);
+        scope.concatenates = scope.concatenates || spec->name == "concat";
+      }
+      for (const syntax::Argument& argument : called.arguments) note_calls(*argument.value, scope);
+      return;
+    }
+  }
+}
+
 // -- names
 
 // The indices whose positions an expression may speak of here. Outside an aggregate of a grouped
 // query only the groups are left; a name that was summed away means its size.
-const std::vector<Dim>& Binder::visible_rows(const SelectScope& scope) const {
-  static const std::vector<Dim> kNone;
+const Binder::DimList& Binder::visible_rows(const SelectScope& scope) const {
+  static const DimList kNone{};
   if (scope.in_aggregate) return scope.rows;
   if (scope.grouped) return scope.groups;
   return scope.aggregated ? kNone : scope.rows;
@@ -75,9 +123,12 @@ Error Binder::unknown_name(const syntax::NameUse& use, const SelectScope& scope)
   if (find_tensor(graph_.symbol(use.name)).valid())
     return user_error(fmt::format("tensor {} is not in FROM", use.name), fmt::format("add it: FROM ..., {}", use.name), use.span);
   std::vector<std::string_view> names;
-  for (const RowSource& source : scope.sources) names.push_back(graph_.text(source.label));
-  for (const Dim& row : scope.rows) names.push_back(graph_.text(row.index));
-  for (const std::string_view size : size_names()) names.push_back(size);
+  const auto add = [&](std::string_view name) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  };
+  for (const RowSource& source : scope.sources) add(graph_.text(source.label));
+  for (const Dim& row : scope.rows) add(graph_.text(row.index));
+  for (const std::string_view size : size_names()) add(size);
   std::string hint = did_you_mean(use.name, names);
   if (hint.empty() && !names.empty()) hint = fmt::format("names here are {}", fmt::join(names, ", "));
   return user_error(fmt::format("unknown name '{}'", use.name), std::move(hint), use.span);
@@ -145,12 +196,19 @@ Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, S
       case subtract: return Bound::of(a - b);
       case multiply: return Bound::of(a * b);
       case divide:
-        if (b == 0) return user_error("division by zero", {}, span);
+        if (b == 0) return user_error("division by zero", "the divisor is known now, and it is 0", span);
         return Bound::of(a / b);
       default:
-        if (b == 0) return user_error("division by zero", {}, span);
+        if (b == 0) return user_error("division by zero", "the divisor is known now, and it is 0", span);
         return Bound::of(std::fmod(a, b));
     }
+  }
+  // A quotient of whole numbers is a real number, as 1 / 2 is.
+  const auto is_real = [&](const Bound& side) { return !side.is_number() && plan::is_real(graph_.type(side.value).dtype); };
+  if (op == divide && !is_real(left) && !is_real(right)) {
+    Bound& whole = left.is_number() ? right : left;
+    WEFT_TRY(real, as_real(whole));
+    whole = Bound::of(real);
   }
   WEFT_TRY_STATUS(unify(left, right));
   if (graph_.type(left.value).dtype == DType::boolean) {
@@ -159,19 +217,13 @@ Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, S
       *side = Bound::of(cast);
     }
   }
-  // A quotient of whole numbers is a real number, as 1 / 2 is.
-  if (op == divide && plan::is_integer(graph_.type(left.value).dtype)) {
-    for (Bound* side : {&left, &right}) {
-      WEFT_TRY(cast, ops::add_cast(graph_, side->value, options_.precision));
-      *side = Bound::of(cast);
-    }
-  }
   const ops::Operator& node = op == add        ? ops::add()
                               : op == subtract ? ops::sub()
                               : op == multiply ? ops::mul()
                               : op == divide   ? ops::div()
                                                : ops::mod();
-  WEFT_TRY(value, at(span, ops::add_pointwise(graph_, node, {left.value, right.value})));
+  WEFT_TRY(value, at(span, ops::add_pointwise(graph_, node, {left.value, right.value}),
+                     "the result has the indices of both sides; give one a smaller size"));
   return Bound::of(value);
 }
 

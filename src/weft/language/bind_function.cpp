@@ -1,6 +1,5 @@
 // Functions beyond the aggregates: pointwise, windows, images, routing and the rest.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -14,27 +13,44 @@ namespace weft::language {
 using plan::Dim;
 using plan::ValueId;
 
+namespace {
+
+// What a function of other systems is called here.
+std::string elsewhere(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"avg", "mean"}, {"average", "mean"}, {"ln", "log"}, {"power", "pow"}, {"count", "sum"}};
+  for (const auto& [there, here] : kNames)
+    if (there == name) return fmt::format("{} is written {} here", there, here);
+  return {};
+}
+
+}  // namespace
+
 Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
   const FunctionSpec* spec = find_function(call.function.text);
   if (spec == nullptr) {
-    std::string lower(call.function.text);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    spec = find_function(lower);
-  }
-  if (spec == nullptr) {
-    std::string hint = did_you_mean(call.function.text, function_names());
+    std::string hint = elsewhere(call.function.text);
+    if (hint.empty()) hint = did_you_mean(call.function.text, function_names());
     if (catalog_.layers.contains(call.function.text))
       hint = fmt::format("{} is a layer: write FROM {}(...)", call.function.text, call.function.text);
     return user_error(fmt::format("unknown function: {}", call.function.text),
                       hint.empty() ? "SHOW FUNCTIONS lists them" : std::move(hint), call.function.span);
   }
-  switch (spec->kind) {
-    case FunctionKind::pointwise: return bind_pointwise(call, *spec, scope);
-    case FunctionKind::aggregate: return bind_aggregate(call, *spec, scope);
-    case FunctionKind::window: return bind_window(call, *spec, scope);
-    case FunctionKind::image: return bind_image(call, *spec, scope);
-    case FunctionKind::routing: return bind_routing(call, *spec, scope);
-    case FunctionKind::other: return bind_other(call, *spec, scope);
+  auto bound = bind_known_call(call, *spec, scope);
+  if (bound.ok() || !bound.error().hint.empty() || bound.error().span != call.span) return bound;
+  Error error = std::move(bound).error();
+  error.hint = fmt::format("write {}", spec->usage);
+  return error;
+}
+
+Result<Bound> Binder::bind_known_call(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+  switch (spec.kind) {
+    case FunctionKind::pointwise: return bind_pointwise(call, spec, scope);
+    case FunctionKind::aggregate: return bind_aggregate(call, spec, scope);
+    case FunctionKind::window: return bind_window(call, spec, scope);
+    case FunctionKind::image: return bind_image(call, spec, scope);
+    case FunctionKind::routing: return bind_routing(call, spec, scope);
+    case FunctionKind::other: return bind_other(call, spec, scope);
   }
   return user_error("expected a function", {}, call.span);
 }
@@ -56,7 +72,8 @@ Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spe
     }
     for (std::size_t j = 0; j < i; ++j)
       if (call.arguments[j].label.text == argument.label.text)
-        return user_error(fmt::format("argument {} is given twice", argument.label.text), {}, argument.label.span);
+        return user_error(fmt::format("argument {} is given twice", argument.label.text), "take one of them away",
+                          argument.label.span);
   }
   if (positional < spec.fewest || positional > spec.most) {
     std::string hint = fmt::format("write {}", spec.usage);
@@ -87,64 +104,72 @@ Result<double> Binder::number_argument(const syntax::Call& call, std::string_vie
   if (argument == nullptr) return otherwise;
   WEFT_TRY(bound, bind_expression(*argument->value, scope));
   if (!bound.is_number() || !std::isfinite(bound.number))
-    return user_error(fmt::format("{} must be a number known before running", label), {}, argument->value->span);
+    return user_error(fmt::format("{} must be a number known before running", label),
+                      fmt::format("write a number or a size: {} => {}", label, otherwise), argument->value->span);
   return bound.number;
 }
 
-Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::string_view label, std::int64_t otherwise,
-                                            SelectScope& scope) {
+Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::string_view label, std::int64_t least,
+                                            std::int64_t otherwise, SelectScope& scope) {
   const syntax::Argument* argument = named_argument(call, label);
   WEFT_TRY(number, number_argument(call, label, static_cast<double>(otherwise), scope));
-  if (number != std::floor(number) || std::fabs(number) > 1e9)
-    return user_error(fmt::format("{} must be a whole number, found {}", label, number), {}, argument->value->span);
+  if (number != std::floor(number) || std::fabs(number) > 1e9 || number < static_cast<double>(least))
+    return user_error(fmt::format("{} must be a whole number of at least {}, found {}", label, least, number),
+                      fmt::format("for example: {} => {}", label, otherwise), argument->value->span);
   return static_cast<std::int64_t>(number);
 }
 
 Result<Symbol> Binder::index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type) {
   const syntax::Argument* argument = named_argument(call, label);
   if (argument == nullptr)
-    return user_error(fmt::format("{} needs {} => an index", call.function.text, label), {}, call.span);
+    return user_error(fmt::format("{} needs {} => an index", call.function.text, label),
+                      fmt::format("the argument has {}", indices_text(type.dims)), call.span);
   const auto* name = argument->value->if_a<syntax::NameUse>();
   const Symbol symbol = name == nullptr ? Symbol() : graph_.symbol(name->name);
   if (!symbol.valid() || !type.has(symbol)) {
     std::vector<std::string_view> names;
     for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
+    std::string hint = name == nullptr ? std::string() : did_you_mean(name->name, names);
+    if (hint.empty()) hint = fmt::format("for example: {} => {}", label, names.empty() ? "d" : names.back());
     return user_error(fmt::format("{} must be an index of the argument, which has {}", label, indices_text(type.dims)),
-                      name == nullptr ? std::string() : did_you_mean(name->name, names), argument->value->span);
+                      std::move(hint), argument->value->span);
   }
   return symbol;
 }
 
 Result<Dim> Binder::size_argument(const syntax::Expression& argument, std::string_view function) {
   const auto* name = argument.if_a<syntax::NameUse>();
-  if (name == nullptr) return user_error(fmt::format("{} needs the name of a declared size here", function), {}, argument.span);
+  if (name == nullptr)
+    return user_error(fmt::format("{} needs the name of a declared size here", function),
+                      "declare one in the list of sizes, (k = 2, ...), and give its name", argument.span);
   const Symbol symbol = graph_.symbol(name->name);
   const std::int64_t* size = find_size(symbol);
   if (size == nullptr) return unknown_index({name->name, name->span}).error();
   return Dim{symbol, *size};
 }
 
-Result<std::vector<Symbol>> Binder::partition_symbols(const syntax::Call& call, const plan::Type& type) {
-  std::vector<Symbol> kept;
+Result<Binder::SymbolList> Binder::partition_symbols(const syntax::Call& call, const plan::Type& type) {
+  SymbolList kept;
   for (const syntax::Name& name : call.partition) {
     const Symbol symbol = graph_.symbol(name.text);
     if (!type.has(symbol)) {
       std::vector<std::string_view> names;
       for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
       std::string hint = did_you_mean(name.text, names);
+      if (hint.empty()) hint = "PARTITION BY takes indices of the argument";
       return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(type.dims)),
                         std::move(hint), name.span);
     }
     if (std::ranges::find(kept, symbol) != kept.end())
-      return user_error(fmt::format("PARTITION BY names {} twice", name.text), {}, name.span);
+      return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away", name.span);
     kept.push_back(symbol);
   }
   return kept;
 }
 
-Result<std::vector<Symbol>> Binder::window_over(const syntax::Call& call, const plan::Type& type) {
+Result<Binder::SymbolList> Binder::window_over(const syntax::Call& call, const plan::Type& type) {
   WEFT_TRY(kept, partition_symbols(call, type));
-  std::vector<Symbol> over;
+  SymbolList over;
   for (const Dim& dim : type.dims)
     if (std::ranges::find(kept, dim.index) == kept.end()) over.push_back(dim.index);
   if (over.empty())
@@ -160,7 +185,7 @@ Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpe
   WEFT_TRY(first, bind_expression(*call.arguments[0].value, scope));
   if (spec.most == 1) {
     if (first.is_number() && spec.fold != nullptr) return Bound::of(spec.fold(first.number));
-    WEFT_TRY(operand, spec.name == "abs" || spec.name == "relu" ? as_value(first) : as_real(first));
+    WEFT_TRY(operand, spec.name == "abs" ? as_value(first) : as_real(first));
     WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {operand})));
     return Bound::of(value);
   }
@@ -187,7 +212,8 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
   }
   if (spec.name == "cross_entropy") {
     if (over.size() != 1)
-      return user_error(fmt::format("cross_entropy runs over one index, PARTITION BY leaves {}", over.size()), {}, call.span);
+      return user_error(fmt::format("cross_entropy runs over one index, PARTITION BY leaves {}", over.size()),
+                        "PARTITION BY every index but that of the classes", call.span);
     WEFT_TRY(label, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(labels, as_value(label));
     if (!plan::is_integer(graph_.type(labels).dtype))
@@ -197,7 +223,9 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
     return Bound::of(loss);
   }
   WEFT_TRY(epsilon, number_argument(call, "epsilon", 1e-5, scope));
-  if (epsilon < 0) return user_error(fmt::format("epsilon is not negative, found {}", epsilon), {}, call.span);
+  if (epsilon < 0)
+    return user_error(fmt::format("epsilon must not be negative, found {}", epsilon), "for example: epsilon => 1e-5",
+                      named_argument(call, "epsilon")->value->span);
   if (spec.name == "layer_norm") {
     WEFT_TRY(normalized, at(call.span, ops::add_layer_norm(graph_, x, over, epsilon)));
     return Bound::of(normalized.y);
@@ -228,17 +256,17 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
   if (spec.name == "conv2d") {
     WEFT_TRY(weight, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(w, as_real(weight));
-    WEFT_TRY(stride, whole_argument(call, "stride", 1, scope));
-    WEFT_TRY(padding, whole_argument(call, "padding", 0, scope));
-    WEFT_TRY(groups, whole_argument(call, "groups", 1, scope));
+    WEFT_TRY(stride, whole_argument(call, "stride", 1, 1, scope));
+    WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
+    WEFT_TRY(groups, whole_argument(call, "groups", 1, 1, scope));
     WEFT_TRY(y, at(call.span, ops::add_conv2d(graph_, x, w, {.stride = stride, .padding = padding, .groups = groups})));
     return Bound::of(y);
   }
   if (named_argument(call, "size") == nullptr)
     return user_error(fmt::format("{} needs size => the window's edge", spec.name), fmt::format("write {}", spec.usage), call.span);
-  WEFT_TRY(size, whole_argument(call, "size", 2, scope));
-  WEFT_TRY(stride, whole_argument(call, "stride", size, scope));
-  WEFT_TRY(padding, whole_argument(call, "padding", 0, scope));
+  WEFT_TRY(size, whole_argument(call, "size", 1, 2, scope));
+  WEFT_TRY(stride, whole_argument(call, "stride", 1, size, scope));
+  WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
   const ops::PoolWindow window{.size = size, .stride = stride, .padding = padding};
   WEFT_TRY(y, at(call.span, spec.name == "max_pool" ? ops::add_max_pool(graph_, x, window) : ops::add_avg_pool(graph_, x, window)));
   return Bound::of(y);
@@ -256,8 +284,12 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
     return Bound::of(slots);
   }
   if (over.size() != 1)
-    return user_error(fmt::format("{} runs over one index, PARTITION BY leaves {}", spec.name, over.size()), {}, call.span);
+    return user_error(fmt::format("{} runs over one index, PARTITION BY leaves {}", spec.name, over.size()),
+                      "PARTITION BY every index but the one to choose from", call.span);
   WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
+  if (const std::int64_t size = graph_.type(x).size_of(over.front()); into.size < 1 || into.size > size)
+    return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size, graph_.text(over.front()), into.size),
+                      fmt::format("give {} a smaller size", graph_.text(into.index)), call.arguments[1].value->span);
   const bool positions = spec.name == "top_k_positions";
   // top_k and top_k_positions of one tensor are two results of one node.
   for (TopKNode& known : top_ks_)
@@ -285,7 +317,7 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
   WEFT_TRY_STATUS(check_arguments(call, spec));
   if (spec.name == "size") {
     const auto* name = call.arguments[0].value->if_a<syntax::NameUse>();
-    if (name == nullptr) return user_error("size needs the name of an index", {}, call.span);
+    if (name == nullptr) return user_error("size needs the name of an index", "for example: size(d)", call.span);
     const Symbol symbol = graph_.symbol(name->name);
     for (const Dim& row : scope.rows)
       if (row.index == symbol) return Bound::of(static_cast<double>(row.size));
@@ -316,7 +348,8 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
   WEFT_CHECK(spec.name == "dropout");
   WEFT_TRY(rate, number_argument(call, "rate", 0.1, scope));
   if (rate < 0 || rate >= 1)
-    return user_error(fmt::format("rate must be at least 0 and less than 1, found {}", rate), {}, call.span);
+    return user_error(fmt::format("rate must be at least 0 and less than 1, found {}", rate), "for example: rate => 0.1",
+                      named_argument(call, "rate")->value->span);
   if (options_.mode == Mode::infer || rate == 0) return Bound::of(x);
   WEFT_TRY(seed, step());
   WEFT_TRY(y, at(call.span, ops::add_dropout(graph_, x, seed, rate, dropouts_++)));

@@ -1,6 +1,4 @@
 // How a source's indices are seen: k[b, h, s AS t, e], x[b, s, d AS (h, e)], y[b, s, (h, e) AS d].
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
@@ -22,10 +20,12 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
       std::vector<std::string_view> names;
       for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
       std::string hint = did_you_mean(index.text, names);
+      if (hint.empty()) hint = type.dims.empty() ? fmt::format("{} is a scalar: leave the brackets away", name) : "name every index, or none";
       return user_error(fmt::format("no index '{}' in {}{}", index.text, name, indices_text(type.dims)), std::move(hint), index.span);
     }
     if (used[static_cast<std::size_t>(position)]++)
-      return user_error(fmt::format("index {} of {} is named twice", index.text, name), {}, index.span);
+      return user_error(fmt::format("index {} of {} is named twice", index.text, name),
+                        fmt::format("{} has {}", name, indices_text(type.dims)), index.span);
     return {};
   };
   for (const syntax::IndexUse& use : uses) {
@@ -47,17 +47,28 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
     to.push_back(graph_.symbol(use.to.text));
   }
   if (!from.empty()) {
-    WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to)));
+    WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to), "choose a name that the tensor does not have"));
     value = renamed;
   }
   for (const syntax::IndexUse& use : uses) {
-    if (use.kind == syntax::IndexUseKind::split) {
-      WEFT_TRY(part, split_index(value, use));
-      value = part;
-    } else if (use.kind == syntax::IndexUseKind::merge) {
-      WEFT_TRY(whole, merge_indices(value, use));
-      value = whole;
-    }
+    if (use.kind != syntax::IndexUseKind::split) continue;
+    WEFT_TRY(part, split_index(value, use));
+    value = part;
+  }
+  // The order is the one written: a layer takes its arguments' indices by position. And parts that
+  // are merged must stand side by side, since merging keeps memory as it is.
+  std::vector<Symbol> order;
+  for (const syntax::IndexUse& use : uses) {
+    const bool one = use.kind != syntax::IndexUseKind::split && use.kind != syntax::IndexUseKind::merge;
+    if (one) order.push_back(graph_.symbol(use.kind == syntax::IndexUseKind::rename ? use.to.text : use.from.text));
+    else for (const syntax::Name& part : use.parts) order.push_back(graph_.symbol(part.text));
+  }
+  WEFT_TRY(ordered, at(span, ops::add_transpose(graph_, value, order)));
+  value = ordered;
+  for (const syntax::IndexUse& use : uses) {
+    if (use.kind != syntax::IndexUseKind::merge) continue;
+    WEFT_TRY(whole, merge_indices(value, use));
+    value = whole;
   }
   return value;
 }
@@ -75,39 +86,35 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
       ++missing;
       missing_at = into.size();
     } else if (__builtin_mul_overflow(known, *declared, &known)) {
-      return user_error("a size beyond 64 bits", {}, use.span);
+      return user_error("a size beyond 64 bits", fmt::format("the parts of {} multiply to {}", use.from.text, size), use.span);
     }
     into.push_back(Dim{symbol, declared == nullptr ? 1 : *declared});
   }
   // One part may be left to arithmetic.
   if (missing == 1 && size % known == 0) into[missing_at].size = size / known;
   if (missing > 1) return unknown_index(use.parts[missing_at]).error();
-  if (missing == 0 ? known != size : size % known != 0)
+  if (missing == 1 && size % known != 0)
+    return user_error(fmt::format("cannot split {} of size {} into {}: {} does not divide it", use.from.text, size,
+                                  indices_text(into), known),
+                      fmt::format("give the parts sizes that multiply to {}", size), use.span);
+  if (missing == 0 && known != size)
     return user_error(fmt::format("cannot split {} of size {} into {}: sizes multiply to {}", use.from.text, size,
                                   indices_text(into), known),
-                      {}, use.span);
-  return at(use.span, ops::add_split(graph_, value, along, into));
+                      fmt::format("give the parts sizes that multiply to {}", size), use.span);
+  return at(use.span, ops::add_split(graph_, value, along, into), "choose names that the tensor does not have");
 }
 
 Result<ValueId> Binder::merge_indices(ValueId value, const syntax::IndexUse& use) {
-  const plan::Type type = graph_.type(value);
-  std::vector<Symbol> parts, order;
+  std::vector<Symbol> parts;
   for (const syntax::Name& part : use.parts) parts.push_back(graph_.symbol(part.text));
-  // Merging keeps memory as it is, so the parts must stand side by side; move them if they do not.
-  for (const Dim& dim : type.dims) {
-    if (std::ranges::find(parts, dim.index) == parts.end()) {
-      order.push_back(dim.index);
-    } else if (std::ranges::find(order, parts.front()) == order.end()) {
-      order.insert(order.end(), parts.begin(), parts.end());
-    }
-  }
-  WEFT_TRY(adjacent, at(use.span, ops::add_transpose(graph_, value, order)));
-  WEFT_TRY(merged, at(use.span, ops::add_merge(graph_, adjacent, parts, graph_.symbol(use.to.text))));
+  WEFT_TRY(merged, at(use.span, ops::add_merge(graph_, value, parts, graph_.symbol(use.to.text)),
+                      "choose a name that the tensor does not have"));
   const Symbol into = graph_.symbol(use.to.text);
   const std::int64_t* declared = find_size(into);
   const std::int64_t size = graph_.type(merged).size_of(into);
   if (declared != nullptr && *declared != size)
-    return user_error(fmt::format("index {} has size {}, but the parts multiply to {}", use.to.text, *declared, size), {}, use.span);
+    return user_error(fmt::format("index {} has size {}, but the parts multiply to {}", use.to.text, *declared, size),
+                      fmt::format("declare {} = {}, or merge into another name", use.to.text, size), use.span);
   return merged;
 }
 

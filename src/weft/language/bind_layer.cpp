@@ -32,6 +32,17 @@ plan::ScopeId Binder::scope_of_call(const syntax::Source& source) {
 
 namespace {
 
+// How the layer is called: "write block(x[b, s, d])".
+std::string usage(const syntax::CreateLayer& layer) {
+  std::string text;
+  for (const syntax::Tensor& argument : layer.arguments) {
+    std::string indices;
+    for (const syntax::Name& index : argument.indices) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", index.text);
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", argument.name.text, indices.empty() ? "" : "[" + indices + "]");
+  }
+  return fmt::format("write {}({})", layer.name.text, text);
+}
+
 // What a call gives by name: block(x, h = 12).
 bool is_size(const syntax::LayerArgument& argument) { return argument.size != nullptr; }
 
@@ -42,14 +53,14 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
   if (values.size() != layer.arguments.size())
     return user_error(fmt::format("{} takes {} tensor{}, found {}", layer.name.text, layer.arguments.size(),
                                   layer.arguments.size() == 1 ? "" : "s", values.size()),
-                      {}, source.span);
+                      usage(layer), source.span);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const syntax::Tensor& formal = layer.arguments[i];
     const plan::Type type = graph_.type(values[i]);
     if (type.rank() != formal.indices.size())
       return user_error(fmt::format("argument {} of {} has {} indices, found {} in {}", formal.name.text, layer.name.text,
                                     formal.indices.size(), type.rank(), indices_text(type.dims)),
-                        {}, source.span);
+                        usage(layer), source.span);
     if (formal.dtype.given() && plan::find_dtype(formal.dtype.text) != type.dtype)
       return user_error(fmt::format("argument {} of {} is {}, found {}", formal.name.text, layer.name.text,
                                     formal.dtype.text, plan::name(type.dtype)),
@@ -60,7 +71,7 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
       if (const std::int64_t* known = find_size(inner); known != nullptr && *known != type.dims[d].size)
         return user_error(fmt::format("index {} of {} has size {} in one argument and {} in another", formal.indices[d].text,
                                       layer.name.text, *known, type.dims[d].size),
-                          {}, source.span);
+                          usage(layer), source.span);
       set_size(inner, type.dims[d].size);
       from.push_back(type.dims[d].index);
       to.push_back(inner);
@@ -76,7 +87,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   const auto found = catalog_.layers.find(source.name.text);
   if (found == catalog_.layers.end()) {
     Error error = unknown("layer", source.name, names_of(catalog_.layers));
-    if (error.hint.empty() && find_function(source.name.text) != nullptr)
+    if (find_function(source.name.text) != nullptr)
       error.hint = fmt::format("{} is a function: write SELECT {}(...) FROM ...", source.name.text, source.name.text);
     return error;
   }
@@ -89,7 +100,8 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     return user_error(fmt::format("layer {} calls itself: {}{}", layer.name.text, chain, layer.name.text),
                       "use REPEAT to stack layers", source.span);
   if (frames_.size() > static_cast<std::size_t>(plan::kDeepestScope) - 1)
-    return user_error(fmt::format("layers nest more than {} deep", plan::kDeepestScope - 1), {}, source.span);
+    return user_error(fmt::format("layers nest more than {} deep", plan::kDeepestScope - 1), "write some of them out where they are called",
+                      source.span);
 
   std::vector<ValueId> values;
   std::vector<SizeOverride> sizes;
@@ -97,7 +109,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     if (is_size(argument)) {
       WEFT_TRY(size, evaluate_size(*argument.size));
       if (std::ranges::any_of(sizes, [&](const SizeOverride& given) { return given.name == argument.name.text; }))
-        return user_error(fmt::format("size {} is given twice", argument.name.text), {}, argument.span);
+        return user_error(fmt::format("size {} is given twice", argument.name.text), "take one of them away", argument.span);
       sizes.push_back({std::string(argument.name.text), size, argument.span});
       continue;
     }
@@ -128,6 +140,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   WEFT_TRY_STATUS(bind_arguments(source, layer, values));
   if (Status status = declare_sizes(layer.body, sizes); !status.ok()) return in_body(std::move(status).error());
   if (Status status = declare_parameters(layer.body.parameters); !status.ok()) return in_body(std::move(status).error());
+  graph_.set_label(graph_.symbol("result"));  // of the layer's last SELECT
   auto result = bind_query(*layer.body.query);
   if (!result.ok()) return in_body(std::move(result).error());
   leave_frame();
@@ -145,10 +158,9 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     from.push_back(dim.index);
     to.push_back(outer);
   }
-  WEFT_TRY(renamed, at(source.span, ops::add_rename(graph_, *result, from, to)));
   graph_.set_scope(outer_scope);
   graph_.set_label(outer_label);
-  return renamed;
+  return at(source.span, ops::add_rename(graph_, *result, from, to));
 }
 
 Status Binder::try_layer(const LayerDefinition& layer) {

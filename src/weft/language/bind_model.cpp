@@ -94,11 +94,18 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
       known = known || size.name.text == given.name;
       names.push_back(size.name.text);
     }
-    if (!known)
-      return user_error(fmt::format("no size '{}' in {}", given.name, frames_.back().name),
-                        did_you_mean(given.name, names), given.span);
+    if (known) continue;
+    std::string hint = did_you_mean(given.name, names);
+    if (hint.empty())
+      hint = names.empty() ? "it has no sizes" : fmt::format("its sizes are {}", fmt::join(names, ", "));
+    return user_error(fmt::format("no size '{}' in {}", given.name, frames_.back().name), std::move(hint), given.span);
   }
-  for (const syntax::Size& size : body.sizes) {
+  for (std::size_t i = 0; i < body.sizes.size(); ++i) {
+    const syntax::Size& size = body.sizes[i];
+    for (std::size_t j = 0; j < i; ++j)
+      if (body.sizes[j].name.text == size.name.text)
+        return user_error(fmt::format("size {} is declared twice in {}", size.name.text, frames_.back().name),
+                          "take one of them away", size.name.span);
     const Symbol name = graph_.symbol(size.name.text);
     std::int64_t value = 0;
     Span span = size.span;
@@ -109,7 +116,7 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
       // An argument's index already has its size; the default in the list does not count.
       if (given != nullptr && given->size != *bound)
         return user_error(fmt::format("index {} has size {} in the argument, but {} is given", size.name.text, *bound, given->size),
-                          {}, given->span);
+                          "leave it out: the argument decides", given->span);
       continue;
     }
     if (given != nullptr) {
@@ -125,7 +132,8 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     }
     // Zero is fine for a number such as padding; as the size of an index the plan will refuse it.
     if (value < 0)
-      return user_error(fmt::format("size {} must not be negative, found {}", size.name.text, value), {}, span);
+      return user_error(fmt::format("size {} must not be negative, found {}", size.name.text, value),
+                        fmt::format("for example: {} = 8", size.name.text), span);
     set_size(name, value);
   }
   return {};
@@ -143,6 +151,13 @@ Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
     const Symbol name = graph_.symbol(index.text);
     const std::int64_t* size = find_size(name);
     if (size == nullptr) return unknown_index(index).error();
+    if (*size < 1)
+      return user_error(fmt::format("index {} must have a size of at least 1, found {}", index.text, *size),
+                        fmt::format("for example: {} = 8", index.text), index.span);
+    for (const plan::Dim& dim : dims)
+      if (dim.index == name)
+        return user_error(fmt::format("index {} appears twice in {}", index.text, tensor.name.text),
+                          fmt::format("declare another index of that size: (..., t = {})", index.text), index.span);
     dims.push_back(plan::Dim{name, *size});
   }
   plan::DType dtype = options_.precision;
@@ -157,7 +172,7 @@ Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
                         tensor.dtype.span);
     dtype = *known;
   }
-  return at(tensor.span, graph_.intern_type(dtype, dims));
+  return at(tensor.span, graph_.intern_type(dtype, dims), "give one of its indices a smaller size");
 }
 
 namespace {
@@ -186,9 +201,11 @@ Result<ops::Initial> bind_init(const syntax::Init& init) {
     if (spec.arguments > 0) initial.a = init.arguments[0].value;
     if (spec.arguments > 1) initial.b = init.arguments[1].value;
     if (spec.name == "normal" && initial.b < 0)
-      return user_error(fmt::format("a deviation is not negative, found {}", initial.b), {}, init.arguments[1].span);
+      return user_error(fmt::format("a deviation must not be negative, found {}", initial.b), "for example: normal(0, 0.02)",
+                        init.arguments[1].span);
     if (spec.name == "uniform" && initial.b < initial.a)
-      return user_error(fmt::format("uniform needs low <= high, found {} and {}", initial.a, initial.b), {}, init.span);
+      return user_error(fmt::format("uniform needs low <= high, found {} and {}", initial.a, initial.b), "write the smaller one first",
+                        init.span);
     return initial;
   }
   std::string hint = did_you_mean(init.name.text, names);
@@ -203,8 +220,8 @@ Status Binder::declare_parameters(std::span<const syntax::Parameter> parameters)
     WEFT_TRY_STATUS(count_step(parameter.span));
     const Symbol name = graph_.symbol(parameter.tensor.name.text);
     if (find_tensor(name).valid())
-      return user_error(fmt::format("{} is declared twice in {}", parameter.tensor.name.text, frames_.back().name), {},
-                        parameter.tensor.name.span);
+      return user_error(fmt::format("{} is declared twice in {}", parameter.tensor.name.text, frames_.back().name),
+                        "give one of them another name", parameter.tensor.name.span);
     WEFT_TRY(type, declared_type(parameter.tensor));
     ops::Initial initial;
     if (parameter.init) {
@@ -231,7 +248,8 @@ Status Binder::bind_repeat(const syntax::Binding& binding) {
                       fmt::format("bind it before: {} AS (SELECT ...), REPEAT ...", binding.name.text), binding.name.span);
   WEFT_TRY(times, evaluate_size(*binding.repeat));
   if (times < 0 || times > std::numeric_limits<std::int32_t>::max())
-    return user_error(fmt::format("cannot repeat {} times", times), {}, binding.repeat->span);
+    return user_error(fmt::format("cannot repeat {} times", times),
+                      fmt::format("REPEAT takes 0 to {}", std::numeric_limits<std::int32_t>::max()), binding.repeat->span);
 
   const plan::ScopeId outer = graph_.scope();
   Repeat repeat{.outer = outer, .iteration = 0, .call_names = {}, .next_call = 0};
@@ -287,7 +305,8 @@ Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   for (const syntax::Tensor& input : statement.body.inputs) {
     const Symbol name = graph_.symbol(input.name.text);
     if (find_tensor(name).valid())
-      return user_error(fmt::format("{} is declared twice in {}", input.name.text, statement.name.text), {}, input.name.span);
+      return user_error(fmt::format("{} is declared twice in {}", input.name.text, statement.name.text),
+                        "give one of them another name", input.name.span);
     WEFT_TRY(type, declared_type(input));
     WEFT_TRY(value, at(input.span, ops::add_input(graph_, input.name.text, type)));
     set_tensor(name, value);
@@ -331,7 +350,14 @@ Result<BoundModel> bind(const Catalog& catalog, const ModelDefinition& model, co
 Result<BoundModel> bind(const Catalog& catalog, const syntax::Name& model, const BindOptions& options) {
   const auto found = catalog.models.find(model.text);
   if (found == catalog.models.end()) return unknown("model", model, names_of(catalog.models));
-  return bind(catalog, found->second, options);
+  auto bound = bind(catalog, found->second, options);
+  // The place is in the model's text, not in the statement at hand: say whose text it is.
+  if (!bound.ok() && bound.error().text == found->second.source->text && !bound.error().message.starts_with("in layer")) {
+    Error error = std::move(bound).error();
+    error.message = fmt::format("in model {}: {}", model.text, error.message);
+    return error;
+  }
+  return bound;
 }
 
 Status try_layer(const Catalog& catalog, const LayerDefinition& layer, const BindOptions& options) {

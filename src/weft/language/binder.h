@@ -2,7 +2,9 @@
 //
 // One Binder binds one model. Its parts, a file each:
 //   bind_model.cpp       frames: a model's or layer's sizes, tensors, parameters; WITH and REPEAT
-//   bind_select.cpp      one SELECT: its sources, joins, WHERE, GROUP BY and items
+//   bind_layer.cpp       layer calls; bind_size.cpp: arithmetic of sizes
+//   bind_select.cpp      one SELECT: its sources, joins, GROUP BY and items
+//   bind_indices.cpp     renamed, split and merged indices; bind_where.cpp: WHERE
 //   bind_expression.cpp  names, arithmetic, comparison, CASE, CAST
 //   bind_aggregate.cpp   sum, mean, max, min: where contractions come from
 //   bind_function.cpp    every other function: windows, convolutions, routing
@@ -14,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/base/inline_vector.h"
 #include "weft/language/bind.h"
 #include "weft/language/functions.h"
 #include "weft/plan/graph.h"
@@ -97,6 +100,8 @@ class Binder {
   Status count_step(Span span);  // fails when the plan grows past its limit or someone asked to stop
 
   // -- bind_select.cpp
+  using DimList = InlineVector<plan::Dim, 8>;
+  using SymbolList = InlineVector<Symbol, 8>;
   struct RowSource {
     Symbol label;
     plan::ValueId value;
@@ -105,12 +110,18 @@ class Binder {
     plan::ValueId positions;
     plan::Dim into;
   };
+  struct RowRange {  // what WHERE leaves of an index
+    syntax::Name index;
+    std::int64_t begin = 0, end = 0;
+    bool drop = false;  // one position: the index goes
+  };
   struct SelectScope {
-    std::vector<RowSource> sources;
-    std::vector<plan::Dim> rows;    // the indices of all sources
-    std::vector<plan::Dim> groups;  // GROUP BY, in order
+    InlineVector<RowSource, 6> sources;
+    DimList rows;    // the indices of all sources
+    DimList groups;  // GROUP BY, in order
     bool grouped = false;
     bool aggregated = false;        // some item has an aggregate
+    bool concatenates = false;      // some item has concat: sources may then differ in an index's size
     bool in_aggregate = false;      // binding an aggregate's argument right now
     const ValueGroup* scatter = nullptr;
     ValueGroup scatter_storage;
@@ -126,11 +137,12 @@ class Binder {
   Result<plan::ValueId> merge_indices(plan::ValueId value, const syntax::IndexUse& use);
   Status join(const syntax::Source& source, plan::ValueId table, SelectScope& scope);
   Status apply_where(const syntax::Expression& condition, SelectScope& scope);
-  Status apply_condition(const syntax::Expression& condition, SelectScope& scope);
-  Status slice_rows(const syntax::Name& index, std::int64_t begin, std::int64_t end, bool drop, SelectScope& scope);
+  Status read_condition(const syntax::Expression& condition, const SelectScope& scope, std::vector<RowRange>& ranges);
+  static void narrow(std::vector<RowRange>& ranges, const RowRange& by);
+  Status slice_rows(const RowRange& range, SelectScope& scope);
   Status collect_rows(SelectScope& scope, const syntax::Select& select);
   Status bind_groups(const syntax::Select& select, SelectScope& scope);
-  static bool has_aggregate(const syntax::Expression& expression);
+  static void note_calls(const syntax::Expression& expression, SelectScope& scope);
 
   // -- bind_expression.cpp
   Result<Bound> bind_expression(const syntax::Expression& expression, SelectScope& scope);
@@ -150,11 +162,11 @@ class Binder {
   Result<plan::ValueId> as_value(const Bound& bound) { return as_value(bound, options_.precision); }
   Result<plan::ValueId> as_real(const Bound& bound);
   plan::DType wider(plan::DType a, plan::DType b) const;
-  const std::vector<plan::Dim>& visible_rows(const SelectScope& scope) const;
+  const DimList& visible_rows(const SelectScope& scope) const;
 
   // -- bind_aggregate.cpp
   struct Product {
-    std::vector<plan::ValueId> factors;
+    InlineVector<plan::ValueId, 4> factors;
     double coefficient = 1;
   };
   Result<Bound> bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
@@ -166,6 +178,7 @@ class Binder {
 
   // -- bind_function.cpp
   Result<Bound> bind_call(const syntax::Call& call, SelectScope& scope);
+  Result<Bound> bind_known_call(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_pointwise(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_window(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_image(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
@@ -174,13 +187,13 @@ class Binder {
   Status check_arguments(const syntax::Call& call, const FunctionSpec& spec);
   const syntax::Argument* named_argument(const syntax::Call& call, std::string_view label) const;
   Result<double> number_argument(const syntax::Call& call, std::string_view label, double otherwise, SelectScope& scope);
-  Result<std::int64_t> whole_argument(const syntax::Call& call, std::string_view label, std::int64_t otherwise,
-                                      SelectScope& scope);
+  Result<std::int64_t> whole_argument(const syntax::Call& call, std::string_view label, std::int64_t least,
+                                      std::int64_t otherwise, SelectScope& scope);
   Result<Symbol> index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type);
   Result<plan::Dim> size_argument(const syntax::Expression& argument, std::string_view function);
   // The indices of `type` outside the call's PARTITION BY, in the type's order.
-  Result<std::vector<Symbol>> window_over(const syntax::Call& call, const plan::Type& type);
-  Result<std::vector<Symbol>> partition_symbols(const syntax::Call& call, const plan::Type& type);
+  Result<SymbolList> window_over(const syntax::Call& call, const plan::Type& type);
+  Result<SymbolList> partition_symbols(const syntax::Call& call, const plan::Type& type);
   Result<plan::ValueId> step();  // the training step's number, made on first use
 
   struct TopKNode {
@@ -190,12 +203,13 @@ class Binder {
     plan::ValueId values, positions;
   };
 
-  // Gives an error of the plan the place of the text that caused it.
+  // Gives an error of the plan the place of the text that caused it, and a remedy if it has none.
   template <class T>
-  Result<T> at(Span span, Result<T> result) const {
+  Result<T> at(Span span, Result<T> result, std::string_view hint = {}) const {
     if (!result.ok() && !result.error().span.known()) {
       Error error = std::move(result).error();
       error.span = span;
+      if (error.hint.empty()) error.hint = hint;
       return error;
     }
     return result;

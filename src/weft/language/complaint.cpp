@@ -23,7 +23,8 @@ std::size_t forward(std::string_view text, std::size_t from, std::size_t count, 
   return from;
 }
 
-std::size_t backward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
+std::size_t backward(std::string_view text, std::size_t from, std::size_t count,
+                     std::size_t limit) {
   for (; from > limit && count > 0; --count) {
     --from;
     for (int more = 3; more > 0 && from > limit && !starts_character(text[from]); --more) --from;
@@ -65,8 +66,9 @@ Excerpt excerpt(std::string_view text, std::size_t place, std::size_t length) {
   const std::size_t marked = std::max(std::min({place + length, end, to}), place);
 
   Excerpt result;
-  result.source = fmt::format("{}{}{}", from > begin ? "…" : "", printable(text.substr(from, to - from)),
-                              to < end ? "…" : "");
+  result.source = printable(text.substr(from, to - from));
+  if (from > begin) result.source.insert(0, "…");
+  if (to < end) result.source += "…";
   result.carets.assign((from > begin ? 1 : 0) + columns(text.substr(from, place - from)), ' ');
   result.carets.append(std::max<std::size_t>(1, columns(text.substr(place, marked - place))), '^');
   return result;
@@ -87,7 +89,8 @@ std::string complain(const Error& error, std::string_view text) {
     const std::size_t place = std::min<std::size_t>(error.span.offset, text.size());
     const auto [line, column] = position(text, place);
     const auto [source, carets] = excerpt(text, place, error.span.length);
-    result = fmt::format("error {}:{}: {}\n  {}\n  {}\n", line, column, error.message, source, carets);
+    result = fmt::format("error {}:{}: {}\n  {}\n  {}\n", line, column, error.message, source,
+                         carets);
   } else {
     result = fmt::format("error: {}\n", error.message);
   }

@@ -34,10 +34,14 @@ constexpr DeviceSetting kSettings[] = {
 
 Result<double> quantity(const syntax::Value& value, Dimension wanted, std::string_view what) {
   const bool fits = value.kind == syntax::ValueKind::quantity && value.quantity.dimension == wanted;
-  if (!fits)
-    return user_error(fmt::format("{} must be {}", what, name(wanted)), fmt::format("for example: {}", example(wanted)), value.span);
+  if (!fits) {
+    const bool has_dimension = value.kind == syntax::ValueKind::quantity || value.kind == syntax::ValueKind::number;
+    const std::string found = has_dimension ? fmt::format(", found {}", name(value.quantity.dimension)) : std::string();
+    return user_error(fmt::format("{} must be {}{}", what, name(wanted), found), fmt::format("for example: {}", example(wanted)), value.span);
+  }
   if (value.quantity.value < 0 || (value.quantity.value == 0 && wanted != Dimension::seconds))
-    return user_error(fmt::format("{} must be positive, found {}", what, value.number.value), {}, value.span);
+    return user_error(fmt::format("{} must be positive, found {}", what, value.number.value), fmt::format("for example: {}", example(wanted)),
+                      value.span);
   return value.quantity.value;
 }
 
@@ -59,7 +63,7 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
     }
     for (const std::string_view other : given)
       if (other == setting.name.text)
-        return user_error(fmt::format("{} is given twice", setting.name.text), {}, setting.name.span);
+        return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away", setting.name.span);
     given.push_back(setting.name.text);
     WEFT_TRY(value, quantity(setting.value, found->dimension, found->name));
     found->field(device) = value;
@@ -85,7 +89,8 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
   constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
   if (statement.nodes.whole > kMost || statement.devices.whole > kMost ||
       statement.nodes.whole * statement.devices.whole > kMost)
-    return user_error(fmt::format("a cluster has at most {} devices", kMost), {}, statement.nodes.span);
+    return user_error(fmt::format("a cluster has at most {} devices", kMost), "ask for fewer nodes, or fewer devices in a node",
+                      statement.nodes.span);
 
   cluster::Axis across{"node", statement.nodes.whole, {}}, within{"device", statement.devices.whole, {}};
   for (const syntax::Link& link : statement.links) {
@@ -94,8 +99,11 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
     const bool inner = link.kind == syntax::LinkKind::within;
     cluster::Axis& axis = inner ? within : across;
     if (!axis.link.name.empty())
-      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS", axis.link.name), {},
-                        link.span);
+      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS", axis.link.name),
+                        "take one of them away", link.span);
+    if (inner && link.name.text == across.name)
+      return user_error("the link within a node may not be called node", "the axis across nodes has that name: choose another",
+                        link.name.span);
     WEFT_TRY(bandwidth, quantity(link.bandwidth, Dimension::bytes_per_second, "a link's first number"));
     WEFT_TRY(latency, quantity(link.latency, Dimension::seconds, "a link's second number"));
     axis.link = cluster::Link{std::string(link.name.text), bandwidth, latency};
@@ -108,8 +116,6 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
   };
   WEFT_TRY_STATUS(needs(within, "WITHIN"));
   WEFT_TRY_STATUS(needs(across, "ACROSS"));
-  if (within.name == across.name)
-    return user_error("the link within a node may not be called node", {}, statement.name.span);
   made.axes = {across, within};
   return made;
 }

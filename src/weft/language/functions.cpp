@@ -1,5 +1,6 @@
 #include "weft/language/functions.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -94,7 +95,12 @@ std::span<const FunctionSpec> functions() { return kFunctions; }
 std::span<const std::string_view> function_names() { return index().names; }
 
 const FunctionSpec* find_function(std::string_view name) {
-  const Symbol found = index().symbols.find(name);
+  Symbol found = index().symbols.find(name);
+  if (!found.valid()) {  // SUM is sum
+    std::string lower(name);
+    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    found = index().symbols.find(lower);
+  }
   return found.valid() ? &kFunctions[found.value] : nullptr;
 }
 

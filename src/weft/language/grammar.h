@@ -83,7 +83,8 @@ class Grammar {
   const syntax::SizeExpression* size_expression();
   Level infix_level() const;
   syntax::Operator take_operator();
-  const syntax::Expression* chain(std::uint32_t start, const syntax::Expression* first, Level level);
+  const syntax::Expression* chain(std::uint32_t start, const syntax::Expression* first,
+                                  Level level);
   const syntax::Expression* comparison(std::uint32_t start, const syntax::Expression* left);
   const syntax::Expression* prefix(Level loosest);
   const syntax::Expression* primary();
@@ -111,8 +112,8 @@ class Grammar {
 
   // parse_error.cpp: what went wrong, and what to do about it.
   void fail(Error error);
-  void fail_here(std::string message, std::string hint = {});
-  void fail_expected(std::string_view what, std::string hint = {});
+  void fail_here(std::string_view message, std::string_view hint = {});
+  void fail_expected(std::string_view what, std::string_view hint = {});
   void fail_name(std::string_view what);
   void fail_keyword(Keyword keyword, std::string_view where, std::string_view example = {});
   void fail_close(char opened, Span open);  // of a list
@@ -124,6 +125,8 @@ class Grammar {
   void fail_select();
   void end_select(const syntax::Select& select);
   void fail_expression();
+  void fail_after_name(std::string_view name);
+  void fail_label();
   void expect_end(std::initializer_list<Keyword> instead);
   std::string found() const;
   std::string remedy(std::span<const std::string_view> keywords = {}) const;
@@ -186,13 +189,12 @@ class Grammar {
   std::optional<Error> error_;
 
   // Lists grow on these stacks, the inner above the outer, until their length is known.
-  std::tuple<std::vector<syntax::Name>, std::vector<syntax::Number>, std::vector<syntax::Setting>,
-             std::vector<syntax::Option>, std::vector<syntax::Term>, std::vector<syntax::When>,
-             std::vector<syntax::Argument>, std::vector<syntax::Item>, std::vector<syntax::IndexUse>,
-             std::vector<syntax::LayerArgument>, std::vector<syntax::Source>,
-             std::vector<syntax::Group>, std::vector<syntax::Binding>, std::vector<syntax::Tensor>,
-             std::vector<syntax::Size>, std::vector<syntax::Parameter>, std::vector<syntax::Link>,
-             std::vector<syntax::HintItem>, std::vector<const syntax::Statement*>>
+  template <class... Ts>
+  using Stacks = std::tuple<std::vector<Ts>...>;
+  Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
+         syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
+         syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter,
+         syntax::Link, syntax::HintItem, const syntax::Statement*>
       stacks_;
 };
 

@@ -79,7 +79,8 @@ Link Grammar::link() {
 
 const Statement* Grammar::layer(std::uint32_t start, bool replace) {
   const Name called = name("a layer name");
-  const auto arguments = parens<Tensor>("'(' and the tensors the layer takes", [&] { return tensor(); });
+  const auto arguments =
+      parens<Tensor>("'(' and the tensors the layer takes", [&] { return tensor(); });
   const Body inside = body(ObjectKind::layer);
   return make<CreateLayer>(start, replace, called, arguments, inside);
 }
@@ -98,18 +99,14 @@ Body Grammar::body(ObjectKind owner) {
 
   Gather<Parameter> parameters(*this);
   while (at(Keyword::kw_parameter) || at(Keyword::kw_state)) {
-    const ParameterKind kind = at(Keyword::kw_state) ? ParameterKind::state : ParameterKind::parameter;
+    const bool is_state = at(Keyword::kw_state);
+    const ParameterKind kind = is_state ? ParameterKind::state : ParameterKind::parameter;
     advance();
     do parameters.add(parameter(kind));
     while (accept(Kind::comma));
   }
   result.parameters = parameters.finish();
 
-  if (at(Keyword::kw_input)) {
-    if (!is_model) fail_here("a LAYER has no INPUT", "a layer's inputs are its arguments: LAYER name(x[b, d])");
-    else if (!result.inputs.empty()) fail_here("INPUT is given twice", "separate the tensors by commas");
-    else fail_here("INPUT comes before PARAMETER and STATE");
-  }
   if (!accept(Keyword::kw_as)) fail_body(result, owner);
   result.query = query();
   return result;
@@ -121,7 +118,8 @@ Size Grammar::size(ObjectKind owner) {
   result.name = name("a size");
   if (accept(Kind::equal)) result.value = size_expression();
   else if (owner == ObjectKind::model)
-    fail_expected("= and a default", fmt::format("a model's sizes have defaults: {} = 64", result.name.text));
+    fail_expected("= and a default",
+                  fmt::format("a model's sizes have defaults: {} = 64", result.name.text));
   result.span = since(start);
   return result;
 }
@@ -155,7 +153,8 @@ Init Grammar::init() {
   const std::uint32_t start = here();
   Init result;
   result.name = name("how to initialize, such as normal(0, 0.02)");
-  if (at(Kind::left_paren)) result.arguments = parens<Number>("'('", [&] { return number("a number"); });
+  if (at(Kind::left_paren))
+    result.arguments = parens<Number>("'('", [&] { return number("a number"); });
   result.span = since(start);
   return result;
 }

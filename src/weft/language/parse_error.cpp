@@ -64,15 +64,15 @@ void Grammar::fail(Error error) {
   token_.span.offset = next_.span.offset = last_end_;
 }
 
-void Grammar::fail_here(std::string message, std::string hint) {
+void Grammar::fail_here(std::string_view message, std::string_view hint) {
   const Span place = at(Kind::end) ? Span{last_end_, 1} : token_.span;
-  fail(user_error(std::move(message), std::move(hint), place));
+  fail(user_error(std::string(message), std::string(hint), place));
 }
 
-void Grammar::fail_expected(std::string_view what, std::string hint) {
+void Grammar::fail_expected(std::string_view what, std::string_view hint) {
   if (error_) return;
-  if (hint.empty()) hint = remedy();
-  fail_here(fmt::format("expected {}, found {}", what, found()), std::move(hint));
+  fail_here(fmt::format("expected {}, found {}", what, found()),
+            hint.empty() ? remedy() : std::string(hint));
 }
 
 void Grammar::fail_keyword(Keyword keyword, std::string_view where, std::string_view example) {
@@ -80,27 +80,29 @@ void Grammar::fail_keyword(Keyword keyword, std::string_view where, std::string_
   const std::string_view word = spelling(keyword);
   std::string hint = remedy({&word, 1});
   if (hint.empty() && !example.empty()) hint = fmt::format("write {}", example);
-  fail_expected(fmt::format("{} {}", word, where), std::move(hint));
+  fail_expected(fmt::format("{} {}", word, where), hint);
 }
 
 void Grammar::fail_name(std::string_view what) {
   if (error_) return;
   std::string hint;
   const bool stray_comma = last_kind_ == Kind::comma && !could_be_meant_as_name(token_.keyword);
-  if (at(Kind::word) && !stray_comma) hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
+  if (at(Kind::word) && !stray_comma)
+    hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
   if (at(Kind::string)) hint = "a name is written without quotes, or in double quotes";
   if (at(Kind::number) && next_.kind == Kind::word) hint = "a name starts with a letter or _";
-  fail_expected(what, std::move(hint));
+  fail_expected(what, hint);
 }
 
 void Grammar::fail_close(char opened, Span open) {
   if (error_) return;
-  const bool starts_item = at_name() || at(Kind::number) || at(Kind::string) || at(Kind::left_paren);
+  const bool starts_item =
+      at_name() || at(Kind::number) || at(Kind::string) || at(Kind::left_paren);
   std::string hint = remedy();
   if (hint.empty() && starts_item) hint = "is a comma missing before it?";
   const auto [line, column] = position(text_, open.offset);
   if (hint.empty()) hint = fmt::format("the {} at {}:{} is not closed", opened, line, column);
-  fail_expected(opened == '(' ? "',' or ')'" : "',' or ']'", std::move(hint));
+  fail_expected(opened == '(' ? "',' or ')'" : "',' or ']'", hint);
 }
 
 void Grammar::fail_group(Span open) {
@@ -108,7 +110,7 @@ void Grammar::fail_group(Span open) {
   const auto [line, column] = position(text_, open.offset);
   std::string hint = remedy();
   if (hint.empty()) hint = fmt::format("the ( at {}:{} is not closed", line, column);
-  fail_expected("')'", std::move(hint));
+  fail_expected("')'", hint);
 }
 
 void Grammar::fail_statement() {
@@ -118,7 +120,7 @@ void Grammar::fail_statement() {
   if (at(Kind::word) && !nearest(lexeme(token_.span), kQueryWords).empty())
     hint = "a query stands in a model: CREATE MODEL name AS SELECT ...";
   if (hint.empty()) hint = fmt::format("statements are {}", fmt::join(kStatementWords, " "));
-  fail_expected("a statement", std::move(hint));
+  fail_expected("a statement", hint);
 }
 
 void Grammar::fail_object(std::string_view where) {
@@ -131,14 +133,22 @@ void Grammar::fail_object(std::string_view where) {
 // What is before the query of a model or layer is read and AS does not follow.
 void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
   if (error_) return;
+  const bool is_model = owner == syntax::ObjectKind::model;
+  if (at(kw_input) && !is_model)
+    return fail_here("a LAYER has no INPUT", "its arguments are its inputs: LAYER l(x[b, d])");
+  if (at(kw_input) && !body.inputs.empty())
+    return fail_here("INPUT is given twice", "separate the tensors by commas");
+  if (at(kw_input)) return fail_here("INPUT comes before PARAMETER and STATE");
+
   static constexpr auto kSections =
       std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
-  const bool may_input = owner == syntax::ObjectKind::model && body.inputs.empty() && body.parameters.empty();
+  const bool may_input = is_model && body.inputs.empty() && body.parameters.empty();
   const auto next = std::span(kSections).subspan(may_input ? 0 : 1);
   std::string hint = remedy(next);
   if (at(kw_select) || at(kw_with)) hint = "put AS before the query";
-  if (hint.empty() && last_kind_ == Kind::right_bracket && at_name()) hint = "is a comma missing before it?";
-  fail_expected(may_input ? "INPUT, PARAMETER, STATE or AS" : "PARAMETER, STATE or AS", std::move(hint));
+  if (hint.empty() && last_kind_ == Kind::right_bracket && at_name())
+    hint = "is a comma missing before it?";
+  fail_expected(may_input ? "INPUT, PARAMETER, STATE or AS" : "PARAMETER, STATE or AS", hint);
 }
 
 void Grammar::fail_query() {
@@ -147,7 +157,7 @@ void Grammar::fail_query() {
   std::string hint = remedy(kBegin);
   const bool after_binding = last_kind_ == Kind::right_paren;
   if (hint.empty() && after_binding && at_name()) hint = "is a comma missing before it?";
-  fail_expected(after_binding ? "',' or SELECT" : "SELECT or WITH", std::move(hint));
+  fail_expected(after_binding ? "',' or SELECT" : "SELECT or WITH", hint);
 }
 
 // The list of a SELECT is read and FROM does not follow.
@@ -159,13 +169,14 @@ void Grammar::fail_select() {
     hint = "a product is written with *";
   if (hint.empty() && at_name())
     hint = fmt::format("to name the value, write AS {}", lexeme(token_.span).substr(0, kShown));
-  fail_expected("',' or FROM", std::move(hint));
+  fail_expected("',' or FROM", hint);
 }
 
 void Grammar::end_select(const syntax::Select& select) {
   if (error_) return;
   const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
-  if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "join the conditions by AND");
+  if (at(kw_where) && filtered)
+    return fail_here("WHERE is given twice", "join the conditions by AND");
   if (at(kw_where)) return fail_here("WHERE comes before GROUP BY");
   if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
   if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
@@ -189,7 +200,7 @@ void Grammar::expect_end(std::initializer_list<Keyword> instead) {
   std::string hint = remedy(words);
   if (hint.empty() && at_name() && depth_ > 0)
     hint = fmt::format("to rename, write AS {}", lexeme(token_.span).substr(0, kShown));
-  fail_expected(expected + (nested ? "')'" : "';'"), std::move(hint));
+  fail_expected(expected + (nested ? "')'" : "';'"), hint);
 }
 
 void Grammar::fail_expression() {
@@ -202,7 +213,23 @@ void Grammar::fail_expression() {
   if (at(kw_select)) hint = "a query cannot be part of an expression: name it in WITH or FROM";
   if (could_be_meant_as_name(token_.keyword))
     hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
-  fail_expected("an expression", std::move(hint));
+  fail_expected("an expression", hint);
+}
+
+// An expression names a tensor, and goes on with something that only FROM can say.
+void Grammar::fail_after_name(std::string_view name) {
+  if (at(Kind::left_bracket))
+    fail_here("an expression cannot choose indices", fmt::format("write FROM {}[...]", name));
+  else
+    fail_here("a name has one part, found '.'", "an index has the same name in all tensors");
+}
+
+// At the name of an argument, with = behind it.
+void Grammar::fail_label() {
+  const std::string_view label = lexeme(token_.span);
+  advance();
+  fail_expected("=> after the argument's name",
+                fmt::format("write {} => ...; a comparison goes in parentheses", label));
 }
 
 std::string Grammar::found() const {
@@ -237,7 +264,7 @@ std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
   if (at(Kind::comma) && last_kind_ == Kind::comma) return "remove one of the commas";
   if (at(Kind::double_equal)) return "equality is written =";
   if (at(Kind::dot)) return "names have one part: no dots";
-  const bool begins = std::ranges::find(kStatementWords, spelling(token_.keyword)) != kStatementWords.end();
+  const bool begins = std::ranges::count(kStatementWords, spelling(token_.keyword)) != 0;
   if (begins && last_end_ != 0) return "is a ';' missing before it?";
   return {};
 }

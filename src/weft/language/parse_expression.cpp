@@ -5,13 +5,12 @@
 // primary   = number | inf | true | false | name | "(" expression ")" | call
 //           | CASE WHEN expression THEN expression { WHEN .. THEN .. } [ ELSE expression ] END
 //           | CAST "(" expression AS name ")"
-// call      = name "(" [ argument {"," argument} ] ")" [ OVER "(" [ PARTITION BY name {"," name} ] ")" ]
+// call      = name "(" [ argument {"," argument} ] ")"
+//             [ OVER "(" [ PARTITION BY name {"," name} ] ")" ]
 // argument  = [ name "=>" ] expression
 // size      = an expression of whole numbers, names, + - * / and parentheses
 #include <array>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "weft/language/grammar.h"
 
@@ -136,7 +135,7 @@ const Expression* Grammar::primary() {
       case Keyword::kw_cast: return next_.kind == Kind::left_paren ? cast() : name_or_call();
       case Keyword::kw_inf:
         advance();
-        return make<Literal>(start, std::numeric_limits<double>::infinity(), std::int64_t{0}, false);
+        return make<Literal>(start, std::numeric_limits<double>::infinity(), 0, false);
       case Keyword::kw_true:
       case Keyword::kw_false: {
         const bool truth = at(Keyword::kw_true);
@@ -168,7 +167,8 @@ const Expression* Grammar::choice() {
   const std::uint32_t start = here();
   advance();
   Gather<When> whens(*this);
-  if (!at(Keyword::kw_when)) fail_keyword(Keyword::kw_when, "after CASE", "CASE WHEN x = 1 THEN ...");
+  if (!at(Keyword::kw_when))
+    fail_keyword(Keyword::kw_when, "after CASE", "CASE WHEN x = 1 THEN ...");
   while (accept(Keyword::kw_when)) {
     const Expression* condition = expression();
     expect(Keyword::kw_then, "after the condition of WHEN");
@@ -195,10 +195,7 @@ const Expression* Grammar::name_or_call() {
   if (next_.kind == Kind::left_paren) return call();
   const std::uint32_t start = here();
   const Name used = name("a name");
-  if (at(Kind::left_bracket))
-    fail_here("an expression cannot choose indices", fmt::format("write FROM {}[...] and WHERE", used.text));
-  if (at(Kind::dot))
-    fail_here("a name has one part, found '.'", "an index has the same name in all tensors");
+  if (at(Kind::left_bracket) || at(Kind::dot)) fail_after_name(used.text);
   return make<NameUse>(start, used.text);
 }
 
@@ -213,10 +210,10 @@ const Expression* Grammar::call() {
     arguments = list<Argument>([&] { return argument(std::exchange(first, false)); });
     close_paren(open);
   }
-  if (!accept(Keyword::kw_over)) return make<Call>(start, function, arguments, false, std::span<const Name>{});
+  std::span<const Name> partition;
+  if (!accept(Keyword::kw_over)) return make<Call>(start, function, arguments, false, partition);
 
   const Span window = token_.span;
-  std::span<const Name> partition;
   if (!accept(Kind::left_paren)) fail_expected("'(' after OVER", "write OVER (PARTITION BY b)");
   if (accept(Keyword::kw_partition)) {
     expect(Keyword::kw_by, "after PARTITION", "PARTITION BY b");
@@ -235,12 +232,7 @@ Argument Grammar::argument(bool first) {
     return {label, expression()};
   }
   // A lone comparison is at most a first argument, as in sum(x = y); later ones are slips.
-  if (!first && at_name() && next_.kind == Kind::equal) {
-    const std::string_view label = lexeme(token_.span);
-    advance();
-    fail_expected("=> after the argument's name",
-                  fmt::format("write {} => ...; a comparison goes in parentheses", label));
-  }
+  if (!first && at_name() && next_.kind == Kind::equal) fail_label();
   return {{}, expression()};
 }
 
@@ -252,7 +244,8 @@ const SizeExpression* Grammar::size_expression() {
 
 bool Grammar::check_size(const Expression& size) {
   const auto refuse = [&](Span span, std::string_view message) {
-    fail(user_error(std::string(message), "a size is made of whole numbers, sizes, + - * / and parentheses", span));
+    fail(user_error(std::string(message),
+                    "a size is made of whole numbers, sizes, + - * / and parentheses", span));
     return false;
   };
   if (size.if_a<NameUse>()) return true;

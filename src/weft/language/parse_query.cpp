@@ -3,7 +3,9 @@
 // select    = SELECT item {"," item} FROM source { "," source | JOIN source ON expression }
 //             [ WHERE expression ] [ GROUP BY group {"," group} ]
 // item      = "*" | expression [ AS name ]
-// source    = ( name [ "(" [ argument {"," argument} ] ")" ] | "(" query ")" ) [ indices ] [ AS name ]
+// source    = ( name [ "(" [ argument {"," argument} ] ")" ] | "(" query ")" )
+//             [ indices ] [ AS name ]
+//             A query in parentheses has a name.
 // argument  = name [ indices ] | name "=" size
 // indices   = "[" index {"," index} "]"
 // index     = name [ AS name ] | name AS "(" name {"," name} ")" | "(" name {"," name} ")" AS name

@@ -1,4 +1,5 @@
-// statement  = create | drop | explain | run | set | hint | show | describe | save | load | synthesize
+// statement  = create | drop | explain | run | set | hint | show | describe | save | load
+//            | synthesize
 // drop       = DROP ( DEVICE | CLUSTER | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan ) | name [ value ]
@@ -14,6 +15,8 @@
 // load       = LOAD name FROM string
 // synthesize = SYNTHESIZE name ON name [ WITH settings ]
 #include <array>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -89,7 +92,8 @@ const Statement* Grammar::explain() {
     close_paren(open);
   }
   if (!at(Keyword::kw_train) && !at(Keyword::kw_infer)) {
-    static constexpr auto kNext = std::to_array<std::string_view>({"TRAIN", "INFER", "ANALYZE", "VERBOSE"});
+    static constexpr auto kNext =
+        std::to_array<std::string_view>({"TRAIN", "INFER", "ANALYZE", "VERBOSE"});
     fail_expected("TRAIN or INFER", remedy(kNext));
   }
   const Run* subject = run();
@@ -99,8 +103,9 @@ const Statement* Grammar::explain() {
 Format Grammar::format() {
   static constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan"});
   const std::string_view word = lexeme(token_.span);
+  const auto same_letter = [](char a, char b) { return (a | 0x20) == b; };  // of either case
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
-    if (word != kFormats[i]) continue;
+    if (!std::ranges::equal(word, kFormats[i], same_letter)) continue;
     advance();
     return static_cast<Format>(i);
   }
@@ -149,7 +154,8 @@ const Statement* Grammar::set() {
   const std::uint32_t start = here();
   advance();
   const Name key = name("a setting");
-  if (!accept(Kind::equal) && !accept(Keyword::kw_to)) fail_expected("= or TO after the setting's name");
+  if (!accept(Kind::equal) && !accept(Keyword::kw_to))
+    fail_expected("= or TO after the setting's name");
   const Value to = value();
   expect_end({});
   return make<Set>(start, key, to);

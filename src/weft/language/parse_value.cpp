@@ -29,9 +29,10 @@ std::string nearest_unit(std::string_view unit) {
        "B/s",    "kB/s",   "MB/s",   "GB/s",   "TB/s",  "Gb/s",  "GiB/s",   "FLOP",    "MFLOP",
        "GFLOP",  "TFLOP",  "PFLOP",  "FLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "s",
        "ms",     "us",     "ns",     "min",    "h"});
-  std::string hint = did_you_mean(unit, kUnits);
-  if (hint.empty()) hint = "units are B, B/s, b/s, FLOP, FLOP/s with k M G T P or Ki Mi Gi Ti, and s ms us ns min h";
-  return hint;
+  const std::string hint = did_you_mean(unit, kUnits);
+  return hint.empty() ? "units are B, B/s, b/s, FLOP and FLOP/s with k M G T P or Ki Mi Gi Ti Pi, "
+                        "and s ms us ns min h"
+                      : hint;
 }
 
 }  // namespace
@@ -87,12 +88,13 @@ Number Grammar::take_number() {
     const auto status = std::from_chars(digits.data(), end, result.whole).ec;
     if (status != std::errc())
       fail(user_error("number is too large",
-                      "a whole number is at most 9223372036854775807; a real one may be written 1e20", token.span));
+                      "a whole number is at most 9223372036854775807; write a larger one as 1e20",
+                      token.span));
     result.value = static_cast<double>(result.whole);
   } else {
     const auto status = std::from_chars(digits.data(), end, result.value).ec;
     if (status != std::errc())
-      fail(user_error("number is out of range", "real numbers reach from 1e-307 to 1e308", token.span));
+      fail(user_error("number is out of range", "numbers reach from 1e-307 to 1e308", token.span));
   }
   return result;
 }
@@ -119,12 +121,14 @@ Number Grammar::number(std::string_view what) {
 
 Number Grammar::whole_number(std::string_view what, std::int64_t least) {
   if (!at(Kind::number) || !token_.whole) {
-    fail_expected(what, at(Kind::number) || at(Kind::minus) ? fmt::format("write a whole number of at least {}", least) : "");
+    const bool other_number = at(Kind::number) || at(Kind::minus);
+    fail_expected(what, other_number ? fmt::format("write a whole number, {} or more", least) : "");
     return {};
   }
   const Number result = take_number();
   if (result.whole < least)
-    fail(user_error(fmt::format("expected {} of at least {}, found {}", what, least, result.whole), {}, result.span));
+    fail(user_error(fmt::format("expected {}, {} or more, found {}", what, least, result.whole), {},
+                    result.span));
   return result;
 }
 
@@ -175,7 +179,9 @@ void Grammar::take_unit(Value& value) {
     unit = joined ? written : arena_.copy(std::string_view(fmt::format("{}/{}", unit, per.text)));
   }
   const std::optional<Quantity> scale = find_unit(unit);
-  if (!scale) return fail(user_error(fmt::format("unknown unit: {}", unit.substr(0, 40)), nearest_unit(unit), since(start)));
+  if (!scale)
+    return fail(user_error(fmt::format("unknown unit: {}", unit.substr(0, 40)), nearest_unit(unit),
+                           since(start)));
   value.kind = ValueKind::quantity;
   value.quantity = {value.number.value * scale->value, scale->dimension};
   value.text = unit;
@@ -184,7 +190,8 @@ void Grammar::take_unit(Value& value) {
 Setting Grammar::setting() {
   const Name key = name("a setting");
   if (!accept(Kind::equal))
-    fail_expected("= after the setting's name", at(Kind::arrow) ? "settings are written name = value" : "");
+    fail_expected("= after the setting's name",
+                  at(Kind::arrow) ? "settings are written name = value" : "");
   return {key, value()};
 }
 

@@ -46,7 +46,8 @@ void Printer::lay_out(const Statement& statement) {
     case StatementKind::create_cluster: {
       const auto& cluster = statement.as<CreateCluster>();
       create("CLUSTER", cluster.replace, cluster.name);
-      out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole, cluster.devices.whole);
+      out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole,
+                          cluster.devices.whole);
       write(cluster.device);
       for (const Link& link : cluster.links) write(link);
       break;

@@ -92,7 +92,8 @@ void Printer::write(const Setting& setting) {
 
 void Printer::write(const Expression& expression, Level loosest) {
   const Level level = outer_level(expression);
-  const bool wrap = level < loosest || (parentheses_ == Parentheses::all && level != Level::operand);
+  const bool has_operator = level != Level::operand;
+  const bool wrap = level < loosest || (has_operator && parentheses_ == Parentheses::all);
   if (wrap) out_ += '(';
   switch (expression.kind) {
     case ExpressionKind::literal: {

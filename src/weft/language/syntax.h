@@ -17,7 +17,6 @@
 //   - No node lies more than kDeepest levels under its statement, so recursion is safe. Long
 //     sums are no exception: a + b + c + ... is one Chain, however many terms it has.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,250 +25,13 @@
 #include "weft/base/arena.h"
 #include "weft/base/check.h"
 #include "weft/base/result.h"
-#include "weft/base/units.h"
+#include "weft/language/syntax_expression.h"
+#include "weft/language/syntax_query.h"
+#include "weft/language/syntax_value.h"
 
 namespace weft::language::syntax {
 
 inline constexpr std::uint32_t kDeepest = 200;
-
-// A name as it is meant: without quotes where it was quoted. Names may be absent.
-struct Name {
-  std::string_view text;
-  Span span;
-
-  bool given() const { return !text.empty(); }
-};
-
-// A string as it is meant: 'it''s' is it's. May be empty.
-struct Text {
-  std::string_view text;
-  Span span;
-};
-
-struct Number {
-  double value = 0;        // always set; infinite for inf
-  std::int64_t whole = 0;  // the exact value, where is_whole
-  bool is_whole = false;   // written without fraction or exponent: 12, 1_000, -3
-  Span span;
-};
-
-// What a setting is set to: 8, -1.5, 40 GiB, 'mnist.bin', adam, true.
-enum class ValueKind : std::uint8_t { number, quantity, text, word, boolean };
-
-struct Value {
-  ValueKind kind = ValueKind::number;
-  bool truth = false;     // boolean
-  Number number;          // number, quantity: as written, 40
-  Quantity quantity;      // number, quantity: in base units; Dimension::count for a plain number
-  std::string_view text;  // text: its contents; word: its letters; quantity: its unit, GiB
-  Span span;
-};
-
-struct Setting {  // optimizer = adam
-  Name name;
-  Value value;
-};
-
-struct Expression;
-struct Query;
-
-// ---- expressions
-
-enum class ExpressionKind : std::uint8_t {
-  literal, boolean, name, negate, invert, chain, comparison, between, choice, cast, call
-};
-
-// In order of precedence, loosest first.
-enum class Operator : std::uint8_t {
-  logical_or, logical_and,
-  equal, not_equal, less, less_equal, greater, greater_equal,
-  add, subtract,
-  multiply, divide, remainder
-};
-
-constexpr std::string_view spelling(Operator op) {
-  constexpr std::string_view kSpellings[] = {"OR", "AND", "=", "<>", "<", "<=", ">",
-                                             ">=", "+",   "-", "*",  "/", "%"};
-  return kSpellings[static_cast<std::size_t>(op)];
-}
-
-// The kinds derive from it; none has more than the fields shown.
-struct Expression {
-  ExpressionKind kind;
-  Span span;
-
-  // REQUIRES: kind == Kind::kKind
-  template <class Kind>
-  const Kind& as() const {
-    WEFT_CHECK(kind == Kind::kKind);
-    return static_cast<const Kind&>(*this);
-  }
-  // Null when the kind is another.
-  template <class Kind>
-  const Kind* if_a() const {
-    return kind == Kind::kKind ? static_cast<const Kind*>(this) : nullptr;
-  }
-};
-
-struct Literal : Expression {  // 0.02, inf
-  static constexpr auto kKind = ExpressionKind::literal;
-  double value;
-  std::int64_t whole;  // the exact value, where is_whole
-  bool is_whole;
-};
-
-struct Boolean : Expression {  // true, false
-  static constexpr auto kKind = ExpressionKind::boolean;
-  bool truth;
-};
-
-struct NameUse : Expression {  // a tensor, an index or a size: the binder knows
-  static constexpr auto kKind = ExpressionKind::name;
-  std::string_view name;
-};
-
-struct Negate : Expression {  // -x; a plus sign leaves no trace
-  static constexpr auto kKind = ExpressionKind::negate;
-  const Expression* operand;
-};
-
-struct Invert : Expression {  // NOT x
-  static constexpr auto kKind = ExpressionKind::invert;
-  const Expression* operand;
-};
-
-// Operators of one precedence, applied from the left: a - b + c is {a, [(-, b), (+, c)]}.
-// The operators are all OR, all AND, a mix of + -, or a mix of * / %.
-struct Term {
-  Operator op;
-  Span op_span;
-  const Expression* operand;
-};
-struct Chain : Expression {
-  static constexpr auto kKind = ExpressionKind::chain;
-  const Expression* first;
-  std::span<const Term> rest;
-};
-
-struct Comparison : Expression {  // left < right; comparisons do not chain
-  static constexpr auto kKind = ExpressionKind::comparison;
-  Operator op;
-  Span op_span;
-  const Expression* left;
-  const Expression* right;
-};
-
-struct Between : Expression {  // value BETWEEN low AND high, both included
-  static constexpr auto kKind = ExpressionKind::between;
-  const Expression* value;
-  const Expression* low;
-  const Expression* high;
-};
-
-struct When {
-  const Expression* condition;
-  const Expression* result;
-};
-struct Choice : Expression {  // CASE WHEN .. THEN .. ELSE .. END
-  static constexpr auto kKind = ExpressionKind::choice;
-  std::span<const When> whens;
-  const Expression* otherwise;  // null without ELSE
-};
-
-struct Cast : Expression {  // CAST(operand AS dtype)
-  static constexpr auto kKind = ExpressionKind::cast;
-  const Expression* operand;
-  Name dtype;
-};
-
-struct Argument {
-  Name label;  // stride in stride => 2; absent when the argument goes by its position
-  const Expression* value;
-};
-struct Call : Expression {  // softmax(x) OVER (PARTITION BY b, s)
-  static constexpr auto kKind = ExpressionKind::call;
-  Name function;
-  std::span<const Argument> arguments;  // may be empty
-  bool windowed;                        // has OVER
-  std::span<const Name> partition;      // empty for OVER () and without OVER
-};
-
-// A size is an Expression too, of whole literals, names and chains of + - * / only.
-using SizeExpression = Expression;
-
-// ---- queries
-
-struct Item {
-  const Expression* value;  // null for *
-  Name alias;               // may be absent
-  Span span;
-};
-
-// How a source's index is seen by the query.
-enum class IndexUseKind : std::uint8_t {
-  plain,   // s
-  rename,  // s AS t
-  split,   // s AS (t, u)
-  merge    // (t, u) AS s
-};
-struct IndexUse {
-  IndexUseKind kind = IndexUseKind::plain;
-  Name from;                    // all but merge
-  Name to;                      // rename, merge
-  std::span<const Name> parts;  // split: the new names; merge: the old ones
-  Span span;
-};
-
-// An argument of a layer call: a tensor, or the size of an index.
-struct LayerArgument {
-  Name name;
-  std::span<const IndexUse> indices;     // may be empty
-  const SizeExpression* size = nullptr;  // null for a tensor: block(x[b, s, d]); set for block(h = 12)
-  Span span;
-};
-
-enum class SourceKind : std::uint8_t { tensor, call, query };
-struct Source {
-  SourceKind kind = SourceKind::tensor;
-  Name name;                                 // tensor, call
-  std::span<const LayerArgument> arguments;  // call; may be empty
-  const Query* query = nullptr;              // query; null otherwise
-  std::span<const IndexUse> indices;         // may be empty: the indices as they are declared
-  Name alias;                                // given for a query, may be absent otherwise
-  const Expression* on = nullptr;            // null unless it came by JOIN
-  Span span;
-
-  const Name& label() const { return alias.given() ? alias : name; }
-};
-
-struct Group {
-  Name name;
-  Name alias;  // n in `slot AS n`; may be absent
-  Span span;
-};
-
-struct Select {
-  std::span<const Item> items;
-  std::span<const Source> sources;
-  const Expression* where = nullptr;  // null without WHERE
-  std::span<const Group> groups;      // empty without GROUP BY
-  Span span;
-};
-
-struct Binding {                           // name AS (query)
-  const SizeExpression* repeat = nullptr;  // REPEAT repeat TIMES name AS (query); null without
-  Name name;
-  const Query* query = nullptr;
-  Span span;
-};
-
-struct Query {
-  std::span<const Binding> bindings;  // empty without WITH
-  Select select;
-  Span span;
-};
-
-// ---- declarations
 
 struct Tensor {  // mask[s] OF bool
   Name name;
@@ -304,8 +66,6 @@ struct Body {
   std::span<const Parameter> parameters;  // may be empty; in the order written
   const Query* query = nullptr;
 };
-
-// ---- statements
 
 enum class StatementKind : std::uint8_t {
   create_device, create_cluster, create_layer, create_model, drop, explain, run, set, hint, show,

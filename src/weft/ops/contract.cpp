@@ -31,6 +31,7 @@ class Contract final : public OperatorOf<Contract> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(joined, join_inputs(node));
+    WEFT_TRY_STATUS(expect(node, 0, Elements::number));
     WEFT_TRY_STATUS(same_dtype(node));
     WEFT_TRY(kept, pick(joined, node.indices(kTo), node));
     return results.add(node.input_type(0).dtype, kept);

@@ -47,11 +47,12 @@ constexpr auto silu_slope = [](auto& n, auto x) {
 // Integer division drops the fraction; dividing by zero gives zero, so that it is never undefined.
 constexpr auto quotient = [](auto& n, auto a, auto b) {
   const std::int64_t divisor = n.to_integer(b);
+  if (divisor == -1) return -a;  // apart: the least integer has no positive twin
   return n.from_integer(divisor == 0 ? 0 : n.to_integer(a) / divisor);
 };
 constexpr auto remainder = [](auto& n, auto a, auto b) {
   const std::int64_t divisor = n.to_integer(b);
-  return n.from_integer(divisor == 0 ? 0 : n.to_integer(a) % divisor);
+  return n.from_integer(divisor == 0 || divisor == -1 ? 0 : n.to_integer(a) % divisor);
 };
 
 // name, arity, flops, takes, gives bool, meaning, gradient, of integers

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/inline_vector.h"
 #include "weft/base/result.h"
 #include "weft/plan/attribute.h"
 #include "weft/plan/signature.h"
@@ -29,7 +30,7 @@ class ResultTypes {
 
  private:
   Graph& graph_;
-  std::vector<TypeId> types_;
+  InlineVector<TypeId, 4> types_;
 };
 
 class Operator {

@@ -1,7 +1,7 @@
 // weft/plan/verify.h -- whether a plan is well formed.
 //
 // Succeeds iff every node's inputs come from earlier nodes, its operator accepts them and infers
-// just the types the node has, no two sources of a kind share a name, and every output names a
+// just the types the node has, no two sources share a name, and every output names a
 // value of the plan. Fails naming the node and the fault:
 //
 //   node %12 (contract at block.3.scores): index e has size 64 in operand 0 but 32 in operand 1

@@ -24,7 +24,9 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog, const std::
   if (!target || target->local) {
     const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
     constexpr std::int64_t kMost = 4096;
-    if (ranks > kMost) return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks), {}, target->span);
+    if (ranks > kMost)
+      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks), "to plan for more, name a cluster: ON pod",
+                        target->span);
     const auto core = catalog.devices.find("cpu_core");
     if (core == catalog.devices.end())
       return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)", target ? target->span : Span{});
@@ -55,7 +57,6 @@ Answer run_explain(const Session::State& state, const Context& context, const la
     return user_error(fmt::format("EXPLAIN has no option {}", option.name.text),
                       hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan" : std::move(hint), option.name.span);
   }
-  if (run.data) return user_error("EXPLAIN reads no data", "take FROM away", run.data->span);
 
   Settings settings = state.settings;
   WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
@@ -71,6 +72,7 @@ Answer run_explain(const Session::State& state, const Context& context, const la
   explanation.task = training ? "TRAIN" : "INFER";
   explanation.model = std::string(run.model.text);
   for (const language::BoundSize& size : bound.sizes) explanation.sizes.emplace_back(size.name, size.size);
+  explanation.precision = settings.precision;
   explanation.settings.emplace_back("precision", plan::name(settings.precision));
   explanation.cluster = target;
   explanation.memory_limit = settings.memory_limit;
@@ -83,6 +85,7 @@ Answer run_explain(const Session::State& state, const Context& context, const la
     if (!made.ok()) {
       Error error = std::move(made).error();
       error.span = run.model.span;
+      if (error.hint.empty()) error.hint = "training needs a loss and PARAMETERs that it depends on";
       return error;
     }
     trained = std::move(*made);
@@ -94,7 +97,9 @@ Answer run_explain(const Session::State& state, const Context& context, const la
     explanation.memory = {{"parameters", trained.parameter_bytes},
                           {"gradients", trained.gradient_bytes},
                           {"optimizer", trained.optimizer_bytes},
-                          {"activations", trained.activation_bytes}};
+                          {"states", bytes_of_sources(trained.graph, "state") - trained.optimizer_bytes},
+                          {"activations", trained.activation_bytes},
+                          {"inputs", bytes_of_sources(trained.graph, "input")}};
   } else {
     explanation.graph = &bound.graph;
     explanation.phases = {{"forward", NodeId(0u), NodeId(bound.graph.node_count())}};

@@ -94,7 +94,10 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
     for (const cluster::Axis& axis : cluster.axes) axes.push_back(axis.name);
   const auto check = [](const language::syntax::Name& name, std::string_view what, const std::vector<std::string_view>& known) -> Status {
     if (std::ranges::find(known, name.text) != known.end()) return {};
-    return user_error(fmt::format("no {} is named {}", what, name.text), did_you_mean(name.text, known), name.span);
+    std::string nearest = did_you_mean(name.text, known);
+    if (nearest.empty())
+      nearest = known.size() <= 8 ? fmt::format("there is {}", fmt::join(known, ", ")) : "SHOW MODELS and SHOW CLUSTERS tell what there is";
+    return user_error(fmt::format("no {} is named {}", what, name.text), std::move(nearest), name.span);
   };
   std::vector<std::string> hints;
   for (const language::syntax::HintItem& item : hint.items) {
@@ -133,7 +136,7 @@ Answer run_unbuilt(const Session::State& state, const Statement& statement) {
     if (!state.catalog.clusters.contains(cluster.text)) return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
     what = "SYNTHESIZE";
   }
-  return user_error(fmt::format("{} is not built yet", what), {}, statement.span);
+  return user_error(fmt::format("{} is not built yet", what), "weft help statements lists what is", statement.span);
 }
 
 Session::Session() : state_(std::make_unique<State>()) { load_shipped(state_->catalog); }

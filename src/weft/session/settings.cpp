@@ -45,7 +45,8 @@ Result<std::string_view> word(const Value& value, std::span<const std::string_vi
   const bool is_word = value.kind == ValueKind::word || value.kind == ValueKind::text;
   if (is_word && std::ranges::find(words, value.text) != words.end()) return value.text;
   std::string hint = is_word ? did_you_mean(value.text, words) : std::string();
-  return user_error(fmt::format("expected one of {}", fmt::join(words, ", ")), std::move(hint), value.span);
+  const std::string found = is_word ? fmt::format(", found {}", value.text) : std::string();
+  return user_error(fmt::format("expected one of {}{}", fmt::join(words, ", "), found), std::move(hint), value.span);
 }
 
 // One row for each plain number of the training options.
@@ -72,7 +73,7 @@ constexpr SettingSpec kSpecs[] = {
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0) return settings.memory_limit = 0, Status();
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
-       if (bytes < 0) return user_error("expected a size in bytes that is not negative", {}, value.span);
+       if (bytes < 0) return user_error("expected a size in bytes that is not negative", "0 is all that the device has", value.span);
        settings.memory_limit = bytes;
        return {};
      },
@@ -127,7 +128,11 @@ Status apply(Settings& settings, const language::syntax::Name& name, const Value
     return user_error(fmt::format("unknown setting: {}", name.text), hint.empty() ? "SHOW SETTINGS lists them" : std::move(hint),
                       name.span);
   }
-  return spec->set(settings, value);
+  Status status = spec->set(settings, value);
+  if (status.ok() || !status.error().hint.empty()) return status;
+  Error error = std::move(status).error();
+  error.hint = fmt::format("for example: {} = {}", spec->name, spec->show(Settings{}));
+  return error;
 }
 
 Result<std::vector<language::SizeOverride>> apply_list(Settings& settings, std::span<const language::syntax::Setting> list,
@@ -136,12 +141,13 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings, std::
   std::vector<std::string_view> given;
   for (const language::syntax::Setting& setting : list) {
     if (std::ranges::find(given, setting.name.text) != given.end())
-      return user_error(fmt::format("{} is given twice", setting.name.text), {}, setting.name.span);
+      return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away", setting.name.span);
     given.push_back(setting.name.text);
     // A size of the model hides a setting of the same name.
     if (std::ranges::find(sizes, setting.name.text) != sizes.end()) {
       if (setting.value.kind != ValueKind::number || !setting.value.number.is_whole)
-        return user_error(fmt::format("size {} must be a whole number", setting.name.text), {}, setting.value.span);
+        return user_error(fmt::format("size {} must be a whole number", setting.name.text),
+                          fmt::format("for example: {} = 8", setting.name.text), setting.value.span);
       overrides.push_back({std::string(setting.name.text), setting.value.number.whole, setting.value.span});
       continue;
     }

@@ -202,7 +202,8 @@ Answer run_show(const Session::State& state, const Context& context, const langu
     if (shown.word == upper) return shown.print(state, context.format);
     words.push_back(shown.word);
   }
-  if (upper == "RULES") return user_error("SHOW RULES is not built yet", {}, show.what.span);
+  if (upper == "RULES")
+    return user_error("SHOW RULES is not built yet", fmt::format("SHOW takes {}", fmt::join(words, ", ")), show.what.span);
   std::string hint = did_you_mean(upper, words);
   return user_error(fmt::format("cannot show '{}'", show.what.text),
                     hint.empty() ? fmt::format("SHOW takes {}", fmt::join(words, ", ")) : std::move(hint), show.what.span);
@@ -221,7 +222,8 @@ Answer run_describe(const Session::State& state, const Context& context, const l
     return context.format == Format::json ? explain::print_json(bound, name) : explain::print_text(bound, name);
   }
   if (!describe.settings.empty())
-    return user_error(fmt::format("only a model is described WITH sizes, and there is no model {}", name), {}, describe.name.span);
+    return user_error(fmt::format("only a model is described WITH sizes, and there is no model {}", name), "take WITH away",
+                      describe.name.span);
   if (const auto layer = catalog.layers.find(name); layer != catalog.layers.end()) {
     const std::string text = language::print(*layer->second.statement) + ";\n";
     return context.format == Format::json ? Json{{"layer", name}, {"definition", text}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : text;

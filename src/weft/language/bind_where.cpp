@@ -1,0 +1,136 @@
+// WHERE: which positions of the sources' indices a SELECT sees.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/binder.h"
+#include "weft/ops/build.h"
+
+namespace weft::language {
+
+using plan::Dim;
+
+namespace {
+
+const syntax::NameUse* name_in(const syntax::Expression& expression) { return expression.if_a<syntax::NameUse>(); }
+
+}  // namespace
+
+// Takes the range that all conditions on one index leave.
+Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
+  const Symbol symbol = graph_.symbol(range.index.text);
+  for (RowSource& source : scope.sources) {
+    const plan::Type type = graph_.type(source.value);
+    if (!type.has(symbol)) continue;
+    const std::int64_t size = type.size_of(symbol);
+    const std::int64_t end = std::min(range.end, size);
+    if (range.begin >= end)
+      return user_error(fmt::format("WHERE leaves nothing of index {} of size {}", range.index.text, size),
+                        fmt::format("its positions are 0 to {}", size - 1), range.index.span);
+    WEFT_TRY(part, at(range.index.span, ops::add_slice(graph_, source.value, symbol, range.begin, end)));
+    source.value = part;
+    if (!range.drop) continue;
+    SymbolList rest;
+    for (const Dim& dim : type.dims)
+      if (dim.index != symbol) rest.push_back(dim.index);
+    WEFT_TRY(dropped, at(range.index.span, ops::add_reduce(graph_, "sum", part, rest)));
+    source.value = dropped;
+  }
+  return {};
+}
+
+// Narrows the range of the index that a condition speaks of.
+void Binder::narrow(std::vector<RowRange>& ranges, const RowRange& by) {
+  for (RowRange& range : ranges) {
+    if (range.index.text != by.index.text) continue;
+    range.begin = std::max(range.begin, by.begin);
+    range.end = std::min(range.end, by.end);
+    range.drop = range.drop || by.drop;
+    return;
+  }
+  ranges.push_back(by);
+}
+
+Status Binder::read_condition(const syntax::Expression& condition, const SelectScope& scope, std::vector<RowRange>& ranges) {
+  const std::string usage = "WHERE compares an index with whole numbers: WHERE s < 128, WHERE s BETWEEN 8 AND 15, WHERE s = 0";
+  const auto row_index = [&](const syntax::Expression& side) -> const syntax::NameUse* {
+    const auto* name = name_in(side);
+    if (name == nullptr) return nullptr;
+    const Symbol symbol = graph_.symbol(name->name);
+    return std::ranges::find(scope.rows, symbol, &Dim::index) == scope.rows.end() ? nullptr : name;
+  };
+  // A number known now: literals and sizes.
+  const auto number = [&](const syntax::Expression& side) -> Result<std::int64_t> {
+    if (const auto* name = name_in(side); name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
+      return user_error(fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage, side.span);
+    SelectScope none;
+    WEFT_TRY(bound, bind_expression(side, none));
+    if (!bound.is_number() || bound.number != std::floor(bound.number) || std::fabs(bound.number) > 1e15)
+      return user_error("expected a whole number known before running", usage, side.span);
+    return static_cast<std::int64_t>(bound.number);
+  };
+  if (const auto* between = condition.if_a<syntax::Between>()) {
+    const auto* name = row_index(*between->value);
+    if (name == nullptr) return user_error("WHERE needs an index of the sources here", usage, between->value->span);
+    WEFT_TRY(low, number(*between->low));
+    WEFT_TRY(high, number(*between->high));
+    narrow(ranges, {{name->name, name->span}, std::max<std::int64_t>(low, 0), high + 1, false});
+    return {};
+  }
+  const auto* comparison = condition.if_a<syntax::Comparison>();
+  if (comparison == nullptr) return user_error("WHERE cannot test this", usage, condition.span);
+  using enum syntax::Operator;
+  syntax::Operator op = comparison->op;
+  const syntax::NameUse* name = row_index(*comparison->left);
+  const syntax::Expression* other = comparison->right;
+  if (name == nullptr) {
+    name = row_index(*comparison->right);
+    other = comparison->left;
+    op = op == less ? greater : op == less_equal ? greater_equal : op == greater ? less : op == greater_equal ? less_equal : op;
+  }
+  if (name == nullptr) {
+    std::vector<std::string_view> names;
+    for (const Dim& dim : scope.rows) names.push_back(graph_.text(dim.index));
+    const auto* written = name_in(*comparison->left);
+    std::string hint = written == nullptr ? usage : did_you_mean(written->name, names);
+    if (written != nullptr && find_tensor(graph_.symbol(written->name)).valid())
+      hint = fmt::format("by value, write CASE WHEN ... THEN {} ELSE 0 END in SELECT", written->name);
+    return user_error(fmt::format("WHERE needs an index of the sources, which have {}", indices_text(scope.rows)),
+                      hint.empty() ? usage : std::move(hint), comparison->left->span);
+  }
+  WEFT_TRY(bound, number(*other));
+  constexpr std::int64_t kEnd = std::int64_t{1} << 60;
+  RowRange range{{name->name, name->span}, 0, kEnd, false};
+  switch (op) {
+    case equal:
+      range.begin = bound;
+      range.end = bound < 0 ? 0 : bound + 1;  // before the first position there is nothing
+      range.drop = true;
+      break;
+    case less: range.end = bound; break;
+    case less_equal: range.end = bound + 1; break;
+    case greater: range.begin = std::max<std::int64_t>(bound + 1, 0); break;
+    case greater_equal: range.begin = std::max<std::int64_t>(bound, 0); break;
+    default: return user_error("WHERE cannot leave a hole in an index", usage, comparison->op_span);
+  }
+  range.begin = std::max<std::int64_t>(range.begin, 0);
+  narrow(ranges, range);
+  return {};
+}
+
+Status Binder::apply_where(const syntax::Expression& condition, SelectScope& scope) {
+  std::vector<RowRange> ranges;
+  const auto* chain = condition.if_a<syntax::Chain>();
+  if (chain == nullptr || chain->rest.front().op != syntax::Operator::logical_and) {
+    WEFT_TRY_STATUS(read_condition(condition, scope, ranges));
+  } else {
+    WEFT_TRY_STATUS(read_condition(*chain->first, scope, ranges));
+    for (const syntax::Term& term : chain->rest) WEFT_TRY_STATUS(read_condition(*term.operand, scope, ranges));
+  }
+  for (const RowRange& range : ranges) WEFT_TRY_STATUS(slice_rows(range, scope));
+  return collect_rows(scope, {});
+}
+
+}  // namespace weft::language

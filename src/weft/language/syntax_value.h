@@ -1,0 +1,49 @@
+// weft/language/syntax_value.h -- the leaves of the syntax: names, strings, numbers, settings.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/base/units.h"
+
+namespace weft::language::syntax {
+
+// A name as it is meant: without quotes where it was quoted. Names may be absent.
+struct Name {
+  std::string_view text;
+  Span span;
+
+  bool given() const { return !text.empty(); }
+};
+
+// A string as it is meant: 'it''s' is it's. May be empty.
+struct Text {
+  std::string_view text;
+  Span span;
+};
+
+struct Number {
+  double value = 0;        // always set; infinite for inf
+  std::int64_t whole = 0;  // the exact value, where is_whole
+  bool is_whole = false;   // written without fraction or exponent: 12, 1_000, -3
+  Span span;
+};
+
+// What a setting is set to: 8, -1.5, 40 GiB, 'mnist.bin', adam, true.
+enum class ValueKind : std::uint8_t { number, quantity, text, word, boolean };
+
+struct Value {
+  ValueKind kind = ValueKind::number;
+  bool truth = false;     // boolean
+  Number number;          // number, quantity: as written, 40
+  Quantity quantity;      // number, quantity: in base units; Dimension::count for a plain number
+  std::string_view text;  // text: its contents; word: its letters; quantity: its unit, GiB
+  Span span;
+};
+
+struct Setting {  // optimizer = adam
+  Name name;
+  Value value;
+};
+
+}  // namespace weft::language::syntax
