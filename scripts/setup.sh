@@ -35,7 +35,6 @@ test  must libgtest-dev                  GoogleTest              unit tests
 test  must librapidcheck-dev             RapidCheck              property tests
 test  may  clang                         clang                   fuzzing with libFuzzer
 test  may  libclang-rt-$(clang_version)-dev  compiler-rt of clang    fuzzing with libFuzzer
-bench must libbenchmark-dev              Google Benchmark        measurements
 format must clang-format                 clang-format            the layout of the sources
 END
 }
@@ -61,7 +60,8 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   done
   if ((${#tools_missing[@]} > 0)) || [[ ! -d build ]]; then
     echo "setup: no apt on this system; Weft is built with:" >&2
-    awk '{ $1 = $2 = $3 = ""; sub(/^ +/, ""); print "  " $0 }' <<<"$wanted" >&2
+    awk '{ line = substr($0, index($0, $3) + length($3)); sub(/^ +/, "", line); sub(/  +/, ": ", line)
+      print "  " line }' <<<"$wanted" >&2
   fi
   if ((${#tools_missing[@]} > 0)); then
     echo "setup: not found: ${tools_missing[*]}" >&2
@@ -112,7 +112,7 @@ apt() {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-echo "setup: installing ${must[*]} ${may[*]}" >&2
+echo "setup: installing" "${must[@]}" "${may[@]}" >&2
 if ((EUID != 0)) && ! command -v sudo >/dev/null; then
   echo "setup: not root and no sudo" >"$log"
 else

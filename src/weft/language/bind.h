@@ -32,7 +32,7 @@ struct BindOptions {
   Mode mode = Mode::infer;
   std::vector<SizeOverride> sizes;
   plan::DType precision = plan::DType::f32;  // of tensors declared without OF
-  std::int64_t plan_limit = 4'000'000;       // nodes; a runaway REPEAT ends here
+  std::int64_t plan_limit = 1'000'000;       // nodes; a runaway REPEAT ends here
   std::function<bool()> interrupted;         // asked now and then; true ends the binding
 };
 

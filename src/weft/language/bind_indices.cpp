@@ -85,6 +85,9 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
     if (declared == nullptr) {
       ++missing;
       missing_at = into.size();
+    } else if (*declared < 1) {
+      return user_error(fmt::format("index {} must have a size of at least 1, found {}", part.text, *declared),
+                        fmt::format("for example: {} = 8", part.text), part.span);
     } else if (__builtin_mul_overflow(known, *declared, &known)) {
       return user_error("a size beyond 64 bits", fmt::format("the parts of {} multiply to {}", use.from.text, size), use.span);
     }

@@ -35,7 +35,11 @@ Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
     SymbolList rest;
     for (const Dim& dim : type.dims)
       if (dim.index != symbol) rest.push_back(dim.index);
-    WEFT_TRY(dropped, at(range.index.span, ops::add_reduce(graph_, "sum", part, rest)));
+    // The sum of one element is that element. Truths do not add, so they go as numbers and back.
+    const bool truth = type.dtype == plan::DType::boolean;
+    WEFT_TRY(number, ops::add_cast(graph_, part, truth ? plan::DType::i32 : type.dtype));
+    WEFT_TRY(sum, at(range.index.span, ops::add_reduce(graph_, "sum", number, rest)));
+    WEFT_TRY(dropped, ops::add_cast(graph_, sum, type.dtype));
     source.value = dropped;
   }
   return {};

@@ -118,9 +118,7 @@ Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
 }  // namespace
 
 Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
-              std::int64_t plan_limit) {
-  BindOptions options;
-  options.plan_limit = plan_limit;
+              const BindOptions& options) {
   switch (statement.kind) {
     case syntax::StatementKind::create_layer:
       return define_layer(catalog, source, statement.as<syntax::CreateLayer>(), options);

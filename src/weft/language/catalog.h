@@ -16,6 +16,8 @@
 
 namespace weft::language {
 
+struct BindOptions;
+
 // A text and what it says. Script::text and every name in it point into `text`.
 struct ParsedText {
   std::shared_ptr<const std::string> text;
@@ -58,8 +60,8 @@ Error unknown(std::string_view what, const syntax::Name& name, std::span<const s
 
 // Carries out a CREATE or DROP. A model is bound at its default sizes first, and so is a layer
 // whose sizes all have defaults, so that a definition with a mistake never enters the catalog.
-// `plan_limit` bounds the nodes that this trial may make. On failure nothing has changed.
+// `options` bound the trial; their sizes and mode do not count. On failure nothing has changed.
 Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
-              std::int64_t plan_limit);
+              const BindOptions& options);
 
 }  // namespace weft::language

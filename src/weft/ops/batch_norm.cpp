@@ -43,7 +43,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
     if (node.word(kMode) != "train" && node.word(kMode) != "infer")
       return user_error(fmt::format("batch-norm mode must be train or infer, found {}", node.word(kMode)));
-    const std::vector<plan::Dim> channel = without(x.dims, node.indices(kOver));
+    const DimList channel = without(x.dims, node.indices(kOver));
     for (const std::size_t i : {1u, 2u}) {
       const std::span<const plan::Dim> found = node.input_type(i).dims;
       if (!std::ranges::is_permutation(channel, found))
@@ -79,7 +79,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const NodeView& node = at.node();
     const auto& n = at.numbers;
     const Rows rows(node.input_type(0), node.indices(kOver));
-    const std::vector<plan::Dim> channel = without(node.input_type(0).dims, node.indices(kOver));
+    const DimList channel = without(node.input_type(0).dims, node.indices(kOver));
     const auto means = offsets_along(node.input_type(1), channel), variances = offsets_along(node.input_type(2), channel);
     const T epsilon = n.from(node.real(kEpsilon)), momentum = n.from(node.real(kMomentum)), one = n.from(1);
     const auto count = static_cast<std::int64_t>(rows.columns.size());

@@ -34,11 +34,13 @@ bool same_order(const plan::Type& type, Indices indices) {
   return std::ranges::equal(type.dims, indices, {}, &plan::Dim::index);
 }
 
-// True when the indices of a, then those of b that a lacks, are just `indices`.
+// True when a pointwise product of a and b, in that order, has just `indices`: those of the wider
+// operand, then those that it lacks.
 bool joins_to(const plan::Type& a, const plan::Type& b, Indices indices) {
-  std::vector<Symbol> joined = indices_of(a.dims);
-  for (const plan::Dim& dim : b.dims)
-    if (!a.has(dim.index)) joined.push_back(dim.index);
+  const plan::Type &wide = b.rank() > a.rank() ? b : a, &other = b.rank() > a.rank() ? a : b;
+  std::vector<Symbol> joined = indices_of(wide.dims);
+  for (const plan::Dim& dim : other.dims)
+    if (!wide.has(dim.index)) joined.push_back(dim.index);
   return std::ranges::equal(joined, indices);
 }
 

@@ -45,7 +45,7 @@ Result<plan::ValueId> add_reduce(plan::Graph& graph, std::string_view kind, plan
 Result<plan::ValueId> add_contract_spread(plan::Graph& graph, Values operands, Dims to);
 Result<plan::ValueId> add_contract_spread(plan::Graph& graph, std::initializer_list<plan::ValueId> operands, Dims to);
 
-// Pointwise: indices join by name, the result has their union in order of first appearance.
+// Pointwise: indices join by name; the result has those of the operand that has most, then the rest.
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op, Values operands);
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op,
                                     std::initializer_list<plan::ValueId> operands);

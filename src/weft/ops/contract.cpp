@@ -47,9 +47,10 @@ class Contract final : public OperatorOf<Contract> {
     double points = 1;
     for (const plan::Loop& loop : signature(node).loops) points *= static_cast<double>(loop.size);
     plan::Work work = bytes_of(node);
+    // One multiply-add a point; further factors cost a product each, a single one only the sum.
     const double factors = static_cast<double>(node.input_count());
-    work.multiply_adds = points * std::max(1.0, factors - 1);
-    work.flops = points * std::max(1.0, factors);  // factors - 1 products and one sum a point
+    work.multiply_adds = factors > 1 ? points : 0;
+    work.flops = points * factors;
     return work;
   }
 
@@ -70,7 +71,7 @@ class Contract final : public OperatorOf<Contract> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
-    const std::vector<Dim> loops = *join_inputs(node);
+    const DimList loops = *join_inputs(node);
     Walk walk(sizes_of(loops));
     for (std::size_t i = 0; i < node.input_count(); ++i) walk.track(strides_along(node.input_type(i), loops));
     walk.track(strides_along(node.result_type(0), loops));

@@ -12,7 +12,7 @@ namespace weft::ops {
 
 // The indices of logits (operand 0) other than `over`; fails unless logits are real and label
 // (operand 1) is an integer for each such row.
-Result<std::vector<plan::Dim>> labelled_rows(const plan::NodeView& node, Symbol over);
+Result<DimList> labelled_rows(const plan::NodeView& node, Symbol over);
 
 template <class T>
 class Labels {

@@ -9,22 +9,43 @@ namespace weft::ops {
 using plan::Dim;
 using plan::NodeView;
 
-Result<std::vector<Dim>> join_inputs(const NodeView& node) {
-  std::vector<Dim> joined;
-  std::vector<std::size_t> first_in;
-  for (std::size_t i = 0; i < node.input_count(); ++i) {
-    for (const Dim& dim : node.input_type(i).dims) {
-      const auto found = std::ranges::find(joined, dim.index, &Dim::index);
-      if (found == joined.end()) {
-        joined.push_back(dim);
-        first_in.push_back(i);
-      } else if (found->size != dim.size) {
-        return user_error(fmt::format("index {} has size {} in operand {} but {} in operand {}", node.text(dim.index),
-                                      found->size, first_in[static_cast<std::size_t>(found - joined.begin())],
-                                      dim.size, i));
-      }
+namespace {
+
+// Adds the indices of input i; fails when a size differs from what an earlier input said.
+Status join(const NodeView& node, std::size_t i, DimList& joined) {
+  for (const Dim& dim : node.input_type(i).dims) {
+    const auto found = std::ranges::find(joined, dim.index, &Dim::index);
+    if (found == joined.end()) {
+      joined.push_back(dim);
+    } else if (found->size != dim.size) {
+      std::size_t earlier = 0;
+      while (earlier == i || !node.input_type(earlier).has(dim.index)) ++earlier;
+      const auto size_in = [&](std::size_t operand) { return node.input_type(operand).size_of(dim.index); };
+      return user_error(fmt::format("index {} has size {} in operand {} but {} in operand {}", node.text(dim.index),
+                                    size_in(std::min(earlier, i)), std::min(earlier, i), size_in(std::max(earlier, i)),
+                                    std::max(earlier, i)),
+                        "rename one of the two, or slice the longer");
     }
   }
+  return {};
+}
+
+}  // namespace
+
+Result<DimList> join_inputs(const NodeView& node) {
+  DimList joined;
+  for (std::size_t i = 0; i < node.input_count(); ++i) WEFT_TRY_STATUS(join(node, i, joined));
+  return joined;
+}
+
+Result<DimList> join_inputs_widest_first(const NodeView& node) {
+  std::size_t widest = 0;
+  for (std::size_t i = 1; i < node.input_count(); ++i)
+    if (node.input_type(i).rank() > node.input_type(widest).rank()) widest = i;
+  DimList joined;
+  WEFT_TRY_STATUS(join(node, widest, joined));
+  for (std::size_t i = 0; i < node.input_count(); ++i)
+    if (i != widest) WEFT_TRY_STATUS(join(node, i, joined));
   return joined;
 }
 
@@ -71,8 +92,8 @@ Status expect_between(std::string_view what, std::int64_t value, std::int64_t lo
   return user_error(fmt::format("{} must be from {} to {}, found {}", what, low, high, value));
 }
 
-Result<std::vector<Dim>> pick(std::span<const Dim> dims, std::span<const Symbol> wanted, const NodeView& node) {
-  std::vector<Dim> picked;
+Result<DimList> pick(std::span<const Dim> dims, std::span<const Symbol> wanted, const NodeView& node) {
+  DimList picked;
   for (const Symbol index : wanted) {
     const auto found = std::ranges::find(dims, index, &Dim::index);
     if (found == dims.end())
@@ -91,9 +112,10 @@ Status expect_over(const NodeView& node, std::size_t operand, std::span<const Sy
   return {};
 }
 
-std::vector<Dim> without(std::span<const Dim> dims, std::span<const Symbol> unwanted) {
-  std::vector<Dim> kept;
-  std::ranges::copy_if(dims, std::back_inserter(kept), [&](const Dim& dim) { return !contains(unwanted, dim.index); });
+DimList without(std::span<const Dim> dims, std::span<const Symbol> unwanted) {
+  DimList kept;
+  for (const Dim& dim : dims)
+    if (!contains(unwanted, dim.index)) kept.push_back(dim);
   return kept;
 }
 

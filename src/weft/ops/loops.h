@@ -7,14 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/inline_vector.h"
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
 
 namespace weft::ops {
 
+using DimList = InlineVector<plan::Dim, 8>;
+
 // The union of the inputs' indices in order of first appearance. Fails when two inputs give one
 // index different sizes: "index d has size 784 in operand 0 but 512 in operand 1".
-Result<std::vector<plan::Dim>> join_inputs(const plan::NodeView& node);
+Result<DimList> join_inputs(const plan::NodeView& node);
+
+// The same, beginning with the input that has the most indices, so that a pointwise node keeps the
+// order of its largest operand: scores[b,h,s,t] masked by t <= s stay [b,h,s,t].
+Result<DimList> join_inputs_widest_first(const plan::NodeView& node);
 
 // Fails unless all inputs from `first` on have one dtype: "operands differ in dtype: f32, bf16".
 Status same_dtype(const plan::NodeView& node, std::size_t first = 0);
@@ -39,14 +46,14 @@ constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;
 
 // The dims of `wanted`, in that order, taken from `dims`; fails on an index that is not there or
 // is named twice, saying which indices there are: "index q is not among [b, d]".
-Result<std::vector<plan::Dim>> pick(std::span<const plan::Dim> dims, std::span<const Symbol> wanted,
+Result<DimList> pick(std::span<const plan::Dim> dims, std::span<const Symbol> wanted,
                                     const plan::NodeView& node);
 
 // Fails unless `over` names at least one index, and only indices of that operand.
 Status expect_over(const plan::NodeView& node, std::size_t operand, std::span<const Symbol> over);
 
-// The dims that are not `wanted`, in their own order.
-std::vector<plan::Dim> without(std::span<const plan::Dim> dims, std::span<const Symbol> unwanted);
+// The dims that are not `unwanted`, in their own order.
+DimList without(std::span<const plan::Dim> dims, std::span<const Symbol> unwanted);
 
 bool contains(std::span<const Symbol> indices, Symbol index);
 std::vector<std::int64_t> sizes_of(std::span<const plan::Dim> dims);

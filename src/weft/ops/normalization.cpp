@@ -12,7 +12,7 @@ using plan::ValueId;
 
 // rstd * (rest - y * mean(dy * y))
 ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y, ValueId rstd) {
-  const std::vector<plan::Dim> rows = without(x.dims, over);
+  const DimList rows = without(x.dims, over);
   const auto count = static_cast<double>(x.elements() / points_of(rows));
   const ValueId along_y = f(div(), {f.product({dy, y}, rows), f.number(count, y)});
   return f(mul(), {f(sub(), {rest, f(mul(), {y, along_y})}), rstd});

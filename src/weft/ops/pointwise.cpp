@@ -123,7 +123,7 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
     if (first == 1) WEFT_TRY_STATUS(expect(node, 0, boolean));
     WEFT_TRY_STATUS(expect(node, first, row_.takes));
     WEFT_TRY_STATUS(same_dtype(node, first));
-    WEFT_TRY(joined, join_inputs(node));
+    WEFT_TRY(joined, join_inputs_widest_first(node));
     return results.add(row_.gives_bool ? plan::DType::boolean : node.input_type(first).dtype, joined);
   }
 

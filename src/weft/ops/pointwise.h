@@ -1,12 +1,13 @@
 // weft/ops/pointwise.h -- functions of single elements; every one is a row of a table.
 //
-//   y[joined] = f(a[..], b[..], ..)      indices join by name, the union in order of appearance
+//   y[joined] = f(a[..], b[..], ..)      indices join by name: those of the widest operand, then the rest
 //
 // A row says the name, the operands it takes, what it gives, what it costs, what it means over
 // every number type, and its gradient. Adding a function is adding a row.
 #pragma once
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "weft/ops/gradient.h"
 #include "weft/ops/loops.h"

@@ -70,7 +70,7 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
     const NodeView& node = at.node();
     const plan::Dim along{node.symbol(kAlong), node.integer(kSize)};
     const std::int64_t stride = strides_along(node.result_type(0), {&along, 1})[0];
-    const std::vector<plan::Dim> loops = *join_inputs(node);
+    const DimList loops = *join_inputs(node);
     Walk walk(sizes_of(loops));
     for (const plan::Type& type : {node.input_type(0), node.input_type(1), node.result_type(0)})
       walk.track(strides_along(type, loops));

@@ -40,7 +40,7 @@ class TopKOperator final : public OperatorOf<TopKOperator> {
       return user_error(fmt::format("top-k needs a new index, found {} in {}", node.text(into),
                                     print_indices(x.dims, node.graph().symbols())));
     WEFT_TRY_STATUS(expect_between("count", node.integer(kCount), 1, x.size_of(over)));
-    std::vector<plan::Dim> dims = without(x.dims, {&over, 1});
+    DimList dims = without(x.dims, {&over, 1});
     dims.push_back({into, node.integer(kCount)});
     WEFT_TRY_STATUS(results.add(x.dtype, dims));
     return results.add(plan::DType::i32, dims);

@@ -26,6 +26,8 @@ bool same_dims(std::span<const Dim> a, std::span<const Dim> b) {
 }
 
 Status check_dims(DType dtype, std::span<const Dim> dims, const Symbols& symbols) {
+  if (dims.size() > kLargestRank)
+    return user_error(fmt::format("a tensor has at most {} indices, found {}", kLargestRank, dims.size()));
   std::int64_t room = kLargestValueBytes / size_in_bytes(dtype);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     if (dims[i].size < 1)

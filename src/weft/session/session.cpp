@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/nearest.h"
+#include "weft/language/bind.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/language/print.h"
@@ -56,7 +57,10 @@ Answer run(Session::State& state, const Context& context, const Statement& state
 }  // namespace
 
 Answer run_create(Session::State& state, const Context& context, const Statement& statement) {
-  WEFT_TRY_STATUS(language::define(state.catalog, context.source, statement, state.settings.plan_limit));
+  language::BindOptions options;
+  options.plan_limit = state.settings.plan_limit;
+  options.interrupted = context.interrupted;
+  WEFT_TRY_STATUS(language::define(state.catalog, context.source, statement, options));
   const auto [what, name] = created(statement);
   return done(context.format, statement.kind == StatementKind::drop ? "dropped" : "created", what, name);
 }

@@ -14,7 +14,7 @@ namespace weft::session {
 
 struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
-  std::int64_t plan_limit = 4'000'000;
+  std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
   train::TrainingOptions training;
 };

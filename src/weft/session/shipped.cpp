@@ -28,7 +28,7 @@ void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& sourc
       const auto& model = statement->as<syntax::CreateModel>();
       catalog.models.insert_or_assign(std::string(model.name.text), ModelDefinition{source, &model});
     } else {
-      const Status status = define(catalog, source, *statement, BindOptions().plan_limit);
+      const Status status = define(catalog, source, *statement, {});
       WEFT_CHECK(status.ok(), status.error().message);
     }
   }

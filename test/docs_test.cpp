@@ -1,0 +1,251 @@
+// What the documents show is what the program does.
+//
+//   ```console          each `$ weft ...` is run from the repository's root and must print what
+//   $ weft --version    follows it; a line `...` stands for any lines. A command goes on over
+//   weft 0.1.0          lines that begin with `> `.
+//   ```
+//
+// ```sql blocks must parse, unless the fence says ```sql fragment, and relative links must lead
+// somewhere. `docs_test --rewrite` refills the console blocks that have no `...`.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/language/complaint.h"
+#include "weft/language/parser.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = WEFT_SOURCE_DIR;
+bool rewrite = false;
+
+using Lines = std::vector<std::string>;
+
+Lines read_lines(const fs::path& file) {
+  std::ifstream in(file);
+  Lines lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// README.md and docs/*.md, or every .md of the repository.
+std::vector<fs::path> documents(bool all) {
+  std::vector<fs::path> found;
+  for (auto entry = fs::recursive_directory_iterator(kRoot); entry != fs::recursive_directory_iterator();
+       ++entry) {
+    const std::string name = entry->path().filename().string();
+    if (entry->is_directory() && (name == "build" || name.starts_with('.')))
+      entry.disable_recursion_pending();
+    if (entry->path().extension() != ".md") continue;
+    const fs::path file = fs::relative(entry->path(), kRoot);
+    if (all || file == "README.md" || *file.begin() == "docs") found.push_back(file);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+struct Block {
+  std::string fence;               // what follows ```
+  std::size_t begin = 0, end = 0;  // the lines between the fences: [begin, end), from 0
+};
+
+std::vector<Block> blocks_of(const Lines& lines) {
+  std::vector<Block> blocks;
+  bool open = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::size_t indent = std::min(lines[i].find_first_not_of(' '), lines[i].size());
+    const std::string_view line = std::string_view(lines[i]).substr(indent);
+    if (!line.starts_with("```")) continue;
+    if (open) {
+      blocks.back().end = i;
+    } else {
+      blocks.push_back({std::string(line.substr(3)), i + 1, lines.size()});
+    }
+    open = !open;
+  }
+  return blocks;
+}
+
+// What the command prints on both its outputs, in lines.
+Lines run(const std::string& command) {
+  const std::string folder = fs::path(WEFT_PROGRAM).parent_path().string();
+  const std::string full = fmt::format("cd '{}' && PATH='{}':\"$PATH\" && {{ {}\n}} 2>&1 </dev/null",
+                                       kRoot.string(), folder, command);
+  Lines lines;
+  FILE* pipe = popen(full.c_str(), "r");
+  if (pipe == nullptr) return {"cannot run sh"};
+  std::string output;
+  char chunk[4096];
+  for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) output.append(chunk, got);
+  pclose(pipe);
+  std::istringstream in(output);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+bool is_gap(const std::string& line) { return line == "..."; }
+
+// Whether found fits expected, where a gap takes any number of lines.
+bool fits(const Lines& expected, const Lines& found) {
+  // reach[j]: the lines of expected read so far can be matched to the first j of found.
+  std::vector<bool> reach(found.size() + 1, false);
+  reach[0] = true;
+  for (const std::string& line : expected) {
+    std::vector<bool> next(found.size() + 1, false);
+    for (std::size_t j = 0; j <= found.size(); ++j) {
+      if (is_gap(line)) {
+        next[j] = reach[j] || (j > 0 && next[j - 1]);
+      } else {
+        next[j] = j > 0 && reach[j - 1] && found[j - 1] == line;
+      }
+    }
+    reach = std::move(next);
+  }
+  return reach[found.size()];
+}
+
+std::string joined(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "    " + line + '\n';
+  return text;
+}
+
+struct Example {
+  std::size_t line = 0;  // of its `$`, from 0
+  Lines command;         // as written
+  Lines expected;
+
+  std::string shell() const {
+    std::string text;
+    for (const std::string& piece : command) text += (text.empty() ? "" : "\n") + piece.substr(2);
+    return text;
+  }
+};
+
+std::vector<Example> examples_of(const Lines& lines, const Block& block) {
+  std::vector<Example> examples;
+  for (std::size_t i = block.begin; i < block.end; ++i) {
+    if (lines[i].starts_with("$ ")) {
+      examples.push_back({i, {lines[i]}, {}});
+    } else if (!examples.empty() && examples.back().expected.empty() && lines[i].starts_with("> ")) {
+      examples.back().command.push_back(lines[i]);
+    } else if (!examples.empty()) {
+      examples.back().expected.push_back(lines[i]);
+    }
+  }
+  return examples;
+}
+
+// A blank line before the next `$` is for the eye; programs' last lines are not blank.
+void drop_blank_end(Lines& lines) {
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+}
+
+TEST(Docs, ConsoleBlocksShowWhatWeftPrints) {
+  for (const fs::path& file : documents(false)) {
+    Lines lines = read_lines(kRoot / file);
+    const std::vector<Block> blocks = blocks_of(lines);
+    bool changed = false;
+    // From the last block to the first, so that a refilled block moves no other.
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+      if (block->fence != "console") continue;
+      std::vector<Example> examples = examples_of(lines, *block);
+      EXPECT_FALSE(examples.empty()) << file.string() << ':' << block->begin << ": no line starts with $";
+      bool has_gap = false;
+      Lines refilled;
+      for (Example& example : examples) {
+        const std::string shell = example.shell();
+        EXPECT_TRUE(shell == "weft" || shell.starts_with("weft ") ||
+                    shell.find("| weft") != std::string::npos)
+            << file.string() << ':' << example.line + 1 << ": only weft is run in console blocks: " << shell;
+        const std::size_t blank_lines = example.expected.size();
+        drop_blank_end(example.expected);
+        Lines found = run(shell);
+        drop_blank_end(found);
+        for (const std::string& line : example.expected) has_gap |= is_gap(line);
+        refilled.insert(refilled.end(), example.command.begin(), example.command.end());
+        refilled.insert(refilled.end(), found.begin(), found.end());
+        refilled.insert(refilled.end(), blank_lines - example.expected.size(), "");
+        if (!rewrite || has_gap) {
+          EXPECT_TRUE(fits(example.expected, found))
+              << file.string() << ':' << example.line + 1 << ": " << shell << "\n  expected\n"
+              << joined(example.expected) << "  found\n"
+              << joined(found);
+        }
+      }
+      if (!rewrite || has_gap || examples.empty()) continue;
+      const auto begin = lines.begin() + static_cast<std::ptrdiff_t>(block->begin);
+      const auto end = lines.begin() + static_cast<std::ptrdiff_t>(block->end);
+      if (std::equal(begin, end, refilled.begin(), refilled.end())) continue;
+      lines.insert(lines.erase(begin, end), refilled.begin(), refilled.end());
+      changed = true;
+    }
+    if (!changed) continue;
+    std::ofstream out(kRoot / file, std::ios::trunc);
+    for (const std::string& line : lines) out << line << '\n';
+    fmt::print("{}: rewritten\n", file.string());
+  }
+}
+
+TEST(Docs, SqlBlocksParse) {
+  for (const fs::path& file : documents(false)) {
+    const Lines lines = read_lines(kRoot / file);
+    for (const Block& block : blocks_of(lines)) {
+      if (block.fence != "sql") continue;
+      std::string text;
+      for (std::size_t i = block.begin; i < block.end; ++i) text += lines[i] + '\n';
+      const auto script = weft::language::parse(text);
+      EXPECT_TRUE(script.ok()) << file.string() << ':' << block.begin + 1 << ": "
+                               << weft::language::complain(script.error(), text);
+    }
+  }
+}
+
+// The targets of [text](target) in a line.
+Lines links_of(const std::string& line) {
+  Lines targets;
+  for (std::size_t at = 0; (at = line.find("](", at)) != std::string::npos;) {
+    at += 2;
+    const std::size_t end = line.find_first_of(" )", at);
+    if (end != std::string::npos) targets.push_back(line.substr(at, end - at));
+  }
+  return targets;
+}
+
+TEST(Docs, RelativeLinksLeadSomewhere) {
+  for (const fs::path& file : documents(true)) {
+    const Lines lines = read_lines(kRoot / file);
+    const std::vector<Block> blocks = blocks_of(lines);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const auto inside = [&](const Block& block) { return block.begin <= i && i < block.end; };
+      if (std::any_of(blocks.begin(), blocks.end(), inside)) continue;
+      for (const std::string& target : links_of(lines[i])) {
+        const std::string path = target.substr(0, target.find('#'));
+        if (path.empty() || path.find(':') != std::string::npos)
+          continue;  // an anchor, or https: and the like
+        EXPECT_TRUE(fs::exists(kRoot / file.parent_path() / path))
+            << file.string() << ':' << i + 1 << ": no such file: " << target;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  for (int i = 1; i < argc; ++i) rewrite |= std::string_view(argv[i]) == "--rewrite";
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,28 @@
+// Any text is a plan or an error; a plan prints, reads back to the same print and the same hash,
+// and is well formed.
+
+#include "promise.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/hash.h"
+#include "weft/plan/text.h"
+#include "weft/plan/verify.h"
+
+using weft::fuzz::promise;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto graph =
+      weft::plan::read(std::string_view(reinterpret_cast<const char*>(data), size), weft::ops::all());
+  if (!graph.ok()) {
+    promise(!graph.error().message.empty(), "an error has a message");
+    return 0;
+  }
+  const std::string printed = weft::plan::print(*graph);
+  const weft::Status verified = weft::plan::verify(*graph);
+  promise(verified.ok(), "what read accepts is well formed", printed);
+  const auto again = weft::plan::read(printed, weft::ops::all());
+  promise(again.ok(), "what print writes, read reads", printed);
+  promise(weft::plan::print(*again) == printed, "print after read changes nothing", printed);
+  promise(weft::plan::structural_hash(*again) == weft::plan::structural_hash(*graph), "the hash survives",
+          printed);
+  return 0;
+}

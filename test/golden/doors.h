@@ -1,0 +1,47 @@
+// doors.h -- the doors to the layers that golden tests knock on.
+//
+//   parse [expand]                   script        -> canonical WeftQL, or the complaint
+//   session [expand] [format=json] [only=FIELD,..]
+//                                    scripts, == between -> all that one fresh session prints
+//   bind model=NAME [mode=train]     script        -> plan text of the model
+//   plan                             plan text     -> read and printed again
+//   verify                           plan text     -> ok, or what is wrong
+//   hash                             plan text     -> its structural hash
+//   signature                        plan text     -> the loops of each node
+//   work                             plan text     -> multiply-adds, flops and bytes of each node
+//   run [seed=N] [show=NAME]         plan text     -> outputs for small made-up inputs
+//   same-plan [model=NAME]           texts, == between -> `one plan`, or how many there are
+//
+// With `expand`, {300*(} in the script is 300 times ( and \x00 is that byte; `only` keeps the fields
+// named of each JSON object. An error is just another answer. A new door is a function here and a line in
+// doors.cpp.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "golden_file.h"
+
+namespace weft::golden {
+
+using Answer = std::string (*)(const Case&);
+
+struct Door {
+  std::string_view name;
+  Answer answer;
+};
+
+std::span<const Door> doors();
+
+std::string parse_door(const Case& test);
+std::string session_door(const Case& test);
+std::string bind_door(const Case& test);
+std::string same_plan_door(const Case& test);
+std::string plan_door(const Case& test);
+std::string verify_door(const Case& test);
+std::string hash_door(const Case& test);
+std::string signature_door(const Case& test);
+std::string work_door(const Case& test);
+std::string run_door(const Case& test);
+
+}  // namespace weft::golden

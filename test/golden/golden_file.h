@@ -1,0 +1,53 @@
+// golden_file.h -- a .test file: what goes in and what must come out.
+//
+//   # Why this case is here, in a sentence.
+//   parse format=json
+//   SHOW MODELS
+//   ----
+//   SHOW MODELS;
+//
+// A case is a command line (a door and its flags), input up to `----`, and the expected output
+// up to a blank line. Output that has blank lines itself stands between doubled delimiters:
+//
+//   ----
+//   ----
+//   one
+//
+//   two
+//   ----
+//   ----
+#pragma once
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft::golden {
+
+struct Case {
+  std::size_t line = 0;  // of the command, from 1
+  std::string door;
+  std::map<std::string, std::string, std::less<>> flags;  // a flag without = has an empty value
+  std::string input;                                      // its lines, each with its newline
+  std::string expected;                                   // likewise
+
+  std::string flag(std::string_view name, std::string_view otherwise = {}) const;
+};
+
+struct GoldenFile {
+  // The file as it reads: what stands before each case's expected output, then a last stretch of
+  // comments. So between.size() == cases.size() + 1.
+  std::vector<std::string> between;
+  std::vector<Case> cases;
+};
+
+// Fails on a case without `----` or with an unknown shape, saying the line.
+Result<GoldenFile> read_golden(std::string_view text);
+
+// The file with `outputs[i]` as the expected output of the i-th case.
+std::string write_golden(const GoldenFile& file, const std::vector<std::string>& outputs);
+
+}  // namespace weft::golden

@@ -1,0 +1,95 @@
+// The doors that take plan text.
+
+#include <fmt/format.h>
+
+#include "doors.h"
+#include "weft/language/complaint.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/hash.h"
+#include "weft/plan/text.h"
+#include "weft/plan/verify.h"
+
+namespace weft::golden {
+namespace {
+
+// Reads the plan and hands it to `then`; an error is the answer.
+template <class Then>
+std::string with_plan(const Case& test, Then then) {
+  const auto graph = plan::read(test.input, ops::all());
+  return graph.ok() ? then(*graph) : language::complain(graph.error(), test.input);
+}
+
+// "%4 %5 layer-norm", how the doors name a node.
+std::string title(const plan::NodeView& node) {
+  std::string text;
+  for (std::size_t k = 0; k < node.result_count(); ++k) text += fmt::format("%{} ", node.result(k).value);
+  return text + std::string(node.op().name());
+}
+
+// Which dims of the operands (or results) a loop walks: "0.1, 1.0" is dim 1 of the first, 0 of the second.
+std::string places(std::span<const std::int8_t> dims) {
+  std::string text;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] >= 0) text += fmt::format("{}{}.{}", text.empty() ? "" : ", ", i, dims[i]);
+  }
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+std::string plan_door(const Case& test) {
+  return with_plan(test, [](const plan::Graph& graph) { return plan::print(graph); });
+}
+
+std::string verify_door(const Case& test) {
+  return with_plan(test, [](const plan::Graph& graph) {
+    const Status status = plan::verify(graph);
+    return status.ok() ? "ok" : fmt::format("error: {}", status.error().message);
+  });
+}
+
+std::string hash_door(const Case& test) {
+  return with_plan(test, [](const plan::Graph& graph) { return plan::structural_hash(graph).hex(); });
+}
+
+std::string signature_door(const Case& test) {
+  return with_plan(test, [](const plan::Graph& graph) {
+    std::string text;
+    for (std::size_t i = 0; i < graph.node_count(); ++i) {
+      const plan::NodeView node = graph.view(plan::NodeId(i));
+      if (node.input_count() == 0) continue;  // sources have nothing to slice but their result
+      text += title(node) + '\n';
+      for (const plan::Loop& loop : node.op().signature(node).loops) {
+        const std::string role = loop.role == plan::Role::reduced
+                                     ? fmt::format("{} {}", name(loop.role), name(loop.monoid))
+                                     : std::string(name(loop.role));
+        text +=
+            fmt::format("  {}={} {}{}: {} -> {}\n", graph.text(loop.index), loop.size, role,
+                        loop.positional ? " positional" : "", places(loop.operands), places(loop.results));
+      }
+    }
+    return text;
+  });
+}
+
+std::string work_door(const Case& test) {
+  return with_plan(test, [](const plan::Graph& graph) {
+    std::string text;
+    plan::Work total;
+    const auto row = [&](std::string_view what, const plan::Work& work) {
+      text += fmt::format("{}: {:.0f} multiply-adds, {:.0f} flops, {:.0f} bytes read, {:.0f} written\n", what,
+                          work.multiply_adds, work.flops, work.bytes_read, work.bytes_written);
+    };
+    for (std::size_t i = 0; i < graph.node_count(); ++i) {
+      const plan::NodeView node = graph.view(plan::NodeId(i));
+      if (node.input_count() == 0) continue;
+      const plan::Work work = node.op().work(node);
+      row(title(node), work);
+      total += work;
+    }
+    row("total", total);
+    return text;
+  });
+}
+
+}  // namespace weft::golden

@@ -1,0 +1,92 @@
+// weft_golden [--rewrite] FILE... -- runs golden tests and shows where answers differ.
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "diff.h"
+#include "doors.h"
+#include "weft/base/nearest.h"
+
+namespace weft::golden {
+namespace {
+
+Result<std::string> answer(const Case& test) {
+  std::vector<std::string_view> names;
+  for (const Door& door : doors()) {
+    names.push_back(door.name);
+    if (door.name != test.door) continue;
+    try {
+      std::string output = door.answer(test);
+      if (!output.empty() && output.back() != '\n') output += '\n';
+      return output;
+    } catch (const std::exception& error) {
+      // Our own mistake is never an answer to be kept.
+      return user_error(fmt::format("{} broke: {}", test.door, error.what()));
+    }
+  }
+  return user_error(fmt::format("unknown door: {}", test.door), did_you_mean(test.door, names));
+}
+
+struct Tally {
+  std::size_t cases = 0, failed = 0;
+};
+
+void report(Tally& tally, const std::string& file, std::size_t line, std::string_view what) {
+  ++tally.failed;
+  fmt::print("{}:{}: {}\n", file, line, what);
+}
+
+void run(const std::string& file, bool rewrite, Tally& tally) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  if (!in) return report(tally, file, 1, "cannot be read");
+  const Result<GoldenFile> golden = read_golden(content.view());
+  if (!golden.ok()) return report(tally, file, 1, golden.error().message);
+  if (golden->cases.empty()) return report(tally, file, 1, "has no case");
+
+  std::vector<std::string> outputs;
+  for (const Case& test : golden->cases) {
+    ++tally.cases;
+    const Result<std::string> output = answer(test);
+    outputs.push_back(output.ok() ? *output : test.expected);
+    if (!output.ok()) {
+      report(tally, file, test.line,
+             output.error().message + (output.error().hint.empty() ? "" : "; " + output.error().hint));
+    } else if (*output != test.expected && !rewrite) {
+      report(tally, file, test.line, fmt::format("{} answers otherwise (- expected, + found)", test.door));
+      fmt::print("{}", diff(test.expected, *output));
+    }
+  }
+  if (!rewrite) return;
+  const std::string text = write_golden(*golden, outputs);
+  if (text == content.view()) return;
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out << text;
+  fmt::print("{}: rewritten\n", file);
+}
+
+}  // namespace
+}  // namespace weft::golden
+
+int main(int argc, char** argv) {
+  bool rewrite = false;
+  std::vector<std::string> files;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--rewrite")
+      rewrite = true;
+    else
+      files.emplace_back(argv[i]);
+  }
+  if (files.empty()) {
+    std::fputs("usage: weft_golden [--rewrite] FILE...\n", stderr);
+    return 1;
+  }
+  weft::golden::Tally tally;
+  for (const std::string& file : files) weft::golden::run(file, rewrite, tally);
+  fmt::print("{} cases, {} failed\n", tally.cases, tally.failed);
+  return tally.failed == 0 ? 0 : 1;
+}

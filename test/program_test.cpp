@@ -1,0 +1,233 @@
+// The weft program from outside: its arguments, its exit codes, its outputs, its prompt.
+
+#include <gtest/gtest.h>
+
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <poll.h>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string text;  // both outputs
+};
+
+// Runs a shell line in which $weft is the program.
+Outcome shell(const std::string& line) {
+  const std::string full = fmt::format("weft='{}'; {{ {}\n}} 2>&1", WEFT_PROGRAM, line);
+  FILE* pipe = popen(full.c_str(), "r");
+  Outcome outcome;
+  char chunk[4096];
+  for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) outcome.text.append(chunk, got);
+  const int status = pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome;
+}
+
+// A folder that is gone when the test is.
+class Folder {
+ public:
+  Folder() {
+    char name[] = "/tmp/weft-test-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ + '/' + name; }
+  std::string path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Program, PrintsItsVersionAndUsage) {
+  const Outcome version = shell("$weft --version");
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_EQ(version.text.rfind("weft ", 0), 0u) << version.text;
+  const Outcome usage = shell("$weft --help");
+  EXPECT_EQ(usage.exit_code, 0);
+  EXPECT_NE(usage.text.find("weft run FILE"), std::string::npos) << usage.text;
+}
+
+TEST(Program, AnswersWrongArgumentsWithAHint) {
+  const auto expect = [](const std::string& arguments, const std::string& text) {
+    const Outcome outcome = shell("$weft " + arguments);
+    EXPECT_EQ(outcome.exit_code, 1) << arguments;
+    EXPECT_EQ(outcome.text, text) << arguments;
+  };
+  expect("rnu", "error: unknown command: rnu\n  did you mean 'run'?\n");
+  expect("--fromat json", "error: unknown option: --fromat\n  did you mean '--format'?\n");
+  expect("--format xml -c 'SHOW MODELS'", "error: unknown format: xml\n  text or json\n");
+  expect("--format jsn", "error: unknown format: jsn\n  did you mean 'json'?\n");
+  expect("run", "error: run needs a file\n  weft run FILE; - is the standard input\n");
+  expect("-c 'SHOW MODELS' run x.weft", "error: -c does not go with run\n  give one of the two\n");
+  expect("-z", "error: unknown option: -z\n  weft --help lists what there is\n");
+}
+
+TEST(Program, RunsStatementsFilesAndTheStandardInputAlike) {
+  const Folder folder;
+  std::ofstream(folder / "show.weft") << "SHOW MODELS;\n";
+  const Outcome statement = shell("$weft -c 'SHOW MODELS'");
+  EXPECT_EQ(statement.exit_code, 0) << statement.text;
+  EXPECT_NE(statement.text, "");
+  const std::string file = folder / "show.weft";
+  EXPECT_EQ(shell("$weft run " + file).text, statement.text);
+  EXPECT_EQ(shell("$weft run - <" + file).text, statement.text);
+  EXPECT_EQ(shell("$weft <" + file).text, statement.text);
+  EXPECT_EQ(shell("$weft -c 'SHOW MODELS' -c 'SHOW MODELS;'").text, statement.text + statement.text);
+  EXPECT_EQ(shell("$weft run " + file + " " + file).text, statement.text + statement.text);
+}
+
+TEST(Program, NamesTheScriptThatIsWrong) {
+  const Folder folder;
+  std::ofstream(folder / "wrong.weft") << "SHOW MODELS;\nSHWO MODELS;\n";
+  const Outcome outcome = shell("$weft run " + (folder / "wrong.weft") + " >/dev/null");
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.text.find("wrong.weft: error 2:1: "), std::string::npos) << outcome.text;
+}
+
+TEST(Program, SaysWhyAFileCannotBeRead) {
+  const Outcome missing = shell("$weft run nosuch.weft");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.text, "error: cannot read 'nosuch.weft': no such file or directory\n");
+  const Outcome folder = shell("$weft run /");
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_EQ(folder.text, "error: cannot read '/': is a directory\n");
+}
+
+TEST(Program, SaysWhenItsOutputIsNotWritten) {
+  const Outcome full = shell("$weft -c 'SHOW MODELS' >/dev/full");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_EQ(full.text, "error: cannot write the output: no space left on device\n");
+}
+
+TEST(Program, LeavesQuietlyWhenItsReaderDoes) {
+  // The reader is gone before the first byte: the program must neither die of it nor complain.
+  const Outcome gone = shell("{ sleep 0.2; $weft -c 'SHOW MODELS'; echo exit $? >&2; } | true; wait");
+  EXPECT_EQ(gone.text, "exit 0\n");
+}
+
+// weft at a terminal, as a person would use it.
+class Prompt {
+ public:
+  explicit Prompt(const std::string& state_home) {
+    child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (child_ != 0) return;
+    setenv("XDG_STATE_HOME", state_home.c_str(), 1);
+    setenv("TERM", "xterm", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    execl(WEFT_PROGRAM, "weft", static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  ~Prompt() {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    close(terminal_);
+  }
+
+  void type(std::string_view keys) {
+    EXPECT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+
+  // Reads on until `text` appears; what was read up to there, or all there was.
+  std::string until(std::string_view text) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    for (;;) {
+      const std::size_t found = screen_.find(text);
+      if (found != std::string::npos) {
+        std::string before = screen_.substr(0, found);
+        screen_.erase(0, found + text.size());
+        return before;
+      }
+      if (!read_more(deadline)) {
+        ADD_FAILURE() << "never saw " << text << "; the screen has\n" << screen_;
+        return screen_;
+      }
+    }
+  }
+
+  int exit_code() {
+    while (read_more(std::chrono::steady_clock::now() + 20s)) {
+    }
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  bool read_more(std::chrono::steady_clock::time_point deadline) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    pollfd ready = {terminal_, POLLIN, 0};
+    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) <= 0) return false;
+    char chunk[1024];
+    const ssize_t got = read(terminal_, chunk, sizeof chunk);
+    if (got > 0) screen_.append(chunk, static_cast<std::size_t>(got));
+    return got > 0;
+  }
+
+  int terminal_ = -1;
+  pid_t child_ = -1;
+  std::string screen_;
+};
+
+constexpr const char* kCtrlC = "\x03";
+constexpr const char* kCtrlD = "\x04";
+
+TEST(Prompt, AnswersAndLeavesOnCtrlD) {
+  const Folder folder;
+  Prompt prompt(folder.path());
+  prompt.until("weft> ");
+  prompt.type("SHOW\rMODELS;\r");
+  prompt.until("   -> ");
+  prompt.until("gpt2");
+  prompt.until("weft> ");
+  prompt.type(kCtrlD);
+  EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
+  const Folder folder;
+  Prompt prompt(folder.path());
+  prompt.until("weft> ");
+  prompt.type("CREATE MODEL half\r");
+  prompt.until("   -> ");
+  std::this_thread::sleep_for(100ms);  // nobody is quicker than the terminal is set up for the line
+  prompt.type(kCtrlC);
+  prompt.until("weft> ");
+  prompt.type("SHOW MODELS;\r");
+  prompt.until("gpt2");
+  prompt.type("\\q\r");
+  EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+TEST(Prompt, AnErrorKeepsThePromptAndTheCodeIsStillGood) {
+  const Folder folder;
+  Prompt prompt(folder.path());
+  prompt.until("weft> ");
+  prompt.type("DESCRIBE gpt22;\r");
+  prompt.until("error");
+  prompt.until("weft> ");
+  prompt.type("\\x\r");
+  prompt.until("unknown command: \\x");
+  prompt.type("\\q\r");
+  EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+}  // namespace

@@ -1,0 +1,57 @@
+// test/unit/ops_case.h -- one operator on operands of given types, as a row of a table.
+//
+//   contract | f32[b=2,d=3] | f32[d=3,f=2] | {to=[b,f]}
+//
+// After a type may stand what its elements are: "f32[d=3] > 0" positive ones, "i32[b=4] < 7"
+// integers from -1 to 7, so that positions fall outside too.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/random.h"
+#include "weft/ops/evaluation.h"
+#include "weft/ops/interpret.h"
+#include "weft/plan/graph.h"
+
+namespace weft::ops {
+
+struct Case {
+  std::string op;
+  std::vector<std::string> operands;
+  std::string attributes = {};  // with its braces
+  int results = 1;
+};
+
+// Every operator that computes something, on shapes that try its corners: sizes of one, operands
+// that lack indices, orders that differ, groups, strides, padding.
+std::span<const Case> all_cases();
+
+// Reads such a table: operator[:results] | operand | .. | {attributes}, a line each; several operators
+// may share a line.
+std::vector<Case> read_cases(std::string_view table);
+
+std::vector<std::string> parts_of(std::string_view text, std::string_view separator);
+
+// The case as a plan: inputs x0, x1, .. and outputs y0, y1, ..; the operator is the last node.
+std::string text_of(const Case& c);
+plan::Graph graph_of(const Case& c);  // throws what is wrong when the text does not read
+
+// Elements as the operand's note says; reals keep away from zero, where gradients may jump.
+template <class T>
+Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers, Random& random);
+
+template <class T>
+using Tensors = std::map<std::string, Tensor<T>, std::less<>>;
+
+// One for each operand, under the names of text_of.
+template <class T>
+Tensors<T> random_inputs(const Case& c, const plan::Graph& graph, const Numbers<T>& numbers, Random& random);
+
+// The outputs of the graph; throws when it cannot be interpreted.
+template <class T>
+std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs, const Numbers<T>& numbers = {});
+
+}  // namespace weft::ops

@@ -1,0 +1,145 @@
+// Every gradient against central differences in double: the loss is the first result times random
+// weights, summed, and each element of each real operand is nudged both ways.
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "ops_case.h"
+#include "weft/ops/build.h"
+#include "weft/plan/verify.h"
+#include "weft/train/differentiate.h"
+
+namespace weft::ops {
+namespace {
+
+// No gradient by nature (comparison, logic, rounding to integers, optimizers), or none needed: the
+// gradients of gradients.
+const std::set<std::string, std::less<>> kWithoutGradient = {
+    "constant", "position", "equal", "not-equal", "less", "less-equal", "greater", "greater-equal", "and", "or", "not",
+    "slot", "sgd", "momentum", "adam", "adamw", "cross-entropy-gradient", "max-pool-gradient", "gelu-gradient",
+    "gelu-tanh-gradient", "silu-gradient"};
+
+// Running statistics are not trained.
+bool wants_gradient(const Case& c, std::size_t operand) { return c.op != "batch-norm" || operand == 0; }
+
+bool has_gradient(const Case& c, const plan::Graph& graph) {
+  if (kWithoutGradient.contains(c.op)) return false;
+  const plan::ValueId y = graph.outputs()[0].value;
+  if (!is_real(graph.type(y).dtype)) return false;
+  for (std::size_t i = 0; i < c.operands.size(); ++i)
+    if (is_real(graph.type(plan::ValueId(i)).dtype)) return true;
+  return false;
+}
+
+void check_gradient(const Case& c, std::uint64_t seed) {
+  SCOPED_TRACE(text_of(c));
+  plan::Graph graph = graph_of(c);
+  Random random(seed);
+  Tensors<double> inputs = random_inputs<double>(c, graph, {}, random);
+
+  const plan::ValueId y = graph.outputs()[0].value;
+  const plan::ValueId weights = *add_input(graph, "weights", graph.value(y).type);
+  inputs["weights"] = random_tensor<double>("", graph.type(y), {}, random);
+  const plan::ValueId loss = *add_contract(graph, {y, weights}, {});
+
+  std::vector<std::size_t> operands;
+  std::vector<plan::ValueId> wanted;
+  for (std::size_t i = 0; i < c.operands.size(); ++i) {
+    if (!is_real(graph.type(plan::ValueId(i)).dtype) || !wants_gradient(c, i)) continue;
+    operands.push_back(i);
+    wanted.push_back(plan::ValueId(i));
+  }
+  graph.clear_outputs();
+  graph.add_output(graph.symbol("loss"), loss);
+  const plan::Graph forward = graph.clone();
+  const auto gradients = train::differentiate(graph, loss, wanted);
+  ASSERT_TRUE(gradients.ok()) << gradients.error().message;
+  graph.clear_outputs();
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    ASSERT_TRUE((*gradients)[k].valid());
+    EXPECT_EQ(graph.value((*gradients)[k]).type, graph.value(wanted[k]).type);
+    graph.add_output(graph.symbol(fmt::format("d{}", k)), (*gradients)[k]);
+  }
+  ASSERT_TRUE(plan::verify(graph).ok());
+  const std::vector<Tensor<double>> found = outputs_of(graph, inputs);
+
+  constexpr double kStep = 1e-5;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    Tensor<double>& x = inputs[fmt::format("x{}", operands[k])];
+    for (std::size_t i = 0; i < x.data.size(); ++i) {
+      const double at = x.data[i];
+      x.data[i] = at + kStep;
+      const double above = outputs_of(forward, inputs)[0].data[0];
+      x.data[i] = at - kStep;
+      const double below = outputs_of(forward, inputs)[0].data[0];
+      x.data[i] = at;
+      const double expected = (above - below) / (2 * kStep);
+      EXPECT_NEAR(found[k].data[i], expected, 1e-6 * (1 + std::abs(expected))) << "operand " << operands[k] << " element " << i;
+    }
+  }
+}
+
+TEST(OpsGradient, AgreesWithCentralDifferences) {
+  for (const Case& c : all_cases())
+    if (has_gradient(c, graph_of(c)))
+      for (const std::uint64_t seed : {1u, 2u}) check_gradient(c, seed);
+}
+
+TEST(OpsGradient, EveryOperatorIsCheckedOrKnownToHaveNone) {
+  std::set<std::string, std::less<>> covered = {"input", "parameter", "state"};
+  for (const Case& c : all_cases())
+    if (has_gradient(c, graph_of(c))) covered.insert(c.op);
+  for (const std::string_view name : all().names())
+    EXPECT_NE(covered.contains(name), kWithoutGradient.contains(name)) << name;
+}
+
+TEST(OpsGradient, OperatorsWithoutOneSaySo) {
+  plan::Graph graph = graph_of({"sgd", {"f32[]", "f32[]"}, "{lr=0.1}"});
+  const plan::ValueId w(0);
+  const auto gradients = train::differentiate(graph, graph.outputs()[0].value, {&w, 1});
+  ASSERT_FALSE(gradients.ok());
+  EXPECT_NE(gradients.error().message.find("sgd has no gradient"), std::string::npos) << gradients.error().message;
+}
+
+// Operands with random subsets of four indices of random sizes, ones included.
+std::vector<std::string> random_operands(std::size_t count) {
+  const std::array<char, 4> names = {'a', 'b', 'c', 'd'};
+  std::array<int, 4> sizes;
+  for (int& size : sizes) size = *rc::gen::inRange(1, 4);
+  std::vector<std::string> operands;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string dims;
+    const auto order = *rc::gen::element(std::string("0123"), std::string("3120"), std::string("2013"));
+    for (const char digit : order) {
+      if (!*rc::gen::arbitrary<bool>()) continue;
+      const auto at = static_cast<std::size_t>(digit - '0');
+      dims += fmt::format("{}{}={}", dims.empty() ? "" : ",", names[at], sizes[at]);
+    }
+    operands.push_back(fmt::format("f32[{}]", dims));
+  }
+  return operands;
+}
+
+RC_GTEST_PROP(OpsGradient, BroadcastsOfAnyShape, ()) {
+  // Not maximum: two random operands may tie within the step.
+  const auto op = *rc::gen::element<std::string>("add", "sub", "mul", "div");
+  check_gradient({op, random_operands(2)}, *rc::gen::arbitrary<std::uint64_t>());
+}
+
+RC_GTEST_PROP(OpsGradient, ContractionsOfAnyShape, ()) {
+  const auto count = *rc::gen::inRange<std::size_t>(1, 4);
+  Case c{"contract", random_operands(count)};
+  std::string to;
+  for (const char index : {'d', 'b', 'a', 'c'}) {
+    bool present = false;
+    for (const std::string& operand : c.operands) present |= operand.find(fmt::format("{}=", index)) != std::string::npos;
+    if (present && *rc::gen::arbitrary<bool>()) to += fmt::format("{}{}", to.empty() ? "" : ",", index);
+  }
+  c.attributes = fmt::format("{{to=[{}]}}", to);
+  check_gradient(c, *rc::gen::arbitrary<std::uint64_t>());
+}
+
+}  // namespace
+}  // namespace weft::ops
