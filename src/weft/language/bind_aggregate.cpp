@@ -124,6 +124,8 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
       if (std::ranges::find(dims, symbol, &Dim::index) == dims.end())
         return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)),
                           "PARTITION BY takes indices of the argument", name.span);
+      if (std::ranges::find(kept, symbol) != kept.end())
+        return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away", name.span);
       kept.push_back(symbol);
     }
   } else {

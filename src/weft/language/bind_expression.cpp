@@ -27,6 +27,10 @@ Result<Bound> Binder::bind_expression(const syntax::Expression& expression, Sele
     case negate: {
       WEFT_TRY(operand, bind_expression(*expression.as<syntax::Negate>().operand, scope));
       if (operand.is_number()) return Bound::of(-operand.number);
+      if (graph_.type(operand.value).dtype == DType::boolean) {
+        WEFT_TRY(number, ops::add_cast(graph_, operand.value, DType::i32));
+        operand = Bound::of(number);
+      }
       WEFT_TRY(value, at(expression.span, ops::add_pointwise(graph_, ops::neg(), {operand.value})));
       return Bound::of(value);
     }
@@ -189,19 +193,17 @@ Status Binder::unify(Bound& left, Bound& right) {
 
 Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, Span span) {
   using enum syntax::Operator;
+  if ((op == divide || op == remainder) && right.is_number() && right.number == 0)
+    return user_error("division by zero", "the divisor is known now, and it is 0", span);
   if (left.is_number() && right.is_number()) {
     const double a = left.number, b = right.number;
-    switch (op) {
-      case add: return Bound::of(a + b);
-      case subtract: return Bound::of(a - b);
-      case multiply: return Bound::of(a * b);
-      case divide:
-        if (b == 0) return user_error("division by zero", "the divisor is known now, and it is 0", span);
-        return Bound::of(a / b);
-      default:
-        if (b == 0) return user_error("division by zero", "the divisor is known now, and it is 0", span);
-        return Bound::of(std::fmod(a, b));
-    }
+    const double result = op == add        ? a + b
+                          : op == subtract ? a - b
+                          : op == multiply ? a * b
+                          : op == divide   ? a / b
+                                           : std::fmod(a, b);
+    if (std::isnan(result)) return user_error("the result is not a number", "inf - inf and 0 * inf have no value", span);
+    return Bound::of(result);
   }
   // A quotient of whole numbers is a real number, as 1 / 2 is.
   const auto is_real = [&](const Bound& side) { return !side.is_number() && plan::is_real(graph_.type(side.value).dtype); };
@@ -314,7 +316,10 @@ Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
                       hint.empty() ? "dtypes are f32, f64, bf16, f16, i32, i64, bool" : std::move(hint), cast.dtype.span);
   }
   WEFT_TRY(operand, bind_expression(*cast.operand, scope));
-  WEFT_TRY(value, as_value(operand, *dtype));
+  // 0.5 is no constant of i32: it is made as a real one and cast as any tensor would be.
+  const bool whole = operand.number == std::floor(operand.number) && std::fabs(operand.number) < 2147483648.0;
+  const bool exact = plan::is_real(*dtype) || (plan::is_integer(*dtype) && whole);
+  WEFT_TRY(value, exact ? as_value(operand, *dtype) : as_value(operand));
   WEFT_TRY(result, at(cast.span, ops::add_cast(graph_, value, *dtype)));
   return Bound::of(result);
 }

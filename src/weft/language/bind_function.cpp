@@ -184,8 +184,15 @@ Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpe
   WEFT_TRY_STATUS(check_arguments(call, spec));
   WEFT_TRY(first, bind_expression(*call.arguments[0].value, scope));
   if (spec.most == 1) {
-    if (first.is_number() && spec.fold != nullptr) return Bound::of(spec.fold(first.number));
-    WEFT_TRY(operand, spec.name == "abs" ? as_value(first) : as_real(first));
+    if (first.is_number() && spec.fold != nullptr) {
+      const double folded = spec.fold(first.number);
+      if (std::isnan(folded))
+        return user_error(fmt::format("{} of {} is not a number", spec.name, first.number), "give it a number that it is defined for",
+                          call.span);
+      return Bound::of(folded);
+    }
+    const bool whole = !first.is_number() && plan::is_integer(graph_.type(first.value).dtype);
+    WEFT_TRY(operand, spec.name == "abs" && whole ? as_value(first) : as_real(first));
     WEFT_TRY(value, at(call.span, ops::add_pointwise(graph_, spec.op(), {operand})));
     return Bound::of(value);
   }
@@ -289,7 +296,7 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
   WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
   if (const std::int64_t size = graph_.type(x).size_of(over.front()); into.size < 1 || into.size > size)
     return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size, graph_.text(over.front()), into.size),
-                      fmt::format("give {} a smaller size", graph_.text(into.index)), call.arguments[1].value->span);
+                      fmt::format("give {} a size from 1 to {}", graph_.text(into.index), size), call.arguments[1].value->span);
   const bool positions = spec.name == "top_k_positions";
   // top_k and top_k_positions of one tensor are two results of one node.
   for (TopKNode& known : top_ks_)

@@ -1,5 +1,6 @@
 // Frames: what the names of one model or layer mean, and the WITH entries that add to them.
 #include <limits>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -297,6 +298,21 @@ Result<ValueId> Binder::bind_query(const syntax::Query& query) {
   return value;
 }
 
+// Sources go by name when the plan runs. A parameter that is called as a layer's parameter is found
+// by its path, or as the training step is, would share its tensor.
+Status Binder::check_source_names(const syntax::CreateModel& model) {
+  std::unordered_set<std::string_view> names;
+  for (std::size_t n = 0; n < graph_.node_count(); ++n) {
+    const plan::NodeView node = graph_.view(plan::NodeId(n));
+    const plan::Operator* const op = &node.op();
+    if (op != &ops::input() && op != &ops::parameter() && op != &ops::state()) continue;
+    if (names.insert(node.word(0)).second) continue;
+    return user_error(fmt::format("two tensors of the plan are named {}", node.word(0)),
+                      "give the model's own tensor another name", model.name.span);
+  }
+  return {};
+}
+
 Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   const syntax::CreateModel& statement = *model.statement;
   graph_.name = std::string(statement.name.text);
@@ -314,6 +330,8 @@ Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   WEFT_TRY_STATUS(declare_parameters(statement.body.parameters));
   WEFT_TRY_STATUS(bind_with(statement.body.query->bindings));
   WEFT_TRY_STATUS(bind_outputs(statement.body.query->select));
+
+  WEFT_TRY_STATUS(check_source_names(statement));
 
   BoundModel bound;
   for (const syntax::Size& size : statement.body.sizes)

@@ -143,6 +143,9 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
       const Symbol into = graph_.symbol(group.alias.text);
       const std::int64_t* size = find_size(into);
       if (size == nullptr) return unknown_index(group.alias);
+      if (*size < 1)
+        return user_error(fmt::format("index {} must have a size of at least 1, found {}", group.alias.text, *size),
+                          fmt::format("for example: {} = 8", group.alias.text), group.alias.span);
       scope.scatter_storage = ValueGroup{source->value, Dim{into, *size}};
       scope.scatter = &scope.scatter_storage;
       scope.groups.push_back(scope.scatter_storage.into);

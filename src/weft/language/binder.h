@@ -85,6 +85,7 @@ class Binder {
   Status declare_sizes(const syntax::Body& body, std::span<const SizeOverride> overrides);
   Result<plan::TypeId> declared_type(const syntax::Tensor& tensor);
   Status declare_parameters(std::span<const syntax::Parameter> parameters);
+  Status check_source_names(const syntax::CreateModel& model);
   Status unknown_index(const syntax::Name& index);
 
   Status bind_with(std::span<const syntax::Binding> bindings);

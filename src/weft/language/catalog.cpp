@@ -100,6 +100,11 @@ Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
                     const BindOptions& options) {
   WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace));
   WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *layer.body.query));
+  for (std::size_t i = 0; i < layer.arguments.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (layer.arguments[i].name.text == layer.arguments[j].name.text)
+        return user_error(fmt::format("{} is declared twice in {}", layer.arguments[i].name.text, layer.name.text),
+                          "give one of them another name", layer.arguments[i].name.span);
   LayerDefinition definition{source, &layer};
   WEFT_TRY_STATUS(try_layer(catalog, definition, options));
   catalog.layers.insert_or_assign(std::string(layer.name.text), std::move(definition));
