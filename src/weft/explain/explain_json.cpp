@@ -8,6 +8,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Counts are whole; beyond what a double holds exactly they stay as they are.
+Json whole(double count) {
+  if (count < 9007199254740992.0) return static_cast<std::int64_t>(count);
+  return count;
+}
+
 Json to_json(const Explanation& explanation, const Entry& entry) {
   const plan::Graph& graph = *explanation.graph;
   Json json = {{"step", entry.name}};
@@ -18,10 +24,10 @@ Json to_json(const Explanation& explanation, const Entry& entry) {
     json["operators"] = std::move(operators);
     json["result"] = print(graph.type(graph.result(entry.nodes.back())), graph.symbols());
   }
-  json["multiply_adds"] = entry.work.multiply_adds;
-  json["flops"] = entry.work.flops;
-  json["bytes_read"] = entry.work.bytes_read;
-  json["bytes_written"] = entry.work.bytes_written;
+  json["multiply_adds"] = whole(entry.work.multiply_adds);
+  json["flops"] = whole(entry.work.flops);
+  json["bytes_read"] = whole(entry.work.bytes_read);
+  json["bytes_written"] = whole(entry.work.bytes_written);
   json["seconds_at_best"] = entry.seconds;
   json["bound_by"] = cost::name(entry.limit());
   if (!entry.children.empty()) {
@@ -57,7 +63,7 @@ std::string print_json(const Explanation& explanation) {
   json["seconds_at_best"] = seconds;
   json["source"] = "roofline of data-sheet figures";
   json["memory"] = Json::object();
-  for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = item.bytes;
+  for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = whole(item.bytes);
   json["hints"] = explanation.hints;
   json["phases"] = std::move(phases);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

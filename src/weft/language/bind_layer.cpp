@@ -73,6 +73,7 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
                                       layer.name.text, *known, type.dims[d].size),
                           usage(layer), source.span);
       set_size(inner, type.dims[d].size);
+      if (type.dims[d].index == inner) continue;
       from.push_back(type.dims[d].index);
       to.push_back(inner);
     }
@@ -155,6 +156,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
       for (std::size_t d = 0; d < type.rank(); ++d)
         if (graph_.symbol(layer.arguments[i].indices[d].text) == dim.index) outer = type.dims[d].index;
     }
+    if (outer == dim.index) continue;
     from.push_back(dim.index);
     to.push_back(outer);
   }

@@ -205,13 +205,22 @@ Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select
                         "name the tensor you want instead of *", item.span);
     bound = Bound::of(scope.sources.front().value);
   } else {
+    if (select.items.size() > 1) {  // of several outputs each is its own question
+      scope.aggregated = false;
+      note_calls(*item.value, scope);
+    }
     WEFT_TRY(expression, bind_expression(*item.value, scope));
     bound = expression;
   }
   WEFT_TRY(value, as_value(bound));
-  if (!scope.grouped) return value;
-
   const plan::Type type = graph_.type(value);
+  if (!scope.grouped) {
+    if (scope.aggregated && type.rank() > 0)
+      return user_error(fmt::format("index {} is neither grouped nor aggregated", graph_.text(type.dims.front().index)),
+                        "to use an aggregate beside the rows it came from, write mean(x) OVER ()", item.span);
+    return value;
+  }
+
   for (const Dim& dim : type.dims) {
     if (std::ranges::find(scope.groups, dim.index, &Dim::index) != scope.groups.end()) continue;
     return user_error(fmt::format("index {} is neither grouped nor aggregated", graph_.text(dim.index)),

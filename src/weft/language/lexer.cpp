@@ -254,8 +254,9 @@ Token Lexer::strange(const char* start) {
   const std::string_view character(start, at_);
   if (character[0] > 0 && character[0] < ' ')
     return refuse(start, fmt::format("unexpected control character: 0x{:02x}", character[0]));
+  const std::string_view advice = remedy(character);
   return refuse(start, fmt::format("unexpected character: {}", character),
-                std::string(remedy(character)));
+                advice.empty() ? "take it away; a name with such a letter stands in double quotes" : std::string(advice));
 }
 
 bool Lexer::step() {

@@ -40,6 +40,24 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"ALTER", "WeftQL has no ALTER: write CREATE OR REPLACE"},
 });
 
+// What to write where these were expected and no slip explains what was found.
+constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"DEVICE, CLUSTER, LAYER or MODEL after CREATE", "write CREATE MODEL name ... AS SELECT ..."},
+    {"DEVICE, CLUSTER, LAYER or MODEL after DROP", "write DROP MODEL name"},
+    {"TRAIN or INFER", "write EXPLAIN TRAIN name or EXPLAIN INFER name"},
+    {"text, json or plan after FORMAT", "write EXPLAIN (FORMAT json) INFER name"},
+    {"SLICE or REPLICATE", "write HINT SLICE b ACROSS node, or HINT REPLICATE w ACROSS node"},
+    {"what to show, such as MODELS", "write SHOW MODELS"},
+    {"= or TO after the setting's name", "write SET name = value"},
+    {"'(' and a query", "write name AS (SELECT ... FROM ...)"},
+    {"',' or FROM", "a SELECT says where its tensors come from: SELECT ... FROM x"},
+    {"an expression", "a value is a tensor, a number, a function or CASE"},
+    {"WITHIN or ACROSS", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
+    {"'(', a bandwidth and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
+    {"',' and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
+    {"a name", "a name is letters, digits and _; any other stands in double quotes"},
+});
+
 bool same_word(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](char x, char y) { return (x & ~0x20) == (y & ~0x20); });
 }
@@ -71,8 +89,10 @@ void Grammar::fail_here(std::string_view message, std::string_view hint) {
 
 void Grammar::fail_expected(std::string_view what, std::string_view hint) {
   if (error_) return;
-  fail_here(fmt::format("expected {}, found {}", what, found()),
-            hint.empty() ? remedy() : std::string(hint));
+  std::string advice = hint.empty() ? remedy() : std::string(hint);
+  const auto example = std::ranges::find(kExamples, what, [](const auto& row) { return row.first; });
+  if (advice.empty() && example != kExamples.end()) advice = example->second;
+  fail_here(fmt::format("expected {}, found {}", what, found()), advice);
 }
 
 void Grammar::fail_keyword(Keyword keyword, std::string_view where, std::string_view example) {
@@ -138,7 +158,7 @@ void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
     return fail_here("a LAYER has no INPUT", "its arguments are its inputs: LAYER l(x[b, d])");
   if (at(kw_input) && !body.inputs.empty())
     return fail_here("INPUT is given twice", "separate the tensors by commas");
-  if (at(kw_input)) return fail_here("INPUT comes before PARAMETER and STATE");
+  if (at(kw_input)) return fail_here("INPUT comes before PARAMETER and STATE", "move it to the front");
 
   static constexpr auto kSections =
       std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
@@ -169,6 +189,7 @@ void Grammar::fail_select() {
     hint = "a product is written with *";
   if (hint.empty() && at_name())
     hint = fmt::format("to name the value, write AS {}", lexeme(token_.span).substr(0, kShown));
+  if (hint.empty() && at(Kind::right_paren)) hint = "this ) closes nothing: take it away";
   fail_expected("',' or FROM", hint);
 }
 
@@ -177,10 +198,10 @@ void Grammar::end_select(const syntax::Select& select) {
   const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
   if (at(kw_where) && filtered)
     return fail_here("WHERE is given twice", "join the conditions by AND");
-  if (at(kw_where)) return fail_here("WHERE comes before GROUP BY");
+  if (at(kw_where)) return fail_here("WHERE comes before GROUP BY", "write SELECT ... FROM ... WHERE ... GROUP BY ...");
   if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
   if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
-  if (at(kw_join)) return fail_here("JOIN comes before WHERE and GROUP BY");
+  if (at(kw_join)) return fail_here("JOIN comes before WHERE and GROUP BY", "write SELECT ... FROM a JOIN b ON ... WHERE ...");
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
   expect_end({kw_join, kw_where, kw_group});
@@ -209,6 +230,7 @@ void Grammar::fail_expression() {
   const bool half = last_kind_ == Kind::less || last_kind_ == Kind::greater;
   if (at(Kind::string)) hint = "an expression has no strings; unusual names stand in double quotes";
   if (at(Kind::star) && last_kind_ == Kind::star) hint = "a power is written pow(x, 2)";
+  if (at(Kind::star) && last_kind_ == Kind::left_paren) hint = "name the tensor: sum(x)";
   if (at(Kind::equal) && half) hint = "write <= or >= without a blank";
   if (at(kw_select)) hint = "a query cannot be part of an expression: name it in WITH or FROM";
   if (could_be_meant_as_name(token_.keyword))

@@ -71,7 +71,7 @@ const Statement* Grammar::explain() {
     advance();
     bool formatted = false;
     const auto once = [&](bool& flag) {
-      if (flag) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)));
+      if (flag) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
       advance();
       flag = true;
     };
@@ -126,7 +126,7 @@ const Run* Grammar::run() {
   for (;;) {
     const bool twice = (at(Keyword::kw_on) && on) || (at(Keyword::kw_from) && data) ||
                        (at(Keyword::kw_steps) && steps) || (at(Keyword::kw_with) && !with.empty());
-    if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)));
+    if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
     if (at(Keyword::kw_steps) && task == Task::infer)
       fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
     if (accept(Keyword::kw_on)) on = target();

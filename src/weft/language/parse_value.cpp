@@ -127,8 +127,8 @@ Number Grammar::whole_number(std::string_view what, std::int64_t least) {
   }
   const Number result = take_number();
   if (result.whole < least)
-    fail(user_error(fmt::format("expected {}, {} or more, found {}", what, least, result.whole), {},
-                    result.span));
+    fail(user_error(fmt::format("expected {}, {} or more, found {}", what, least, result.whole),
+                    fmt::format("write {} or more", least), result.span));
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/cost/liveness.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/session/state.h"
@@ -105,6 +106,7 @@ Answer run_explain(const Session::State& state, const Context& context, const la
     explanation.phases = {{"forward", NodeId(0u), NodeId(bound.graph.node_count())}};
     explanation.memory = {{"parameters", bytes_of_sources(bound.graph, "parameter")},
                           {"states", bytes_of_sources(bound.graph, "state")},
+                          {"activations", cost::peak_live_bytes(bound.graph)},
                           {"inputs", bytes_of_sources(bound.graph, "input")}};
   }
   if (statement.format == language::syntax::Format::plan) return plan::print(*explanation.graph);

@@ -18,16 +18,35 @@ using Json = nlohmann::ordered_json;
 using explain::Align;
 using explain::Table;
 
+// What stands in a table, and what a program reads in its place.
+struct Cell {
+  std::string text;
+  Json json;
+
+  Cell(std::string both) : text(both), json(std::move(both)) {}
+  Cell(std::string_view both) : Cell(std::string(both)) {}
+  Cell(std::string shown, double value) : text(std::move(shown)), json(value) {}
+  static Cell count(std::int64_t value) {
+    Cell cell(print_exact(value));
+    cell.json = value;
+    return cell;
+  }
+};
+
 // A listing in both of its forms at once: column i of a row is the JSON field keys[i].
 class Listing {
  public:
   Listing(std::vector<std::string> keys, std::vector<explain::Column> columns) : keys_(std::move(keys)), table_(std::move(columns)) {}
 
-  void add(std::vector<std::string> cells) {
+  void add(std::vector<Cell> cells) {
     Json row = Json::object();
-    for (std::size_t i = 0; i < cells.size(); ++i) row[keys_[i]] = cells[i];
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      row[keys_[i]] = std::move(cells[i].json);
+      texts.push_back(std::move(cells[i].text));
+    }
     rows_.push_back(std::move(row));
-    table_.add(std::move(cells));
+    table_.add(std::move(texts));
   }
 
   std::string print(Format format, std::string_view none) const {
@@ -108,7 +127,7 @@ std::string show_clusters(const Session::State& state, Format format) {
   Listing listing({"cluster", "devices", "device", "mesh", "links"},
                   {{"cluster"}, {"devices", Align::right}, {"device"}, {"mesh"}, {"links"}});
   for (const auto& [name, cluster] : state.catalog.clusters)
-    listing.add({name, print_exact(cluster.devices()), cluster.device.name, mesh(cluster), links(cluster)});
+    listing.add({name, Cell::count(cluster.devices()), cluster.device.name, mesh(cluster), links(cluster)});
   return listing.print(format, "no clusters");
 }
 
@@ -116,8 +135,9 @@ std::string show_devices(const Session::State& state, Format format) {
   Listing listing({"device", "memory", "bandwidth", "launch", "rates"},
                   {{"device"}, {"memory", Align::right}, {"bandwidth", Align::right}, {"launch", Align::right}, {"rates"}});
   for (const auto& [name, device] : state.catalog.devices)
-    listing.add({name, print_bytes(device.memory_bytes), print_rate(device.memory_bytes_per_second),
-                 print_seconds(device.launch_seconds), rates(device)});
+    listing.add({name, Cell(print_bytes(device.memory_bytes), device.memory_bytes),
+                 Cell(print_rate(device.memory_bytes_per_second), device.memory_bytes_per_second),
+                 Cell(print_seconds(device.launch_seconds), device.launch_seconds), rates(device)});
   return listing.print(format, "no devices");
 }
 

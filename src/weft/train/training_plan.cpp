@@ -2,6 +2,8 @@
 
 #include <array>
 #include <optional>
+#include <string>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -21,7 +23,10 @@ constexpr std::array<std::string_view, 4> kNames = {"sgd", "momentum", "adam", "
 Result<ValueId> find_or_add_step(plan::Graph& graph) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));
-    if (&node.op() == &ops::state() && node.word(0) == "step") return node.result(0);
+    const bool named = node.input_count() == 0 && !node.op().attributes().empty() && node.op().attributes()[0].name == "name";
+    if (!named || node.word(0) != "step") continue;
+    if (&node.op() == &ops::state() && node.result_type(0).rank() == 0 && node.result_type(0).dtype == DType::i64) return node.result(0);
+    return user_error("training counts its steps under the name step, which is taken", "give that tensor another name");
   }
   WEFT_TRY(type, graph.intern_type(DType::i64, {}));
   WEFT_TRY(step, ops::add_state(graph, "step", type));
@@ -33,7 +38,13 @@ Result<ValueId> find_or_add_step(plan::Graph& graph) {
 
 class Updater {
  public:
-  Updater(plan::Graph& graph, const TrainingOptions& options) : graph_(graph), options_(options) {}
+  Updater(plan::Graph& graph, const TrainingOptions& options) : graph_(graph), options_(options) {
+    for (std::size_t n = 0; n < graph.node_count(); ++n) {
+      const plan::NodeView node = graph.view(NodeId(n));
+      const bool named = &node.op() == &ops::input() || &node.op() == &ops::parameter() || &node.op() == &ops::state();
+      if (named) taken_.insert(std::string(node.word(0)));
+    }
+  }
 
   Status update(ValueId parameter, ValueId gradient) {
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
@@ -76,9 +87,13 @@ class Updater {
 
  private:
   Result<ValueId> add_moment(ValueId parameter, std::string_view name, std::string_view which) {
+    const std::string moment = fmt::format("{}.{}", name, which);
+    if (!taken_.insert(moment).second)
+      return user_error(fmt::format("the optimizer keeps a moment of {} under the name {}, which is taken", name, moment),
+                        "give that tensor another name");
     const plan::TypeId type = graph_.value(parameter).type;
     moment_bytes_ += static_cast<double>(graph_.type(type).bytes());
-    return ops::add_state(graph_, fmt::format("{}.{}", name, which), type);
+    return ops::add_state(graph_, moment, type);
   }
 
   void put(const std::string& name, ValueId next) { graph_.add_output(graph_.symbol("next " + name), next); }
@@ -86,6 +101,7 @@ class Updater {
   plan::Graph& graph_;
   const TrainingOptions& options_;
   ValueId step_;
+  std::unordered_set<std::string> taken_;  // names of sources
   double moment_bytes_ = 0;
 };
 
