@@ -3,8 +3,8 @@
 //
 //   build/release/bench_planning ['parse and bind']
 //
-// Rates are medians of alternating repetitions in one run, by processor time. Memory is what the step itself had
-// allocated at its peak, counted in operator new.
+// Rates are medians of alternating repetitions in one run, by processor time. Memory is what the step itself
+// had allocated at its peak, counted in operator new.
 #include <malloc.h>
 #include <time.h>
 
@@ -79,13 +79,19 @@ double median(std::vector<double> times) {
 std::string flat_model(int number, int entries) {
   std::string text = fmt::format(
       "CREATE MODEL flat_{}\n  (b = 64, s = 128, d = 256, f = 1024)\n  INPUT     x[b, s, d]\n"
-      "  PARAMETER w1[d, f] INIT normal(0, 0.02), w2[f, d] INIT normal(0, 0.02), gain[d] INIT ones\nAS WITH\n",
+      "  PARAMETER w1[d, f] INIT normal(0, 0.02), w2[f, d] INIT normal(0, 0.02), gain[d] INIT ones\nAS "
+      "WITH\n",
       number);
   std::string last = "x";
   for (int i = 0; i < entries; ++i) {
-    text += fmt::format("  norm_{0}   AS (SELECT layer_norm({1}) OVER (PARTITION BY b, s) * gain FROM {1}, gain),\n", i, last);
-    text += fmt::format("  hidden_{0} AS (SELECT gelu(sum(norm_{0} * w1)) FROM norm_{0}, w1 GROUP BY b, s, f),\n", i);
-    text += fmt::format("  out_{0}    AS (SELECT {1} + sum(hidden_{0} * w2) FROM {1}, hidden_{0}, w2 GROUP BY b, s, d),\n", i, last);
+    text += fmt::format(
+        "  norm_{0}   AS (SELECT layer_norm({1}) OVER (PARTITION BY b, s) * gain FROM {1}, gain),\n", i,
+        last);
+    text += fmt::format(
+        "  hidden_{0} AS (SELECT gelu(sum(norm_{0} * w1)) FROM norm_{0}, w1 GROUP BY b, s, f),\n", i);
+    text += fmt::format(
+        "  out_{0}    AS (SELECT {1} + sum(hidden_{0} * w2) FROM {1}, hidden_{0}, w2 GROUP BY b, s, d),\n", i,
+        last);
     last = fmt::format("out_{}", i);
   }
   text += fmt::format("  y AS (SELECT mean({0}) FROM {0})\nSELECT y AS loss FROM y;\n\n", last);
@@ -115,17 +121,23 @@ void rates(std::string_view only) {
   };
   std::vector<Row> rows;
   rows.push_back({"parse WeftQL", text.size(), [&] { WEFT_CHECK(language::parse(text).ok()); }, {}});
-  rows.push_back({"parse and bind WeftQL", text.size(),
-                  [&] {
-                    auto source = *language::parse_and_keep(text);
-                    for (const language::syntax::Statement* statement : source->script.statements) {
-                      const language::ModelDefinition model{source, &statement->as<language::syntax::CreateModel>()};
-                      WEFT_CHECK(language::bind(empty, model, options).ok());
-                    }
-                  },
+  rows.push_back(
+      {"parse and bind WeftQL",
+       text.size(),
+       [&] {
+         auto source = *language::parse_and_keep(text);
+         for (const language::syntax::Statement* statement : source->script.statements) {
+           const language::ModelDefinition model{source, &statement->as<language::syntax::CreateModel>()};
+           WEFT_CHECK(language::bind(empty, model, options).ok());
+         }
+       },
+       {}});
+  rows.push_back({"print plan text",
+                  plan_text.size(),
+                  [&] { WEFT_CHECK(plan::print(graph).size() == plan_text.size()); },
                   {}});
-  rows.push_back({"print plan text", plan_text.size(), [&] { WEFT_CHECK(plan::print(graph).size() == plan_text.size()); }, {}});
-  rows.push_back({"read plan text", plan_text.size(), [&] { WEFT_CHECK(plan::read(plan_text, ops::all()).ok()); }, {}});
+  rows.push_back(
+      {"read plan text", plan_text.size(), [&] { WEFT_CHECK(plan::read(plan_text, ops::all()).ok()); }, {}});
   constexpr int kRepetitions = 9;
   for (int i = 0; i < kRepetitions; ++i)
     for (Row& row : rows)
@@ -135,14 +147,15 @@ void rates(std::string_view only) {
   for (const Row& row : rows) {
     if (row.times.empty()) continue;
     const double seconds = median(row.times);
-    fmt::print("{:24} {:10.1f} {:10.1f} {:10.0f}\n", row.name, static_cast<double>(row.bytes) / 1e6, seconds * 1e3,
-               static_cast<double>(row.bytes) / 1e6 / seconds);
+    fmt::print("{:24} {:10.1f} {:10.1f} {:10.0f}\n", row.name, static_cast<double>(row.bytes) / 1e6,
+               seconds * 1e3, static_cast<double>(row.bytes) / 1e6 / seconds);
   }
 }
 
 void growth() {
   counting = true;
-  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "gpt3_175b", "nodes", "ms", "MB", "us a layer", "KB a layer");
+  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "gpt3_175b", "nodes", "ms", "MB", "us a layer",
+             "KB a layer");
   for (const std::int64_t layers : {12, 24, 48, 96, 192}) {
     std::vector<double> times;
     std::size_t nodes = 0;
@@ -162,8 +175,8 @@ void growth() {
       peak = peak_bytes - before;
     }
     const double seconds = median(times);
-    fmt::print("{:24} {:10} {:10.2f} {:10.2f} {:12.1f} {:10.1f}\n", fmt::format("{} layers", layers), nodes, seconds * 1e3,
-               static_cast<double>(peak) / 1e6, seconds * 1e6 / static_cast<double>(layers),
+    fmt::print("{:24} {:10} {:10.2f} {:10.2f} {:12.1f} {:10.1f}\n", fmt::format("{} layers", layers), nodes,
+               seconds * 1e3, static_cast<double>(peak) / 1e6, seconds * 1e6 / static_cast<double>(layers),
                static_cast<double>(peak) / 1e3 / static_cast<double>(layers));
   }
 }

@@ -21,7 +21,8 @@ namespace {
 
 std::string told(const session::Reply& reply) {
   std::string text = reply.output + reply.complaint;
-  if (reply.exit_code != session::ExitCode::ok) text += fmt::format("exit {}\n", static_cast<int>(reply.exit_code));
+  if (reply.exit_code != session::ExitCode::ok)
+    text += fmt::format("exit {}\n", static_cast<int>(reply.exit_code));
   return text;
 }
 
@@ -30,7 +31,8 @@ session::Reply plan_of(std::string_view script, std::string_view model, std::str
   session::Session session;
   session::Reply created = session.execute(script);
   if (created.exit_code != session::ExitCode::ok) return created;
-  return session.execute(fmt::format("EXPLAIN (FORMAT plan) {} {};", mode == "train" ? "TRAIN" : "INFER", model));
+  return session.execute(
+      fmt::format("EXPLAIN (FORMAT plan) {} {};", mode == "train" ? "TRAIN" : "INFER", model));
 }
 
 // The model that a script creates last.
@@ -104,8 +106,10 @@ std::vector<std::string> split_at_equals(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     const std::string_view line = text.substr(0, end);
-    if (line == "==\n") parts.emplace_back();
-    else parts.back() += line;
+    if (line == "==\n")
+      parts.emplace_back();
+    else
+      parts.back() += line;
     text.remove_prefix(end);
   }
   return parts;

@@ -30,15 +30,21 @@ class RandomPlan {
   Graph graph;
 
  private:
-  std::string_view pick(std::initializer_list<std::string_view> words) { return words.begin()[random_.below(words.size())]; }
+  std::string_view pick(std::initializer_list<std::string_view> words) {
+    return words.begin()[random_.below(words.size())];
+  }
   ValueId any_value() { return ValueId(random_.below(graph.value_count())); }
   Symbol any_index() { return graph.symbol(pick({"b", "s", "d", "h", "odd name", "3d", "\xc3\xa9"})); }
 
   void move_somewhere() {
     if (random_.below(3) == 0) {
-      ScopeId parent = scopes_.empty() || random_.below(2) ? ScopeId() : scopes_[random_.below(scopes_.size())];
-      scopes_.push_back(graph.add_scope({parent, graph.symbol(pick({"block", "a.b", "7", "x y"}) == "7" ? fmt::format("l{}", scopes_.size()) : fmt::format("s.{}", scopes_.size())),
-                                         static_cast<std::int32_t>(random_.between(-1, 3))}));
+      ScopeId parent =
+          scopes_.empty() || random_.below(2) ? ScopeId() : scopes_[random_.below(scopes_.size())];
+      scopes_.push_back(graph.add_scope(
+          {parent,
+           graph.symbol(pick({"block", "a.b", "7", "x y"}) == "7" ? fmt::format("l{}", scopes_.size())
+                                                                  : fmt::format("s.{}", scopes_.size())),
+           static_cast<std::int32_t>(random_.between(-1, 3))}));
     }
     graph.set_scope(scopes_.empty() || random_.below(2) ? ScopeId() : scopes_[random_.below(scopes_.size())]);
     graph.set_label(random_.below(3) ? graph.symbol(pick({"q", "k", "two words", "12", ""})) : Symbol());
@@ -60,7 +66,8 @@ class RandomPlan {
     if (random_.below(2))
       (void)ops::add_input(graph, name, type);
     else
-      (void)ops::add_parameter(graph, name, type, {.kind = "normal", .a = random_.uniform(), .b = 1e-300 * random_.uniform()});
+      (void)ops::add_parameter(graph, name, type,
+                               {.kind = "normal", .a = random_.uniform(), .b = 1e-300 * random_.uniform()});
   }
 
   // Most random nodes do not type-check; those add nothing, which is a property of add() too.
@@ -77,9 +84,15 @@ class RandomPlan {
       case 2: (void)ops::add_contract(graph, {x, y}, kept); break;
       case 3: (void)ops::add_reduce(graph, "max", x, kept); break;
       case 4: (void)ops::add_layer_norm(graph, x, kept, 1e-12); break;
-      case 5: (void)ops::add_constant(graph, random_.below(4) ? random_.uniform() * 1e10 : -std::numeric_limits<double>::infinity(), DType::f32); break;
+      case 5:
+        (void)ops::add_constant(
+            graph, random_.below(4) ? random_.uniform() * 1e10 : -std::numeric_limits<double>::infinity(),
+            DType::f32);
+        break;
       case 6: (void)ops::add_cast(graph, x, kAllDTypes[random_.below(kAllDTypes.size())]); break;
-      case 7: if (!kept.empty()) (void)ops::add_slice(graph, x, kept[0], 0, random_.between(1, 3)); break;
+      case 7:
+        if (!kept.empty()) (void)ops::add_slice(graph, x, kept[0], 0, random_.between(1, 3));
+        break;
       case 8: (void)ops::add_gather(graph, x, y, any_index()); break;
       case 9: add_source(); break;
     }

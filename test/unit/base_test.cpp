@@ -68,8 +68,10 @@ TEST(Hash, TellsContentApart) {
 
 TEST(Symbols, EqualTextsAreOneSymbol) {
   Symbols symbols;
-  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(symbols.intern("name" + std::to_string(i)).value, static_cast<std::uint32_t>(i));
-  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(symbols.find("name" + std::to_string(i)).value, static_cast<std::uint32_t>(i));
+  for (int i = 0; i < 10'000; ++i)
+    EXPECT_EQ(symbols.intern("name" + std::to_string(i)).value, static_cast<std::uint32_t>(i));
+  for (int i = 0; i < 10'000; ++i)
+    EXPECT_EQ(symbols.find("name" + std::to_string(i)).value, static_cast<std::uint32_t>(i));
   EXPECT_FALSE(symbols.find("other").valid());
   EXPECT_EQ(symbols.text(Symbol(7u)), "name7");
   const Symbols copy = symbols;

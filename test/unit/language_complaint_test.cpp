@@ -43,8 +43,9 @@ TEST(Complaint, CutsLongLinesAroundThePlace) {
   const std::string line = std::string(100, 'a') + "HERE" + std::string(100, 'b');
   EXPECT_EQ(complain(user_error("m", "", {100, 4}), line),
             "error 1:101: m\n"
-            "  …" + std::string(40, 'a') + "HERE" + std::string(56, 'b') + "…\n" +
-            "   " + std::string(40, ' ') + "^^^^\n");
+            "  …" +
+                std::string(40, 'a') + "HERE" + std::string(56, 'b') + "…\n" + "   " + std::string(40, ' ') +
+                "^^^^\n");
   EXPECT_EQ(complain(user_error("m", "", {204, 1}), line),
             "error 1:205: m\n  …" + std::string(100, 'b') + "\n   " + std::string(100, ' ') + "^\n");
   // The start of a long line is as good a place to begin as any.

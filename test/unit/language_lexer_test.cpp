@@ -48,9 +48,10 @@ TEST(Lexer, GivesEachTokenItsPlace) {
 TEST(Lexer, KnowsEveryMark) {
   using enum TokenKind;
   EXPECT_EQ(kinds("( ) [ ] , ; + - * / % = <> != < <= > >= => == ."),
-            (std::vector{left_paren, right_paren, left_bracket, right_bracket, comma, semicolon, plus, minus,
-                         star, slash, percent, equal, not_equal, not_equal, less, less_equal, greater,
-                         greater_equal, arrow, double_equal, dot, end}));
+            (std::vector{left_paren, right_paren, left_bracket, right_bracket, comma, semicolon,    plus,
+                         minus,      star,        slash,        percent,       equal, not_equal,    not_equal,
+                         less,       less_equal,  greater,      greater_equal, arrow, double_equal, dot,
+                         end}));
 }
 
 TEST(Lexer, FindsKeywordsInAnyCase) {

@@ -57,7 +57,8 @@ TEST(Parser, LeavesTheLastSemicolonOptional) {
 }
 
 TEST(Parser, ReadsDevices) {
-  const Parsed parsed("CREATE OR REPLACE DEVICE h100 (bf16 = 989 TFLOP/s, memory = 80GiB, launch = 4 us, kind = gpu)");
+  const Parsed parsed(
+      "CREATE OR REPLACE DEVICE h100 (bf16 = 989 TFLOP/s, memory = 80GiB, launch = 4 us, kind = gpu)");
   EXPECT_PARSES(parsed);
   const auto& device = parsed.only<CreateDevice>();
   EXPECT_TRUE(device.replace);
@@ -129,7 +130,8 @@ TEST(Parser, ReadsLayers) {
 
 TEST(Parser, ReadsQueries) {
   const Parsed parsed(
-      "CREATE MODEL m AS WITH h AS (SELECT x FROM x), REPEAT 2 * n TIMES x AS (SELECT * FROM block(x[b], e = 4))\n"
+      "CREATE MODEL m AS WITH h AS (SELECT x FROM x), REPEAT 2 * n TIMES x AS (SELECT * FROM block(x[b], e = "
+      "4))\n"
       "SELECT a AS p, b FROM q, k[b, s AS t, d AS (h, e), (u, v) AS w] AS z, (SELECT a FROM a)[b] AS c\n"
       "JOIN table[v, d] ON v = tokens WHERE i < 3 GROUP BY b, slot AS n");
   EXPECT_PARSES(parsed);
@@ -336,17 +338,21 @@ TEST(ParserError, GuessesTheWord) {
 }
 
 TEST(ParserError, NamesTheRemedy) {
-  expect_complaint("CREATE MODEL m AS SELECT a FROM x GROUP b", {"expected BY after GROUP, found 'b'", "GROUP BY b"});
+  expect_complaint("CREATE MODEL m AS SELECT a FROM x GROUP b",
+                   {"expected BY after GROUP, found 'b'", "GROUP BY b"});
   expect_complaint("CREATE MODEL m AS SELECT a b FROM x", {"write AS b"});
   expect_complaint("CREATE MODEL m AS SELECT FROM x", {"expected a value to select, found 'FROM'"});
   expect_complaint("CREATE MODEL m AS SELECT a, FROM x", {"remove the comma before it"});
   expect_complaint("CREATE MODEL m AS SELECT f(a b) FROM x", {"is a comma missing before it?"});
   expect_complaint("CREATE MODEL m AS SELECT f(a FROM x",
                    {"expected ',' or ')', found 'FROM'", "( at 1:27 is not closed"});
-  expect_complaint("CREATE MODEL m AS SELECT f(a, s = 2) FROM x", {"1:33: expected => after", "write s => ..."});
+  expect_complaint("CREATE MODEL m AS SELECT f(a, s = 2) FROM x",
+                   {"1:33: expected => after", "write s => ..."});
   expect_complaint("CREATE MODEL m AS SELECT a == b FROM x", {"equality is written ="});
-  expect_complaint("CREATE MODEL m AS SELECT a < b < c FROM x", {"comparisons do not chain", "a < b AND b < c"});
-  expect_complaint("CREATE MODEL group AS SELECT a FROM x", {"GROUP is a reserved word; as a name, write \"group\""});
+  expect_complaint("CREATE MODEL m AS SELECT a < b < c FROM x",
+                   {"comparisons do not chain", "a < b AND b < c"});
+  expect_complaint("CREATE MODEL group AS SELECT a FROM x",
+                   {"GROUP is a reserved word; as a name, write \"group\""});
   expect_complaint("CREATE MODEL m INPUT x[b] SELECT a FROM x", {"put AS before the query"});
   expect_complaint("CREATE MODEL m (b) AS SELECT a FROM x", {"a model's sizes have defaults: b = 64"});
   expect_complaint("CREATE MODEL m (b = 1.5) AS SELECT a FROM x", {"1:21: a size is a whole number"});
@@ -370,11 +376,12 @@ TEST(ParserError, ComesFirstThingsFirst) {
 // Any soup of tokens gets an answer, and an error always has a message and a place in the text.
 TEST(ParserError, AnswersAnything) {
   Random random(7);
-  const char* const pieces[] = {"CREATE", "MODEL",  "AS",   "SELECT", "FROM",  "WHERE", "GROUP", "BY",   "(",
-                                ")",      "[",      "]",    ",",      ";",     "x",     "1",     "'s'",  "\"q\"",
-                                "=",      "=>",     "<",    "-",      "*",     "NOT",   "CASE",  "WHEN", "WITH",
-                                "REPEAT", "TIMES",  "JOIN", "ON",     "INPUT", "STATE", "OVER",  "END",  "LAYER",
-                                "TRAIN",  "EXPLAIN", "SET",  "HINT",   "SLICE", "LINK",  ".",     "==",   "CLUSTER"};
+  const char* const pieces[] = {"CREATE", "MODEL", "AS",   "SELECT", "FROM",   "WHERE",   "GROUP", "BY",
+                                "(",      ")",     "[",    "]",      ",",      ";",       "x",     "1",
+                                "'s'",    "\"q\"", "=",    "=>",     "<",      "-",       "*",     "NOT",
+                                "CASE",   "WHEN",  "WITH", "REPEAT", "TIMES",  "JOIN",    "ON",    "INPUT",
+                                "STATE",  "OVER",  "END",  "LAYER",  "TRAIN",  "EXPLAIN", "SET",   "HINT",
+                                "SLICE",  "LINK",  ".",    "==",     "CLUSTER"};
   for (int round = 0; round < 3000; ++round) {
     std::string text = round % 2 ? "CREATE MODEL m AS SELECT " : "";
     for (std::uint64_t i = random.below(30); i > 0; --i)

@@ -24,35 +24,37 @@ void expect_round_trip(const std::string& text) {
 }
 
 TEST(Print, LaysModelsOut) {
-  EXPECT_EQ(printed("create model mlp (b=64,d=784) input x[b,d],y[b] of int32 parameter w1[d,f] init normal(0,0.02)"
-                    " state m as with h as (select relu(sum(x*w1)) from x,w1 group by b,f),"
-                    " logits as (select sum(h*w2) from h,w2 group by b,c)"
-                    " select mean(cross_entropy(logits,y) over (partition by b)) as loss from logits,y;"),
-            "CREATE MODEL mlp\n"
-            "  (b = 64, d = 784)\n"
-            "  INPUT     x[b, d], y[b] OF int32\n"
-            "  PARAMETER w1[d, f] INIT normal(0, 0.02)\n"
-            "  STATE     m\n"
-            "AS WITH\n"
-            "  h      AS (SELECT relu(sum(x * w1)) FROM x, w1 GROUP BY b, f),\n"
-            "  logits AS (SELECT sum(h * w2) FROM h, w2 GROUP BY b, c)\n"
-            "SELECT mean(cross_entropy(logits, y) OVER (PARTITION BY b)) AS loss FROM logits, y;\n");
+  EXPECT_EQ(
+      printed("create model mlp (b=64,d=784) input x[b,d],y[b] of int32 parameter w1[d,f] init normal(0,0.02)"
+              " state m as with h as (select relu(sum(x*w1)) from x,w1 group by b,f),"
+              " logits as (select sum(h*w2) from h,w2 group by b,c)"
+              " select mean(cross_entropy(logits,y) over (partition by b)) as loss from logits,y;"),
+      "CREATE MODEL mlp\n"
+      "  (b = 64, d = 784)\n"
+      "  INPUT     x[b, d], y[b] OF int32\n"
+      "  PARAMETER w1[d, f] INIT normal(0, 0.02)\n"
+      "  STATE     m\n"
+      "AS WITH\n"
+      "  h      AS (SELECT relu(sum(x * w1)) FROM x, w1 GROUP BY b, f),\n"
+      "  logits AS (SELECT sum(h * w2) FROM h, w2 GROUP BY b, c)\n"
+      "SELECT mean(cross_entropy(logits, y) OVER (PARTITION BY b)) AS loss FROM logits, y;\n");
 }
 
 TEST(Print, BreaksLongQueriesByClause) {
-  EXPECT_EQ(printed("CREATE LAYER l(x[b]) (h) AS WITH a_rather_long_name AS (SELECT softmax(CASE WHEN t <= s THEN "
-                    "scores ELSE -inf END) OVER (PARTITION BY b, h, s) AS probabilities FROM scores, others[b AS c]"
-                    " WHERE b > 1 GROUP BY b) SELECT x FROM x"),
-            "CREATE LAYER l(x[b])\n"
-            "  (h)\n"
-            "AS WITH\n"
-            "  a_rather_long_name AS (\n"
-            "    SELECT softmax(CASE WHEN t <= s THEN scores ELSE -inf END) OVER (PARTITION BY b, h, s)"
-            " AS probabilities\n"
-            "    FROM scores, others[b AS c]\n"
-            "    WHERE b > 1\n"
-            "    GROUP BY b)\n"
-            "SELECT x FROM x;\n");
+  EXPECT_EQ(
+      printed("CREATE LAYER l(x[b]) (h) AS WITH a_rather_long_name AS (SELECT softmax(CASE WHEN t <= s THEN "
+              "scores ELSE -inf END) OVER (PARTITION BY b, h, s) AS probabilities FROM scores, others[b AS c]"
+              " WHERE b > 1 GROUP BY b) SELECT x FROM x"),
+      "CREATE LAYER l(x[b])\n"
+      "  (h)\n"
+      "AS WITH\n"
+      "  a_rather_long_name AS (\n"
+      "    SELECT softmax(CASE WHEN t <= s THEN scores ELSE -inf END) OVER (PARTITION BY b, h, s)"
+      " AS probabilities\n"
+      "    FROM scores, others[b AS c]\n"
+      "    WHERE b > 1\n"
+      "    GROUP BY b)\n"
+      "SELECT x FROM x;\n");
 }
 
 TEST(Print, LaysClustersOut) {
@@ -67,17 +69,17 @@ TEST(Print, LaysClustersOut) {
 }
 
 TEST(Print, RoundTripsEveryStatement) {
-  for (const char* text : {
-           "DROP MODEL \"from\"",
-           "EXPLAIN VERBOSE (FORMAT plan, \"format\" 'x', depth -3) INFER m ON \"local\"",
-           "EXPLAIN (ANALYZE) TRAIN m ON LOCAL FROM 'it''s' STEPS 0 WITH (a = 1.0, b = 1e30, c = -inf, d = adam)",
-           "SET x = true", "SET x = 'a''b'", "SET x = 0.1 GiB", "SET x = 1_000",
-           "HINT SLICE b ACROSS node, SLICE f OF w ACROSS gpu, REPLICATE w ACROSS gpu",
-           "SHOW \"odd name\"", "DESCRIBE m WITH (b = 3)", "SAVE m TO 'f'", "LOAD m FROM 'f'",
-           "SYNTHESIZE ALLGATHER ON pod WITH (chunks = 8)",
-           "CREATE OR REPLACE DEVICE d (a = 3, b = 4 us)",
-           "CREATE LAYER l(x[b] OF bf16, y) (h, e = 4 / (2 - 1)) PARAMETER w[h] STATE s[h] PARAMETER v INIT ones"
-           " AS SELECT * FROM block(x[b AS c], n = 3 * h)[(a, b) AS c, d AS (e, f)] AS z JOIN t[v] AS u ON v = z"}) {
+  for (const char* text :
+       {"DROP MODEL \"from\"", "EXPLAIN VERBOSE (FORMAT plan, \"format\" 'x', depth -3) INFER m ON \"local\"",
+        "EXPLAIN (ANALYZE) TRAIN m ON LOCAL FROM 'it''s' STEPS 0 WITH (a = 1.0, b = 1e30, c = -inf, d = "
+        "adam)",
+        "SET x = true", "SET x = 'a''b'", "SET x = 0.1 GiB", "SET x = 1_000",
+        "HINT SLICE b ACROSS node, SLICE f OF w ACROSS gpu, REPLICATE w ACROSS gpu", "SHOW \"odd name\"",
+        "DESCRIBE m WITH (b = 3)", "SAVE m TO 'f'", "LOAD m FROM 'f'",
+        "SYNTHESIZE ALLGATHER ON pod WITH (chunks = 8)", "CREATE OR REPLACE DEVICE d (a = 3, b = 4 us)",
+        "CREATE LAYER l(x[b] OF bf16, y) (h, e = 4 / (2 - 1)) PARAMETER w[h] STATE s[h] PARAMETER v INIT ones"
+        " AS SELECT * FROM block(x[b AS c], n = 3 * h)[(a, b) AS c, d AS (e, f)] AS z JOIN t[v] AS u ON v = "
+        "z"}) {
     const auto script = parse(text);
     ASSERT_TRUE(script.ok()) << complain(script.error(), text);
     expect_round_trip(text);
@@ -116,8 +118,10 @@ class Writer {
       case 2: return one_of({"0.5", "1e-5", "2.0", "inf", "true", "1e300"});
       case 3: return one_of({"\"from\"", "\"a \"\"b\"", "cast", "x"});
       case 4: return "(" + inner() + ")";
-      case 5: return "(" + inner() + ") " + one_of({"+", "-", "*", "/", "%", "AND", "OR"}) + " (" + inner() + ")";
-      case 6: return name() + one_of({" + ", " * ", " - "}) + name() + one_of({" * ", " / "}) + "(" + inner() + ")";
+      case 5:
+        return "(" + inner() + ") " + one_of({"+", "-", "*", "/", "%", "AND", "OR"}) + " (" + inner() + ")";
+      case 6:
+        return name() + one_of({" + ", " * ", " - "}) + name() + one_of({" * ", " / "}) + "(" + inner() + ")";
       case 7: return one_of({"-", "+", "- -"}) + ("(" + inner() + ")");
       case 8: return "(NOT (" + inner() + "))";
       case 9: return "((" + inner() + ") " + one_of({"=", "<>", "<", ">="}) + " (" + inner() + "))";
@@ -131,7 +135,8 @@ class Writer {
     std::string result;
     if (depth > 0 && random_.below(2))
       result += "WITH " + maybe("REPEAT 2*(n+1) TIMES ") + name() + " AS (" + query(depth - 1) + ") ";
-    result += "SELECT " + expression(depth) + maybe(" AS " + name()) + maybe(", *") + " FROM " + source(depth);
+    result +=
+        "SELECT " + expression(depth) + maybe(" AS " + name()) + maybe(", *") + " FROM " + source(depth);
     if (random_.below(2)) result += ", " + source(depth);
     if (random_.below(3) == 0) result += " JOIN " + source(depth) + " ON " + expression(depth);
     return result + maybe(" WHERE " + expression(depth)) + maybe(" GROUP BY a, b" + maybe(" AS c"));

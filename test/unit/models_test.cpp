@@ -44,7 +44,8 @@ TEST(Models, AllBindVerifyAndTrain) {
     if (name == "bert_large") continue;  // an encoder: it has no loss of its own
     const auto trained = train::make_training_plan(std::move(graph), {});
     ASSERT_TRUE(trained.ok()) << name << ": " << trained.error().message;
-    EXPECT_TRUE(plan::verify(trained->graph).ok()) << name << ": " << plan::verify(trained->graph).error().message;
+    EXPECT_TRUE(plan::verify(trained->graph).ok())
+        << name << ": " << plan::verify(trained->graph).error().message;
   }
 }
 
@@ -68,7 +69,9 @@ TEST(Models, Gpt2MultiplyAddsAreTheTextbooks) {
 // ResNet-50 is quoted at 4.09 G multiply-adds an image, VGG-16 at 15.5 G, AlexNet at 0.71 G
 // (torchvision's model pages).
 TEST(Models, ConvnetMultiplyAddsAreTheFields) {
-  const auto giga = [](std::string_view model) { return explain::describe(bind(model, {}, language::Mode::infer)).multiply_adds / 1e9; };
+  const auto giga = [](std::string_view model) {
+    return explain::describe(bind(model, {}, language::Mode::infer)).multiply_adds / 1e9;
+  };
   EXPECT_NEAR(giga("resnet50"), 4.09, 0.005);
   EXPECT_NEAR(giga("vgg16"), 15.47, 0.005);
   EXPECT_NEAR(giga("alexnet"), 0.714, 0.001);
@@ -83,12 +86,16 @@ void check_gradients(std::string_view model, std::vector<language::SizeOverride>
   std::vector<std::string> names;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));
-    if (node.input_count() != 0 || (&node.op() != &ops::input() && &node.op() != &ops::parameter() && &node.op() != &ops::state())) continue;
+    if (node.input_count() != 0 ||
+        (&node.op() != &ops::input() && &node.op() != &ops::parameter() && &node.op() != &ops::state()))
+      continue;
     ops::Tensor<double> tensor;
     const plan::Type type = node.result_type(0);
     for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
     for (std::int64_t i = 0; i < type.elements(); ++i)
-      tensor.data.push_back(plan::is_real(type.dtype) ? 0.2 + random.uniform() : static_cast<double>(random.below(static_cast<std::uint64_t>(labels))));
+      tensor.data.push_back(plan::is_real(type.dtype)
+                                ? 0.2 + random.uniform()
+                                : static_cast<double>(random.below(static_cast<std::uint64_t>(labels))));
     const std::string name(node.word(0));
     if (&node.op() == &ops::parameter()) {
       for (double& element : tensor.data) element = random.uniform() - 0.5;
@@ -128,22 +135,37 @@ void check_gradients(std::string_view model, std::vector<language::SizeOverride>
       const double below = loss_at();
       tensor.data[i] = value;
       const double expected = (above - below) / (2 * kStep);
-      EXPECT_NEAR((*computed)[p].data[i], expected, 1e-6 + 1e-4 * std::fabs(expected)) << names[p] << " element " << i;
+      EXPECT_NEAR((*computed)[p].data[i], expected, 1e-6 + 1e-4 * std::fabs(expected))
+          << names[p] << " element " << i;
     }
   }
 }
 
 TEST(Models, SmallTransformerGradient) {
-  check_gradients("char_gpt", {{"b", 2, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 5, {}}}, 5);
+  check_gradients("char_gpt",
+                  {{"b", 2, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 5, {}}},
+                  5);
 }
 
 TEST(Models, SmallLlamaGradient) {
-  check_gradients("llama2_7b", {{"b", 1, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"f", 6, {}}, {"layers", 1, {}}, {"v", 5, {}}}, 5);
+  check_gradients(
+      "llama2_7b",
+      {{"b", 1, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"f", 6, {}}, {"layers", 1, {}}, {"v", 5, {}}},
+      5);
 }
 
 TEST(Models, SmallMixtureGradient) {
   check_gradients("mixtral_8x7b",
-                  {{"b", 1, {}}, {"s", 4, {}}, {"d", 4, {}}, {"h", 1, {}}, {"g", 2, {}}, {"f", 6, {}}, {"experts", 4, {}}, {"layers", 1, {}}, {"v", 5, {}}}, 5);
+                  {{"b", 1, {}},
+                   {"s", 4, {}},
+                   {"d", 4, {}},
+                   {"h", 1, {}},
+                   {"g", 2, {}},
+                   {"f", 6, {}},
+                   {"experts", 4, {}},
+                   {"layers", 1, {}},
+                   {"v", 5, {}}},
+                  5);
 }
 
 TEST(Models, SmallConvnetGradient) { check_gradients("digits_conv", {{"b", 2, {}}}, 10); }

@@ -134,8 +134,10 @@ std::vector<Case> read_cases(std::string_view table) {
       c.op = op.substr(0, colon);
       if (colon != std::string::npos) c.results = op[colon + 1] - '0';
       for (std::size_t i = 1; i < parts.size(); ++i) {
-        if (parts[i].starts_with('{')) c.attributes = parts[i];
-        else c.operands.push_back(parts[i]);
+        if (parts[i].starts_with('{'))
+          c.attributes = parts[i];
+        else
+          c.operands.push_back(parts[i]);
       }
       cases.push_back(c);
     }
@@ -160,7 +162,8 @@ std::string text_of(const Case& c) {
     results.push_back(fmt::format("%{}", operands.size() + k));
     outputs.push_back(fmt::format("y{}={}", k, results.back()));
   }
-  text += fmt::format("{} = {} {} {}\n", fmt::join(results, ", "), c.op, fmt::join(operands, ", "), c.attributes);
+  text +=
+      fmt::format("{} = {} {} {}\n", fmt::join(results, ", "), c.op, fmt::join(operands, ", "), c.attributes);
   return text + fmt::format("return {}\n", fmt::join(outputs, ", "));
 }
 
@@ -171,10 +174,12 @@ plan::Graph graph_of(const Case& c) {
 }
 
 template <class T>
-Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers, Random& random) {
+Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers,
+                        Random& random) {
   const auto less = operand.find(" < ");
   const bool positive = operand.find(" > ") != std::string_view::npos;
-  const std::int64_t most = less == std::string_view::npos ? 4 : std::stoll(std::string(operand.substr(less + 3)));
+  const std::int64_t most =
+      less == std::string_view::npos ? 4 : std::stoll(std::string(operand.substr(less + 3)));
   const auto element = [&]() -> T {
     if (type.dtype == plan::DType::boolean) return numbers.from_integer(random.between(0, 1));
     if (is_integer(type.dtype)) return numbers.from_integer(random.between(-1, most));
@@ -191,12 +196,14 @@ template <class T>
 Tensors<T> random_inputs(const Case& c, const plan::Graph& graph, const Numbers<T>& numbers, Random& random) {
   Tensors<T> tensors;
   for (std::size_t i = 0; i < c.operands.size(); ++i)
-    tensors[fmt::format("x{}", i)] = random_tensor(c.operands[i], graph.type(plan::ValueId(i)), numbers, random);
+    tensors[fmt::format("x{}", i)] =
+        random_tensor(c.operands[i], graph.type(plan::ValueId(i)), numbers, random);
   return tensors;
 }
 
 template <class T>
-std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs, const Numbers<T>& numbers) {
+std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs,
+                                  const Numbers<T>& numbers) {
   const Sources<T> sources = [&](std::string_view name) {
     const auto found = inputs.find(name);
     return found == inputs.end() ? nullptr : &found->second;
@@ -212,8 +219,11 @@ template Tensor<Field> random_tensor(std::string_view, const plan::Type&, const 
 template Tensors<float> random_inputs(const Case&, const plan::Graph&, const Numbers<float>&, Random&);
 template Tensors<double> random_inputs(const Case&, const plan::Graph&, const Numbers<double>&, Random&);
 template Tensors<Field> random_inputs(const Case&, const plan::Graph&, const Numbers<Field>&, Random&);
-template std::vector<Tensor<float>> outputs_of(const plan::Graph&, const Tensors<float>&, const Numbers<float>&);
-template std::vector<Tensor<double>> outputs_of(const plan::Graph&, const Tensors<double>&, const Numbers<double>&);
-template std::vector<Tensor<Field>> outputs_of(const plan::Graph&, const Tensors<Field>&, const Numbers<Field>&);
+template std::vector<Tensor<float>> outputs_of(const plan::Graph&, const Tensors<float>&,
+                                               const Numbers<float>&);
+template std::vector<Tensor<double>> outputs_of(const plan::Graph&, const Tensors<double>&,
+                                                const Numbers<double>&);
+template std::vector<Tensor<Field>> outputs_of(const plan::Graph&, const Tensors<Field>&,
+                                               const Numbers<Field>&);
 
 }  // namespace weft::ops

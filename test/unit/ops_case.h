@@ -41,7 +41,8 @@ plan::Graph graph_of(const Case& c);  // throws what is wrong when the text does
 
 // Elements as the operand's note says; reals keep away from zero, where gradients may jump.
 template <class T>
-Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers, Random& random);
+Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers,
+                        Random& random);
 
 template <class T>
 using Tensors = std::map<std::string, Tensor<T>, std::less<>>;
@@ -52,6 +53,7 @@ Tensors<T> random_inputs(const Case& c, const plan::Graph& graph, const Numbers<
 
 // The outputs of the graph; throws when it cannot be interpreted.
 template <class T>
-std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs, const Numbers<T>& numbers = {});
+std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs,
+                                  const Numbers<T>& numbers = {});
 
 }  // namespace weft::ops

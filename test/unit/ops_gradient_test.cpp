@@ -16,10 +16,27 @@ namespace {
 
 // No gradient by nature (comparison, logic, rounding to integers, optimizers), or none needed: the
 // gradients of gradients.
-const std::set<std::string, std::less<>> kWithoutGradient = {
-    "constant", "position", "equal", "not-equal", "less", "less-equal", "greater", "greater-equal", "and", "or", "not",
-    "slot", "sgd", "momentum", "adam", "adamw", "cross-entropy-gradient", "max-pool-gradient", "gelu-gradient",
-    "gelu-tanh-gradient", "silu-gradient"};
+const std::set<std::string, std::less<>> kWithoutGradient = {"constant",
+                                                             "position",
+                                                             "equal",
+                                                             "not-equal",
+                                                             "less",
+                                                             "less-equal",
+                                                             "greater",
+                                                             "greater-equal",
+                                                             "and",
+                                                             "or",
+                                                             "not",
+                                                             "slot",
+                                                             "sgd",
+                                                             "momentum",
+                                                             "adam",
+                                                             "adamw",
+                                                             "cross-entropy-gradient",
+                                                             "max-pool-gradient",
+                                                             "gelu-gradient",
+                                                             "gelu-tanh-gradient",
+                                                             "silu-gradient"};
 
 // Running statistics are not trained.
 bool wants_gradient(const Case& c, std::size_t operand) { return c.op != "batch-norm" || operand == 0; }
@@ -76,7 +93,8 @@ void check_gradient(const Case& c, std::uint64_t seed) {
       const double below = outputs_of(forward, inputs)[0].data[0];
       x.data[i] = at;
       const double expected = (above - below) / (2 * kStep);
-      EXPECT_NEAR(found[k].data[i], expected, 1e-6 * (1 + std::abs(expected))) << "operand " << operands[k] << " element " << i;
+      EXPECT_NEAR(found[k].data[i], expected, 1e-6 * (1 + std::abs(expected)))
+          << "operand " << operands[k] << " element " << i;
     }
   }
 }
@@ -100,7 +118,8 @@ TEST(OpsGradient, OperatorsWithoutOneSaySo) {
   const plan::ValueId w(0);
   const auto gradients = train::differentiate(graph, graph.outputs()[0].value, {&w, 1});
   ASSERT_FALSE(gradients.ok());
-  EXPECT_NE(gradients.error().message.find("sgd has no gradient"), std::string::npos) << gradients.error().message;
+  EXPECT_NE(gradients.error().message.find("sgd has no gradient"), std::string::npos)
+      << gradients.error().message;
 }
 
 // Operands with random subsets of four indices of random sizes, ones included.
@@ -134,7 +153,8 @@ RC_GTEST_PROP(OpsGradient, ContractionsOfAnyShape, ()) {
   std::string to;
   for (const char index : {'d', 'b', 'a', 'c'}) {
     bool present = false;
-    for (const std::string& operand : c.operands) present |= operand.find(fmt::format("{}=", index)) != std::string::npos;
+    for (const std::string& operand : c.operands)
+      present |= operand.find(fmt::format("{}=", index)) != std::string::npos;
     if (present && *rc::gen::arbitrary<bool>()) to += fmt::format("{}{}", to.empty() ? "" : ",", index);
   }
   c.attributes = fmt::format("{{to=[{}]}}", to);

@@ -112,7 +112,8 @@ TEST(OpsInfer, SaysWhatDoesNotFit) {
     EXPECT_FALSE(graph.ok()) << text_of(c);
     if (graph.ok()) continue;
     const std::string& message = graph.error().message;
-    EXPECT_NE(message.find(expected), std::string::npos) << text_of(c) << "expected: " << expected << "\nfound:    " << message;
+    EXPECT_NE(message.find(expected), std::string::npos)
+        << text_of(c) << "expected: " << expected << "\nfound:    " << message;
     EXPECT_FALSE(message.ends_with('.')) << message;
   }
 }
@@ -131,7 +132,8 @@ TEST(OpsInfer, LeavesTheGraphAsItWas) {
 // Names are kebab-case and attributes are words, so that plan text reads.
 TEST(OpsInfer, NamesAreKebabCase) {
   for (const plan::Operator* op : all().all()) {
-    for (const char letter : op->name()) EXPECT_TRUE(std::islower(letter) || std::isdigit(letter) || letter == '-') << op->name();
+    for (const char letter : op->name())
+      EXPECT_TRUE(std::islower(letter) || std::isdigit(letter) || letter == '-') << op->name();
     EXPECT_LE(op->fewest_inputs(), op->most_inputs());
   }
 }

@@ -56,7 +56,8 @@ return y=%1
 )");
   const auto outputs = interpret<float>(graph, from<float>({}));
   ASSERT_FALSE(outputs.ok());
-  EXPECT_EQ(outputs.error().message, "broadcast is too large to interpret: 1000000000000 elements, the limit is 268435456");
+  EXPECT_EQ(outputs.error().message,
+            "broadcast is too large to interpret: 1000000000000 elements, the limit is 268435456");
 }
 
 TEST(OpsInterpret, TheFieldSeesIdentitiesAndOnlyThose) {
@@ -70,7 +71,8 @@ return left=%2, right=%3, other=%4
 )");
   Random random(3);
   const Numbers<Field> numbers{.key = 9};
-  const Tensors<Field> inputs = {{"x", random_tensor<Field>("", graph.type(plan::ValueId(0)), numbers, random)}};
+  const Tensors<Field> inputs = {
+      {"x", random_tensor<Field>("", graph.type(plan::ValueId(0)), numbers, random)}};
   const auto outputs = outputs_of(graph, inputs, numbers);
   EXPECT_EQ(outputs[0].data, outputs[1].data);
   EXPECT_NE(outputs[0].data, outputs[2].data);

@@ -34,14 +34,16 @@ Tensor<Field> sliced(const Tensor<Field>& x, std::size_t dim, Cut cut, std::int6
   return part;
 }
 
-plan::TypeId resized(plan::Graph& graph, plan::Type type, const std::function<void(std::vector<plan::Dim>&)>& change) {
+plan::TypeId resized(plan::Graph& graph, plan::Type type,
+                     const std::function<void(std::vector<plan::Dim>&)>& change) {
   std::vector<plan::Dim> dims(type.dims.begin(), type.dims.end());
   change(dims);
   return *graph.intern_type(type.dtype, dims);
 }
 
 // The node's attributes for a slice: types it holds shrink along the index.
-std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan::NodeView& node, Symbol index, Cut cut) {
+std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan::NodeView& node, Symbol index,
+                                                 Cut cut) {
   std::vector<plan::AttributeValue> values;
   const auto specs = node.op().attributes();
   for (std::size_t k = 0; k < specs.size(); ++k) switch (specs[k].kind) {
@@ -62,7 +64,8 @@ std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan:
 }
 
 // The node's results on the operands' slices.
-std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id, const std::vector<Tensor<Field>>& operands,
+std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id,
+                                          const std::vector<Tensor<Field>>& operands,
                                           const plan::Slicing& slicing, std::int64_t size, Cut cut,
                                           const Numbers<Field>& numbers) {
   const plan::NodeView node = graph.view(id);
@@ -73,9 +76,11 @@ std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id, c
     plan::TypeId type = graph.value(node.input(i)).type;
     if (dim >= 0) {
       const auto at = static_cast<std::size_t>(dim);
-      const std::int64_t step = operands[i].sizes[at] / size;  // more than one where an index is split or merged
+      const std::int64_t step =
+          operands[i].sizes[at] / size;  // more than one where an index is split or merged
       parts[i] = sliced(operands[i], at, cut, step);
-      type = resized(graph, graph.type(type), [&](std::vector<plan::Dim>& dims) { dims[at].size = parts[i].sizes[at]; });
+      type = resized(graph, graph.type(type),
+                     [&](std::vector<plan::Dim>& dims) { dims[at].size = parts[i].sizes[at]; });
     }
     inputs.push_back(*add_input(graph, fmt::format("part{}_{}", graph.node_count(), i), type));
   }
@@ -87,7 +92,8 @@ std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id, c
   return evaluate<Field>(graph.view(*part), pointers, numbers);
 }
 
-void combine(Tensor<Field>& total, const Tensor<Field>& part, plan::Monoid monoid, const Numbers<Field>& numbers) {
+void combine(Tensor<Field>& total, const Tensor<Field>& part, plan::Monoid monoid,
+             const Numbers<Field>& numbers) {
   for (std::size_t i = 0; i < total.data.size(); ++i) {
     Field& element = total.data[i];
     if (monoid == plan::Monoid::sum) element += part.data[i];
@@ -144,7 +150,8 @@ TEST(OpsSlicing, SlicesStitchToTheWhole) {
 }
 
 // Operators with nothing to slice, or whose every index is positional.
-const std::set<std::string, std::less<>> kNothingToSlice = {"input", "parameter", "state", "constant", "position", "dropout"};
+const std::set<std::string, std::less<>> kNothingToSlice = {"input",    "parameter", "state",
+                                                            "constant", "position",  "dropout"};
 
 TEST(OpsSlicing, EveryOperatorIsTried) {
   std::set<std::string, std::less<>> tried;

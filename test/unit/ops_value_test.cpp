@@ -124,7 +124,8 @@ std::vector<Row> rows() {
   std::vector<Row> rows;
   for (Case& c : read_cases(kValues)) {
     Row row{std::move(c), {}};
-    for (const std::string& part : parts_of(row.what.operands.back().substr(3), " ; ")) row.results.push_back(numbers_in(part));
+    for (const std::string& part : parts_of(row.what.operands.back().substr(3), " ; "))
+      row.results.push_back(numbers_in(part));
     row.what.operands.pop_back();
     rows.push_back(std::move(row));
   }
@@ -140,7 +141,8 @@ void check(const Row& row, double tolerance) {
     const std::string& operand = row.what.operands[i];
     Tensor<T>& tensor = inputs[fmt::format("x{}", i)];
     for (const plan::Dim& dim : graph.type(plan::ValueId(i)).dims) tensor.sizes.push_back(dim.size);
-    for (const double element : numbers_in(operand.substr(operand.find(" = ") + 3))) tensor.data.push_back(static_cast<T>(element));
+    for (const double element : numbers_in(operand.substr(operand.find(" = ") + 3)))
+      tensor.data.push_back(static_cast<T>(element));
   }
   const std::vector<Tensor<T>> found = outputs_of(graph, inputs);
   ASSERT_EQ(found.size(), row.results.size());
@@ -148,8 +150,11 @@ void check(const Row& row, double tolerance) {
     ASSERT_EQ(found[k].data.size(), row.results[k].size());
     for (std::size_t i = 0; i < found[k].data.size(); ++i) {
       const double expected = row.results[k][i], actual = static_cast<double>(found[k].data[i]);
-      if (std::isinf(expected)) EXPECT_EQ(actual, expected);
-      else EXPECT_NEAR(actual, expected, tolerance * (1 + std::abs(expected))) << "result " << k << " element " << i;
+      if (std::isinf(expected))
+        EXPECT_EQ(actual, expected);
+      else
+        EXPECT_NEAR(actual, expected, tolerance * (1 + std::abs(expected)))
+            << "result " << k << " element " << i;
     }
   }
 }
@@ -171,7 +176,8 @@ TEST(OpsValue, EveryOperatorHasACase) {
 // A mask is a function of step, stream and place alone.
 TEST(OpsValue, DropoutDrawsTheSameMaskForTheSameStep) {
   const auto kept = [](int step, int stream) {
-    const plan::Graph graph = graph_of({"dropout", {"f32[d=1000]", "i64[]"}, fmt::format("{{rate=0.25, stream={}}}", stream)});
+    const plan::Graph graph =
+        graph_of({"dropout", {"f32[d=1000]", "i64[]"}, fmt::format("{{rate=0.25, stream={}}}", stream)});
     Tensors<double> inputs;
     inputs["x0"] = {{1000}, std::vector<double>(1000, 3.0)};
     inputs["x1"] = {{}, {static_cast<double>(step)}};

@@ -12,9 +12,7 @@ namespace {
 constexpr std::size_t kHugePage = 2 * 1024 * 1024;
 constexpr std::size_t kLargestBlock = 2 * kHugePage;
 
-constexpr std::size_t round_up(std::size_t size, std::size_t step) {
-  return (size + step - 1) / step * step;
-}
+constexpr std::size_t round_up(std::size_t size, std::size_t step) { return (size + step - 1) / step * step; }
 
 }  // namespace
 
@@ -23,8 +21,7 @@ void* Arena::allocate_block(std::size_t size) {
   const bool is_large = std::max(block_size_, size) >= kHugePage;
   const std::size_t alignment = is_large ? kHugePage : alignof(std::max_align_t);
   const std::size_t block = round_up(std::max(block_size_, size), alignment);
-  std::unique_ptr<std::byte, Free> memory(
-      static_cast<std::byte*>(std::aligned_alloc(alignment, block)));
+  std::unique_ptr<std::byte, Free> memory(static_cast<std::byte*>(std::aligned_alloc(alignment, block)));
   if (!memory) throw std::bad_alloc();
   std::byte* const place = memory.get();
   blocks_.push_back(std::move(memory));

@@ -15,10 +15,13 @@ class InternalError : public std::logic_error {
 };
 
 // By file and line rather than std::source_location, which clang 14 lacks.
-[[noreturn]] void throw_internal_error(const char* file, int line, std::string_view claim, std::string_view detail = {});
+[[noreturn]] void throw_internal_error(const char* file, int line, std::string_view claim,
+                                       std::string_view detail = {});
 
 }  // namespace weft
 
 // WEFT_CHECK(claim) or WEFT_CHECK(claim, "detail that helps whoever reads the report").
 #define WEFT_CHECK(claim, ...) \
-  (static_cast<bool>(claim) ? void(0) : ::weft::throw_internal_error(__FILE__, __LINE__, #claim __VA_OPT__(, ) __VA_ARGS__))
+  (static_cast<bool>(claim)    \
+       ? void(0)               \
+       : ::weft::throw_internal_error(__FILE__, __LINE__, #claim __VA_OPT__(, ) __VA_ARGS__))

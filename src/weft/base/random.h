@@ -23,10 +23,10 @@ class Random {
  public:
   explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
 
-  std::uint64_t next();                      // 64 random bits
-  std::uint64_t below(std::uint64_t limit);  // uniform on [0, limit), limit > 0
+  std::uint64_t next();                                       // 64 random bits
+  std::uint64_t below(std::uint64_t limit);                   // uniform on [0, limit), limit > 0
   std::int64_t between(std::int64_t low, std::int64_t high);  // both ends included
-  double uniform();                          // [0, 1)
+  double uniform();                                           // [0, 1)
 
  private:
   std::uint64_t seed_, stream_, counter_ = 0;

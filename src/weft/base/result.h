@@ -115,8 +115,8 @@ using Status = Result<void>;
 
 #define WEFT_CONCAT_INNER(a, b) a##b
 #define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
-#define WEFT_TRY_IMPL(holder, name, expression) \
-  auto holder = (expression);                   \
+#define WEFT_TRY_IMPL(holder, name, expression)       \
+  auto holder = (expression);                         \
   if (!holder.ok()) return std::move(holder).error(); \
   auto name = std::move(holder).value()
 

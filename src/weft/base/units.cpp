@@ -1,8 +1,8 @@
 #include "weft/base/units.h"
 
 #include <array>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -135,8 +135,9 @@ Result<Quantity> parse_quantity(std::string_view text) {
   if (unit.empty()) return Quantity{number, Dimension::count};
   const std::optional<Quantity> found = find_unit(unit);
   if (!found)
-    return user_error(fmt::format("unknown unit '{}'", unit),
-                      "units are B, B/s, b/s, FLOP, FLOP/s with k M G T P or Ki Mi Gi Ti Pi, and ns us ms s min h");
+    return user_error(
+        fmt::format("unknown unit '{}'", unit),
+        "units are B, B/s, b/s, FLOP, FLOP/s with k M G T P or Ki Mi Gi Ti Pi, and ns us ms s min h");
   return Quantity{number * found->value, found->dimension};
 }
 

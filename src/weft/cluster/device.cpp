@@ -3,7 +3,8 @@
 namespace weft::cluster {
 
 std::string_view name(Precision precision) {
-  constexpr std::array<std::string_view, kPrecisions> kNames = {"f64", "f32", "tf32", "f16", "bf16", "f8", "i8"};
+  constexpr std::array<std::string_view, kPrecisions> kNames = {"f64",  "f32", "tf32", "f16",
+                                                                "bf16", "f8",  "i8"};
   return kNames[static_cast<std::size_t>(precision)];
 }
 

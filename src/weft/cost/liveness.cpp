@@ -20,7 +20,8 @@ double peak_live_bytes(const plan::Graph& graph) {
     }
     for (const ValueId input : node.node().inputs) last_use[stored[input.value].value] = n;
   }
-  for (const plan::Output& output : graph.outputs()) last_use[stored[output.value.value].value] = graph.node_count();
+  for (const plan::Output& output : graph.outputs())
+    last_use[stored[output.value.value].value] = graph.node_count();
 
   const auto counted = [&](ValueId value) {
     return stored[value.value] == value && !graph.node(graph.value(value).producer).inputs.empty();

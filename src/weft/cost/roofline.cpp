@@ -38,7 +38,9 @@ Estimate roofline(const plan::NodeView& node, const cluster::Device& device) {
   const double compute = work.flops / peak_rate(device, node.input_type(0).dtype);
   const double memory = work.bytes() / device.memory_bytes_per_second;
   const double busy = std::max(compute, memory);
-  const Limit limit = device.launch_seconds > busy ? Limit::launch : compute >= memory ? Limit::compute : Limit::memory;
+  const Limit limit = device.launch_seconds > busy ? Limit::launch
+                      : compute >= memory          ? Limit::compute
+                                                   : Limit::memory;
   return {device.launch_seconds + busy, limit};
 }
 

@@ -39,7 +39,8 @@ std::vector<TensorLine> tensors_of(const plan::Graph& graph, const plan::Operato
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));
     if (&node.op() != &kind) continue;
-    TensorLine line{without_iterations(node.word(0)), print(node.result_type(0), graph.symbols()), node.result_type(0).elements(), 1};
+    TensorLine line{without_iterations(node.word(0)), print(node.result_type(0), graph.symbols()),
+                    node.result_type(0).elements(), 1};
     auto same = lines.begin();
     while (same != lines.end() && (same->name != line.name || same->type != line.type)) ++same;
     if (same == lines.end()) {
@@ -59,12 +60,14 @@ nlohmann::ordered_json whole(double count) {
 }
 
 std::string exact(double count) {
-  return count < 9007199254740992.0 ? print_exact(static_cast<std::int64_t>(count)) : fmt::format("{:.6g}", count);
+  return count < 9007199254740992.0 ? print_exact(static_cast<std::int64_t>(count))
+                                    : fmt::format("{:.6g}", count);
 }
 
 void add_rows(Table& table, std::string_view kind, const std::vector<TensorLine>& lines) {
   for (const TensorLine& line : lines)
-    table.add({std::string(kind), line.name, line.type, line.count > 1 ? fmt::format("× {}", line.count) : "", print_exact(line.elements)});
+    table.add({std::string(kind), line.name, line.type, line.count > 1 ? fmt::format("× {}", line.count) : "",
+               print_exact(line.elements)});
 }
 
 }  // namespace
@@ -91,10 +94,11 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
   const plan::Graph& graph = model.graph;
   const Description description = describe(graph);
   std::string sizes;
-  for (const language::BoundSize& size : model.sizes) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", size.name, size.size);
+  for (const language::BoundSize& size : model.sizes)
+    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", size.name, size.size);
   std::string out = fmt::format("model {} ({})\n", name, sizes);
-  out += fmt::format("parameters     {} in {} tensors, {}\n", print_exact(description.parameters), description.parameter_tensors,
-                     print_bytes(description.parameter_bytes));
+  out += fmt::format("parameters     {} in {} tensors, {}\n", print_exact(description.parameters),
+                     description.parameter_tensors, print_bytes(description.parameter_bytes));
   if (description.states > 0) out += fmt::format("states         {}\n", print_exact(description.states));
   out += fmt::format("multiply-adds  {} in one forward pass: {}\n", exact(description.multiply_adds),
                      print_flops(description.forward_flops()));
@@ -104,7 +108,8 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
   add_rows(table, "parameter", tensors_of(graph, ops::parameter()));
   add_rows(table, "state", tensors_of(graph, ops::state()));
   for (const plan::Output& output : graph.outputs())
-    table.add({"output", std::string(graph.text(output.name)), print(graph.type(output.value), graph.symbols()), "",
+    table.add({"output", std::string(graph.text(output.name)),
+               print(graph.type(output.value), graph.symbols()), "",
                print_exact(graph.type(output.value).elements())});
   return out + table.print();
 }
@@ -113,8 +118,11 @@ std::string print_json(const language::BoundModel& model, const std::string& nam
   using Json = nlohmann::ordered_json;
   const plan::Graph& graph = model.graph;
   const Description description = describe(graph);
-  Json json = {{"model", name}, {"parameters", description.parameters}, {"parameter_tensors", description.parameter_tensors},
-               {"parameter_bytes", whole(description.parameter_bytes)}, {"states", description.states},
+  Json json = {{"model", name},
+               {"parameters", description.parameters},
+               {"parameter_tensors", description.parameter_tensors},
+               {"parameter_bytes", whole(description.parameter_bytes)},
+               {"states", description.states},
                {"multiply_adds", whole(description.multiply_adds)},
                {"forward_flops", whole(description.forward_flops())},
                {"other_flops", whole(description.other_flops)}};
@@ -125,7 +133,8 @@ std::string print_json(const language::BoundModel& model, const std::string& nam
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const plan::NodeView node = graph.view(NodeId(n));
       if (&node.op() == &kind)
-        tensors.push_back({{"name", node.word(0)}, {"type", print(node.result_type(0), graph.symbols())},
+        tensors.push_back({{"name", node.word(0)},
+                           {"type", print(node.result_type(0), graph.symbols())},
                            {"elements", node.result_type(0).elements()}});
     }
     return tensors;
@@ -135,7 +144,8 @@ std::string print_json(const language::BoundModel& model, const std::string& nam
   json["state_list"] = list(ops::state());
   Json outputs = Json::array();
   for (const plan::Output& output : graph.outputs())
-    outputs.push_back({{"name", graph.text(output.name)}, {"type", print(graph.type(output.value), graph.symbols())}});
+    outputs.push_back(
+        {{"name", graph.text(output.name)}, {"type", print(graph.type(output.value), graph.symbols())}});
   json["outputs"] = std::move(outputs);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -42,8 +42,9 @@ class Rows {
     const plan::Graph& graph = *explanation_.graph;
     std::string name = entry.name;
     if (entry.repeated) name += fmt::format(" × {}", entry.times);
-    table_.add({branch + name, operator_list(graph, entry.nodes), result_of(entry), optional_count(entry.work.multiply_adds),
-                print_bytes(entry.work.bytes()), print_seconds(entry.seconds), std::string(cost::name(entry.limit()))});
+    table_.add({branch + name, operator_list(graph, entry.nodes), result_of(entry),
+                optional_count(entry.work.multiply_adds), print_bytes(entry.work.bytes()),
+                print_seconds(entry.seconds), std::string(cost::name(entry.limit()))});
     if (explanation_.verbose) {
       for (std::size_t i = 0; i < entry.nodes.size(); ++i) {
         const bool last = i + 1 == entry.nodes.size() && entry.children.empty();
@@ -70,9 +71,11 @@ class Rows {
     std::string operands;
     for (const plan::ValueId input : node.node().inputs)
       operands += fmt::format("{}%{}", operands.empty() ? " " : ", ", input.value);
-    table_.add({fmt::format("{}%{}", branch, node.result(0).value), fmt::format("{}{}", node.op().name(), operands),
-                print(node.result_type(0), node.graph().symbols()), optional_count(work.multiply_adds), print_bytes(work.bytes()),
-                print_seconds(estimate.seconds), std::string(cost::name(estimate.limit))});
+    table_.add({fmt::format("{}%{}", branch, node.result(0).value),
+                fmt::format("{}{}", node.op().name(), operands),
+                print(node.result_type(0), node.graph().symbols()), optional_count(work.multiply_adds),
+                print_bytes(work.bytes()), print_seconds(estimate.seconds),
+                std::string(cost::name(estimate.limit))});
   }
 
   const Explanation& explanation_;
@@ -81,7 +84,8 @@ class Rows {
 
 std::string headline(const Explanation& explanation) {
   std::string sizes;
-  for (const auto& [name, size] : explanation.sizes) sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
+  for (const auto& [name, size] : explanation.sizes)
+    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
   std::string text = fmt::format("{} {} ({})", explanation.task, explanation.model, sizes);
   for (const auto& [name, value] : explanation.settings) text += fmt::format(", {} {}", name, value);
   return text;
@@ -90,10 +94,11 @@ std::string headline(const Explanation& explanation) {
 // The figures the times rest on: the rate of the precision at hand, memory, launch.
 std::string device_line(const Explanation& explanation, double seconds) {
   const cluster::Device& device = explanation.cluster.device;
-  return fmt::format("at best {} on one {}: the roofline of {} {}, memory {}, {} a launch", print_seconds(seconds), device.name,
-                     plan::name(explanation.precision),
-                     print(Quantity{cost::peak_rate(device, explanation.precision), Dimension::flops_per_second}),
-                     print_rate(device.memory_bytes_per_second), print_seconds(device.launch_seconds));
+  return fmt::format(
+      "at best {} on one {}: the roofline of {} {}, memory {}, {} a launch", print_seconds(seconds),
+      device.name, plan::name(explanation.precision),
+      print(Quantity{cost::peak_rate(device, explanation.precision), Dimension::flops_per_second}),
+      print_rate(device.memory_bytes_per_second), print_seconds(device.launch_seconds));
 }
 
 std::string share(double part, double whole) {
@@ -111,8 +116,9 @@ std::string memory_line(const Explanation& explanation) {
   }
   const bool own = explanation.memory_limit == 0;
   const double limit = own ? explanation.cluster.device.memory_bytes : explanation.memory_limit;
-  const std::string of = own ? fmt::format("the {} of one {}", print_bytes(limit), explanation.cluster.device.name)
-                             : fmt::format("memory_limit {}", print_bytes(limit));
+  const std::string of =
+      own ? fmt::format("the {} of one {}", print_bytes(limit), explanation.cluster.device.name)
+          : fmt::format("memory_limit {}", print_bytes(limit));
   return fmt::format("memory {}: {}; {}", print_bytes(bytes), parts,
                      bytes <= limit ? fmt::format("{} of {}", share(bytes, limit), of)
                                     : fmt::format("{:.1f} times {}", bytes / limit, of));
@@ -123,14 +129,20 @@ std::string memory_line(const Explanation& explanation) {
 std::int64_t count_parameters(const plan::Graph& graph) {
   std::int64_t count = 0;
   for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (graph.node(NodeId(n)).op == &ops::parameter()) count += graph.type(graph.result(NodeId(n))).elements();
+    if (graph.node(NodeId(n)).op == &ops::parameter())
+      count += graph.type(graph.result(NodeId(n))).elements();
   return count;
 }
 
 std::string print_text(const Explanation& explanation) {
   std::string out = headline(explanation) + "\n\n";
-  Table table({{"step"}, {"operators"}, {"result"}, {"multiply-adds", Align::right}, {"moved", Align::right},
-               {"at best", Align::right}, {"bound by"}});
+  Table table({{"step"},
+               {"operators"},
+               {"result"},
+               {"multiply-adds", Align::right},
+               {"moved", Align::right},
+               {"at best", Align::right},
+               {"bound by"}});
   double seconds = 0;
   plan::Work work;
   Rows rows(explanation, table);
@@ -142,11 +154,13 @@ std::string print_text(const Explanation& explanation) {
     rows.add(entry, "", "");
   }
   out += table.print() + "\n";
-  out += fmt::format("parameters {}, multiply-adds {}, {} in all\n", print_exact(count_parameters(*explanation.graph)),
-                     print_count(work.multiply_adds), print_flops(work.flops));
+  out += fmt::format("parameters {}, multiply-adds {}, {} in all\n",
+                     print_exact(count_parameters(*explanation.graph)), print_count(work.multiply_adds),
+                     print_flops(work.flops));
   out += memory_line(explanation) + "\n";
   out += device_line(explanation, seconds) + "\n";
-  if (!explanation.hints.empty()) out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
+  if (!explanation.hints.empty())
+    out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
   if (explanation.cluster.devices() > 1)
     out += fmt::format("this is the plan of one device; spreading it over the {} of {} is not built yet\n",
                        explanation.cluster.devices(), explanation.cluster.name);

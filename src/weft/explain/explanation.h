@@ -25,7 +25,7 @@ struct MemoryItem {
 };
 
 struct Explanation {
-  std::string task;   // TRAIN or INFER
+  std::string task;  // TRAIN or INFER
   std::string model;
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   std::vector<std::pair<std::string, std::string>> settings;  // optimizer, precision

@@ -96,7 +96,8 @@ class Outliner {
   }
 
   static void fold(std::vector<Entry>& children, Entry made) {
-    if (!children.empty() && made.repeated && children.back().repeated && children.back().content == made.content) {
+    if (!children.empty() && made.repeated && children.back().repeated &&
+        children.back().content == made.content) {
       ++children.back().times;
       add_totals(children.back(), made);
       return;

@@ -21,16 +21,16 @@ namespace weft::explain {
 
 struct Entry {
   std::string name;
-  std::int64_t times = 1;             // folded iterations
-  bool repeated = false;              // has an iteration number
-  std::vector<plan::NodeId> nodes;    // its own, in order, of the first iteration
+  std::int64_t times = 1;           // folded iterations
+  bool repeated = false;            // has an iteration number
+  std::vector<plan::NodeId> nodes;  // its own, in order, of the first iteration
   std::vector<Entry> children;
-  plan::Work work;                    // of all iterations, children included
+  plan::Work work;  // of all iterations, children included
   double seconds = 0;
-  double seconds_by_limit[4] = {};    // indexed by cost::Limit
+  double seconds_by_limit[4] = {};  // indexed by cost::Limit
   Digest content;
 
-  cost::Limit limit() const;          // what bounds most of its time
+  cost::Limit limit() const;  // what bounds most of its time
 };
 
 // The nodes from `begin` up to `end`, without sources and, unless asked for, without views.

@@ -9,8 +9,8 @@
 
 namespace weft::language {
 
-using plan::DType;
 using plan::Dim;
+using plan::DType;
 using plan::ValueId;
 
 // Takes a * b * 2 / c apart: factors a, b, 1/c and coefficient 2.
@@ -20,9 +20,10 @@ Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& s
     return multiply_out(*negate->operand, scope, product);
   }
   const auto* chain = expression.if_a<syntax::Chain>();
-  const bool is_product = chain != nullptr && std::ranges::all_of(chain->rest, [](const syntax::Term& term) {
-    return term.op == syntax::Operator::multiply || term.op == syntax::Operator::divide;
-  });
+  const bool is_product =
+      chain != nullptr && std::ranges::all_of(chain->rest, [](const syntax::Term& term) {
+        return term.op == syntax::Operator::multiply || term.op == syntax::Operator::divide;
+      });
   if (!is_product) {
     WEFT_TRY(bound, bind_expression(expression, scope));
     if (bound.is_number())
@@ -39,7 +40,8 @@ Status Binder::multiply_out(const syntax::Expression& expression, SelectScope& s
     }
     WEFT_TRY(divisor, bind_expression(*term.operand, scope));
     if (divisor.is_number()) {
-      if (divisor.number == 0) return user_error("division by zero", "the divisor is known now, and it is 0", term.operand->span);
+      if (divisor.number == 0)
+        return user_error("division by zero", "the divisor is known now, and it is 0", term.operand->span);
       product.coefficient /= divisor.number;
       continue;
     }
@@ -103,7 +105,8 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
   if (!status.ok()) return std::move(status).error();
   if (product.factors.empty())
     return user_error(fmt::format("{} needs a tensor, found only numbers", spec.name),
-                      fmt::format("name a tensor of FROM in it: {}(x)", spec.name), call.arguments[0].value->span);
+                      fmt::format("name a tensor of FROM in it: {}(x)", spec.name),
+                      call.arguments[0].value->span);
   if (spec.name == "mean") {
     for (ValueId& factor : product.factors) {
       WEFT_TRY(real, as_real(Bound::of(factor)));
@@ -122,10 +125,12 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
     for (const syntax::Name& name : call.partition) {
       const Symbol symbol = graph_.symbol(name.text);
       if (std::ranges::find(dims, symbol, &Dim::index) == dims.end())
-        return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)),
-                          "PARTITION BY takes indices of the argument", name.span);
+        return user_error(
+            fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)),
+            "PARTITION BY takes indices of the argument", name.span);
       if (std::ranges::find(kept, symbol) != kept.end())
-        return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away", name.span);
+        return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away",
+                          name.span);
       kept.push_back(symbol);
     }
   } else {
@@ -143,7 +148,8 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
     SymbolList to;
     for (const Dim& group : scope.groups) to.push_back(group.index);
     WEFT_TRY(rows, at(call.span, multiply_factors(product.factors)));
-    WEFT_TRY(value, at(call.span, ops::add_scatter_add(graph_, scope.scatter->positions, rows, scope.scatter->into, to)));
+    WEFT_TRY(value, at(call.span, ops::add_scatter_add(graph_, scope.scatter->positions, rows,
+                                                       scope.scatter->into, to)));
     WEFT_TRY(scaled, scale(value, product.coefficient));
     return Bound::of(scaled);
   }

@@ -11,8 +11,8 @@
 
 namespace weft::language {
 
-using plan::DType;
 using plan::Dim;
+using plan::DType;
 using plan::ValueId;
 
 Result<Bound> Binder::bind_expression(const syntax::Expression& expression, SelectScope& scope) {
@@ -20,7 +20,8 @@ Result<Bound> Binder::bind_expression(const syntax::Expression& expression, Sele
   switch (expression.kind) {
     case literal: return Bound::of(expression.as<syntax::Literal>().value);
     case boolean: {
-      WEFT_TRY(value, ops::add_constant(graph_, expression.as<syntax::Boolean>().truth ? 1 : 0, DType::boolean));
+      WEFT_TRY(value,
+               ops::add_constant(graph_, expression.as<syntax::Boolean>().truth ? 1 : 0, DType::boolean));
       return Bound::of(value);
     }
     case name: return bind_name(expression.as<syntax::NameUse>(), scope);
@@ -125,7 +126,8 @@ Result<Bound> Binder::bind_name(const syntax::NameUse& use, SelectScope& scope) 
 
 Error Binder::unknown_name(const syntax::NameUse& use, const SelectScope& scope) {
   if (find_tensor(graph_.symbol(use.name)).valid())
-    return user_error(fmt::format("tensor {} is not in FROM", use.name), fmt::format("add it: FROM ..., {}", use.name), use.span);
+    return user_error(fmt::format("tensor {} is not in FROM", use.name),
+                      fmt::format("add it: FROM ..., {}", use.name), use.span);
   std::vector<std::string_view> names;
   const auto add = [&](std::string_view name) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
@@ -202,11 +204,14 @@ Result<Bound> Binder::arithmetic(syntax::Operator op, Bound left, Bound right, S
                           : op == multiply ? a * b
                           : op == divide   ? a / b
                                            : std::fmod(a, b);
-    if (std::isnan(result)) return user_error("the result is not a number", "inf - inf and 0 * inf have no value", span);
+    if (std::isnan(result))
+      return user_error("the result is not a number", "inf - inf and 0 * inf have no value", span);
     return Bound::of(result);
   }
   // A quotient of whole numbers is a real number, as 1 / 2 is.
-  const auto is_real = [&](const Bound& side) { return !side.is_number() && plan::is_real(graph_.type(side.value).dtype); };
+  const auto is_real = [&](const Bound& side) {
+    return !side.is_number() && plan::is_real(graph_.type(side.value).dtype);
+  };
   if (op == divide && !is_real(left) && !is_real(right)) {
     Bound& whole = left.is_number() ? right : left;
     WEFT_TRY(real, as_real(whole));
@@ -235,7 +240,8 @@ Result<Bound> Binder::bind_chain(const syntax::Chain& chain, SelectScope& scope)
     WEFT_TRY(value, bind_condition(*chain.first, scope));
     for (const syntax::Term& term : chain.rest) {
       WEFT_TRY(operand, bind_condition(*term.operand, scope));
-      const ops::Operator& op = kind == syntax::Operator::logical_and ? ops::logical_and() : ops::logical_or();
+      const ops::Operator& op =
+          kind == syntax::Operator::logical_and ? ops::logical_and() : ops::logical_or();
       WEFT_TRY(both, at(chain.span, ops::add_pointwise(graph_, op, {value, operand})));
       value = both;
     }
@@ -278,7 +284,8 @@ Result<Bound> Binder::bind_between(const syntax::Between& between, SelectScope& 
   WEFT_TRY(high, bind_expression(*between.high, scope));
   WEFT_TRY(above, compare(syntax::Operator::greater_equal, value, low, between.span));
   WEFT_TRY(below, compare(syntax::Operator::less_equal, value, high, between.span));
-  WEFT_TRY(both, at(between.span, ops::add_pointwise(graph_, ops::logical_and(), {above.value, below.value})));
+  WEFT_TRY(both,
+           at(between.span, ops::add_pointwise(graph_, ops::logical_and(), {above.value, below.value})));
   return Bound::of(both);
 }
 
@@ -288,7 +295,8 @@ Result<ValueId> Binder::bind_condition(const syntax::Expression& expression, Sel
     return user_error("expected a condition, found a number", "compare it: x > 0", expression.span);
   const DType dtype = graph_.type(bound.value).dtype;
   if (dtype != DType::boolean)
-    return user_error(fmt::format("expected a condition, found {}", plan::name(dtype)), "compare it: x > 0", expression.span);
+    return user_error(fmt::format("expected a condition, found {}", plan::name(dtype)), "compare it: x > 0",
+                      expression.span);
   return bound.value;
 }
 
@@ -302,7 +310,8 @@ Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& sco
     WEFT_TRY(condition, bind_condition(*when->condition, scope));
     WEFT_TRY(value, bind_expression(*when->result, scope));
     WEFT_TRY_STATUS(unify(value, result));
-    WEFT_TRY(selected, at(choice.span, ops::add_pointwise(graph_, ops::select(), {condition, value.value, result.value})));
+    WEFT_TRY(selected, at(choice.span,
+                          ops::add_pointwise(graph_, ops::select(), {condition, value.value, result.value})));
     result = Bound::of(selected);
   }
   return result;
@@ -313,7 +322,8 @@ Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {
   if (!dtype) {
     std::string hint = did_you_mean(cast.dtype.text, plan::dtype_spellings());
     return user_error(fmt::format("unknown dtype '{}'", cast.dtype.text),
-                      hint.empty() ? "dtypes are f32, f64, bf16, f16, i32, i64, bool" : std::move(hint), cast.dtype.span);
+                      hint.empty() ? "dtypes are f32, f64, bf16, f16, i32, i64, bool" : std::move(hint),
+                      cast.dtype.span);
   }
   WEFT_TRY(operand, bind_expression(*cast.operand, scope));
   // 0.5 is no constant of i32: it is made as a real one and cast as any tensor would be.

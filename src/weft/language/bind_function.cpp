@@ -43,7 +43,8 @@ Result<Bound> Binder::bind_call(const syntax::Call& call, SelectScope& scope) {
   return error;
 }
 
-Result<Bound> Binder::bind_known_call(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
+Result<Bound> Binder::bind_known_call(const syntax::Call& call, const FunctionSpec& spec,
+                                      SelectScope& scope) {
   switch (spec.kind) {
     case FunctionKind::pointwise: return bind_pointwise(call, spec, scope);
     case FunctionKind::aggregate: return bind_aggregate(call, spec, scope);
@@ -68,23 +69,28 @@ Status Binder::check_arguments(const syntax::Call& call, const FunctionSpec& spe
     if (std::ranges::find(spec.labels, argument.label.text) == spec.labels.end()) {
       std::string hint = did_you_mean(argument.label.text, spec.labels);
       return user_error(fmt::format("{} has no argument named {}", spec.name, argument.label.text),
-                        hint.empty() ? fmt::format("write {}", spec.usage) : std::move(hint), argument.label.span);
+                        hint.empty() ? fmt::format("write {}", spec.usage) : std::move(hint),
+                        argument.label.span);
     }
     for (std::size_t j = 0; j < i; ++j)
       if (call.arguments[j].label.text == argument.label.text)
-        return user_error(fmt::format("argument {} is given twice", argument.label.text), "take one of them away",
-                          argument.label.span);
+        return user_error(fmt::format("argument {} is given twice", argument.label.text),
+                          "take one of them away", argument.label.span);
   }
   if (positional < spec.fewest || positional > spec.most) {
     std::string hint = fmt::format("write {}", spec.usage);
     if (positional == 2 && (spec.name == "max" || spec.name == "min"))
-      hint = fmt::format("for the {} of two, element by element, write {}(a, b)", spec.name == "max" ? "larger" : "smaller",
-                         spec.name == "max" ? "greatest" : "least");
-    const std::string wanted = spec.fewest == spec.most ? fmt::format("{}", spec.fewest) : fmt::format("{} or more", spec.fewest);
-    return user_error(fmt::format("{} takes {} argument{}, found {}", spec.name, wanted, spec.most == 1 ? "" : "s", positional),
+      hint =
+          fmt::format("for the {} of two, element by element, write {}(a, b)",
+                      spec.name == "max" ? "larger" : "smaller", spec.name == "max" ? "greatest" : "least");
+    const std::string wanted =
+        spec.fewest == spec.most ? fmt::format("{}", spec.fewest) : fmt::format("{} or more", spec.fewest);
+    return user_error(fmt::format("{} takes {} argument{}, found {}", spec.name, wanted,
+                                  spec.most == 1 ? "" : "s", positional),
                       std::move(hint), call.span);
   }
-  const bool may_window = spec.kind == FunctionKind::window || spec.kind == FunctionKind::aggregate || spec.kind == FunctionKind::routing;
+  const bool may_window = spec.kind == FunctionKind::window || spec.kind == FunctionKind::aggregate ||
+                          spec.kind == FunctionKind::routing;
   if (call.windowed && !may_window)
     return user_error(fmt::format("{} is not a window function", spec.name), "take OVER away", call.span);
   if (!call.windowed && (spec.kind == FunctionKind::window || spec.kind == FunctionKind::routing))
@@ -99,18 +105,20 @@ const syntax::Argument* Binder::named_argument(const syntax::Call& call, std::st
   return nullptr;
 }
 
-Result<double> Binder::number_argument(const syntax::Call& call, std::string_view label, double otherwise, SelectScope& scope) {
+Result<double> Binder::number_argument(const syntax::Call& call, std::string_view label, double otherwise,
+                                       SelectScope& scope) {
   const syntax::Argument* argument = named_argument(call, label);
   if (argument == nullptr) return otherwise;
   WEFT_TRY(bound, bind_expression(*argument->value, scope));
   if (!bound.is_number() || !std::isfinite(bound.number))
     return user_error(fmt::format("{} must be a number known before running", label),
-                      fmt::format("write a number or a size: {} => {}", label, otherwise), argument->value->span);
+                      fmt::format("write a number or a size: {} => {}", label, otherwise),
+                      argument->value->span);
   return bound.number;
 }
 
-Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::string_view label, std::int64_t least,
-                                            std::int64_t otherwise, SelectScope& scope) {
+Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::string_view label,
+                                            std::int64_t least, std::int64_t otherwise, SelectScope& scope) {
   const syntax::Argument* argument = named_argument(call, label);
   WEFT_TRY(number, number_argument(call, label, static_cast<double>(otherwise), scope));
   if (number != std::floor(number) || std::fabs(number) > 1e9 || number < static_cast<double>(least))
@@ -119,7 +127,8 @@ Result<std::int64_t> Binder::whole_argument(const syntax::Call& call, std::strin
   return static_cast<std::int64_t>(number);
 }
 
-Result<Symbol> Binder::index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type) {
+Result<Symbol> Binder::index_argument(const syntax::Call& call, std::string_view label,
+                                      const plan::Type& type) {
   const syntax::Argument* argument = named_argument(call, label);
   if (argument == nullptr)
     return user_error(fmt::format("{} needs {} => an index", call.function.text, label),
@@ -131,8 +140,9 @@ Result<Symbol> Binder::index_argument(const syntax::Call& call, std::string_view
     for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
     std::string hint = name == nullptr ? std::string() : did_you_mean(name->name, names);
     if (hint.empty()) hint = fmt::format("for example: {} => {}", label, names.empty() ? "d" : names.back());
-    return user_error(fmt::format("{} must be an index of the argument, which has {}", label, indices_text(type.dims)),
-                      std::move(hint), argument->value->span);
+    return user_error(
+        fmt::format("{} must be an index of the argument, which has {}", label, indices_text(type.dims)),
+        std::move(hint), argument->value->span);
   }
   return symbol;
 }
@@ -157,11 +167,13 @@ Result<Binder::SymbolList> Binder::partition_symbols(const syntax::Call& call, c
       for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
       std::string hint = did_you_mean(name.text, names);
       if (hint.empty()) hint = "PARTITION BY takes indices of the argument";
-      return user_error(fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(type.dims)),
-                        std::move(hint), name.span);
+      return user_error(
+          fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(type.dims)),
+          std::move(hint), name.span);
     }
     if (std::ranges::find(kept, symbol) != kept.end())
-      return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away", name.span);
+      return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away",
+                        name.span);
     kept.push_back(symbol);
   }
   return kept;
@@ -173,8 +185,10 @@ Result<Binder::SymbolList> Binder::window_over(const syntax::Call& call, const p
   for (const Dim& dim : type.dims)
     if (std::ranges::find(kept, dim.index) == kept.end()) over.push_back(dim.index);
   if (over.empty())
-    return user_error(fmt::format("PARTITION BY keeps every index of the argument; {} has none left to run over", call.function.text),
-                      fmt::format("the argument has {}: leave one out", indices_text(type.dims)), call.span);
+    return user_error(
+        fmt::format("PARTITION BY keeps every index of the argument; {} has none left to run over",
+                    call.function.text),
+        fmt::format("the argument has {}: leave one out", indices_text(type.dims)), call.span);
   return over;
 }
 
@@ -187,8 +201,8 @@ Result<Bound> Binder::bind_pointwise(const syntax::Call& call, const FunctionSpe
     if (first.is_number() && spec.fold != nullptr) {
       const double folded = spec.fold(first.number);
       if (std::isnan(folded))
-        return user_error(fmt::format("{} of {} is not a number", spec.name, first.number), "give it a number that it is defined for",
-                          call.span);
+        return user_error(fmt::format("{} of {} is not a number", spec.name, first.number),
+                          "give it a number that it is defined for", call.span);
       return Bound::of(folded);
     }
     const bool whole = !first.is_number() && plan::is_integer(graph_.type(first.value).dtype);
@@ -224,15 +238,16 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
     WEFT_TRY(label, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(labels, as_value(label));
     if (!plan::is_integer(graph_.type(labels).dtype))
-      return user_error(fmt::format("labels must be whole numbers, found {}", plan::name(graph_.type(labels).dtype)),
-                        "declare them OF int32", call.arguments[1].value->span);
+      return user_error(
+          fmt::format("labels must be whole numbers, found {}", plan::name(graph_.type(labels).dtype)),
+          "declare them OF int32", call.arguments[1].value->span);
     WEFT_TRY(loss, at(call.span, ops::add_cross_entropy(graph_, x, labels, over.front())));
     return Bound::of(loss);
   }
   WEFT_TRY(epsilon, number_argument(call, "epsilon", 1e-5, scope));
   if (epsilon < 0)
-    return user_error(fmt::format("epsilon must not be negative, found {}", epsilon), "for example: epsilon => 1e-5",
-                      named_argument(call, "epsilon")->value->span);
+    return user_error(fmt::format("epsilon must not be negative, found {}", epsilon),
+                      "for example: epsilon => 1e-5", named_argument(call, "epsilon")->value->span);
   if (spec.name == "layer_norm") {
     WEFT_TRY(normalized, at(call.span, ops::add_layer_norm(graph_, x, over, epsilon)));
     return Bound::of(normalized.y);
@@ -247,10 +262,13 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
   WEFT_TRY(mean_value, as_value(mean));
   WEFT_TRY(variance_value, as_value(variance));
   const bool training = options_.mode == Mode::train;
-  WEFT_TRY(normalized, at(call.span, ops::add_batch_norm(graph_, x, mean_value, variance_value, over,
-                                                         training ? ops::BatchNormMode::train : ops::BatchNormMode::infer,
-                                                         epsilon, momentum)));
-  const auto is_state = [&](ValueId value) { return graph_.node(graph_.value(value).producer).op == &ops::state(); };
+  WEFT_TRY(normalized,
+           at(call.span, ops::add_batch_norm(graph_, x, mean_value, variance_value, over,
+                                             training ? ops::BatchNormMode::train : ops::BatchNormMode::infer,
+                                             epsilon, momentum)));
+  const auto is_state = [&](ValueId value) {
+    return graph_.node(graph_.value(value).producer).op == &ops::state();
+  };
   if (training && is_state(mean_value)) updates_.push_back({mean_value, normalized.next_mean});
   if (training && is_state(variance_value)) updates_.push_back({variance_value, normalized.next_variance});
   return Bound::of(normalized.y);
@@ -266,16 +284,19 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
     WEFT_TRY(stride, whole_argument(call, "stride", 1, 1, scope));
     WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
     WEFT_TRY(groups, whole_argument(call, "groups", 1, 1, scope));
-    WEFT_TRY(y, at(call.span, ops::add_conv2d(graph_, x, w, {.stride = stride, .padding = padding, .groups = groups})));
+    WEFT_TRY(y, at(call.span,
+                   ops::add_conv2d(graph_, x, w, {.stride = stride, .padding = padding, .groups = groups})));
     return Bound::of(y);
   }
   if (named_argument(call, "size") == nullptr)
-    return user_error(fmt::format("{} needs size => the window's edge", spec.name), fmt::format("write {}", spec.usage), call.span);
+    return user_error(fmt::format("{} needs size => the window's edge", spec.name),
+                      fmt::format("write {}", spec.usage), call.span);
   WEFT_TRY(size, whole_argument(call, "size", 1, 2, scope));
   WEFT_TRY(stride, whole_argument(call, "stride", 1, size, scope));
   WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
   const ops::PoolWindow window{.size = size, .stride = stride, .padding = padding};
-  WEFT_TRY(y, at(call.span, spec.name == "max_pool" ? ops::add_max_pool(graph_, x, window) : ops::add_avg_pool(graph_, x, window)));
+  WEFT_TRY(y, at(call.span, spec.name == "max_pool" ? ops::add_max_pool(graph_, x, window)
+                                                    : ops::add_avg_pool(graph_, x, window)));
   return Bound::of(y);
 }
 
@@ -295,8 +316,10 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
                       "PARTITION BY every index but the one to choose from", call.span);
   WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
   if (const std::int64_t size = graph_.type(x).size_of(over.front()); into.size < 1 || into.size > size)
-    return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size, graph_.text(over.front()), into.size),
-                      fmt::format("give {} a size from 1 to {}", graph_.text(into.index), size), call.arguments[1].value->span);
+    return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size,
+                                  graph_.text(over.front()), into.size),
+                      fmt::format("give {} a size from 1 to {}", graph_.text(into.index), size),
+                      call.arguments[1].value->span);
   const bool positions = spec.name == "top_k_positions";
   // top_k and top_k_positions of one tensor are two results of one node.
   for (TopKNode& known : top_ks_)
@@ -324,7 +347,8 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
   WEFT_TRY_STATUS(check_arguments(call, spec));
   if (spec.name == "size") {
     const auto* name = call.arguments[0].value->if_a<syntax::NameUse>();
-    if (name == nullptr) return user_error("size needs the name of an index", "for example: size(d)", call.span);
+    if (name == nullptr)
+      return user_error("size needs the name of an index", "for example: size(d)", call.span);
     const Symbol symbol = graph_.symbol(name->name);
     for (const Dim& row : scope.rows)
       if (row.index == symbol) return Bound::of(static_cast<double>(row.size));
@@ -355,8 +379,8 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
   WEFT_CHECK(spec.name == "dropout");
   WEFT_TRY(rate, number_argument(call, "rate", 0.1, scope));
   if (rate < 0 || rate >= 1)
-    return user_error(fmt::format("rate must be at least 0 and less than 1, found {}", rate), "for example: rate => 0.1",
-                      named_argument(call, "rate")->value->span);
+    return user_error(fmt::format("rate must be at least 0 and less than 1, found {}", rate),
+                      "for example: rate => 0.1", named_argument(call, "rate")->value->span);
   if (options_.mode == Mode::infer || rate == 0) return Bound::of(x);
   WEFT_TRY(seed, step());
   WEFT_TRY(y, at(call.span, ops::add_dropout(graph_, x, seed, rate, dropouts_++)));

@@ -10,7 +10,8 @@ namespace weft::language {
 using plan::Dim;
 using plan::ValueId;
 
-Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::span<const syntax::IndexUse> uses, Span span) {
+Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
+                                    std::span<const syntax::IndexUse> uses, Span span) {
   if (uses.empty()) return value;
   const plan::Type type = graph_.type(value);
   std::vector<char> used(type.rank(), 0);
@@ -20,8 +21,11 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
       std::vector<std::string_view> names;
       for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
       std::string hint = did_you_mean(index.text, names);
-      if (hint.empty()) hint = type.dims.empty() ? fmt::format("{} is a scalar: leave the brackets away", name) : "name every index, or none";
-      return user_error(fmt::format("no index '{}' in {}{}", index.text, name, indices_text(type.dims)), std::move(hint), index.span);
+      if (hint.empty())
+        hint = type.dims.empty() ? fmt::format("{} is a scalar: leave the brackets away", name)
+                                 : "name every index, or none";
+      return user_error(fmt::format("no index '{}' in {}{}", index.text, name, indices_text(type.dims)),
+                        std::move(hint), index.span);
     }
     if (used[static_cast<std::size_t>(position)]++)
       return user_error(fmt::format("index {} of {} is named twice", index.text, name),
@@ -37,7 +41,8 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
   }
   for (std::size_t d = 0; d < type.rank(); ++d)
     if (!used[d])
-      return user_error(fmt::format("index {} of {}{} is missing here", graph_.text(type.dims[d].index), name, indices_text(type.dims)),
+      return user_error(fmt::format("index {} of {}{} is missing here", graph_.text(type.dims[d].index), name,
+                                    indices_text(type.dims)),
                         "name every index, or none", span);
 
   std::vector<Symbol> from, to;
@@ -47,7 +52,8 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
     to.push_back(graph_.symbol(use.to.text));
   }
   if (!from.empty()) {
-    WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to), "choose a name that the tensor does not have"));
+    WEFT_TRY(renamed, at(span, ops::add_rename(graph_, value, from, to),
+                         "choose a name that the tensor does not have"));
     value = renamed;
   }
   for (const syntax::IndexUse& use : uses) {
@@ -60,8 +66,10 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name, std::s
   std::vector<Symbol> order;
   for (const syntax::IndexUse& use : uses) {
     const bool one = use.kind != syntax::IndexUseKind::split && use.kind != syntax::IndexUseKind::merge;
-    if (one) order.push_back(graph_.symbol(use.kind == syntax::IndexUseKind::rename ? use.to.text : use.from.text));
-    else for (const syntax::Name& part : use.parts) order.push_back(graph_.symbol(part.text));
+    if (one)
+      order.push_back(graph_.symbol(use.kind == syntax::IndexUseKind::rename ? use.to.text : use.from.text));
+    else
+      for (const syntax::Name& part : use.parts) order.push_back(graph_.symbol(part.text));
   }
   WEFT_TRY(ordered, at(span, ops::add_transpose(graph_, value, order)));
   value = ordered;
@@ -86,10 +94,12 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
       ++missing;
       missing_at = into.size();
     } else if (*declared < 1) {
-      return user_error(fmt::format("index {} must have a size of at least 1, found {}", part.text, *declared),
-                        fmt::format("for example: {} = 8", part.text), part.span);
+      return user_error(
+          fmt::format("index {} must have a size of at least 1, found {}", part.text, *declared),
+          fmt::format("for example: {} = 8", part.text), part.span);
     } else if (__builtin_mul_overflow(known, *declared, &known)) {
-      return user_error("a size beyond 64 bits", fmt::format("the parts of {} multiply to {}", use.from.text, size), use.span);
+      return user_error("a size beyond 64 bits",
+                        fmt::format("the parts of {} multiply to {}", use.from.text, size), use.span);
     }
     into.push_back(Dim{symbol, declared == nullptr ? 1 : *declared});
   }
@@ -97,14 +107,15 @@ Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) 
   if (missing == 1 && size % known == 0) into[missing_at].size = size / known;
   if (missing > 1) return unknown_index(use.parts[missing_at]).error();
   if (missing == 1 && size % known != 0)
-    return user_error(fmt::format("cannot split {} of size {} into {}: {} does not divide it", use.from.text, size,
-                                  indices_text(into), known),
+    return user_error(fmt::format("cannot split {} of size {} into {}: {} does not divide it", use.from.text,
+                                  size, indices_text(into), known),
                       fmt::format("give the parts sizes that multiply to {}", size), use.span);
   if (missing == 0 && known != size)
-    return user_error(fmt::format("cannot split {} of size {} into {}: sizes multiply to {}", use.from.text, size,
-                                  indices_text(into), known),
+    return user_error(fmt::format("cannot split {} of size {} into {}: sizes multiply to {}", use.from.text,
+                                  size, indices_text(into), known),
                       fmt::format("give the parts sizes that multiply to {}", size), use.span);
-  return at(use.span, ops::add_split(graph_, value, along, into), "choose names that the tensor does not have");
+  return at(use.span, ops::add_split(graph_, value, along, into),
+            "choose names that the tensor does not have");
 }
 
 Result<ValueId> Binder::merge_indices(ValueId value, const syntax::IndexUse& use) {
@@ -116,8 +127,9 @@ Result<ValueId> Binder::merge_indices(ValueId value, const syntax::IndexUse& use
   const std::int64_t* declared = find_size(into);
   const std::int64_t size = graph_.type(merged).size_of(into);
   if (declared != nullptr && *declared != size)
-    return user_error(fmt::format("index {} has size {}, but the parts multiply to {}", use.to.text, *declared, size),
-                      fmt::format("declare {} = {}, or merge into another name", use.to.text, size), use.span);
+    return user_error(
+        fmt::format("index {} has size {}, but the parts multiply to {}", use.to.text, *declared, size),
+        fmt::format("declare {} = {}, or merge into another name", use.to.text, size), use.span);
   return merged;
 }
 

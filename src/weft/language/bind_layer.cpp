@@ -27,7 +27,8 @@ plan::ScopeId Binder::scope_of_call(const syntax::Source& source) {
   const std::size_t call = repeat_->next_call++;
   if (call == repeat_->call_names.size())
     repeat_->call_names.push_back(unique_scope_name(repeat_->outer, name));
-  return graph_.add_scope({.parent = repeat_->outer, .name = repeat_->call_names[call], .iteration = repeat_->iteration});
+  return graph_.add_scope(
+      {.parent = repeat_->outer, .name = repeat_->call_names[call], .iteration = repeat_->iteration});
 }
 
 namespace {
@@ -37,8 +38,10 @@ std::string usage(const syntax::CreateLayer& layer) {
   std::string text;
   for (const syntax::Tensor& argument : layer.arguments) {
     std::string indices;
-    for (const syntax::Name& index : argument.indices) indices += fmt::format("{}{}", indices.empty() ? "" : ", ", index.text);
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", argument.name.text, indices.empty() ? "" : "[" + indices + "]");
+    for (const syntax::Name& index : argument.indices)
+      indices += fmt::format("{}{}", indices.empty() ? "" : ", ", index.text);
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", argument.name.text,
+                        indices.empty() ? "" : "[" + indices + "]");
   }
   return fmt::format("write {}({})", layer.name.text, text);
 }
@@ -58,9 +61,10 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
     const syntax::Tensor& formal = layer.arguments[i];
     const plan::Type type = graph_.type(values[i]);
     if (type.rank() != formal.indices.size())
-      return user_error(fmt::format("argument {} of {} has {} indices, found {} in {}", formal.name.text, layer.name.text,
-                                    formal.indices.size(), type.rank(), indices_text(type.dims)),
-                        usage(layer), source.span);
+      return user_error(
+          fmt::format("argument {} of {} has {} indices, found {} in {}", formal.name.text, layer.name.text,
+                      formal.indices.size(), type.rank(), indices_text(type.dims)),
+          usage(layer), source.span);
     if (formal.dtype.given() && plan::find_dtype(formal.dtype.text) != type.dtype)
       return user_error(fmt::format("argument {} of {} is {}, found {}", formal.name.text, layer.name.text,
                                     formal.dtype.text, plan::name(type.dtype)),
@@ -69,8 +73,8 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
     for (std::size_t d = 0; d < type.rank(); ++d) {
       const Symbol inner = graph_.symbol(formal.indices[d].text);
       if (const std::int64_t* known = find_size(inner); known != nullptr && *known != type.dims[d].size)
-        return user_error(fmt::format("index {} of {} has size {} in one argument and {} in another", formal.indices[d].text,
-                                      layer.name.text, *known, type.dims[d].size),
+        return user_error(fmt::format("index {} of {} has size {} in one argument and {} in another",
+                                      formal.indices[d].text, layer.name.text, *known, type.dims[d].size),
                           usage(layer), source.span);
       set_size(inner, type.dims[d].size);
       if (type.dims[d].index == inner) continue;
@@ -89,7 +93,8 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   if (found == catalog_.layers.end()) {
     Error error = unknown("layer", source.name, names_of(catalog_.layers));
     if (find_function(source.name.text) != nullptr)
-      error.hint = fmt::format("{} is a function: write SELECT {}(...) FROM ...", source.name.text, source.name.text);
+      error.hint =
+          fmt::format("{} is a function: write SELECT {}(...) FROM ...", source.name.text, source.name.text);
     return error;
   }
   const syntax::CreateLayer& layer = *found->second.statement;
@@ -101,16 +106,18 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     return user_error(fmt::format("layer {} calls itself: {}{}", layer.name.text, chain, layer.name.text),
                       "use REPEAT to stack layers", source.span);
   if (frames_.size() > static_cast<std::size_t>(plan::kDeepestScope) - 1)
-    return user_error(fmt::format("layers nest more than {} deep", plan::kDeepestScope - 1), "write some of them out where they are called",
-                      source.span);
+    return user_error(fmt::format("layers nest more than {} deep", plan::kDeepestScope - 1),
+                      "write some of them out where they are called", source.span);
 
   std::vector<ValueId> values;
   std::vector<SizeOverride> sizes;
   for (const syntax::LayerArgument& argument : source.arguments) {
     if (is_size(argument)) {
       WEFT_TRY(size, evaluate_size(*argument.size));
-      if (std::ranges::any_of(sizes, [&](const SizeOverride& given) { return given.name == argument.name.text; }))
-        return user_error(fmt::format("size {} is given twice", argument.name.text), "take one of them away", argument.span);
+      if (std::ranges::any_of(sizes,
+                              [&](const SizeOverride& given) { return given.name == argument.name.text; }))
+        return user_error(fmt::format("size {} is given twice", argument.name.text), "take one of them away",
+                          argument.span);
       sizes.push_back({std::string(argument.name.text), size, argument.span});
       continue;
     }
@@ -139,8 +146,10 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
     return error;
   };
   WEFT_TRY_STATUS(bind_arguments(source, layer, values));
-  if (Status status = declare_sizes(layer.body, sizes); !status.ok()) return in_body(std::move(status).error());
-  if (Status status = declare_parameters(layer.body.parameters); !status.ok()) return in_body(std::move(status).error());
+  if (Status status = declare_sizes(layer.body, sizes); !status.ok())
+    return in_body(std::move(status).error());
+  if (Status status = declare_parameters(layer.body.parameters); !status.ok())
+    return in_body(std::move(status).error());
   graph_.set_label(graph_.symbol("result"));  // of the layer's last SELECT
   auto result = bind_query(*layer.body.query);
   if (!result.ok()) return in_body(std::move(result).error());
@@ -174,7 +183,8 @@ Status Binder::try_layer(const LayerDefinition& layer) {
     if (size.value == nullptr) return {};
   for (const syntax::Tensor& argument : statement.arguments)
     for (const syntax::Name& index : argument.indices)
-      if (std::ranges::none_of(statement.body.sizes, [&](const syntax::Size& size) { return size.name.text == index.text; }))
+      if (std::ranges::none_of(statement.body.sizes,
+                               [&](const syntax::Size& size) { return size.name.text == index.text; }))
         return {};
   WEFT_TRY_STATUS(declare_sizes(statement.body, {}));
   for (const syntax::Tensor& argument : statement.arguments) {

@@ -77,7 +77,8 @@ std::vector<std::string_view> Binder::size_names() const {
 }
 
 Status Binder::count_step(Span span) {
-  if (++steps_taken_ > options_.plan_limit || static_cast<std::int64_t>(graph_.node_count()) > options_.plan_limit)
+  if (++steps_taken_ > options_.plan_limit ||
+      static_cast<std::int64_t>(graph_.node_count()) > options_.plan_limit)
     return user_error(fmt::format("the plan is larger than the limit of {} nodes", options_.plan_limit),
                       "REPEAT fewer times, or raise it: SET plan_limit = ...", span);
   if (steps_taken_ % 1024 == 0 && options_.interrupted && options_.interrupted())
@@ -99,7 +100,8 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     std::string hint = did_you_mean(given.name, names);
     if (hint.empty())
       hint = names.empty() ? "it has no sizes" : fmt::format("its sizes are {}", fmt::join(names, ", "));
-    return user_error(fmt::format("no size '{}' in {}", given.name, frames_.back().name), std::move(hint), given.span);
+    return user_error(fmt::format("no size '{}' in {}", given.name, frames_.back().name), std::move(hint),
+                      given.span);
   }
   for (std::size_t i = 0; i < body.sizes.size(); ++i) {
     const syntax::Size& size = body.sizes[i];
@@ -116,7 +118,8 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
     if (const std::int64_t* bound = find_size(name)) {
       // An argument's index already has its size; the default in the list does not count.
       if (given != nullptr && given->size != *bound)
-        return user_error(fmt::format("index {} has size {} in the argument, but {} is given", size.name.text, *bound, given->size),
+        return user_error(fmt::format("index {} has size {} in the argument, but {} is given", size.name.text,
+                                      *bound, given->size),
                           "leave it out: the argument decides", given->span);
       continue;
     }
@@ -128,8 +131,10 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
       value = evaluated;
       span = size.value->span;
     } else {
-      return user_error(fmt::format("size {} of {} has no default and is not given", size.name.text, frames_.back().name),
-                        fmt::format("give it at the call: {}(..., {} = 8)", frames_.back().name, size.name.text), size.span);
+      return user_error(
+          fmt::format("size {} of {} has no default and is not given", size.name.text, frames_.back().name),
+          fmt::format("give it at the call: {}(..., {} = 8)", frames_.back().name, size.name.text),
+          size.span);
     }
     // Zero is fine for a number such as padding; as the size of an index the plan will refuse it.
     if (value < 0)
@@ -143,7 +148,8 @@ Status Binder::declare_sizes(const syntax::Body& body, std::span<const SizeOverr
 Status Binder::unknown_index(const syntax::Name& index) {
   std::string hint = did_you_mean(index.text, size_names());
   if (hint.empty()) hint = fmt::format("declare it in the list of sizes: ({} = 8, ...)", index.text);
-  return user_error(fmt::format("unknown index '{}' in {}", index.text, frames_.back().name), std::move(hint), index.span);
+  return user_error(fmt::format("unknown index '{}' in {}", index.text, frames_.back().name), std::move(hint),
+                    index.span);
 }
 
 Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
@@ -158,19 +164,21 @@ Result<plan::TypeId> Binder::declared_type(const syntax::Tensor& tensor) {
     for (const plan::Dim& dim : dims)
       if (dim.index == name)
         return user_error(fmt::format("index {} appears twice in {}", index.text, tensor.name.text),
-                          fmt::format("declare another index of that size: (..., t = {})", index.text), index.span);
+                          fmt::format("declare another index of that size: (..., t = {})", index.text),
+                          index.span);
     dims.push_back(plan::Dim{name, *size});
   }
   plan::DType dtype = options_.precision;
   if (tensor.dtype.given()) {
     const auto known = plan::find_dtype(tensor.dtype.text);
     if (!known)
-      return user_error(fmt::format("unknown dtype '{}'", tensor.dtype.text),
-                        [&] {
-                          std::string hint = did_you_mean(tensor.dtype.text, plan::dtype_spellings());
-                          return hint.empty() ? std::string("dtypes are f32, f64, bf16, f16, i32, i64, bool") : hint;
-                        }(),
-                        tensor.dtype.span);
+      return user_error(
+          fmt::format("unknown dtype '{}'", tensor.dtype.text),
+          [&] {
+            std::string hint = did_you_mean(tensor.dtype.text, plan::dtype_spellings());
+            return hint.empty() ? std::string("dtypes are f32, f64, bf16, f16, i32, i64, bool") : hint;
+          }(),
+          tensor.dtype.span);
     dtype = *known;
   }
   return at(tensor.span, graph_.intern_type(dtype, dims), "give one of its indices a smaller size");
@@ -202,16 +210,18 @@ Result<ops::Initial> bind_init(const syntax::Init& init) {
     if (spec.arguments > 0) initial.a = init.arguments[0].value;
     if (spec.arguments > 1) initial.b = init.arguments[1].value;
     if (spec.name == "normal" && initial.b < 0)
-      return user_error(fmt::format("a deviation must not be negative, found {}", initial.b), "for example: normal(0, 0.02)",
-                        init.arguments[1].span);
+      return user_error(fmt::format("a deviation must not be negative, found {}", initial.b),
+                        "for example: normal(0, 0.02)", init.arguments[1].span);
     if (spec.name == "uniform" && initial.b < initial.a)
-      return user_error(fmt::format("uniform needs low <= high, found {} and {}", initial.a, initial.b), "write the smaller one first",
-                        init.span);
+      return user_error(fmt::format("uniform needs low <= high, found {} and {}", initial.a, initial.b),
+                        "write the smaller one first", init.span);
     return initial;
   }
   std::string hint = did_you_mean(init.name.text, names);
-  if (hint.empty()) hint = "initial values are zeros, ones, constant(v), normal(mean, deviation), uniform(low, high)";
-  return user_error(fmt::format("unknown initial value '{}'", init.name.text), std::move(hint), init.name.span);
+  if (hint.empty())
+    hint = "initial values are zeros, ones, constant(v), normal(mean, deviation), uniform(low, high)";
+  return user_error(fmt::format("unknown initial value '{}'", init.name.text), std::move(hint),
+                    init.name.span);
 }
 
 }  // namespace
@@ -221,8 +231,9 @@ Status Binder::declare_parameters(std::span<const syntax::Parameter> parameters)
     WEFT_TRY_STATUS(count_step(parameter.span));
     const Symbol name = graph_.symbol(parameter.tensor.name.text);
     if (find_tensor(name).valid())
-      return user_error(fmt::format("{} is declared twice in {}", parameter.tensor.name.text, frames_.back().name),
-                        "give one of them another name", parameter.tensor.name.span);
+      return user_error(
+          fmt::format("{} is declared twice in {}", parameter.tensor.name.text, frames_.back().name),
+          "give one of them another name", parameter.tensor.name.span);
     WEFT_TRY(type, declared_type(parameter.tensor));
     ops::Initial initial;
     if (parameter.init) {
@@ -231,7 +242,8 @@ Status Binder::declare_parameters(std::span<const syntax::Parameter> parameters)
     }
     graph_.set_label({});
     const plan::ScopeId scope = graph_.scope();
-    const std::string path = scope.valid() ? graph_.path(scope, name) : std::string(parameter.tensor.name.text);
+    const std::string path =
+        scope.valid() ? graph_.path(scope, name) : std::string(parameter.tensor.name.text);
     WEFT_TRY(value, at(parameter.span, parameter.kind == syntax::ParameterKind::parameter
                                            ? ops::add_parameter(graph_, path, type, initial)
                                            : ops::add_state(graph_, path, type, initial)));
@@ -246,11 +258,13 @@ Status Binder::bind_repeat(const syntax::Binding& binding) {
   const Symbol name = graph_.symbol(binding.name.text);
   if (!find_tensor(name).valid())
     return user_error(fmt::format("REPEAT needs a first {}, and there is none yet", binding.name.text),
-                      fmt::format("bind it before: {} AS (SELECT ...), REPEAT ...", binding.name.text), binding.name.span);
+                      fmt::format("bind it before: {} AS (SELECT ...), REPEAT ...", binding.name.text),
+                      binding.name.span);
   WEFT_TRY(times, evaluate_size(*binding.repeat));
   if (times < 0 || times > std::numeric_limits<std::int32_t>::max())
     return user_error(fmt::format("cannot repeat {} times", times),
-                      fmt::format("REPEAT takes 0 to {}", std::numeric_limits<std::int32_t>::max()), binding.repeat->span);
+                      fmt::format("REPEAT takes 0 to {}", std::numeric_limits<std::int32_t>::max()),
+                      binding.repeat->span);
 
   const plan::ScopeId outer = graph_.scope();
   Repeat repeat{.outer = outer, .iteration = 0, .call_names = {}, .next_call = 0};
@@ -360,7 +374,8 @@ Result<BoundModel> bind(const Catalog& catalog, const ModelDefinition& model, co
   Error error = std::move(bound).error();
   // A size given by the statement at hand is wrong in that statement, not in the model's text.
   bool in_statement = false;
-  for (const SizeOverride& given : options.sizes) in_statement = in_statement || (given.span.known() && given.span == error.span);
+  for (const SizeOverride& given : options.sizes)
+    in_statement = in_statement || (given.span.known() && given.span == error.span);
   if (error.text == nullptr && !in_statement) error.text = model.source->text;
   return error;
 }
@@ -370,7 +385,8 @@ Result<BoundModel> bind(const Catalog& catalog, const syntax::Name& model, const
   if (found == catalog.models.end()) return unknown("model", model, names_of(catalog.models));
   auto bound = bind(catalog, found->second, options);
   // The place is in the model's text, not in the statement at hand: say whose text it is.
-  if (!bound.ok() && bound.error().text == found->second.source->text && !bound.error().message.starts_with("in layer")) {
+  if (!bound.ok() && bound.error().text == found->second.source->text &&
+      !bound.error().message.starts_with("in layer")) {
     Error error = std::move(bound).error();
     error.message = fmt::format("in model {}: {}", model.text, error.message);
     return error;

@@ -42,7 +42,9 @@ Result<ValueId> Binder::bind_source(const syntax::Source& source) {
 namespace {
 
 // The one index that `condition` equates with something: v in ON v = tokens.
-const syntax::NameUse* as_name(const syntax::Expression& expression) { return expression.if_a<syntax::NameUse>(); }
+const syntax::NameUse* as_name(const syntax::Expression& expression) {
+  return expression.if_a<syntax::NameUse>();
+}
 
 }  // namespace
 
@@ -50,7 +52,8 @@ const syntax::NameUse* as_name(const syntax::Expression& expression) { return ex
 Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& scope) {
   const auto* equality = source.on->if_a<syntax::Comparison>();
   if (equality == nullptr || equality->op != syntax::Operator::equal)
-    return user_error("a join needs ON index = value", "for example: JOIN table[v, d] ON v = tokens", source.on->span);
+    return user_error("a join needs ON index = value", "for example: JOIN table[v, d] ON v = tokens",
+                      source.on->span);
   const plan::Type type = graph_.type(table);
   const auto own_index = [&](const syntax::Expression& side) -> Symbol {
     const auto* name = as_name(side);
@@ -70,21 +73,25 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
     const auto* left = as_name(*equality->left);
     std::string hint = left == nullptr ? std::string() : did_you_mean(left->name, names);
     if (hint.empty()) hint = "for example: JOIN table[v, d] ON v = tokens";
-    return user_error(fmt::format("neither side of ON is an index of {}{}", source.label().text, indices_text(type.dims)),
-                      std::move(hint), source.on->span);
+    return user_error(
+        fmt::format("neither side of ON is an index of {}{}", source.label().text, indices_text(type.dims)),
+        std::move(hint), source.on->span);
   }
 
   const Symbol label = graph_.symbol(source.label().text);
   // ON p = s with s an index: the rows of the table in order, as many as s has.
   if (const auto* name = as_name(*other)) {
     const Symbol symbol = graph_.symbol(name->name);
-    const bool is_tensor = std::ranges::any_of(scope.sources, [&](const RowSource& row) { return row.label == symbol; });
+    const bool is_tensor =
+        std::ranges::any_of(scope.sources, [&](const RowSource& row) { return row.label == symbol; });
     const auto row = std::ranges::find(scope.rows, symbol, &Dim::index);
     if (!is_tensor && row != scope.rows.end()) {
       if (row->size > type.size_of(index))
-        return user_error(fmt::format("{} has {} rows along {}, too few for index {} of size {}", source.label().text,
-                                      type.size_of(index), graph_.text(index), name->name, row->size),
-                          fmt::format("give {} a larger size, or {} a smaller one", graph_.text(index), name->name), source.on->span);
+        return user_error(
+            fmt::format("{} has {} rows along {}, too few for index {} of size {}", source.label().text,
+                        type.size_of(index), graph_.text(index), name->name, row->size),
+            fmt::format("give {} a larger size, or {} a smaller one", graph_.text(index), name->name),
+            source.on->span);
       WEFT_TRY(head, at(source.on->span, ops::add_slice(graph_, table, index, 0, row->size)));
       const Symbol from[] = {index}, to[] = {symbol};
       WEFT_TRY(renamed, at(source.on->span, ops::add_rename(graph_, head, from, to)));
@@ -94,10 +101,12 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
   }
   WEFT_TRY(positions, bind_expression(*other, scope));
   if (positions.is_number())
-    return user_error("a join needs a tensor of positions", "to pick one row write WHERE index = number", other->span);
+    return user_error("a join needs a tensor of positions", "to pick one row write WHERE index = number",
+                      other->span);
   if (!plan::is_integer(graph_.type(positions.value).dtype))
-    return user_error(fmt::format("a join needs whole positions, found {}", plan::name(graph_.type(positions.value).dtype)),
-                      "declare them OF int32, or CAST(... AS int32)", other->span);
+    return user_error(
+        fmt::format("a join needs whole positions, found {}", plan::name(graph_.type(positions.value).dtype)),
+        "declare them OF int32, or CAST(... AS int32)", other->span);
   WEFT_TRY(rows, at(source.on->span, ops::add_gather(graph_, positions.value, table, index)));
   scope.sources.push_back({label, rows});
   return {};
@@ -112,10 +121,12 @@ Status Binder::collect_rows(SelectScope& scope, const syntax::Select& select) {
         scope.rows.push_back(dim);
       } else if (known->size != dim.size && !scope.concatenates) {
         const Span span = i < select.sources.size() ? select.sources[i].span : Span{};
-        return user_error(fmt::format("index {} has size {} in {} but {} in an earlier source", graph_.text(dim.index), dim.size,
-                                      graph_.text(scope.sources[i].label), known->size),
-                          fmt::format("rename one of them: {}[{} AS ...]", graph_.text(scope.sources[i].label), graph_.text(dim.index)),
-                          span);
+        return user_error(
+            fmt::format("index {} has size {} in {} but {} in an earlier source", graph_.text(dim.index),
+                        dim.size, graph_.text(scope.sources[i].label), known->size),
+            fmt::format("rename one of them: {}[{} AS ...]", graph_.text(scope.sources[i].label),
+                        graph_.text(dim.index)),
+            span);
       }
     }
   }
@@ -132,27 +143,31 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
       // GROUP BY slot AS n: by a value, into a new index.
       const auto source = std::ranges::find(scope.sources, name, &RowSource::label);
       if (source == scope.sources.end())
-        return user_error(fmt::format("GROUP BY {} AS {} needs {} in FROM", group.name.text, group.alias.text, group.name.text),
+        return user_error(fmt::format("GROUP BY {} AS {} needs {} in FROM", group.name.text, group.alias.text,
+                                      group.name.text),
                           fmt::format("add it: FROM ..., {}", group.name.text), group.name.span);
       if (!plan::is_integer(graph_.type(source->value).dtype))
         return user_error(fmt::format("grouping by a value needs whole numbers, {} is {}", group.name.text,
                                       plan::name(graph_.type(source->value).dtype)),
                           "CAST it AS int32 first", group.name.span);
       if (scope.scatter != nullptr)
-        return user_error("GROUP BY takes one value at most", "group by the second in a SELECT of its own", group.span);
+        return user_error("GROUP BY takes one value at most", "group by the second in a SELECT of its own",
+                          group.span);
       const Symbol into = graph_.symbol(group.alias.text);
       const std::int64_t* size = find_size(into);
       if (size == nullptr) return unknown_index(group.alias);
       if (*size < 1)
-        return user_error(fmt::format("index {} must have a size of at least 1, found {}", group.alias.text, *size),
-                          fmt::format("for example: {} = 8", group.alias.text), group.alias.span);
+        return user_error(
+            fmt::format("index {} must have a size of at least 1, found {}", group.alias.text, *size),
+            fmt::format("for example: {} = 8", group.alias.text), group.alias.span);
       scope.scatter_storage = ValueGroup{source->value, Dim{into, *size}};
       scope.scatter = &scope.scatter_storage;
       scope.groups.push_back(scope.scatter_storage.into);
       continue;
     }
     if (std::ranges::find(scope.groups, name, &Dim::index) != scope.groups.end())
-      return user_error(fmt::format("GROUP BY names {} twice", group.name.text), "take one of them away", group.span);
+      return user_error(fmt::format("GROUP BY names {} twice", group.name.text), "take one of them away",
+                        group.span);
     const auto row = std::ranges::find(scope.rows, name, &Dim::index);
     if (row != scope.rows.end()) {
       scope.groups.push_back(*row);
@@ -167,7 +182,8 @@ Status Binder::bind_groups(const syntax::Select& select, SelectScope& scope) {
     for (const Dim& dim : scope.rows) names.push_back(graph_.text(dim.index));
     std::string hint = did_you_mean(group.name.text, names);
     if (hint.empty()) hint = fmt::format("the sources have {}", indices_text(scope.rows));
-    return user_error(fmt::format("no index '{}' in the sources", group.name.text), std::move(hint), group.name.span);
+    return user_error(fmt::format("no index '{}' in the sources", group.name.text), std::move(hint),
+                      group.name.span);
   }
   return {};
 }
@@ -182,8 +198,8 @@ Status Binder::open_select(const syntax::Select& select, SelectScope& scope) {
   for (const syntax::Source& source : select.sources) {
     const Symbol label = graph_.symbol(source.label().text);
     if (std::ranges::find(scope.sources, label, &RowSource::label) != scope.sources.end())
-      return user_error(fmt::format("two sources are named {}", source.label().text), "give one of them a name: ... AS name",
-                        source.span);
+      return user_error(fmt::format("two sources are named {}", source.label().text),
+                        "give one of them a name: ... AS name", source.span);
     WEFT_TRY(value, bind_source(source));
     if (source.on != nullptr) {
       WEFT_TRY_STATUS(collect_rows(scope, select));
@@ -197,7 +213,8 @@ Status Binder::open_select(const syntax::Select& select, SelectScope& scope) {
   return bind_groups(select, scope);
 }
 
-Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select& select, SelectScope& scope) {
+Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select& select,
+                                  SelectScope& scope) {
   Bound bound;
   if (item.value == nullptr) {
     if (scope.sources.size() != 1)
@@ -216,21 +233,26 @@ Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select
   const plan::Type type = graph_.type(value);
   if (!scope.grouped) {
     if (scope.aggregated && type.rank() > 0)
-      return user_error(fmt::format("index {} is neither grouped nor aggregated", graph_.text(type.dims.front().index)),
-                        "to use an aggregate beside the rows it came from, write mean(x) OVER ()", item.span);
+      return user_error(
+          fmt::format("index {} is neither grouped nor aggregated", graph_.text(type.dims.front().index)),
+          "to use an aggregate beside the rows it came from, write mean(x) OVER ()", item.span);
     return value;
   }
 
   for (const Dim& dim : type.dims) {
     if (std::ranges::find(scope.groups, dim.index, &Dim::index) != scope.groups.end()) continue;
-    return user_error(fmt::format("index {} is neither grouped nor aggregated", graph_.text(dim.index)),
-                      fmt::format("add {} to GROUP BY, or reduce it with sum, mean, max or min", graph_.text(dim.index)), item.span);
+    return user_error(
+        fmt::format("index {} is neither grouped nor aggregated", graph_.text(dim.index)),
+        fmt::format("add {} to GROUP BY, or reduce it with sum, mean, max or min", graph_.text(dim.index)),
+        item.span);
   }
   SymbolList order;
   for (std::size_t g = 0; g < scope.groups.size(); ++g) {
     if (!type.has(scope.groups[g].index))
-      return user_error(fmt::format("the result has no index {}, only {}", graph_.text(scope.groups[g].index), indices_text(type.dims)),
-                        fmt::format("take {} out of GROUP BY", graph_.text(scope.groups[g].index)), select.groups[g].span);
+      return user_error(fmt::format("the result has no index {}, only {}", graph_.text(scope.groups[g].index),
+                                    indices_text(type.dims)),
+                        fmt::format("take {} out of GROUP BY", graph_.text(scope.groups[g].index)),
+                        select.groups[g].span);
     order.push_back(scope.groups[g].index);
   }
   return at(item.span, ops::add_transpose(graph_, value, order));
@@ -241,7 +263,8 @@ Result<ValueId> Binder::bind_select(const syntax::Select& select) {
   WEFT_TRY_STATUS(open_select(select, scope));
   if (select.items.size() != 1)
     return user_error(fmt::format("one value is needed here, found {}", select.items.size()),
-                      "only the last SELECT of a model may have several; give each its own WITH entry", select.items[1].span);
+                      "only the last SELECT of a model may have several; give each its own WITH entry",
+                      select.items[1].span);
   return bind_item(select.items.front(), select, scope);
 }
 
@@ -254,11 +277,14 @@ Status Binder::bind_outputs(const syntax::Select& select) {
     std::string_view name = item.alias.text;
     if (name.empty()) {
       const auto* use = item.value == nullptr ? nullptr : as_name(*item.value);
-      name = item.value == nullptr ? select.sources.front().label().text : use != nullptr ? use->name : "result";
+      name = item.value == nullptr ? select.sources.front().label().text
+             : use != nullptr      ? use->name
+                                   : "result";
     }
     const Symbol symbol = graph_.symbol(name);
     if (std::ranges::find(names, symbol) != names.end())
-      return user_error(fmt::format("two outputs are named {}", name), "give one another name: ... AS name", item.span);
+      return user_error(fmt::format("two outputs are named {}", name), "give one another name: ... AS name",
+                        item.span);
     names.push_back(symbol);
     graph_.set_label(symbol);
     WEFT_TRY(value, bind_item(item, select, scope));

@@ -16,10 +16,13 @@ Result<std::int64_t> Binder::evaluate_size(const syntax::SizeExpression& express
       if (const std::int64_t* size = find_size(graph_.symbol(use.name))) return *size;
       std::string hint = did_you_mean(use.name, size_names());
       if (hint.empty()) hint = fmt::format("declare it before it is used: ({} = 8, ...)", use.name);
-      return user_error(fmt::format("unknown size '{}' in {}", use.name, frames_.back().name), std::move(hint), use.span);
+      return user_error(fmt::format("unknown size '{}' in {}", use.name, frames_.back().name),
+                        std::move(hint), use.span);
     }
     case syntax::ExpressionKind::chain: return evaluate_size_chain(expression.as<syntax::Chain>());
-    default: return user_error("expected a size", "a size is made of whole numbers, sizes, + - * / and parentheses", expression.span);
+    default:
+      return user_error("expected a size", "a size is made of whole numbers, sizes, + - * / and parentheses",
+                        expression.span);
   }
 }
 
@@ -33,16 +36,20 @@ Result<std::int64_t> Binder::evaluate_size_chain(const syntax::Chain& chain) {
       case syntax::Operator::subtract: overflow = __builtin_sub_overflow(value, operand, &value); break;
       case syntax::Operator::multiply: overflow = __builtin_mul_overflow(value, operand, &value); break;
       case syntax::Operator::divide:
-        if (operand == 0) return user_error("division by zero", "give the divisor a size of 1 or more", term.operand->span);
+        if (operand == 0)
+          return user_error("division by zero", "give the divisor a size of 1 or more", term.operand->span);
         if (value == std::numeric_limits<std::int64_t>::min() && operand == -1) {
           overflow = true;
           break;
         }
         if (value % operand != 0)
-          return user_error(fmt::format("{} does not divide {}", operand, value), "sizes divide without remainder", chain.span);
+          return user_error(fmt::format("{} does not divide {}", operand, value),
+                            "sizes divide without remainder", chain.span);
         value /= operand;
         break;
-      default: return user_error("expected + - * or / in a size", "other operators have no place in a size", term.op_span);
+      default:
+        return user_error("expected + - * or / in a size", "other operators have no place in a size",
+                          term.op_span);
     }
     if (overflow) return user_error("a size beyond 64 bits", "give its parts smaller sizes", chain.span);
   }

@@ -14,7 +14,9 @@ using plan::Dim;
 
 namespace {
 
-const syntax::NameUse* name_in(const syntax::Expression& expression) { return expression.if_a<syntax::NameUse>(); }
+const syntax::NameUse* name_in(const syntax::Expression& expression) {
+  return expression.if_a<syntax::NameUse>();
+}
 
 }  // namespace
 
@@ -57,8 +59,10 @@ void Binder::narrow(std::vector<RowRange>& ranges, const RowRange& by) {
   ranges.push_back(by);
 }
 
-Status Binder::read_condition(const syntax::Expression& condition, const SelectScope& scope, std::vector<RowRange>& ranges) {
-  const std::string usage = "WHERE compares an index with whole numbers: WHERE s < 128, WHERE s BETWEEN 8 AND 15, WHERE s = 0";
+Status Binder::read_condition(const syntax::Expression& condition, const SelectScope& scope,
+                              std::vector<RowRange>& ranges) {
+  const std::string usage =
+      "WHERE compares an index with whole numbers: WHERE s < 128, WHERE s BETWEEN 8 AND 15, WHERE s = 0";
   const auto row_index = [&](const syntax::Expression& side) -> const syntax::NameUse* {
     const auto* name = name_in(side);
     if (name == nullptr) return nullptr;
@@ -68,7 +72,9 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   // A number known now: literals and sizes.
   const auto number = [&](const syntax::Expression& side) -> Result<std::int64_t> {
     if (const auto* name = name_in(side); name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
-      return user_error(fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage, side.span);
+      return user_error(
+          fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage,
+          side.span);
     SelectScope none;
     WEFT_TRY(bound, bind_expression(side, none));
     if (!bound.is_number() || bound.number != std::floor(bound.number) || std::fabs(bound.number) > 1e15)
@@ -77,7 +83,8 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   };
   if (const auto* between = condition.if_a<syntax::Between>()) {
     const auto* name = row_index(*between->value);
-    if (name == nullptr) return user_error("WHERE needs an index of the sources here", usage, between->value->span);
+    if (name == nullptr)
+      return user_error("WHERE needs an index of the sources here", usage, between->value->span);
     WEFT_TRY(low, number(*between->low));
     WEFT_TRY(high, number(*between->high));
     narrow(ranges, {{name->name, name->span}, std::max<std::int64_t>(low, 0), high + 1, false});
@@ -92,7 +99,11 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   if (name == nullptr) {
     name = row_index(*comparison->right);
     other = comparison->left;
-    op = op == less ? greater : op == less_equal ? greater_equal : op == greater ? less : op == greater_equal ? less_equal : op;
+    op = op == less            ? greater
+         : op == less_equal    ? greater_equal
+         : op == greater       ? less
+         : op == greater_equal ? less_equal
+                               : op;
   }
   if (name == nullptr) {
     std::vector<std::string_view> names;
@@ -101,8 +112,9 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
     std::string hint = written == nullptr ? usage : did_you_mean(written->name, names);
     if (written != nullptr && find_tensor(graph_.symbol(written->name)).valid())
       hint = fmt::format("by value, write CASE WHEN ... THEN {} ELSE 0 END in SELECT", written->name);
-    return user_error(fmt::format("WHERE needs an index of the sources, which have {}", indices_text(scope.rows)),
-                      hint.empty() ? usage : std::move(hint), comparison->left->span);
+    return user_error(
+        fmt::format("WHERE needs an index of the sources, which have {}", indices_text(scope.rows)),
+        hint.empty() ? usage : std::move(hint), comparison->left->span);
   }
   WEFT_TRY(bound, number(*other));
   constexpr std::int64_t kEnd = std::int64_t{1} << 60;
@@ -131,7 +143,8 @@ Status Binder::apply_where(const syntax::Expression& condition, SelectScope& sco
     WEFT_TRY_STATUS(read_condition(condition, scope, ranges));
   } else {
     WEFT_TRY_STATUS(read_condition(*chain->first, scope, ranges));
-    for (const syntax::Term& term : chain->rest) WEFT_TRY_STATUS(read_condition(*term.operand, scope, ranges));
+    for (const syntax::Term& term : chain->rest)
+      WEFT_TRY_STATUS(read_condition(*term.operand, scope, ranges));
   }
   for (const RowRange& range : ranges) WEFT_TRY_STATUS(slice_rows(range, scope));
   return collect_rows(scope, {});

@@ -70,12 +70,13 @@ class Binder {
     SizeSlot size;
   };
 
-  Status enter_frame(const syntax::Statement& definition, std::string_view name, std::shared_ptr<const std::string> text);
+  Status enter_frame(const syntax::Statement& definition, std::string_view name,
+                     std::shared_ptr<const std::string> text);
   void leave_frame();
   void undo_to(std::size_t mark);
   void set_tensor(Symbol name, plan::ValueId value);
   void set_size(Symbol name, std::int64_t size);
-  plan::ValueId find_tensor(Symbol name) const;   // invalid when there is none
+  plan::ValueId find_tensor(Symbol name) const;  // invalid when there is none
   const std::int64_t* find_size(Symbol name) const;
   std::vector<std::string_view> tensor_names() const;
   std::vector<std::string_view> size_names() const;
@@ -121,9 +122,9 @@ class Binder {
     DimList rows;    // the indices of all sources
     DimList groups;  // GROUP BY, in order
     bool grouped = false;
-    bool aggregated = false;        // some item has an aggregate
-    bool concatenates = false;      // some item has concat: sources may then differ in an index's size
-    bool in_aggregate = false;      // binding an aggregate's argument right now
+    bool aggregated = false;    // some item has an aggregate
+    bool concatenates = false;  // some item has concat: sources may then differ in an index's size
+    bool in_aggregate = false;  // binding an aggregate's argument right now
     const ValueGroup* scatter = nullptr;
     ValueGroup scatter_storage;
   };
@@ -132,13 +133,14 @@ class Binder {
   Status open_select(const syntax::Select& select, SelectScope& scope);
   Result<plan::ValueId> bind_item(const syntax::Item& item, const syntax::Select& select, SelectScope& scope);
   Result<plan::ValueId> bind_source(const syntax::Source& source);
-  Result<plan::ValueId> use_indices(plan::ValueId value, std::string_view name, std::span<const syntax::IndexUse> uses,
-                                    Span span);
+  Result<plan::ValueId> use_indices(plan::ValueId value, std::string_view name,
+                                    std::span<const syntax::IndexUse> uses, Span span);
   Result<plan::ValueId> split_index(plan::ValueId value, const syntax::IndexUse& use);
   Result<plan::ValueId> merge_indices(plan::ValueId value, const syntax::IndexUse& use);
   Status join(const syntax::Source& source, plan::ValueId table, SelectScope& scope);
   Status apply_where(const syntax::Expression& condition, SelectScope& scope);
-  Status read_condition(const syntax::Expression& condition, const SelectScope& scope, std::vector<RowRange>& ranges);
+  Status read_condition(const syntax::Expression& condition, const SelectScope& scope,
+                        std::vector<RowRange>& ranges);
   static void narrow(std::vector<RowRange>& ranges, const RowRange& by);
   Status slice_rows(const RowRange& range, SelectScope& scope);
   Status collect_rows(SelectScope& scope, const syntax::Select& select);
@@ -187,7 +189,8 @@ class Binder {
   Result<Bound> bind_other(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Status check_arguments(const syntax::Call& call, const FunctionSpec& spec);
   const syntax::Argument* named_argument(const syntax::Call& call, std::string_view label) const;
-  Result<double> number_argument(const syntax::Call& call, std::string_view label, double otherwise, SelectScope& scope);
+  Result<double> number_argument(const syntax::Call& call, std::string_view label, double otherwise,
+                                 SelectScope& scope);
   Result<std::int64_t> whole_argument(const syntax::Call& call, std::string_view label, std::int64_t least,
                                       std::int64_t otherwise, SelectScope& scope);
   Result<Symbol> index_argument(const syntax::Call& call, std::string_view label, const plan::Type& type);
@@ -215,7 +218,9 @@ class Binder {
     }
     return result;
   }
-  std::string indices_text(std::span<const plan::Dim> dims) const { return plan::print_indices(dims, graph_.symbols()); }
+  std::string indices_text(std::span<const plan::Dim> dims) const {
+    return plan::print_indices(dims, graph_.symbols());
+  }
 
   const Catalog& catalog_;
   const BindOptions& options_;

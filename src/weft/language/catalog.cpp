@@ -25,8 +25,13 @@ Error unknown(std::string_view what, const syntax::Name& name, std::span<const s
   std::string hint = did_you_mean(name.text, candidates);
   constexpr std::size_t kFew = 8;
   if (hint.empty() && candidates.empty()) hint = fmt::format("there is no {} yet", what);
-  if (hint.empty() && candidates.size() <= kFew) hint = fmt::format("there is {}", fmt::join(candidates, ", "));
-  if (hint.empty() && what != "tensor") hint = fmt::format("SHOW {}S lists them", what == "model" ? "MODEL" : what == "layer" ? "LAYER" : what == "cluster" ? "CLUSTER" : "DEVICE");
+  if (hint.empty() && candidates.size() <= kFew)
+    hint = fmt::format("there is {}", fmt::join(candidates, ", "));
+  if (hint.empty() && what != "tensor")
+    hint = fmt::format("SHOW {}S lists them", what == "model"     ? "MODEL"
+                                              : what == "layer"   ? "LAYER"
+                                              : what == "cluster" ? "CLUSTER"
+                                                                  : "DEVICE");
   return user_error(fmt::format("unknown {}: {}", what, name.text), std::move(hint), name.span);
 }
 
@@ -56,7 +61,8 @@ Status check_calls(const Catalog& catalog, std::string_view name, const syntax::
         return;
       }
       const auto layer = catalog.layers.find(call.name.text);
-      if (layer != catalog.layers.end() && seen.insert(call.name.text).second && reaches(*layer->second.statement->body.query)) {
+      if (layer != catalog.layers.end() && seen.insert(call.name.text).second &&
+          reaches(*layer->second.statement->body.query)) {
         found = true;
         return;
       }
@@ -75,8 +81,8 @@ Status check_calls(const Catalog& catalog, std::string_view name, const syntax::
     path = {name, call.name.text};
     seen.clear();
     if (call.name.text == name || reaches(*layer->second.statement->body.query))
-      status = user_error(fmt::format("layer {} calls itself: {}", name, fmt::join(path, " -> ")), "use REPEAT to stack layers",
-                          call.span);
+      status = user_error(fmt::format("layer {} calls itself: {}", name, fmt::join(path, " -> ")),
+                          "use REPEAT to stack layers", call.span);
   });
   return status;
 }
@@ -85,7 +91,13 @@ template <class T>
 Status check_free(const Named<T>& things, std::string_view what, const syntax::Name& name, bool replace) {
   if (replace || !things.contains(name.text)) return {};
   return user_error(fmt::format("{} {} exists already", what, name.text),
-                    fmt::format("write CREATE OR REPLACE, or DROP {} {} first", what == "model" ? "MODEL" : what == "layer" ? "LAYER" : what == "cluster" ? "CLUSTER" : "DEVICE", name.text), name.span);
+                    fmt::format("write CREATE OR REPLACE, or DROP {} {} first",
+                                what == "model"     ? "MODEL"
+                                : what == "layer"   ? "LAYER"
+                                : what == "cluster" ? "CLUSTER"
+                                                    : "DEVICE",
+                                name.text),
+                    name.span);
 }
 
 template <class T>
@@ -96,23 +108,24 @@ Status drop(Named<T>& things, std::string_view what, const syntax::Name& name) {
   return {};
 }
 
-Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::CreateLayer& layer,
-                    const BindOptions& options) {
+Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
+                    const syntax::CreateLayer& layer, const BindOptions& options) {
   WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace));
   WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *layer.body.query));
   for (std::size_t i = 0; i < layer.arguments.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (layer.arguments[i].name.text == layer.arguments[j].name.text)
-        return user_error(fmt::format("{} is declared twice in {}", layer.arguments[i].name.text, layer.name.text),
-                          "give one of them another name", layer.arguments[i].name.span);
+        return user_error(
+            fmt::format("{} is declared twice in {}", layer.arguments[i].name.text, layer.name.text),
+            "give one of them another name", layer.arguments[i].name.span);
   LayerDefinition definition{source, &layer};
   WEFT_TRY_STATUS(try_layer(catalog, definition, options));
   catalog.layers.insert_or_assign(std::string(layer.name.text), std::move(definition));
   return {};
 }
 
-Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::CreateModel& model,
-                    const BindOptions& options) {
+Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
+                    const syntax::CreateModel& model, const BindOptions& options) {
   WEFT_TRY_STATUS(check_free(catalog.models, "model", model.name, model.replace));
   ModelDefinition definition{source, &model};
   WEFT_TRY(bound, bind(catalog, definition, options));
@@ -122,8 +135,8 @@ Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
 
 }  // namespace
 
-Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
-              const BindOptions& options) {
+Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
+              const syntax::Statement& statement, const BindOptions& options) {
   switch (statement.kind) {
     case syntax::StatementKind::create_layer:
       return define_layer(catalog, source, statement.as<syntax::CreateLayer>(), options);

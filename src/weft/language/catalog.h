@@ -61,7 +61,7 @@ Error unknown(std::string_view what, const syntax::Name& name, std::span<const s
 // Carries out a CREATE or DROP. A model is bound at its default sizes first, and so is a layer
 // whose sizes all have defaults, so that a definition with a mistake never enters the catalog.
 // `options` bound the trial; their sizes and mode do not count. On failure nothing has changed.
-Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, const syntax::Statement& statement,
-              const BindOptions& options);
+Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
+              const syntax::Statement& statement, const BindOptions& options);
 
 }  // namespace weft::language

@@ -23,8 +23,7 @@ std::size_t forward(std::string_view text, std::size_t from, std::size_t count, 
   return from;
 }
 
-std::size_t backward(std::string_view text, std::size_t from, std::size_t count,
-                     std::size_t limit) {
+std::size_t backward(std::string_view text, std::size_t from, std::size_t count, std::size_t limit) {
   for (; from > limit && count > 0; --count) {
     --from;
     for (int more = 3; more > 0 && from > limit && !starts_character(text[from]); --more) --from;
@@ -38,8 +37,10 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     const bool control = static_cast<unsigned char>(text[0]) < ' ' || text[0] == '\x7F';
-    if (length == 0 || control) result += control ? ' ' : '?';
-    else result += text.substr(0, length);
+    if (length == 0 || control)
+      result += control ? ' ' : '?';
+    else
+      result += text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(1, length));
   }
   return result;
@@ -89,8 +90,7 @@ std::string complain(const Error& error, std::string_view text) {
     const std::size_t place = std::min<std::size_t>(error.span.offset, text.size());
     const auto [line, column] = position(text, place);
     const auto [source, carets] = excerpt(text, place, error.span.length);
-    result = fmt::format("error {}:{}: {}\n  {}\n  {}\n", line, column, error.message, source,
-                         carets);
+    result = fmt::format("error {}:{}: {}\n  {}\n  {}\n", line, column, error.message, source, carets);
   } else {
     result = fmt::format("error: {}\n", error.message);
   }

@@ -28,20 +28,24 @@ constexpr DeviceSetting kSettings[] = {
     {"f8", Dimension::flops_per_second, rate<f8>},
     {"i8", Dimension::flops_per_second, rate<i8>},
     {"memory", Dimension::bytes, [](cluster::Device& device) -> double& { return device.memory_bytes; }},
-    {"bandwidth", Dimension::bytes_per_second, [](cluster::Device& device) -> double& { return device.memory_bytes_per_second; }},
+    {"bandwidth", Dimension::bytes_per_second,
+     [](cluster::Device& device) -> double& { return device.memory_bytes_per_second; }},
     {"launch", Dimension::seconds, [](cluster::Device& device) -> double& { return device.launch_seconds; }},
 };
 
 Result<double> quantity(const syntax::Value& value, Dimension wanted, std::string_view what) {
   const bool fits = value.kind == syntax::ValueKind::quantity && value.quantity.dimension == wanted;
   if (!fits) {
-    const bool has_dimension = value.kind == syntax::ValueKind::quantity || value.kind == syntax::ValueKind::number;
-    const std::string found = has_dimension ? fmt::format(", found {}", name(value.quantity.dimension)) : std::string();
-    return user_error(fmt::format("{} must be {}{}", what, name(wanted), found), fmt::format("for example: {}", example(wanted)), value.span);
+    const bool has_dimension =
+        value.kind == syntax::ValueKind::quantity || value.kind == syntax::ValueKind::number;
+    const std::string found =
+        has_dimension ? fmt::format(", found {}", name(value.quantity.dimension)) : std::string();
+    return user_error(fmt::format("{} must be {}{}", what, name(wanted), found),
+                      fmt::format("for example: {}", example(wanted)), value.span);
   }
   if (value.quantity.value < 0 || (value.quantity.value == 0 && wanted != Dimension::seconds))
-    return user_error(fmt::format("{} must be positive, found {}", what, value.number.value), fmt::format("for example: {}", example(wanted)),
-                      value.span);
+    return user_error(fmt::format("{} must be positive, found {}", what, value.number.value),
+                      fmt::format("for example: {}", example(wanted)), value.span);
   return value.quantity.value;
 }
 
@@ -59,18 +63,21 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
     if (found == nullptr) {
       std::string hint = did_you_mean(setting.name.text, names);
       return user_error(fmt::format("a device has no {}", setting.name.text),
-                        hint.empty() ? fmt::format("it has {}", fmt::join(names, ", ")) : std::move(hint), setting.name.span);
+                        hint.empty() ? fmt::format("it has {}", fmt::join(names, ", ")) : std::move(hint),
+                        setting.name.span);
     }
     for (const std::string_view other : given)
       if (other == setting.name.text)
-        return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away", setting.name.span);
+        return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away",
+                          setting.name.span);
     given.push_back(setting.name.text);
     WEFT_TRY(value, quantity(setting.value, found->dimension, found->name));
     found->field(device) = value;
   }
   if (device.memory_bytes == 0 || device.memory_bytes_per_second == 0)
     return user_error(fmt::format("device {} needs memory and bandwidth", statement.name.text),
-                      "for example: (f32 = 67 TFLOP/s, memory = 80 GiB, bandwidth = 3.35 TB/s)", statement.name.span);
+                      "for example: (f32 = 67 TFLOP/s, memory = 80 GiB, bandwidth = 3.35 TB/s)",
+                      statement.name.span);
   bool computes = false;
   for (const double rate : device.flops_per_second) computes = computes || rate > 0;
   if (!computes)
@@ -89,21 +96,23 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
   constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
   if (statement.nodes.whole > kMost || statement.devices.whole > kMost ||
       statement.nodes.whole * statement.devices.whole > kMost)
-    return user_error(fmt::format("a cluster has at most {} devices", kMost), "ask for fewer nodes, or fewer devices in a node",
-                      statement.nodes.span);
+    return user_error(fmt::format("a cluster has at most {} devices", kMost),
+                      "ask for fewer nodes, or fewer devices in a node", statement.nodes.span);
 
   cluster::Axis across{"node", statement.nodes.whole, {}}, within{"device", statement.devices.whole, {}};
   for (const syntax::Link& link : statement.links) {
     if (link.level.text != "node")
-      return user_error(fmt::format("links run WITHIN node or ACROSS node, found {}", link.level.text), "write node", link.level.span);
+      return user_error(fmt::format("links run WITHIN node or ACROSS node, found {}", link.level.text),
+                        "write node", link.level.span);
     const bool inner = link.kind == syntax::LinkKind::within;
     cluster::Axis& axis = inner ? within : across;
     if (!axis.link.name.empty())
-      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS", axis.link.name),
+      return user_error(fmt::format("a second link {} node: {} is there already", inner ? "WITHIN" : "ACROSS",
+                                    axis.link.name),
                         "take one of them away", link.span);
     if (inner && link.name.text == across.name)
-      return user_error("the link within a node may not be called node", "the axis across nodes has that name: choose another",
-                        link.name.span);
+      return user_error("the link within a node may not be called node",
+                        "the axis across nodes has that name: choose another", link.name.span);
     WEFT_TRY(bandwidth, quantity(link.bandwidth, Dimension::bytes_per_second, "a link's first number"));
     WEFT_TRY(latency, quantity(link.latency, Dimension::seconds, "a link's second number"));
     axis.link = cluster::Link{std::string(link.name.text), bandwidth, latency};

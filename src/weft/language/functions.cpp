@@ -98,7 +98,9 @@ const FunctionSpec* find_function(std::string_view name) {
   Symbol found = index().symbols.find(name);
   if (!found.valid()) {  // SUM is sum
     std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
     found = index().symbols.find(lower);
   }
   return found.valid() ? &kFunctions[found.value] : nullptr;

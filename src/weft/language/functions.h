@@ -21,12 +21,12 @@ enum class FunctionKind : std::uint8_t {
 struct FunctionSpec {
   std::string_view name;
   FunctionKind kind;
-  std::size_t fewest, most;                 // positional arguments
-  std::string_view usage;                   // "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)"
+  std::size_t fewest, most;  // positional arguments
+  std::string_view usage;    // "layer_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)"
   std::string_view summary;
   std::span<const std::string_view> labels = {};  // of named arguments
-  const ops::Operator& (*op)() = nullptr;   // pointwise only
-  double (*fold)(double) = nullptr;         // pointwise of one argument: its value at a known number
+  const ops::Operator& (*op)() = nullptr;         // pointwise only
+  double (*fold)(double) = nullptr;               // pointwise of one argument: its value at a known number
 };
 
 std::span<const FunctionSpec> functions();                 // by name

@@ -83,8 +83,7 @@ class Grammar {
   const syntax::SizeExpression* size_expression();
   Level infix_level() const;
   syntax::Operator take_operator();
-  const syntax::Expression* chain(std::uint32_t start, const syntax::Expression* first,
-                                  Level level);
+  const syntax::Expression* chain(std::uint32_t start, const syntax::Expression* first, Level level);
   const syntax::Expression* comparison(std::uint32_t start, const syntax::Expression* left);
   const syntax::Expression* prefix(Level loosest);
   const syntax::Expression* primary();
@@ -99,15 +98,15 @@ class Grammar {
   // parse_value.cpp
   syntax::Name name(std::string_view what);
   syntax::Text text(std::string_view what);
-  syntax::Number number(std::string_view what);        // 12, -0.5, inf
+  syntax::Number number(std::string_view what);  // 12, -0.5, inf
   syntax::Number whole_number(std::string_view what, std::int64_t least);
-  syntax::Number take_number();                        // REQUIRES: at(Kind::number)
+  syntax::Number take_number();  // REQUIRES: at(Kind::number)
   syntax::Value value();
   syntax::Value quantity(std::string_view what);
   void take_unit(syntax::Value& value);
   syntax::Setting setting();
-  std::span<const syntax::Setting> settings();         // "(" setting {"," setting} ")"
-  std::span<const syntax::Setting> with_settings();    // [ WITH settings ]
+  std::span<const syntax::Setting> settings();       // "(" setting {"," setting} ")"
+  std::span<const syntax::Setting> with_settings();  // [ WITH settings ]
   std::string_view unquoted(const Token& token);
 
   // parse_error.cpp: what went wrong, and what to do about it.
@@ -134,9 +133,7 @@ class Grammar {
 
   bool at(Kind kind) const { return token_.kind == kind; }
   bool at(Keyword keyword) const { return token_.keyword == keyword; }
-  bool at_name() const {
-    return at(Kind::quoted) || (at(Kind::word) && !is_reserved(token_.keyword));
-  }
+  bool at_name() const { return at(Kind::quoted) || (at(Kind::word) && !is_reserved(token_.keyword)); }
 
   void advance();
   template <class What>
@@ -193,8 +190,8 @@ class Grammar {
   using Stacks = std::tuple<std::vector<Ts>...>;
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
          syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
-         syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter,
-         syntax::Link, syntax::HintItem, const syntax::Statement*>
+         syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter, syntax::Link,
+         syntax::HintItem, const syntax::Statement*>
       stacks_;
 };
 
@@ -203,9 +200,7 @@ template <class T>
 class Grammar::Gather {
  public:
   explicit Gather(Grammar& grammar)
-      : arena_(grammar.arena_),
-        stack_(std::get<std::vector<T>>(grammar.stacks_)),
-        bottom_(stack_.size()) {}
+      : arena_(grammar.arena_), stack_(std::get<std::vector<T>>(grammar.stacks_)), bottom_(stack_.size()) {}
   Gather(const Gather&) = delete;
   ~Gather() { stack_.erase(stack_.begin() + static_cast<std::ptrdiff_t>(bottom_), stack_.end()); }
 

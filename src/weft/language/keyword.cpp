@@ -29,9 +29,7 @@ constexpr Packed pack(std::string_view word) {
 constexpr std::size_t kSlotCount = 256;
 
 // The factor was found by search; below the compiler checks that no two keywords share a slot.
-constexpr std::size_t slot_of(const Packed& word) {
-  return (word.head * 0x00c458b4d598c859u) >> 56;
-}
+constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x00c458b4d598c859u) >> 56; }
 
 struct Slot {
   Packed word;

@@ -14,32 +14,81 @@ namespace weft::language {
 enum class Keyword : std::uint8_t {
   none,
   // Reserved.
-  kw_and, kw_as, kw_between, kw_by, kw_case, kw_create, kw_else, kw_end, kw_false, kw_from,
-  kw_group, kw_inf, kw_init, kw_input, kw_join, kw_not, kw_of, kw_on, kw_or, kw_over, kw_parameter,
-  kw_partition, kw_repeat, kw_select, kw_state, kw_then, kw_times, kw_true, kw_when, kw_where,
+  kw_and,
+  kw_as,
+  kw_between,
+  kw_by,
+  kw_case,
+  kw_create,
+  kw_else,
+  kw_end,
+  kw_false,
+  kw_from,
+  kw_group,
+  kw_inf,
+  kw_init,
+  kw_input,
+  kw_join,
+  kw_not,
+  kw_of,
+  kw_on,
+  kw_or,
+  kw_over,
+  kw_parameter,
+  kw_partition,
+  kw_repeat,
+  kw_select,
+  kw_state,
+  kw_then,
+  kw_times,
+  kw_true,
+  kw_when,
+  kw_where,
   kw_with,
   // Keywords by their place only.
-  kw_across, kw_analyze, kw_cast, kw_cluster, kw_describe, kw_device, kw_devices, kw_drop,
-  kw_explain, kw_format, kw_hint, kw_infer, kw_layer, kw_link, kw_load, kw_local, kw_model,
-  kw_nodes, kw_replace, kw_replicate, kw_save, kw_set, kw_show, kw_slice, kw_steps,
-  kw_synthesize, kw_to, kw_train, kw_verbose, kw_within
+  kw_across,
+  kw_analyze,
+  kw_cast,
+  kw_cluster,
+  kw_describe,
+  kw_device,
+  kw_devices,
+  kw_drop,
+  kw_explain,
+  kw_format,
+  kw_hint,
+  kw_infer,
+  kw_layer,
+  kw_link,
+  kw_load,
+  kw_local,
+  kw_model,
+  kw_nodes,
+  kw_replace,
+  kw_replicate,
+  kw_save,
+  kw_set,
+  kw_show,
+  kw_slice,
+  kw_steps,
+  kw_synthesize,
+  kw_to,
+  kw_train,
+  kw_verbose,
+  kw_within
 };
 
-inline constexpr auto kSpellings = std::to_array<std::string_view>({
-    "",
-    "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "ELSE", "END", "FALSE", "FROM", "GROUP",
-    "INF", "INIT", "INPUT", "JOIN", "NOT", "OF", "ON", "OR", "OVER", "PARAMETER",
-    "PARTITION", "REPEAT", "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE",
-    "WITH",
-    "ACROSS", "ANALYZE", "CAST", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP",
-    "EXPLAIN", "FORMAT", "HINT", "INFER", "LAYER", "LINK", "LOAD", "LOCAL", "MODEL", "NODES",
-    "REPLACE", "REPLICATE", "SAVE", "SET", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO",
-    "TRAIN", "VERBOSE", "WITHIN"});
+inline constexpr auto kSpellings = std::to_array<std::string_view>(
+    {"",         "AND",    "AS",      "BETWEEN",    "BY",        "CASE",    "CREATE",    "ELSE",  "END",
+     "FALSE",    "FROM",   "GROUP",   "INF",        "INIT",      "INPUT",   "JOIN",      "NOT",   "OF",
+     "ON",       "OR",     "OVER",    "PARAMETER",  "PARTITION", "REPEAT",  "SELECT",    "STATE", "THEN",
+     "TIMES",    "TRUE",   "WHEN",    "WHERE",      "WITH",      "ACROSS",  "ANALYZE",   "CAST",  "CLUSTER",
+     "DESCRIBE", "DEVICE", "DEVICES", "DROP",       "EXPLAIN",   "FORMAT",  "HINT",      "INFER", "LAYER",
+     "LINK",     "LOAD",   "LOCAL",   "MODEL",      "NODES",     "REPLACE", "REPLICATE", "SAVE",  "SET",
+     "SHOW",     "SLICE",  "STEPS",   "SYNTHESIZE", "TO",        "TRAIN",   "VERBOSE",   "WITHIN"});
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);
 
-constexpr std::string_view spelling(Keyword keyword) {
-  return kSpellings[static_cast<std::size_t>(keyword)];
-}
+constexpr std::string_view spelling(Keyword keyword) { return kSpellings[static_cast<std::size_t>(keyword)]; }
 
 constexpr bool is_reserved(Keyword keyword) {
   return keyword != Keyword::none && keyword <= Keyword::kw_with;

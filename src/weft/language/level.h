@@ -8,7 +8,15 @@ namespace weft::language {
 
 // Loosest first; a tighter level compares greater.
 enum class Level : std::uint8_t {
-  none, logical_or, logical_and, logical_not, comparison, sum, product, sign, operand
+  none,
+  logical_or,
+  logical_and,
+  logical_not,
+  comparison,
+  sum,
+  product,
+  sign,
+  operand
 };
 
 constexpr Level tighter(Level level) { return static_cast<Level>(static_cast<int>(level) + 1); }

@@ -10,9 +10,7 @@
 namespace weft::language {
 namespace {
 
-constexpr bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_wide(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 constexpr bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -59,15 +57,13 @@ std::string_view remedy(std::string_view character) {
   });
   for (const auto& [found, advice] : kRemedies)
     if (found == character) return advice;
-  if (is_wide(character[0]))
-    return "a name with letters beyond ASCII is written \"in double quotes\"";
+  if (is_wide(character[0])) return "a name with letters beyond ASCII is written \"in double quotes\"";
   return {};
 }
 
 }  // namespace
 
-Lexer::Lexer(std::string_view text)
-    : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {
+Lexer::Lexer(std::string_view text) : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {
   if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;  // a byte order mark, which some editors leave
 }
 
@@ -256,7 +252,8 @@ Token Lexer::strange(const char* start) {
     return refuse(start, fmt::format("unexpected control character: 0x{:02x}", character[0]));
   const std::string_view advice = remedy(character);
   return refuse(start, fmt::format("unexpected character: {}", character),
-                advice.empty() ? "take it away; a name with such a letter stands in double quotes" : std::string(advice));
+                advice.empty() ? "take it away; a name with such a letter stands in double quotes"
+                               : std::string(advice));
 }
 
 bool Lexer::step() {
@@ -282,13 +279,9 @@ bool Lexer::step() {
   return false;
 }
 
-std::string_view Lexer::shown(const char* start) const {
-  return std::string_view(start, at_).substr(0, 40);
-}
+std::string_view Lexer::shown(const char* start) const { return std::string_view(start, at_).substr(0, 40); }
 
-std::uint32_t Lexer::offset(const char* place) const {
-  return static_cast<std::uint32_t>(place - begin_);
-}
+std::uint32_t Lexer::offset(const char* place) const { return static_cast<std::uint32_t>(place - begin_); }
 
 Token Lexer::token(TokenKind kind, const char* start) const {
   Token result;

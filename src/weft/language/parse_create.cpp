@@ -79,8 +79,7 @@ Link Grammar::link() {
 
 const Statement* Grammar::layer(std::uint32_t start, bool replace) {
   const Name called = name("a layer name");
-  const auto arguments =
-      parens<Tensor>("'(' and the tensors the layer takes", [&] { return tensor(); });
+  const auto arguments = parens<Tensor>("'(' and the tensors the layer takes", [&] { return tensor(); });
   const Body inside = body(ObjectKind::layer);
   return make<CreateLayer>(start, replace, called, arguments, inside);
 }
@@ -116,10 +115,10 @@ Size Grammar::size(ObjectKind owner) {
   const std::uint32_t start = here();
   Size result;
   result.name = name("a size");
-  if (accept(Kind::equal)) result.value = size_expression();
+  if (accept(Kind::equal))
+    result.value = size_expression();
   else if (owner == ObjectKind::model)
-    fail_expected("= and a default",
-                  fmt::format("a model's sizes have defaults: {} = 64", result.name.text));
+    fail_expected("= and a default", fmt::format("a model's sizes have defaults: {} = 64", result.name.text));
   result.span = since(start);
   return result;
 }
@@ -153,8 +152,7 @@ Init Grammar::init() {
   const std::uint32_t start = here();
   Init result;
   result.name = name("how to initialize, such as normal(0, 0.02)");
-  if (at(Kind::left_paren))
-    result.arguments = parens<Number>("'('", [&] { return number("a number"); });
+  if (at(Kind::left_paren)) result.arguments = parens<Number>("'('", [&] { return number("a number"); });
   result.span = since(start);
   return result;
 }

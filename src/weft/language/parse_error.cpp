@@ -16,9 +16,9 @@ using enum Keyword;
 
 constexpr std::size_t kShown = 40;  // bytes of a token that a message repeats
 
-constexpr auto kStatementWords = std::to_array<std::string_view>(
-    {"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "SET", "HINT", "SHOW", "DESCRIBE", "SAVE",
-     "LOAD", "SYNTHESIZE"});
+constexpr auto kStatementWords =
+    std::to_array<std::string_view>({"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "SET", "HINT", "SHOW",
+                                     "DESCRIBE", "SAVE", "LOAD", "SYNTHESIZE"});
 
 // Words of other SQLs, and what WeftQL has in their place.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
@@ -107,8 +107,7 @@ void Grammar::fail_name(std::string_view what) {
   if (error_) return;
   std::string hint;
   const bool stray_comma = last_kind_ == Kind::comma && !could_be_meant_as_name(token_.keyword);
-  if (at(Kind::word) && !stray_comma)
-    hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
+  if (at(Kind::word) && !stray_comma) hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
   if (at(Kind::string)) hint = "a name is written without quotes, or in double quotes";
   if (at(Kind::number) && next_.kind == Kind::word) hint = "a name starts with a letter or _";
   fail_expected(what, hint);
@@ -116,8 +115,7 @@ void Grammar::fail_name(std::string_view what) {
 
 void Grammar::fail_close(char opened, Span open) {
   if (error_) return;
-  const bool starts_item =
-      at_name() || at(Kind::number) || at(Kind::string) || at(Kind::left_paren);
+  const bool starts_item = at_name() || at(Kind::number) || at(Kind::string) || at(Kind::left_paren);
   std::string hint = remedy();
   if (hint.empty() && starts_item) hint = "is a comma missing before it?";
   const auto [line, column] = position(text_, open.offset);
@@ -145,8 +143,7 @@ void Grammar::fail_statement() {
 
 void Grammar::fail_object(std::string_view where) {
   if (error_) return;
-  static constexpr auto kObjects =
-      std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
+  static constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
   fail_expected(fmt::format("DEVICE, CLUSTER, LAYER or MODEL {}", where), remedy(kObjects));
 }
 
@@ -160,14 +157,12 @@ void Grammar::fail_body(const syntax::Body& body, syntax::ObjectKind owner) {
     return fail_here("INPUT is given twice", "separate the tensors by commas");
   if (at(kw_input)) return fail_here("INPUT comes before PARAMETER and STATE", "move it to the front");
 
-  static constexpr auto kSections =
-      std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
+  static constexpr auto kSections = std::to_array<std::string_view>({"INPUT", "PARAMETER", "STATE", "AS"});
   const bool may_input = is_model && body.inputs.empty() && body.parameters.empty();
   const auto next = std::span(kSections).subspan(may_input ? 0 : 1);
   std::string hint = remedy(next);
   if (at(kw_select) || at(kw_with)) hint = "put AS before the query";
-  if (hint.empty() && last_kind_ == Kind::right_bracket && at_name())
-    hint = "is a comma missing before it?";
+  if (hint.empty() && last_kind_ == Kind::right_bracket && at_name()) hint = "is a comma missing before it?";
   fail_expected(may_input ? "INPUT, PARAMETER, STATE or AS" : "PARAMETER, STATE or AS", hint);
 }
 
@@ -196,12 +191,14 @@ void Grammar::fail_select() {
 void Grammar::end_select(const syntax::Select& select) {
   if (error_) return;
   const bool filtered = select.where != nullptr, grouped = !select.groups.empty();
-  if (at(kw_where) && filtered)
-    return fail_here("WHERE is given twice", "join the conditions by AND");
-  if (at(kw_where)) return fail_here("WHERE comes before GROUP BY", "write SELECT ... FROM ... WHERE ... GROUP BY ...");
+  if (at(kw_where) && filtered) return fail_here("WHERE is given twice", "join the conditions by AND");
+  if (at(kw_where))
+    return fail_here("WHERE comes before GROUP BY", "write SELECT ... FROM ... WHERE ... GROUP BY ...");
   if (at(kw_group)) return fail_here("GROUP BY is given twice", "separate the indices by commas");
   if (at(kw_from)) return fail_here("FROM is given twice", "separate the sources by commas");
-  if (at(kw_join)) return fail_here("JOIN comes before WHERE and GROUP BY", "write SELECT ... FROM a JOIN b ON ... WHERE ...");
+  if (at(kw_join))
+    return fail_here("JOIN comes before WHERE and GROUP BY",
+                     "write SELECT ... FROM a JOIN b ON ... WHERE ...");
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
   expect_end({kw_join, kw_where, kw_group});
@@ -233,8 +230,7 @@ void Grammar::fail_expression() {
   if (at(Kind::star) && last_kind_ == Kind::left_paren) hint = "name the tensor: sum(x)";
   if (at(Kind::equal) && half) hint = "write <= or >= without a blank";
   if (at(kw_select)) hint = "a query cannot be part of an expression: name it in WITH or FROM";
-  if (could_be_meant_as_name(token_.keyword))
-    hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
+  if (could_be_meant_as_name(token_.keyword)) hint = advice_on_reserved(token_.keyword, lexeme(token_.span));
   fail_expected("an expression", hint);
 }
 
@@ -258,8 +254,7 @@ std::string Grammar::found() const {
   const std::string_view whole = lexeme(token_.span);
   std::size_t length = std::min(whole.size(), kShown);
   while (length < whole.size() && !starts_character(whole[length])) --length;
-  const std::string shown =
-      fmt::format("{}{}", whole.substr(0, length), length < whole.size() ? "…" : "");
+  const std::string shown = fmt::format("{}{}", whole.substr(0, length), length < whole.size() ? "…" : "");
   switch (token_.kind) {
     case Kind::end: return "the end of the text";
     case Kind::string: return fmt::format("the string {}", shown);
@@ -280,8 +275,8 @@ std::string Grammar::remedy(std::span<const std::string_view> keywords) const {
     std::string hint = word.size() > 1 ? did_you_mean(word, keywords) : "";
     if (!hint.empty()) return hint;
   }
-  const bool closes = at(Kind::right_paren) || at(Kind::right_bracket) || at(Kind::semicolon) ||
-                      at(Kind::end) || is_keyword;
+  const bool closes =
+      at(Kind::right_paren) || at(Kind::right_bracket) || at(Kind::semicolon) || at(Kind::end) || is_keyword;
   if (last_kind_ == Kind::comma && closes) return "remove the comma before it";
   if (at(Kind::comma) && last_kind_ == Kind::comma) return "remove one of the commas";
   if (at(Kind::double_equal)) return "equality is written =";

@@ -103,8 +103,7 @@ const Expression* Grammar::comparison(std::uint32_t start, const Expression* lef
     const Expression* right = expression(Level::sum);
     result = make<Comparison>(start, op, op_span, left, right);
   }
-  if (infix_level() == Level::comparison)
-    fail_here("comparisons do not chain", "write a < b AND b < c");
+  if (infix_level() == Level::comparison) fail_here("comparisons do not chain", "write a < b AND b < c");
   return result;
 }
 
@@ -167,8 +166,7 @@ const Expression* Grammar::choice() {
   const std::uint32_t start = here();
   advance();
   Gather<When> whens(*this);
-  if (!at(Keyword::kw_when))
-    fail_keyword(Keyword::kw_when, "after CASE", "CASE WHEN x = 1 THEN ...");
+  if (!at(Keyword::kw_when)) fail_keyword(Keyword::kw_when, "after CASE", "CASE WHEN x = 1 THEN ...");
   while (accept(Keyword::kw_when)) {
     const Expression* condition = expression();
     expect(Keyword::kw_then, "after the condition of WHEN");
@@ -244,8 +242,8 @@ const SizeExpression* Grammar::size_expression() {
 
 bool Grammar::check_size(const Expression& size) {
   const auto refuse = [&](Span span, std::string_view message) {
-    fail(user_error(std::string(message),
-                    "a size is made of whole numbers, sizes, + - * / and parentheses", span));
+    fail(user_error(std::string(message), "a size is made of whole numbers, sizes, + - * / and parentheses",
+                    span));
     return false;
   };
   if (size.if_a<NameUse>()) return true;

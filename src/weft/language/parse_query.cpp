@@ -143,9 +143,7 @@ std::span<const IndexUse> Grammar::index_uses() {
 
 IndexUse Grammar::index_use() {
   const std::uint32_t start = here();
-  const auto names = [&] {
-    return parens<Name>("'('", [&] { return name("an index"); });
-  };
+  const auto names = [&] { return parens<Name>("'('", [&] { return name("an index"); }); };
   IndexUse result;
   if (at(Kind::left_paren)) {
     result.kind = IndexUseKind::merge;

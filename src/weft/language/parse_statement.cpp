@@ -49,11 +49,16 @@ const Statement* Grammar::drop() {
   const std::uint32_t start = here();
   advance();
   ObjectKind object{};
-  if (accept(Keyword::kw_device)) object = ObjectKind::device;
-  else if (accept(Keyword::kw_cluster)) object = ObjectKind::cluster;
-  else if (accept(Keyword::kw_layer)) object = ObjectKind::layer;
-  else if (accept(Keyword::kw_model)) object = ObjectKind::model;
-  else fail_object("after DROP");
+  if (accept(Keyword::kw_device))
+    object = ObjectKind::device;
+  else if (accept(Keyword::kw_cluster))
+    object = ObjectKind::cluster;
+  else if (accept(Keyword::kw_layer))
+    object = ObjectKind::layer;
+  else if (accept(Keyword::kw_model))
+    object = ObjectKind::model;
+  else
+    fail_object("after DROP");
   const Name dropped = name("what to drop");
   expect_end({});
   return make<Drop>(start, object, dropped);
@@ -92,8 +97,7 @@ const Statement* Grammar::explain() {
     close_paren(open);
   }
   if (!at(Keyword::kw_train) && !at(Keyword::kw_infer)) {
-    static constexpr auto kNext =
-        std::to_array<std::string_view>({"TRAIN", "INFER", "ANALYZE", "VERBOSE"});
+    static constexpr auto kNext = std::to_array<std::string_view>({"TRAIN", "INFER", "ANALYZE", "VERBOSE"});
     fail_expected("TRAIN or INFER", remedy(kNext));
   }
   const Run* subject = run();
@@ -129,14 +133,21 @@ const Run* Grammar::run() {
     if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
     if (at(Keyword::kw_steps) && task == Task::infer)
       fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
-    if (accept(Keyword::kw_on)) on = target();
-    else if (accept(Keyword::kw_from)) data = text("a file name in quotes after FROM");
-    else if (accept(Keyword::kw_steps)) steps = whole_number("a number of steps", 0);
-    else if (at(Keyword::kw_with)) with = with_settings();
-    else break;
+    if (accept(Keyword::kw_on))
+      on = target();
+    else if (accept(Keyword::kw_from))
+      data = text("a file name in quotes after FROM");
+    else if (accept(Keyword::kw_steps))
+      steps = whole_number("a number of steps", 0);
+    else if (at(Keyword::kw_with))
+      with = with_settings();
+    else
+      break;
   }
-  if (task == Task::infer) expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_with});
-  else expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_steps, Keyword::kw_with});
+  if (task == Task::infer)
+    expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_with});
+  else
+    expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_steps, Keyword::kw_with});
   return make<Run>(start, task, model, on, data, steps, with);
 }
 
@@ -144,8 +155,10 @@ Target Grammar::target() {
   const std::uint32_t start = here();
   Target result;
   result.local = accept(Keyword::kw_local);
-  if (!result.local) result.cluster = name("LOCAL or a cluster name after ON");
-  else if (at(Kind::number)) result.ranks = whole_number("a number of ranks", 1);
+  if (!result.local)
+    result.cluster = name("LOCAL or a cluster name after ON");
+  else if (at(Kind::number))
+    result.ranks = whole_number("a number of ranks", 1);
   result.span = since(start);
   return result;
 }
@@ -154,8 +167,7 @@ const Statement* Grammar::set() {
   const std::uint32_t start = here();
   advance();
   const Name key = name("a setting");
-  if (!accept(Kind::equal) && !accept(Keyword::kw_to))
-    fail_expected("= or TO after the setting's name");
+  if (!accept(Kind::equal) && !accept(Keyword::kw_to)) fail_expected("= or TO after the setting's name");
   const Value to = value();
   expect_end({});
   return make<Set>(start, key, to);

@@ -25,10 +25,10 @@ std::string nearest_unit(std::string_view unit) {
     if (find_unit(rate)) return fmt::format("did you mean '{}'?", rate);
   }
   static constexpr auto kUnits = std::to_array<std::string_view>(
-      {"B",      "kB",     "MB",     "GB",     "TB",    "KiB",   "MiB",     "GiB",     "TiB",
-       "B/s",    "kB/s",   "MB/s",   "GB/s",   "TB/s",  "Gb/s",  "GiB/s",   "FLOP",    "MFLOP",
-       "GFLOP",  "TFLOP",  "PFLOP",  "FLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "s",
-       "ms",     "us",     "ns",     "min",    "h"});
+      {"B",       "kB",      "MB",    "GB",    "TB",    "KiB",    "MiB",     "GiB",
+       "TiB",     "B/s",     "kB/s",  "MB/s",  "GB/s",  "TB/s",   "Gb/s",    "GiB/s",
+       "FLOP",    "MFLOP",   "GFLOP", "TFLOP", "PFLOP", "FLOP/s", "MFLOP/s", "GFLOP/s",
+       "TFLOP/s", "PFLOP/s", "s",     "ms",    "us",    "ns",     "min",     "h"});
   const std::string hint = did_you_mean(unit, kUnits);
   return hint.empty() ? "units are B, B/s, b/s, FLOP and FLOP/s with k M G T P or Ki Mi Gi Ti Pi, "
                         "and s ms us ns min h"
@@ -160,8 +160,10 @@ Value Grammar::quantity(std::string_view what) {
   const std::uint32_t start = here();
   Value result;
   result.number = number(what);
-  if (at_name()) take_unit(result);
-  else fail_expected("a unit", fmt::format("write {}", what));
+  if (at_name())
+    take_unit(result);
+  else
+    fail_expected("a unit", fmt::format("write {}", what));
   result.span = since(start);
   return result;
 }
@@ -180,8 +182,8 @@ void Grammar::take_unit(Value& value) {
   }
   const std::optional<Quantity> scale = find_unit(unit);
   if (!scale)
-    return fail(user_error(fmt::format("unknown unit: {}", unit.substr(0, 40)), nearest_unit(unit),
-                           since(start)));
+    return fail(
+        user_error(fmt::format("unknown unit: {}", unit.substr(0, 40)), nearest_unit(unit), since(start)));
   value.kind = ValueKind::quantity;
   value.quantity = {value.number.value * scale->value, scale->dimension};
   value.text = unit;
@@ -190,8 +192,7 @@ void Grammar::take_unit(Value& value) {
 Setting Grammar::setting() {
   const Name key = name("a setting");
   if (!accept(Kind::equal))
-    fail_expected("= after the setting's name",
-                  at(Kind::arrow) ? "settings are written name = value" : "");
+    fail_expected("= after the setting's name", at(Kind::arrow) ? "settings are written name = value" : "");
   return {key, value()};
 }
 

@@ -24,11 +24,13 @@ void Grammar::advance() {
 
 Result<std::span<const syntax::Statement* const>> Grammar::script() {
   Gather<const syntax::Statement*> statements(*this);
-  while (accept(Kind::semicolon)) {}
+  while (accept(Kind::semicolon)) {
+  }
   while (!at(Kind::end)) {
     statements.add(statement());
     if (!at(Kind::end)) expect(Kind::semicolon, "';'");
-    while (accept(Kind::semicolon)) {}
+    while (accept(Kind::semicolon)) {
+    }
   }
   if (error_) return *std::move(error_);
   return statements.finish();
@@ -36,8 +38,7 @@ Result<std::span<const syntax::Statement* const>> Grammar::script() {
 
 Result<syntax::Script> parse(std::string_view text) {
   if (text.size() >= kLongestText)
-    return user_error(fmt::format("script is too long: {} bytes, at most {}", text.size(),
-                                  kLongestText - 1),
+    return user_error(fmt::format("script is too long: {} bytes, at most {}", text.size(), kLongestText - 1),
                       "split it into several files");
   syntax::Script script;
   script.text = text;

@@ -21,8 +21,7 @@ constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan
 // An EXPLAIN option that shares its name with a built-in one was quoted.
 bool is_builtin_option(std::string_view name) {
   const Keyword keyword = find_keyword(name);
-  return keyword == Keyword::kw_analyze || keyword == Keyword::kw_verbose ||
-         keyword == Keyword::kw_format;
+  return keyword == Keyword::kw_analyze || keyword == Keyword::kw_verbose || keyword == Keyword::kw_format;
 }
 
 }  // namespace
@@ -46,8 +45,7 @@ void Printer::lay_out(const Statement& statement) {
     case StatementKind::create_cluster: {
       const auto& cluster = statement.as<CreateCluster>();
       create("CLUSTER", cluster.replace, cluster.name);
-      out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole,
-                          cluster.devices.whole);
+      out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole, cluster.devices.whole);
       write(cluster.device);
       for (const Link& link : cluster.links) write(link);
       break;
@@ -124,8 +122,7 @@ void Printer::create(std::string_view what, bool replace, const Name& name) {
 
 void Printer::write(const Link& link) {
   out_ += fmt::format("\n  LINK {} {} {} (", print_name(link.name.text),
-                      link.kind == LinkKind::within ? "WITHIN" : "ACROSS",
-                      print_name(link.level.text));
+                      link.kind == LinkKind::within ? "WITHIN" : "ACROSS", print_name(link.level.text));
   write(link.bandwidth);
   out_ += ", ";
   write(link.latency);
@@ -201,9 +198,12 @@ void Printer::write(const Run& run) {
     out_ += " ON ";
     const std::string_view cluster = run.target->cluster.text;
     // A cluster may be called "local", in quotes.
-    if (run.target->local) out_ += "LOCAL";
-    else if (find_keyword(cluster) == Keyword::kw_local) out_ += fmt::format("\"{}\"", cluster);
-    else write(run.target->cluster);
+    if (run.target->local)
+      out_ += "LOCAL";
+    else if (find_keyword(cluster) == Keyword::kw_local)
+      out_ += fmt::format("\"{}\"", cluster);
+    else
+      write(run.target->cluster);
     if (run.target->ranks) out_ += fmt::format(" {}", run.target->ranks->whole);
   }
   if (run.data) {

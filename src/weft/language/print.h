@@ -19,13 +19,11 @@ enum class Parentheses : std::uint8_t { needed, all };
 std::string print(const syntax::Script& script, Parentheses parentheses = Parentheses::needed);
 
 // Without semicolon or final newline.
-std::string print(const syntax::Statement& statement,
-                  Parentheses parentheses = Parentheses::needed);
+std::string print(const syntax::Statement& statement, Parentheses parentheses = Parentheses::needed);
 
 // On one line.
 std::string print(const syntax::Query& query, Parentheses parentheses = Parentheses::needed);
-std::string print(const syntax::Expression& expression,
-                  Parentheses parentheses = Parentheses::needed);
+std::string print(const syntax::Expression& expression, Parentheses parentheses = Parentheses::needed);
 
 // A name as a script must spell it: in double quotes unless it is a plain one.
 std::string print_name(std::string_view name);

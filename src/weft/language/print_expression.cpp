@@ -53,9 +53,7 @@ std::string print_name(std::string_view name) {
 
 void Printer::write(const Name& name) { out_ += print_name(name.text); }
 
-void Printer::write(const Number& number) {
-  write_number(number.value, number.whole, number.is_whole);
-}
+void Printer::write(const Number& number) { write_number(number.value, number.whole, number.is_whole); }
 
 void Printer::write_number(double value, std::int64_t whole, bool is_whole) {
   if (is_whole) {

@@ -106,12 +106,16 @@ void Printer::write(const IndexUse& use) {
     list(use.parts);
     out_ += ')';
   };
-  if (use.kind == IndexUseKind::merge) parts();
-  else write(use.from);
+  if (use.kind == IndexUseKind::merge)
+    parts();
+  else
+    write(use.from);
   if (use.kind == IndexUseKind::plain) return;
   out_ += " AS ";
-  if (use.kind == IndexUseKind::split) parts();
-  else write(use.to);
+  if (use.kind == IndexUseKind::split)
+    parts();
+  else
+    write(use.to);
 }
 
 void Printer::write(const Group& group) {

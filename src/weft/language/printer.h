@@ -78,8 +78,10 @@ class Printer {
       const std::string text = flat(item);
       if (&item != items.data()) {
         out_ += ',';
-        if (fits(text, 2)) out_ += ' ';
-        else start_line(indent);
+        if (fits(text, 2))
+          out_ += ' ';
+        else
+          start_line(indent);
       }
       out_ += text;
     }

@@ -68,8 +68,20 @@ struct Body {
 };
 
 enum class StatementKind : std::uint8_t {
-  create_device, create_cluster, create_layer, create_model, drop, explain, run, set, hint, show,
-  describe, save, load, synthesize
+  create_device,
+  create_cluster,
+  create_layer,
+  create_model,
+  drop,
+  explain,
+  run,
+  set,
+  hint,
+  show,
+  describe,
+  save,
+  load,
+  synthesize
 };
 
 // The kinds derive from it, as with Expression. The span leaves out the semicolon.

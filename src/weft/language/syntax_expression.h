@@ -16,15 +16,34 @@
 namespace weft::language::syntax {
 
 enum class ExpressionKind : std::uint8_t {
-  literal, boolean, name, negate, invert, chain, comparison, between, choice, cast, call
+  literal,
+  boolean,
+  name,
+  negate,
+  invert,
+  chain,
+  comparison,
+  between,
+  choice,
+  cast,
+  call
 };
 
 // In order of precedence, loosest first.
 enum class Operator : std::uint8_t {
-  logical_or, logical_and,
-  equal, not_equal, less, less_equal, greater, greater_equal,
-  add, subtract,
-  multiply, divide, remainder
+  logical_or,
+  logical_and,
+  equal,
+  not_equal,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder
 };
 
 constexpr std::string_view spelling(Operator op) {

@@ -8,9 +8,7 @@ namespace weft::language {
 // The bytes of the first character of `text`, or 0 when it does not start with well-formed
 // UTF-8 (Unicode, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
 constexpr std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
   const unsigned lead = byte(0);
   if (lead < 0x80) return text.empty() ? 0 : 1;

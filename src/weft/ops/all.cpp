@@ -13,18 +13,18 @@ const plan::OperatorSet& all() {
       // views and moves
       &broadcast(), &transpose(), &rename(), &split(), &merge(), &slice(), &pad(), &concat(), &cast(),
       // pointwise
-      &add(), &sub(), &mul(), &div(), &mod(), &pow(), &maximum(), &minimum(), &neg(), &abs(),
-      &equal(), &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(),
-      &logical_and(), &logical_or(), &logical_not(), &select(),
-      &exp(), &log(), &sqrt(), &rsqrt(), &sin(), &cos(), &tanh(), &erf(), &sigmoid(),
-      &relu(), &gelu(), &gelu_tanh(), &silu(), &gelu_gradient(), &gelu_tanh_gradient(), &silu_gradient(),
+      &add(), &sub(), &mul(), &div(), &mod(), &pow(), &maximum(), &minimum(), &neg(), &abs(), &equal(),
+      &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(), &logical_and(), &logical_or(),
+      &logical_not(), &select(), &exp(), &log(), &sqrt(), &rsqrt(), &sin(), &cos(), &tanh(), &erf(),
+      &sigmoid(), &relu(), &gelu(), &gelu_tanh(), &silu(), &gelu_gradient(), &gelu_tanh_gradient(),
+      &silu_gradient(),
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
       // joins on a value
       &gather(), &scatter_add(), &top_k(), &slot(),
       // images
-      &conv2d(), &conv2d_input_gradient(), &conv2d_weight_gradient(),
-      &max_pool(), &max_pool_gradient(), &avg_pool(), &avg_pool_gradient(),
+      &conv2d(), &conv2d_input_gradient(), &conv2d_weight_gradient(), &max_pool(), &max_pool_gradient(),
+      &avg_pool(), &avg_pool_gradient(),
       // sequences and noise
       &rotary(), &dropout(),
       // optimizers

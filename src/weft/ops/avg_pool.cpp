@@ -42,7 +42,8 @@ class AvgPool final : public OperatorOf<AvgPool> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::ValueId dy = g.of_result();
-    const std::array<plan::AttributeValue, 4> attributes = {node.integer(kSize), node.integer(kStride), node.integer(kPadding),
+    const std::array<plan::AttributeValue, 4> attributes = {node.integer(kSize), node.integer(kStride),
+                                                            node.integer(kPadding),
                                                             g.graph.value(node.input(0)).type};
     WEFT_TRY(value, g.graph.add_value(avg_pool_gradient(), {&dy, 1}, attributes));
     g.set(0, value);

@@ -41,7 +41,8 @@ class AvgPoolGradient final : public OperatorOf<AvgPoolGradient> {
 
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
-    work.flops = static_cast<double>(node.input_type(0).elements()) * (*pooling(node, node.type(kType))).window_points();
+    work.flops = static_cast<double>(node.input_type(0).elements()) *
+                 (*pooling(node, node.type(kType))).window_points();
     return work;
   }
 

@@ -23,10 +23,11 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"over", AttributeKind::indices},
-                                                             {"epsilon", AttributeKind::real, false, 1e-5},
-                                                             {"momentum", AttributeKind::real, false, 0.1},
-                                                             {"mode", AttributeKind::word, false, 0, "train"}}};
+constexpr std::array<plan::AttributeSpec, 4> kAttributes = {
+    {{"over", AttributeKind::indices},
+     {"epsilon", AttributeKind::real, false, 1e-5},
+     {"momentum", AttributeKind::real, false, 0.1},
+     {"mode", AttributeKind::word, false, 0, "train"}}};
 constexpr std::size_t kOver = 0, kEpsilon = 1, kMomentum = 2, kMode = 3;
 
 class BatchNorm final : public OperatorOf<BatchNorm> {
@@ -47,9 +48,10 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     for (const std::size_t i : {1u, 2u}) {
       const std::span<const plan::Dim> found = node.input_type(i).dims;
       if (!std::ranges::is_permutation(channel, found))
-        return user_error(fmt::format("operand {} must have the indices of x that are not averaged: expected {}, found {}", i,
-                                      print(plan::Type{x.dtype, channel}, node.graph().symbols()),
-                                      print(node.input_type(i), node.graph().symbols())));
+        return user_error(
+            fmt::format("operand {} must have the indices of x that are not averaged: expected {}, found {}",
+                        i, print(plan::Type{x.dtype, channel}, node.graph().symbols()),
+                        print(node.input_type(i), node.graph().symbols())));
     }
     WEFT_TRY_STATUS(results.add(x));
     WEFT_TRY_STATUS(results.add(node.input_type(1)));
@@ -80,7 +82,8 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const auto& n = at.numbers;
     const Rows rows(node.input_type(0), node.indices(kOver));
     const DimList channel = without(node.input_type(0).dims, node.indices(kOver));
-    const auto means = offsets_along(node.input_type(1), channel), variances = offsets_along(node.input_type(2), channel);
+    const auto means = offsets_along(node.input_type(1), channel),
+               variances = offsets_along(node.input_type(2), channel);
     const T epsilon = n.from(node.real(kEpsilon)), momentum = n.from(node.real(kMomentum)), one = n.from(1);
     const auto count = static_cast<std::int64_t>(rows.columns.size());
     const T unbias = count > 1 ? n.divide(n.from_integer(count), n.from_integer(count - 1)) : one;

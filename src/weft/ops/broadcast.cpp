@@ -28,12 +28,13 @@ class Broadcast final : public OperatorOf<Broadcast> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0), to = node.type(kType);
     if (x.dtype != to.dtype)
-      return user_error(fmt::format("broadcast keeps the dtype: {} cannot become {}", plan::name(x.dtype), plan::name(to.dtype)));
+      return user_error(fmt::format("broadcast keeps the dtype: {} cannot become {}", plan::name(x.dtype),
+                                    plan::name(to.dtype)));
     WEFT_TRY(found, pick(to.dims, indices_of(x.dims), node));
     for (std::size_t i = 0; i < found.size(); ++i)
       if (found[i].size != x.dims[i].size)
-        return user_error(fmt::format("index {} has size {} in operand 0 but {} in the type", node.text(found[i].index),
-                                      x.dims[i].size, found[i].size));
+        return user_error(fmt::format("index {} has size {} in operand 0 but {} in the type",
+                                      node.text(found[i].index), x.dims[i].size, found[i].size));
     return results.add(to);
   }
 

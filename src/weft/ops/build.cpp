@@ -50,12 +50,15 @@ Result<ValueId> add_input(Graph& graph, std::string_view name, plan::TypeId type
   return one(graph, input(), {}, {graph.symbol(name), type});
 }
 
-Result<ValueId> add_parameter(Graph& graph, std::string_view name, plan::TypeId type, const Initial& initial) {
-  return one(graph, parameter(), {}, {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
+Result<ValueId> add_parameter(Graph& graph, std::string_view name, plan::TypeId type,
+                              const Initial& initial) {
+  return one(graph, parameter(), {},
+             {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
 }
 
 Result<ValueId> add_state(Graph& graph, std::string_view name, plan::TypeId type, const Initial& initial) {
-  return one(graph, state(), {}, {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
+  return one(graph, state(), {},
+             {graph.symbol(name), type, graph.symbol(initial.kind), initial.a, initial.b});
 }
 
 Result<ValueId> add_constant(Graph& graph, double value, plan::DType dtype) {
@@ -92,7 +95,8 @@ Result<ValueId> add_contract_spread(Graph& graph, Values operands, Dims to) {
   const auto product = [&]() -> Result<ValueId> {
     const plan::Type a = graph.type(operands[0]);
     if (operands.size() == 1) {
-      const bool sums = std::ranges::any_of(a.dims, [&](const plan::Dim& dim) { return !contains(kept, dim.index); });
+      const bool sums =
+          std::ranges::any_of(a.dims, [&](const plan::Dim& dim) { return !contains(kept, dim.index); });
       return sums ? add_reduce(graph, "sum", operands[0], kept) : Result<ValueId>(operands[0]);
     }
     if (operands.size() == 2) {
@@ -110,9 +114,13 @@ Result<ValueId> add_contract_spread(Graph& graph, Operands operands, Dims to) {
   return add_contract_spread(graph, span_of(operands), to);
 }
 
-Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Values operands) { return one(graph, op, operands); }
+Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Values operands) {
+  return one(graph, op, operands);
+}
 
-Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Operands operands) { return one(graph, op, operands); }
+Result<ValueId> add_pointwise(Graph& graph, const Operator& op, Operands operands) {
+  return one(graph, op, operands);
+}
 
 Result<ValueId> add_cast(Graph& graph, ValueId x, plan::DType to) {
   return graph.type(x).dtype == to ? Result<ValueId>(x) : one(graph, cast(), {x}, {to});
@@ -161,7 +169,9 @@ Result<ValueId> add_concat(Graph& graph, Operands operands, Symbol along) {
   return add_concat(graph, span_of(operands), along);
 }
 
-Result<ValueId> add_softmax(Graph& graph, ValueId x, Indices over) { return one(graph, softmax(), {x}, {over}); }
+Result<ValueId> add_softmax(Graph& graph, ValueId x, Indices over) {
+  return one(graph, softmax(), {x}, {over});
+}
 
 Result<Normalized> add_layer_norm(Graph& graph, ValueId x, Indices over, double epsilon) {
   WEFT_TRY(node, several(graph, layer_norm(), {x}, {over, epsilon}));
@@ -177,7 +187,8 @@ Result<BatchNormalized> add_batch_norm(Graph& graph, ValueId x, ValueId mean, Va
                                        BatchNormMode mode, double epsilon, double momentum) {
   const Symbol word = graph.symbol(mode == BatchNormMode::train ? "train" : "infer");
   WEFT_TRY(node, several(graph, batch_norm(), {x, mean, variance}, {over, epsilon, momentum, word}));
-  return BatchNormalized{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2), graph.result(node, 3)};
+  return BatchNormalized{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2),
+                         graph.result(node, 3)};
 }
 
 Result<ValueId> add_cross_entropy(Graph& graph, ValueId logits, ValueId label, Symbol over) {
@@ -197,7 +208,8 @@ Result<TopK> add_top_k(Graph& graph, ValueId x, Symbol over, plan::Dim into) {
   return TopK{graph.result(node, 0), graph.result(node, 1)};
 }
 
-Result<ValueId> add_slot(Graph& graph, ValueId expert, std::int64_t experts, std::int64_t capacity, Indices over) {
+Result<ValueId> add_slot(Graph& graph, ValueId expert, std::int64_t experts, std::int64_t capacity,
+                         Indices over) {
   return one(graph, slot(), {expert}, {experts, capacity, over});
 }
 
@@ -231,17 +243,19 @@ Result<MomentumStep> add_momentum(Graph& graph, ValueId weight, ValueId gradient
   return MomentumStep{graph.result(node, 0), graph.result(node, 1)};
 }
 
-Result<AdamStep> add_adam(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second, ValueId step,
-                          const AdamSettings& settings) {
+Result<AdamStep> add_adam(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second,
+                          ValueId step, const AdamSettings& settings) {
   const auto& [lr, beta1, beta2, epsilon] = settings;
-  WEFT_TRY(node, several(graph, adam(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon}));
+  WEFT_TRY(node,
+           several(graph, adam(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon}));
   return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
 }
 
-Result<AdamStep> add_adamw(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second, ValueId step,
-                           const AdamSettings& settings, double decay) {
+Result<AdamStep> add_adamw(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second,
+                           ValueId step, const AdamSettings& settings, double decay) {
   const auto& [lr, beta1, beta2, epsilon] = settings;
-  WEFT_TRY(node, several(graph, adamw(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon, decay}));
+  WEFT_TRY(node, several(graph, adamw(), {weight, gradient, first, second, step},
+                         {lr, beta1, beta2, epsilon, decay}));
   return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
 }
 

@@ -37,13 +37,15 @@ Result<plan::ValueId> add_position(plan::Graph& graph, plan::Dim along);  // 0, 
 
 // Sums and products. `kind` is sum, mean, max or min.
 Result<plan::ValueId> add_contract(plan::Graph& graph, Values operands, Indices to);
-Result<plan::ValueId> add_contract(plan::Graph& graph, std::initializer_list<plan::ValueId> operands, Indices to);
+Result<plan::ValueId> add_contract(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
+                                   Indices to);
 Result<plan::ValueId> add_reduce(plan::Graph& graph, std::string_view kind, plan::ValueId x, Indices to);
 // The product of the operands with exactly the dims `to`, in that order: what no `to` keeps is
 // summed, what no operand has is repeated. The gradient of a product is one of these. A plain
 // product of two that sums nothing becomes `mul`.
 Result<plan::ValueId> add_contract_spread(plan::Graph& graph, Values operands, Dims to);
-Result<plan::ValueId> add_contract_spread(plan::Graph& graph, std::initializer_list<plan::ValueId> operands, Dims to);
+Result<plan::ValueId> add_contract_spread(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
+                                          Dims to);
 
 // Pointwise: indices join by name; the result has those of the operand that has most, then the rest.
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op, Values operands);
@@ -52,15 +54,19 @@ Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op,
 Result<plan::ValueId> add_cast(plan::Graph& graph, plan::ValueId x, plan::DType to);
 
 // Views and moves.
-Result<plan::ValueId> add_broadcast(plan::Graph& graph, plan::ValueId x, Dims to);  // any order, all of x's indices
+Result<plan::ValueId> add_broadcast(plan::Graph& graph, plan::ValueId x,
+                                    Dims to);  // any order, all of x's indices
 Result<plan::ValueId> add_transpose(plan::Graph& graph, plan::ValueId x, Indices to);
 Result<plan::ValueId> add_rename(plan::Graph& graph, plan::ValueId x, Indices from, Indices to);
 Result<plan::ValueId> add_split(plan::Graph& graph, plan::ValueId x, Symbol along, Dims into);
 Result<plan::ValueId> add_merge(plan::Graph& graph, plan::ValueId x, Indices along, Symbol into);
-Result<plan::ValueId> add_slice(plan::Graph& graph, plan::ValueId x, Symbol along, std::int64_t begin, std::int64_t end);
-Result<plan::ValueId> add_pad(plan::Graph& graph, plan::ValueId x, Symbol along, std::int64_t before, std::int64_t after);
+Result<plan::ValueId> add_slice(plan::Graph& graph, plan::ValueId x, Symbol along, std::int64_t begin,
+                                std::int64_t end);
+Result<plan::ValueId> add_pad(plan::Graph& graph, plan::ValueId x, Symbol along, std::int64_t before,
+                              std::int64_t after);
 Result<plan::ValueId> add_concat(plan::Graph& graph, Values operands, Symbol along);
-Result<plan::ValueId> add_concat(plan::Graph& graph, std::initializer_list<plan::ValueId> operands, Symbol along);
+Result<plan::ValueId> add_concat(plan::Graph& graph, std::initializer_list<plan::ValueId> operands,
+                                 Symbol along);
 
 // Windows: functions over the indices `over`, one row for each point of the others.
 Result<plan::ValueId> add_softmax(plan::Graph& graph, plan::ValueId x, Indices over);
@@ -73,26 +79,30 @@ struct BatchNormalized {
   plan::ValueId y, next_mean, next_variance, rstd;
 };
 enum class BatchNormMode : std::uint8_t { train, infer };
-Result<BatchNormalized> add_batch_norm(plan::Graph& graph, plan::ValueId x, plan::ValueId mean, plan::ValueId variance,
-                                       Indices over, BatchNormMode mode, double epsilon = 1e-5, double momentum = 0.1);
-Result<plan::ValueId> add_cross_entropy(plan::Graph& graph, plan::ValueId logits, plan::ValueId label, Symbol over);
+Result<BatchNormalized> add_batch_norm(plan::Graph& graph, plan::ValueId x, plan::ValueId mean,
+                                       plan::ValueId variance, Indices over, BatchNormMode mode,
+                                       double epsilon = 1e-5, double momentum = 0.1);
+Result<plan::ValueId> add_cross_entropy(plan::Graph& graph, plan::ValueId logits, plan::ValueId label,
+                                        Symbol over);
 
 // Joins on a value, and routing.
-Result<plan::ValueId> add_gather(plan::Graph& graph, plan::ValueId positions, plan::ValueId table, Symbol along);
-Result<plan::ValueId> add_scatter_add(plan::Graph& graph, plan::ValueId positions, plan::ValueId x, plan::Dim along,
-                                      Indices to);
+Result<plan::ValueId> add_gather(plan::Graph& graph, plan::ValueId positions, plan::ValueId table,
+                                 Symbol along);
+Result<plan::ValueId> add_scatter_add(plan::Graph& graph, plan::ValueId positions, plan::ValueId x,
+                                      plan::Dim along, Indices to);
 struct TopK {
   plan::ValueId values, positions;
 };
 Result<TopK> add_top_k(plan::Graph& graph, plan::ValueId x, Symbol over, plan::Dim into);
-Result<plan::ValueId> add_slot(plan::Graph& graph, plan::ValueId expert, std::int64_t experts, std::int64_t capacity,
-                               Indices over);
+Result<plan::ValueId> add_slot(plan::Graph& graph, plan::ValueId expert, std::int64_t experts,
+                               std::int64_t capacity, Indices over);
 
 // Images: x[b,c,h,w], w[o,i,r,q]; pools run over the last two indices of x.
 struct ConvWindow {
   std::int64_t stride = 1, padding = 0, groups = 1;
 };
-Result<plan::ValueId> add_conv2d(plan::Graph& graph, plan::ValueId x, plan::ValueId w, const ConvWindow& window = {});
+Result<plan::ValueId> add_conv2d(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
+                                 const ConvWindow& window = {});
 struct PoolWindow {
   std::int64_t size, stride, padding = 0;
 };
@@ -100,7 +110,8 @@ Result<plan::ValueId> add_max_pool(plan::Graph& graph, plan::ValueId x, const Po
 Result<plan::ValueId> add_avg_pool(plan::Graph& graph, plan::ValueId x, const PoolWindow& window);
 
 // Sequences and noise.
-Result<plan::ValueId> add_rotary(plan::Graph& graph, plan::ValueId x, Symbol along, Symbol pairs, double base = 10000);
+Result<plan::ValueId> add_rotary(plan::Graph& graph, plan::ValueId x, Symbol along, Symbol pairs,
+                                 double base = 10000);
 Result<plan::ValueId> add_dropout(plan::Graph& graph, plan::ValueId x, plan::ValueId step, double rate,
                                   std::int64_t stream);
 
@@ -117,9 +128,11 @@ struct AdamSettings {
 Result<plan::ValueId> add_sgd(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient, double lr);
 Result<MomentumStep> add_momentum(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
                                   plan::ValueId velocity, double lr, double mu = 0.9);
-Result<AdamStep> add_adam(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient, plan::ValueId first,
-                          plan::ValueId second, plan::ValueId step, const AdamSettings& settings = {});
-Result<AdamStep> add_adamw(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient, plan::ValueId first,
-                           plan::ValueId second, plan::ValueId step, const AdamSettings& settings = {}, double decay = 0.01);
+Result<AdamStep> add_adam(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
+                          plan::ValueId first, plan::ValueId second, plan::ValueId step,
+                          const AdamSettings& settings = {});
+Result<AdamStep> add_adamw(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
+                           plan::ValueId first, plan::ValueId second, plan::ValueId step,
+                           const AdamSettings& settings = {}, double decay = 0.01);
 
 }  // namespace weft::ops

@@ -44,9 +44,12 @@ class Cast final : public OperatorOf<Cast> {
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i) {
       const T x = at.input(0).data[i];
       T& y = at.result(0).data[i];
-      if (to == plan::DType::boolean) y = x == at.numbers.from(0) ? at.numbers.from(0) : at.numbers.from(1);
-      else if (is_integer(to) && is_real(from)) y = at.numbers.apply(Function::truncate, x);
-      else y = x;
+      if (to == plan::DType::boolean)
+        y = x == at.numbers.from(0) ? at.numbers.from(0) : at.numbers.from(1);
+      else if (is_integer(to) && is_real(from))
+        y = at.numbers.apply(Function::truncate, x);
+      else
+        y = x;
     }
   }
 };

@@ -35,9 +35,10 @@ class Concat final : public OperatorOf<Concat> {
     plan::Dim& total = dims[static_cast<std::size_t>(first.position(along))];
     for (std::size_t i = 1; i < node.input_count(); ++i) {
       const plan::Type next = node.input_type(i);
-      const bool alike = std::ranges::equal(first.dims, next.dims, [&](const plan::Dim& a, const plan::Dim& b) {
-        return a == b || (a.index == along && b.index == along);
-      });
+      const bool alike =
+          std::ranges::equal(first.dims, next.dims, [&](const plan::Dim& a, const plan::Dim& b) {
+            return a == b || (a.index == along && b.index == along);
+          });
       if (!alike)
         return user_error(fmt::format("operands of concat may differ only in the size of {}, found {} and {}",
                                       node.text(along), print(first, node.graph().symbols()),

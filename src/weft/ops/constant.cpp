@@ -15,8 +15,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"value", AttributeKind::real},
-                                                             {"dtype", AttributeKind::dtype}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"value", AttributeKind::real}, {"dtype", AttributeKind::dtype}}};
 constexpr std::size_t kValue = 0, kDType = 1;
 
 class Constant final : public OperatorOf<Constant> {

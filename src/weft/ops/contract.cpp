@@ -39,7 +39,8 @@ class Contract final : public OperatorOf<Contract> {
 
   plan::Signature signature(const NodeView& node) const override {
     return loops_by_name(node, [](const plan::Loop& loop) {
-      return loop.results[0] >= 0 ? Behaviour{plan::Role::parallel} : Behaviour{plan::Role::reduced, plan::Monoid::sum};
+      return loop.results[0] >= 0 ? Behaviour{plan::Role::parallel}
+                                  : Behaviour{plan::Role::reduced, plan::Monoid::sum};
     });
   }
 

@@ -22,15 +22,17 @@ Status check_names(const plan::NodeView& node, const plan::Type& x, const plan::
 
 double Convolution::multiply_adds() const {
   double points = 1;
-  for (const std::int64_t size : {batch, outputs, high, wide, inputs, rows, columns}) points *= static_cast<double>(size);
+  for (const std::int64_t size : {batch, outputs, high, wide, inputs, rows, columns})
+    points *= static_cast<double>(size);
   return points;
 }
 
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w) {
   const Symbols& symbols = node.graph().symbols();
   if (x.rank() != 4 || w.rank() != 4)
-    return user_error(fmt::format("a convolution needs an image [b, c, h, w] and a weight [o, i, r, q], found {} and {}",
-                                  print_indices(x.dims, symbols), print_indices(w.dims, symbols)));
+    return user_error(
+        fmt::format("a convolution needs an image [b, c, h, w] and a weight [o, i, r, q], found {} and {}",
+                    print_indices(x.dims, symbols), print_indices(w.dims, symbols)));
   WEFT_TRY_STATUS(check_names(node, x, w));
 
   Convolution conv;
@@ -48,10 +50,12 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
 
   WEFT_TRY_STATUS(expect_between("groups", conv.groups, 1, conv.channels));
   if (conv.channels % conv.groups != 0 || conv.channels / conv.groups != conv.inputs)
-    return user_error(fmt::format("channels must be groups times the weight's: {} channels, {} groups, {} in the weight",
-                                  conv.channels, conv.groups, conv.inputs));
+    return user_error(
+        fmt::format("channels must be groups times the weight's: {} channels, {} groups, {} in the weight",
+                    conv.channels, conv.groups, conv.inputs));
   if (conv.outputs % conv.groups != 0)
-    return user_error(fmt::format("groups do not divide the outputs: {} groups, {} outputs", conv.groups, conv.outputs));
+    return user_error(
+        fmt::format("groups do not divide the outputs: {} groups, {} outputs", conv.groups, conv.outputs));
   WEFT_TRY(high, windows_along(node, x.dims[2], conv.rows, conv.stride, conv.padding));
   WEFT_TRY(wide, windows_along(node, x.dims[3], conv.columns, conv.stride, conv.padding));
   conv.high = high;

@@ -16,10 +16,10 @@ namespace weft::ops {
 
 struct Convolution {
   std::int64_t stride = 1, padding = 0, groups = 1;
-  std::int64_t batch = 0, channels = 0, height = 0, width = 0;    // of x
-  std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;    // of w; inputs are those of one group
-  std::int64_t high = 0, wide = 0;                                // of y
-  std::vector<plan::Dim> result;                                  // y's: x's names, and w's for the outputs
+  std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // of x
+  std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;  // of w; inputs are those of one group
+  std::int64_t high = 0, wide = 0;                              // of y
+  std::vector<plan::Dim> result;                                // y's: x's names, and w's for the outputs
 
   // Multiply-adds with full windows, the padding counted, as the field counts them.
   double multiply_adds() const;
@@ -43,7 +43,8 @@ void visit_products(const Convolution& conv, Visit visit) {
           for (std::int64_t i = 0; i < conv.inputs; ++i)
             for (std::int64_t r = 0; r < conv.rows; ++r)
               for (std::int64_t q = 0; q < conv.columns; ++q) {
-                const std::int64_t h = p * conv.stride + r - conv.padding, w = t * conv.stride + q - conv.padding;
+                const std::int64_t h = p * conv.stride + r - conv.padding,
+                                   w = t * conv.stride + q - conv.padding;
                 if (h < 0 || h >= conv.height || w < 0 || w >= conv.width) continue;
                 const std::int64_t c = o / per_group * conv.inputs + i;
                 visit(((b * conv.channels + c) * conv.height + h) * conv.width + w,

@@ -20,8 +20,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"rate", AttributeKind::real},
-                                                             {"stream", AttributeKind::integer, false}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"rate", AttributeKind::real}, {"stream", AttributeKind::integer, false}}};
 constexpr std::size_t kRate = 0, kStream = 1;
 
 class Dropout final : public OperatorOf<Dropout> {
@@ -35,7 +35,8 @@ class Dropout final : public OperatorOf<Dropout> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(expect_step(node, 1));
     const double rate = node.real(kRate);
-    if (!(rate >= 0 && rate < 1)) return user_error(fmt::format("rate must be at least 0 and below 1, found {}", rate));
+    if (!(rate >= 0 && rate < 1))
+      return user_error(fmt::format("rate must be at least 0 and below 1, found {}", rate));
     return results.add(node.input_type(0));
   }
 
@@ -48,7 +49,8 @@ class Dropout final : public OperatorOf<Dropout> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value, add_dropout(g.graph, g.of_result(), node.input(1), node.real(kRate), node.integer(kStream)));
+    WEFT_TRY(value,
+             add_dropout(g.graph, g.of_result(), node.input(1), node.real(kRate), node.integer(kStream)));
     g.set(0, value);
     return {};
   }

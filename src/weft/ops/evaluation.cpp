@@ -8,7 +8,9 @@
 namespace weft::ops {
 
 Walk::Walk(std::vector<std::int64_t> sizes)
-    : sizes_(std::move(sizes)), at_(sizes_.size(), 0), empty_(std::ranges::any_of(sizes_, [](auto s) { return s <= 0; })) {}
+    : sizes_(std::move(sizes)),
+      at_(sizes_.size(), 0),
+      empty_(std::ranges::any_of(sizes_, [](auto s) { return s <= 0; })) {}
 
 void Walk::track(std::vector<std::int64_t> strides) {
   WEFT_CHECK(strides.size() == sizes_.size());
@@ -53,7 +55,8 @@ std::vector<std::int64_t> offsets_along(const plan::Type& type, std::span<const 
   return offsets;
 }
 
-Rows::Rows(const plan::Type& type, std::span<const Symbol> over) : starts(offsets_along(type, without(type.dims, over))) {
+Rows::Rows(const plan::Type& type, std::span<const Symbol> over)
+    : starts(offsets_along(type, without(type.dims, over))) {
   std::vector<plan::Dim> dims;
   for (const Symbol index : over) dims.push_back({index, type.size_of(index)});
   columns = offsets_along(type, dims);

@@ -34,15 +34,17 @@ class Gather final : public OperatorOf<Gather> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
     WEFT_TRY_STATUS(pick(table.dims, {&along, 1}, node));
     if (node.input_type(0).has(along))
-      return user_error(fmt::format("positions must not have the index {} that they pick from", node.text(along)),
-                        "rename one of the two");
+      return user_error(
+          fmt::format("positions must not have the index {} that they pick from", node.text(along)),
+          "rename one of the two");
     WEFT_TRY(joined, join_inputs(node));
     return results.add(table.dtype, without(joined, {&along, 1}));
   }
 
   plan::Signature signature(const NodeView& node) const override {
     return loops_by_name(node, [&](const plan::Loop& loop) {
-      return loop.index == node.symbol(kAlong) ? Behaviour{plan::Role::reduced, plan::Monoid::sum, true} : kParallel;
+      return loop.index == node.symbol(kAlong) ? Behaviour{plan::Role::reduced, plan::Monoid::sum, true}
+                                               : kParallel;
     });
   }
 

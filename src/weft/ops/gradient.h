@@ -17,7 +17,10 @@ class Gradient {
   // `of_results[k]` is the gradient of result k, or an invalid id when nothing depends on it.
   Gradient(plan::Graph& where, plan::NodeId node, std::span<const plan::ValueId> of_results,
            std::span<const char> wanted)
-      : graph(where), node_(where, node), of_results_(of_results), wanted_(wanted),
+      : graph(where),
+        node_(where, node),
+        of_results_(of_results),
+        wanted_(wanted),
         of_inputs_(wanted.size()) {}
 
   plan::Graph& graph;

@@ -71,8 +71,8 @@ std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tens
 }
 
 template <class T>
-Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& sources, const Numbers<T>& numbers,
-                                         std::int64_t most_elements) {
+Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& sources,
+                                         const Numbers<T>& numbers, std::int64_t most_elements) {
   const std::vector<std::size_t> last = last_uses(graph);
   std::vector<Tensor<T>> computed(graph.value_count());
   std::vector<const Tensor<T>*> values(graph.value_count(), nullptr);
@@ -83,8 +83,8 @@ Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& s
     if (!is_needed(node, last)) continue;
     for (std::size_t k = 0; k < node.result_count(); ++k)
       if (node.result_type(k).elements() > most_elements)
-        return user_error(fmt::format("{} is too large to interpret: {} elements, the limit is {}", node.op().name(),
-                                      node.result_type(k).elements(), most_elements));
+        return user_error(fmt::format("{} is too large to interpret: {} elements, the limit is {}",
+                                      node.op().name(), node.result_type(k).elements(), most_elements));
     if (is_source(node)) {
       WEFT_TRY(tensor, find_source(node, sources));
       values[node.result(0).value] = tensor;
@@ -108,11 +108,17 @@ Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& s
   return outputs;
 }
 
-template std::vector<Tensor<float>> evaluate(const plan::NodeView&, std::span<const Tensor<float>* const>, const Numbers<float>&);
-template std::vector<Tensor<double>> evaluate(const plan::NodeView&, std::span<const Tensor<double>* const>, const Numbers<double>&);
-template std::vector<Tensor<Field>> evaluate(const plan::NodeView&, std::span<const Tensor<Field>* const>, const Numbers<Field>&);
-template Result<std::vector<Tensor<float>>> interpret(const Graph&, const Sources<float>&, const Numbers<float>&, std::int64_t);
-template Result<std::vector<Tensor<double>>> interpret(const Graph&, const Sources<double>&, const Numbers<double>&, std::int64_t);
-template Result<std::vector<Tensor<Field>>> interpret(const Graph&, const Sources<Field>&, const Numbers<Field>&, std::int64_t);
+template std::vector<Tensor<float>> evaluate(const plan::NodeView&, std::span<const Tensor<float>* const>,
+                                             const Numbers<float>&);
+template std::vector<Tensor<double>> evaluate(const plan::NodeView&, std::span<const Tensor<double>* const>,
+                                              const Numbers<double>&);
+template std::vector<Tensor<Field>> evaluate(const plan::NodeView&, std::span<const Tensor<Field>* const>,
+                                             const Numbers<Field>&);
+template Result<std::vector<Tensor<float>>> interpret(const Graph&, const Sources<float>&,
+                                                      const Numbers<float>&, std::int64_t);
+template Result<std::vector<Tensor<double>>> interpret(const Graph&, const Sources<double>&,
+                                                       const Numbers<double>&, std::int64_t);
+template Result<std::vector<Tensor<Field>>> interpret(const Graph&, const Sources<Field>&,
+                                                      const Numbers<Field>&, std::int64_t);
 
 }  // namespace weft::ops

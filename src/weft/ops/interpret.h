@@ -28,7 +28,8 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 28;
 // or a value would have more than `most_elements`.
 template <class T>
 Result<std::vector<Tensor<T>>> interpret(const plan::Graph& graph, const Sources<T>& sources,
-                                         const Numbers<T>& numbers = {}, std::int64_t most_elements = kMostElements);
+                                         const Numbers<T>& numbers = {},
+                                         std::int64_t most_elements = kMostElements);
 
 // One node on given operands.
 template <class T>

@@ -18,7 +18,8 @@ template <class T>
 class Labels {
  public:
   Labels(const Evaluation<T>& at, Symbol over)
-      : rows(at.node().input_type(0), {&over, 1}), at_(at),
+      : rows(at.node().input_type(0), {&over, 1}),
+        at_(at),
         places_(offsets_along(at.node().input_type(1), without(at.node().input_type(0).dims, {&over, 1}))) {}
 
   const Rows rows;  // of the logits, a column for each class
@@ -37,7 +38,8 @@ class Labels {
       shift = x[rows.columns[0]];
       for (const std::int64_t column : rows.columns) shift = at_.numbers.max(shift, x[column]);
     }
-    for (const std::int64_t column : rows.columns) total += at_.numbers.apply(Function::exp, x[column] - shift);
+    for (const std::int64_t column : rows.columns)
+      total += at_.numbers.apply(Function::exp, x[column] - shift);
     return {shift, total};
   }
 

@@ -21,9 +21,9 @@ Status join(const NodeView& node, std::size_t i, DimList& joined) {
       std::size_t earlier = 0;
       while (earlier == i || !node.input_type(earlier).has(dim.index)) ++earlier;
       const auto size_in = [&](std::size_t operand) { return node.input_type(operand).size_of(dim.index); };
-      return user_error(fmt::format("index {} has size {} in operand {} but {} in operand {}", node.text(dim.index),
-                                    size_in(std::min(earlier, i)), std::min(earlier, i), size_in(std::max(earlier, i)),
-                                    std::max(earlier, i)),
+      return user_error(fmt::format("index {} has size {} in operand {} but {} in operand {}",
+                                    node.text(dim.index), size_in(std::min(earlier, i)), std::min(earlier, i),
+                                    size_in(std::max(earlier, i)), std::max(earlier, i)),
                         "rename one of the two, or slice the longer");
     }
   }
@@ -52,7 +52,9 @@ Result<DimList> join_inputs_widest_first(const NodeView& node) {
 Status same_dtype(const NodeView& node, std::size_t first) {
   for (std::size_t i = first + 1; i < node.input_count(); ++i) {
     const plan::DType a = node.input_type(first).dtype, b = node.input_type(i).dtype;
-    if (a != b) return user_error(fmt::format("operands differ in dtype: {}, {}", name(a), name(b)), "cast one of them");
+    if (a != b)
+      return user_error(fmt::format("operands differ in dtype: {}, {}", name(a), name(b)),
+                        "cast one of them");
   }
   return {};
 }
@@ -61,8 +63,8 @@ Status same_type(const NodeView& node, std::size_t a, std::size_t b) {
   const plan::Type left = node.input_type(a), right = node.input_type(b);
   if (left.dtype == right.dtype && std::ranges::equal(left.dims, right.dims)) return {};
   const Symbols& symbols = node.graph().symbols();
-  return user_error(fmt::format("operands {} and {} must have one type, found {} and {}", a, b, print(left, symbols),
-                                print(right, symbols)));
+  return user_error(fmt::format("operands {} and {} must have one type, found {} and {}", a, b,
+                                print(left, symbols), print(right, symbols)));
 }
 
 Status expect(const NodeView& node, std::size_t operand, Elements elements) {
@@ -107,7 +109,8 @@ Result<DimList> pick(std::span<const Dim> dims, std::span<const Symbol> wanted, 
 }
 
 Status expect_over(const NodeView& node, std::size_t operand, std::span<const Symbol> over) {
-  if (over.empty()) return user_error(fmt::format("{} needs at least one index to run over", node.op().name()));
+  if (over.empty())
+    return user_error(fmt::format("{} needs at least one index to run over", node.op().name()));
   WEFT_TRY_STATUS(pick(node.input_type(operand).dims, over, node));
   return {};
 }
@@ -141,24 +144,27 @@ std::int64_t points_of(std::span<const Dim> dims) {
   return points;
 }
 
-plan::Signature loops_by_name(const NodeView& node, const std::function<Behaviour(const plan::Loop&)>& decide) {
+plan::Signature loops_by_name(const NodeView& node,
+                              const std::function<Behaviour(const plan::Loop&)>& decide) {
   plan::Signature signature;
   const auto loop_of = [&](const Dim& dim) -> plan::Loop& {
     const auto found = std::ranges::find(signature.loops, dim.index, &plan::Loop::index);
     if (found != signature.loops.end()) return *found;
-    return signature.loops.emplace_back(plan::Loop{
-        .index = dim.index,
-        .size = dim.size,
-        .operands = std::vector<std::int8_t>(node.input_count(), -1),
-        .results = std::vector<std::int8_t>(node.result_count(), -1)});
+    return signature.loops.emplace_back(
+        plan::Loop{.index = dim.index,
+                   .size = dim.size,
+                   .operands = std::vector<std::int8_t>(node.input_count(), -1),
+                   .results = std::vector<std::int8_t>(node.result_count(), -1)});
   };
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     const plan::Type type = node.input_type(i);
-    for (std::size_t d = 0; d < type.rank(); ++d) loop_of(type.dims[d]).operands[i] = static_cast<std::int8_t>(d);
+    for (std::size_t d = 0; d < type.rank(); ++d)
+      loop_of(type.dims[d]).operands[i] = static_cast<std::int8_t>(d);
   }
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     const plan::Type type = node.result_type(k);
-    for (std::size_t d = 0; d < type.rank(); ++d) loop_of(type.dims[d]).results[k] = static_cast<std::int8_t>(d);
+    for (std::size_t d = 0; d < type.rank(); ++d)
+      loop_of(type.dims[d]).results[k] = static_cast<std::int8_t>(d);
   }
   for (plan::Loop& loop : signature.loops) {
     const Behaviour behaviour = decide(loop);
@@ -174,10 +180,12 @@ plan::Signature parallel_loops(const NodeView& node) {
 }
 
 plan::Signature parallel_loops_except(const NodeView& node, std::span<const Symbol> over) {
-  return loops_by_name(node, [&](const plan::Loop& loop) { return contains(over, loop.index) ? kWhole : kParallel; });
+  return loops_by_name(
+      node, [&](const plan::Loop& loop) { return contains(over, loop.index) ? kWhole : kParallel; });
 }
 
-plan::Loop loop_at(Dim dim, Behaviour behaviour, std::initializer_list<int> operands, std::initializer_list<int> results) {
+plan::Loop loop_at(Dim dim, Behaviour behaviour, std::initializer_list<int> operands,
+                   std::initializer_list<int> results) {
   plan::Loop loop{.index = dim.index,
                   .size = dim.size,
                   .role = behaviour.role,
@@ -192,7 +200,8 @@ plan::Loop loop_at(Dim dim, Behaviour behaviour, std::initializer_list<int> oper
 
 plan::Work bytes_of(const NodeView& node) {
   plan::Work work;
-  for (std::size_t i = 0; i < node.input_count(); ++i) work.bytes_read += static_cast<double>(node.input_type(i).bytes());
+  for (std::size_t i = 0; i < node.input_count(); ++i)
+    work.bytes_read += static_cast<double>(node.input_type(i).bytes());
   for (std::size_t k = 0; k < node.result_count(); ++k)
     work.bytes_written += static_cast<double>(node.result_type(k).bytes());
   return work;

@@ -47,7 +47,7 @@ constexpr std::int64_t kLargestStep = std::int64_t{1} << 40;
 // The dims of `wanted`, in that order, taken from `dims`; fails on an index that is not there or
 // is named twice, saying which indices there are: "index q is not among [b, d]".
 Result<DimList> pick(std::span<const plan::Dim> dims, std::span<const Symbol> wanted,
-                                    const plan::NodeView& node);
+                     const plan::NodeView& node);
 
 // Fails unless `over` names at least one index, and only indices of that operand.
 Status expect_over(const plan::NodeView& node, std::size_t operand, std::span<const Symbol> over);

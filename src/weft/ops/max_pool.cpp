@@ -42,7 +42,8 @@ class MaxPool final : public OperatorOf<MaxPool> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const std::array<plan::ValueId, 2> operands = {g.of_result(), node.input(0)};
-    const std::array<plan::AttributeValue, 3> attributes = {node.integer(kSize), node.integer(kStride), node.integer(kPadding)};
+    const std::array<plan::AttributeValue, 3> attributes = {node.integer(kSize), node.integer(kStride),
+                                                            node.integer(kPadding)};
     WEFT_TRY(value, g.graph.add_value(max_pool_gradient(), operands, attributes));
     g.set(0, value);
     return {};
@@ -51,11 +52,12 @@ class MaxPool final : public OperatorOf<MaxPool> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const T* x = at.input(0).data.data();
-    visit_windows(*pooling(at.node(), at.node().input_type(0)), [&](std::int64_t in_y, std::span<const std::int64_t> window) {
-      T largest = x[window[0]];
-      for (const std::int64_t in_x : window) largest = at.numbers.max(largest, x[in_x]);
-      at.result(0).data[in_y] = largest;
-    });
+    visit_windows(*pooling(at.node(), at.node().input_type(0)),
+                  [&](std::int64_t in_y, std::span<const std::int64_t> window) {
+                    T largest = x[window[0]];
+                    for (const std::int64_t in_x : window) largest = at.numbers.max(largest, x[in_x]);
+                    at.result(0).data[in_y] = largest;
+                  });
   }
 };
 

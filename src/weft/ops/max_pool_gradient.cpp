@@ -39,19 +39,21 @@ class MaxPoolGradient final : public OperatorOf<MaxPoolGradient> {
 
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
-    work.flops = static_cast<double>(node.input_type(0).elements()) * (*pooling(node, node.input_type(1))).window_points();
+    work.flops = static_cast<double>(node.input_type(0).elements()) *
+                 (*pooling(node, node.input_type(1))).window_points();
     return work;
   }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const T *dy = at.input(0).data.data(), *x = at.input(1).data.data();
-    visit_windows(*pooling(at.node(), at.node().input_type(1)), [&](std::int64_t in_y, std::span<const std::int64_t> window) {
-      std::int64_t largest = window[0];
-      for (const std::int64_t in_x : window)
-        if (at.numbers.less(x[largest], x[in_x])) largest = in_x;
-      at.result(0).data[largest] += dy[in_y];
-    });
+    visit_windows(*pooling(at.node(), at.node().input_type(1)),
+                  [&](std::int64_t in_y, std::span<const std::int64_t> window) {
+                    std::int64_t largest = window[0];
+                    for (const std::int64_t in_x : window)
+                      if (at.numbers.less(x[largest], x[in_x])) largest = in_x;
+                    at.result(0).data[largest] += dy[in_y];
+                  });
   }
 };
 

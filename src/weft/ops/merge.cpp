@@ -17,8 +17,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"along", AttributeKind::indices},
-                                                             {"into", AttributeKind::index}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"along", AttributeKind::indices}, {"into", AttributeKind::index}}};
 constexpr std::size_t kAlong = 0, kInto = 1;
 
 class Merge final : public OperatorOf<Merge> {
@@ -38,10 +38,11 @@ class Merge final : public OperatorOf<Merge> {
     const auto first = static_cast<std::size_t>(x.position(along[0]));
     for (std::size_t i = 1; i < along.size(); ++i)
       if (x.position(along[i]) != static_cast<int>(first + i))
-        return user_error(fmt::format("merged indices must be neighbours in {}, in that order, found {} after {}",
-                                      print_indices(x.dims, node.graph().symbols()), node.text(along[i]),
-                                      node.text(along[i - 1])),
-                          "transpose first");
+        return user_error(
+            fmt::format("merged indices must be neighbours in {}, in that order, found {} after {}",
+                        print_indices(x.dims, node.graph().symbols()), node.text(along[i]),
+                        node.text(along[i - 1])),
+            "transpose first");
     std::vector<plan::Dim> dims(x.dims.begin(), x.dims.begin() + static_cast<std::ptrdiff_t>(first));
     dims.push_back({node.symbol(kInto), points_of(parts)});
     const std::span<const plan::Dim> rest = x.dims.subspan(first + along.size());
@@ -57,7 +58,8 @@ class Merge final : public OperatorOf<Merge> {
     for (int at = 0; at < static_cast<int>(x.rank()); ++at) {
       const bool inner = at > first && at < first + parts;
       const int to = inner ? -1 : at <= first ? at : at - parts + 1;
-      signature.loops.push_back(loop_at(x.dims[static_cast<std::size_t>(at)], inner ? kWhole : kParallel, {at}, {to}));
+      signature.loops.push_back(
+          loop_at(x.dims[static_cast<std::size_t>(at)], inner ? kWhole : kParallel, {at}, {to}));
     }
     return signature;
   }

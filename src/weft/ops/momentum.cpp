@@ -15,8 +15,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"lr", AttributeKind::real},
-                                                             {"momentum", AttributeKind::real, false, 0.9}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"lr", AttributeKind::real}, {"momentum", AttributeKind::real, false, 0.9}}};
 constexpr std::size_t kLr = 0, kMomentum = 1;
 
 class Momentum final : public OperatorOf<Momentum> {

@@ -11,7 +11,8 @@ namespace {
 using plan::ValueId;
 
 // rstd * (rest - y * mean(dy * y))
-ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y, ValueId rstd) {
+ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId rest, ValueId dy, ValueId y,
+                      ValueId rstd) {
   const DimList rows = without(x.dims, over);
   const auto count = static_cast<double>(x.elements() / points_of(rows));
   const ValueId along_y = f(div(), {f.product({dy, y}, rows), f.number(count, y)});
@@ -24,7 +25,8 @@ ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, ValueId d
   return without_scale(f, x, over, dy, dy, y, rstd);
 }
 
-ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y, ValueId rstd) {
+ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y,
+                          ValueId rstd) {
   const ValueId centered = f(sub(), {dy, f.reduce("mean", dy, indices_of(without(x.dims, over)))});
   return without_scale(f, x, over, centered, dy, y, rstd);
 }

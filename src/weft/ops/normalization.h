@@ -29,10 +29,10 @@ Moments<T> moments(const Numbers<T>& numbers, const T* row, std::span<const std:
 
 // dx = rstd * (dy - y * mean(dy * y)): the mean runs over `over`. Where the mean was subtracted
 // too, use centered_gradient: dx = rstd * (dy - mean(dy) - y * mean(dy * y)).
-plan::ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy, plan::ValueId y,
-                              plan::ValueId rstd);
-plan::ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy, plan::ValueId y,
-                                plan::ValueId rstd);
+plan::ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy,
+                              plan::ValueId y, plan::ValueId rstd);
+plan::ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, plan::ValueId dy,
+                                plan::ValueId y, plan::ValueId rstd);
 
 // Fails when something depends on a result other than the first: "layer-norm has no gradient
 // through its result 1".

@@ -58,7 +58,8 @@ template <class T>
 struct Numbers {  // float and double
   T from(double value) const { return static_cast<T>(value); }
   T from_integer(std::int64_t value) const { return static_cast<T>(value); }
-  std::int64_t to_integer(T value) const;  // the nearest; NaN and what 64 bits cannot hold become far negative or positive
+  std::int64_t to_integer(
+      T value) const;  // the nearest; NaN and what 64 bits cannot hold become far negative or positive
   T divide(T a, T b) const { return a / b; }
   T apply(Function function, T x) const;
   T power(T base, T exponent) const { return std::pow(base, exponent); }

@@ -48,7 +48,8 @@ class Pad final : public OperatorOf<Pad> {
     const NodeView& node = g.node();
     const Symbol along = node.symbol(kAlong);
     const std::int64_t begin = node.integer(kBefore);
-    WEFT_TRY(value, add_slice(g.graph, g.of_result(), along, begin, begin + node.input_type(0).size_of(along)));
+    WEFT_TRY(value,
+             add_slice(g.graph, g.of_result(), along, begin, begin + node.input_type(0).size_of(along)));
     g.set(0, value);
     return {};
   }

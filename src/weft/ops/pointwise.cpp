@@ -19,7 +19,9 @@ constexpr double kTranscendental = 8;
 // is then one of the field, and rules may use it.
 constexpr auto truth = [](auto& n, bool value) { return n.from(value ? 1 : 0); };
 constexpr auto at_most = [](auto& n, auto a, auto b) { return n.less(a, b) || a == b; };
-constexpr auto sigmoid_of = [](auto& n, auto x) { return n.divide(n.from(1), n.from(1) + n.apply(Function::exp, -x)); };
+constexpr auto sigmoid_of = [](auto& n, auto x) {
+  return n.divide(n.from(1), n.from(1) + n.apply(Function::exp, -x));
+};
 constexpr auto half_of = [](auto& n, auto x) { return n.divide(x, n.from(2)); };
 // The normal distribution below x: (1 + erf(x / sqrt 2)) / 2.
 constexpr auto normal_below = [](auto& n, auto x) {
@@ -157,7 +159,8 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
 
 constexpr std::size_t row(std::string_view name) {
   std::size_t at = 0;
-  while (kTable[at].name != name) ++at;  // past the end is no constant expression: a misspelling does not compile
+  while (kTable[at].name != name)
+    ++at;  // past the end is no constant expression: a misspelling does not compile
   return at;
 }
 

@@ -31,18 +31,21 @@ struct Meaning {
 
   template <class T>
   Compute<T> in() const {
-    if constexpr (std::is_same_v<T, float>) return in_float;
-    else if constexpr (std::is_same_v<T, double>) return in_double;
-    else return in_field;
+    if constexpr (std::is_same_v<T, float>)
+      return in_float;
+    else if constexpr (std::is_same_v<T, double>)
+      return in_double;
+    else
+      return in_field;
   }
 };
 
 struct Pointwise {
   std::string_view name;
   std::size_t arity;
-  double flops;         // an element: 1 for arithmetic and comparison, kTranscendental for exp and its kind
-  Elements takes;       // what operands must be; they share one dtype
-  bool gives_bool;      // else the operands' dtype
+  double flops;     // an element: 1 for arithmetic and comparison, kTranscendental for exp and its kind
+  Elements takes;   // what operands must be; they share one dtype
+  bool gives_bool;  // else the operands' dtype
   Meaning meaning;
   Status (*gradient)(Gradient& g);  // null: none
   Meaning of_integers = {};         // where integers mean something else: division truncates
@@ -59,7 +62,8 @@ Status mul(Gradient& g);
 Status div(Gradient& g);
 Status mod(Gradient& g);
 Status pow(Gradient& g);
-Status extremum(Gradient& g);  // maximum and minimum: the operand that is the result gets it, the first on a tie
+Status extremum(
+    Gradient& g);  // maximum and minimum: the operand that is the result gets it, the first on a tie
 Status neg(Gradient& g);
 Status abs(Gradient& g);
 Status select(Gradient& g);

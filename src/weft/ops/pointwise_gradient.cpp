@@ -14,7 +14,11 @@ using plan::ValueId;
 // The names the equations use.
 struct Terms {
   explicit Terms(Gradient& gradient)
-      : g(gradient), f(gradient.graph), dy(gradient.of_result()), y(gradient.node().result(0)), x(operand(0)) {}
+      : g(gradient),
+        f(gradient.graph),
+        dy(gradient.of_result()),
+        y(gradient.node().result(0)),
+        x(operand(0)) {}
 
   ValueId operand(std::size_t i) const { return g.node().input(i); }
   Dims dims(std::size_t i) const { return g.node().input_type(i).dims; }
@@ -156,7 +160,8 @@ Status cos(Gradient& g) {
 // dy (1 - y^2)
 Status tanh(Gradient& g) {
   Terms t(g);
-  return unary(t, t.f(ops::mul(), {t.dy, t.f(ops::sub(), {t.f.number(1, t.y), t.f(ops::mul(), {t.y, t.y})})}));
+  return unary(t,
+               t.f(ops::mul(), {t.dy, t.f(ops::sub(), {t.f.number(1, t.y), t.f(ops::mul(), {t.y, t.y})})}));
 }
 
 // dy 2/sqrt(pi) exp(-x^2)

@@ -37,7 +37,8 @@ void visit_windows(const Pooling& pool, Visit visit) {
         window.clear();
         const std::int64_t top = p * pool.stride - pool.padding, left = t * pool.stride - pool.padding;
         for (std::int64_t h = std::max<std::int64_t>(top, 0); h < std::min(top + pool.size, pool.height); ++h)
-          for (std::int64_t w = std::max<std::int64_t>(left, 0); w < std::min(left + pool.size, pool.width); ++w)
+          for (std::int64_t w = std::max<std::int64_t>(left, 0); w < std::min(left + pool.size, pool.width);
+               ++w)
             window.push_back((plane * pool.height + h) * pool.width + w);
         visit(in_y++, std::span<const std::int64_t>(window));
       }

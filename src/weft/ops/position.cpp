@@ -14,8 +14,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"along", AttributeKind::index},
-                                                             {"size", AttributeKind::integer}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"along", AttributeKind::index}, {"size", AttributeKind::integer}}};
 constexpr std::size_t kAlong = 0, kSize = 1;
 
 class Position final : public OperatorOf<Position> {

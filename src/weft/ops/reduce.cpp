@@ -38,9 +38,11 @@ class Reduce final : public OperatorOf<Reduce> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const std::string_view kind = node.word(kKind);
     if (std::ranges::find(kKinds, kind) == kKinds.end())
-      return user_error(fmt::format("reduce kind must be sum, mean, max or min, found {}", kind), did_you_mean(kind, kKinds));
+      return user_error(fmt::format("reduce kind must be sum, mean, max or min, found {}", kind),
+                        did_you_mean(kind, kKinds));
     WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
-    if (node.integer(kCount) < 0) return user_error(fmt::format("count must be at least 0, found {}", node.integer(kCount)));
+    if (node.integer(kCount) < 0)
+      return user_error(fmt::format("count must be at least 0, found {}", node.integer(kCount)));
     WEFT_TRY(kept, pick(node.input_type(0).dims, node.indices(kTo), node));
     return results.add(node.input_type(0).dtype, kept);
   }
@@ -95,7 +97,8 @@ class Reduce final : public OperatorOf<Reduce> {
       T total = at.input(0).data[rows[row]];
       for (std::size_t column = 1; column < columns.size(); ++column)
         total = combine(total, at.input(0).data[rows[row] + columns[column]]);
-      at.result(0).data[row] = kind == "mean" ? at.numbers.divide(total, at.numbers.from_integer(count(node))) : total;
+      at.result(0).data[row] =
+          kind == "mean" ? at.numbers.divide(total, at.numbers.from_integer(count(node))) : total;
     }
   }
 

@@ -15,8 +15,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"from", AttributeKind::indices},
-                                                             {"to", AttributeKind::indices}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"from", AttributeKind::indices}, {"to", AttributeKind::indices}}};
 constexpr std::size_t kFrom = 0, kTo = 1;
 
 class Rename final : public OperatorOf<Rename> {
@@ -32,10 +32,12 @@ class Rename final : public OperatorOf<Rename> {
     const plan::Type x = node.input_type(0);
     const std::span<const Symbol> from = node.indices(kFrom), to = node.indices(kTo);
     if (from.size() != to.size())
-      return user_error(fmt::format("rename needs as many new names as old ones, found {} and {}", to.size(), from.size()));
+      return user_error(
+          fmt::format("rename needs as many new names as old ones, found {} and {}", to.size(), from.size()));
     WEFT_TRY_STATUS(pick(x.dims, from, node));
     std::vector<plan::Dim> dims(x.dims.begin(), x.dims.end());
-    for (std::size_t i = 0; i < from.size(); ++i) dims[static_cast<std::size_t>(x.position(from[i]))].index = to[i];
+    for (std::size_t i = 0; i < from.size(); ++i)
+      dims[static_cast<std::size_t>(x.position(from[i]))].index = to[i];
     return results.add(x.dtype, dims);
   }
 

@@ -15,8 +15,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"over", AttributeKind::indices},
-                                                             {"epsilon", AttributeKind::real, false, 1e-5}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"over", AttributeKind::indices}, {"epsilon", AttributeKind::real, false, 1e-5}}};
 constexpr std::size_t kOver = 0, kEpsilon = 1;
 
 class RmsNorm final : public OperatorOf<RmsNorm> {
@@ -45,7 +45,8 @@ class RmsNorm final : public OperatorOf<RmsNorm> {
     const NodeView& node = g.node();
     WEFT_TRY_STATUS(only_through_first(g));
     Formula f(g.graph);
-    g.set(0, scaled_gradient(f, node.input_type(0), node.indices(kOver), g.of_result(), node.result(0), node.result(1)));
+    g.set(0, scaled_gradient(f, node.input_type(0), node.indices(kOver), g.of_result(), node.result(0),
+                             node.result(1)));
     return f.status();
   }
 

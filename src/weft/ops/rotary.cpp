@@ -38,15 +38,19 @@ class Rotary final : public OperatorOf<Rotary> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY(found, pick(x.dims, wanted, node));
     if (found[1].size % 2 != 0)
-      return user_error(fmt::format("index {} must have an even size to form pairs, found {}", node.text(wanted[1]), found[1].size));
-    if (!(node.real(kBase) > 0)) return user_error(fmt::format("base must be positive, found {}", node.real(kBase)));
+      return user_error(fmt::format("index {} must have an even size to form pairs, found {}",
+                                    node.text(wanted[1]), found[1].size));
+    if (!(node.real(kBase) > 0))
+      return user_error(fmt::format("base must be positive, found {}", node.real(kBase)));
     WEFT_TRY_STATUS(expect_between("inverse", node.integer(kInverse), 0, 1));
     return results.add(x);
   }
 
   plan::Signature signature(const NodeView& node) const override {
     return loops_by_name(node, [&](const plan::Loop& loop) {
-      return loop.index == node.symbol(kPairs) ? kWhole : loop.index == node.symbol(kAlong) ? kPlaced : kParallel;
+      return loop.index == node.symbol(kPairs)   ? kWhole
+             : loop.index == node.symbol(kAlong) ? kPlaced
+                                                 : kParallel;
     });
   }
 
@@ -55,8 +59,8 @@ class Rotary final : public OperatorOf<Rotary> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::ValueId dy = g.of_result();
-    const std::array<plan::AttributeValue, 4> attributes = {node.symbol(kAlong), node.symbol(kPairs), node.real(kBase),
-                                                            1 - node.integer(kInverse)};
+    const std::array<plan::AttributeValue, 4> attributes = {node.symbol(kAlong), node.symbol(kPairs),
+                                                            node.real(kBase), 1 - node.integer(kInverse)};
     WEFT_TRY(value, g.graph.add_value(rotary(), {&dy, 1}, attributes));
     g.set(0, value);
     return {};
@@ -77,9 +81,11 @@ class Rotary final : public OperatorOf<Rotary> {
     walk.track(strides);
     do {
       const double power = -static_cast<double>(walk.at(pairs)) / static_cast<double>(half);
-      const T angle = at.numbers.from(static_cast<double>(walk.at(along)) * std::pow(node.real(kBase), power));
+      const T angle =
+          at.numbers.from(static_cast<double>(walk.at(along)) * std::pow(node.real(kBase), power));
       const T cosine = at.numbers.apply(Function::cos, angle);
-      const T sine = node.integer(kInverse) != 0 ? -at.numbers.apply(Function::sin, angle) : at.numbers.apply(Function::sin, angle);
+      const T sine = node.integer(kInverse) != 0 ? -at.numbers.apply(Function::sin, angle)
+                                                 : at.numbers.apply(Function::sin, angle);
       const std::int64_t first = walk.offset(0), second = first + half * strides[pairs];
       const T x1 = at.input(0).data[first], x2 = at.input(0).data[second];
       at.result(0).data[first] = x1 * cosine - x2 * sine;

@@ -17,9 +17,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"along", AttributeKind::index},
-                                                             {"size", AttributeKind::integer},
-                                                             {"to", AttributeKind::indices}}};
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
+    {{"along", AttributeKind::index}, {"size", AttributeKind::integer}, {"to", AttributeKind::indices}}};
 constexpr std::size_t kAlong = 0, kSize = 1, kTo = 2;
 
 class ScatterAdd final : public OperatorOf<ScatterAdd> {
@@ -35,10 +34,12 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
     WEFT_TRY_STATUS(expect(node, 1, Elements::number));
     WEFT_TRY(joined, join_inputs(node));
     if (contains(indices_of(joined), along.index))
-      return user_error(fmt::format("operands must not have the index {} that they are added into", node.text(along.index)),
-                        "rename it");
+      return user_error(
+          fmt::format("operands must not have the index {} that they are added into", node.text(along.index)),
+          "rename it");
     if (!contains(node.indices(kTo), along.index))
-      return user_error(fmt::format("the result must keep the index {} that is added into", node.text(along.index)));
+      return user_error(
+          fmt::format("the result must keep the index {} that is added into", node.text(along.index)));
     joined.push_back(along);
     WEFT_TRY(kept, pick(joined, node.indices(kTo), node));
     return results.add(node.input_type(1).dtype, kept);

@@ -16,9 +16,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"along", AttributeKind::index},
-                                                             {"begin", AttributeKind::integer},
-                                                             {"end", AttributeKind::integer}}};
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
+    {{"along", AttributeKind::index}, {"begin", AttributeKind::integer}, {"end", AttributeKind::integer}}};
 constexpr std::size_t kAlong = 0, kBegin = 1, kEnd = 2;
 
 class Slice final : public OperatorOf<Slice> {
@@ -34,8 +33,8 @@ class Slice final : public OperatorOf<Slice> {
     const std::int64_t begin = node.integer(kBegin), end = node.integer(kEnd);
     WEFT_TRY(found, pick(x.dims, {&along, 1}, node));
     if (begin < 0 || begin >= end || end > found[0].size)
-      return user_error(fmt::format("slice must lie within index {} of size {}, found {} to {}", node.text(along),
-                                    found[0].size, begin, end));
+      return user_error(fmt::format("slice must lie within index {} of size {}, found {} to {}",
+                                    node.text(along), found[0].size, begin, end));
     std::vector<plan::Dim> dims(x.dims.begin(), x.dims.end());
     dims[static_cast<std::size_t>(x.position(along))].size = end - begin;
     return results.add(x.dtype, dims);

@@ -33,7 +33,8 @@ class Slot final : public OperatorOf<Slot> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
     WEFT_TRY_STATUS(expect_between("experts", node.integer(kExperts), 1, kLargestSlot));
-    WEFT_TRY_STATUS(expect_between("capacity", node.integer(kCapacity), 1, kLargestSlot / node.integer(kExperts)));
+    WEFT_TRY_STATUS(
+        expect_between("capacity", node.integer(kCapacity), 1, kLargestSlot / node.integer(kExperts)));
     return results.add(plan::DType::i32, node.input_type(0).dims);
   }
 
@@ -52,7 +53,8 @@ class Slot final : public OperatorOf<Slot> {
       for (const std::int64_t column : rows.columns) {
         const std::int64_t expert = at.numbers.to_integer(at.input(0).data[start + column]);
         const bool fits = expert >= 0 && expert < experts && taken[expert] < capacity;
-        at.result(0).data[start + column] = at.numbers.from_integer(fits ? expert * capacity + taken[expert]++ : -1);
+        at.result(0).data[start + column] =
+            at.numbers.from_integer(fits ? expert * capacity + taken[expert]++ : -1);
       }
     }
   }

@@ -64,7 +64,8 @@ class Softmax final : public OperatorOf<Softmax> {
         if (shift == -std::numeric_limits<T>::infinity()) continue;  // results start as zeros
       }
       T total = T();
-      for (const std::int64_t column : rows.columns) total += y[column] = at.numbers.apply(Function::exp, x[column] - shift);
+      for (const std::int64_t column : rows.columns)
+        total += y[column] = at.numbers.apply(Function::exp, x[column] - shift);
       for (const std::int64_t column : rows.columns) y[column] = at.numbers.divide(y[column], total);
     }
   }

@@ -34,8 +34,10 @@ constexpr std::array<std::string_view, 5> kInitials = {"zeros", "ones", "constan
 Status check_initial(std::string_view kind, double a, double b) {
   if (std::ranges::find(kInitials, kind) == kInitials.end())
     return user_error(fmt::format("unknown initial value '{}'", kind), did_you_mean(kind, kInitials));
-  if (kind == "normal" && b < 0) return user_error(fmt::format("normal needs a deviation of at least 0, found {}", b));
-  if (kind == "uniform" && b < a) return user_error(fmt::format("uniform needs low <= high, found {} and {}", a, b));
+  if (kind == "normal" && b < 0)
+    return user_error(fmt::format("normal needs a deviation of at least 0, found {}", b));
+  if (kind == "uniform" && b < a)
+    return user_error(fmt::format("uniform needs low <= high, found {} and {}", a, b));
   return {};
 }
 

@@ -18,8 +18,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {{{"along", AttributeKind::index},
-                                                             {"into", AttributeKind::type}}};
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"along", AttributeKind::index}, {"into", AttributeKind::type}}};
 constexpr std::size_t kAlong = 0, kInto = 1;
 
 class Split final : public OperatorOf<Split> {
@@ -37,8 +37,8 @@ class Split final : public OperatorOf<Split> {
     WEFT_TRY(found, pick(x.dims, {&along, 1}, node));
     if (into.rank() == 0) return user_error("split needs at least one index to split into");
     if (into.elements() != found[0].size)
-      return user_error(fmt::format("index {} of size {} cannot be split into {} elements", node.text(along), found[0].size,
-                                    into.elements()));
+      return user_error(fmt::format("index {} of size {} cannot be split into {} elements", node.text(along),
+                                    found[0].size, into.elements()));
     const auto at = static_cast<std::size_t>(x.position(along));
     std::vector<plan::Dim> dims(x.dims.begin(), x.dims.end());
     dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(at));
@@ -54,7 +54,8 @@ class Split final : public OperatorOf<Split> {
     for (int at = 0; at < static_cast<int>(dims.size()); ++at) {
       const bool inner = at > first && at < first + parts;
       const int from = inner ? -1 : at <= first ? at : at - parts + 1;
-      signature.loops.push_back(loop_at(dims[static_cast<std::size_t>(at)], inner ? kWhole : kParallel, {from}, {at}));
+      signature.loops.push_back(
+          loop_at(dims[static_cast<std::size_t>(at)], inner ? kWhole : kParallel, {from}, {at}));
     }
     return signature;
   }
@@ -63,7 +64,8 @@ class Split final : public OperatorOf<Split> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value, add_merge(g.graph, g.of_result(), indices_of(node.type(kInto).dims), node.symbol(kAlong)));
+    WEFT_TRY(value,
+             add_merge(g.graph, g.of_result(), indices_of(node.type(kInto).dims), node.symbol(kAlong)));
     g.set(0, value);
     return {};
   }

@@ -19,9 +19,8 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"over", AttributeKind::index},
-                                                             {"into", AttributeKind::index},
-                                                             {"count", AttributeKind::integer}}};
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
+    {{"over", AttributeKind::index}, {"into", AttributeKind::index}, {"count", AttributeKind::integer}}};
 constexpr std::size_t kOver = 0, kInto = 1, kCount = 2;
 
 class TopKOperator final : public OperatorOf<TopKOperator> {
@@ -54,7 +53,8 @@ class TopKOperator final : public OperatorOf<TopKOperator> {
   // A comparison for each element and each place it could take.
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
-    work.flops = static_cast<double>(node.input_type(0).elements()) * static_cast<double>(node.integer(kCount));
+    work.flops =
+        static_cast<double>(node.input_type(0).elements()) * static_cast<double>(node.integer(kCount));
     return work;
   }
 

@@ -29,7 +29,8 @@ class Transpose final : public OperatorOf<Transpose> {
     const plan::Type x = node.input_type(0);
     WEFT_TRY(dims, pick(x.dims, node.indices(kTo), node));
     if (dims.size() != x.rank())
-      return user_error(fmt::format("transpose must keep all of {}, found {}", print_indices(x.dims, node.graph().symbols()),
+      return user_error(fmt::format("transpose must keep all of {}, found {}",
+                                    print_indices(x.dims, node.graph().symbols()),
                                     print_indices(dims, node.graph().symbols())),
                         "reduce drops indices");
     return results.add(x.dtype, dims);

@@ -8,8 +8,8 @@
 
 namespace weft::ops {
 
-Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, std::int64_t window, std::int64_t stride,
-                                   std::int64_t padding) {
+Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, std::int64_t window,
+                                   std::int64_t stride, std::int64_t padding) {
   WEFT_TRY_STATUS(expect_between("stride", stride, 1, kLargestStep));
   WEFT_TRY_STATUS(expect_between("padding", padding, 0, kLargestStep));
   const std::int64_t room = dim.size + 2 * padding - window;
@@ -19,12 +19,14 @@ Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, st
   return room / stride + 1;
 }
 
-Status expect_result_gradient(const plan::NodeView& node, std::size_t operand, std::span<const plan::Dim> result) {
+Status expect_result_gradient(const plan::NodeView& node, std::size_t operand,
+                              std::span<const plan::Dim> result) {
   const plan::Type found = node.input_type(operand);
   if (std::ranges::equal(found.dims, result)) return {};
   const Symbols& symbols = node.graph().symbols();
-  return user_error(fmt::format("operand {} must be the gradient of the result: expected {}, found {}", operand,
-                                print(plan::Type{found.dtype, result}, symbols), print(found, symbols)));
+  return user_error(fmt::format("operand {} must be the gradient of the result: expected {}, found {}",
+                                operand, print(plan::Type{found.dtype, result}, symbols),
+                                print(found, symbols)));
 }
 
 }  // namespace weft::ops

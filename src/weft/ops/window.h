@@ -12,11 +12,12 @@ namespace weft::ops {
 
 // How many windows fit: floor((size + 2 * padding - window) / stride) + 1. Fails when stride or
 // padding is out of range, or no window fits: "a window of 5 does not fit index h of size 3 with padding 0".
-Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, std::int64_t window, std::int64_t stride,
-                                   std::int64_t padding);
+Result<std::int64_t> windows_along(const plan::NodeView& node, plan::Dim dim, std::int64_t window,
+                                   std::int64_t stride, std::int64_t padding);
 
 // Fails unless operand i has the dims that the windows give: "operand 0 must be the gradient of
 // the result: expected .., found ..".
-Status expect_result_gradient(const plan::NodeView& node, std::size_t operand, std::span<const plan::Dim> result);
+Status expect_result_gradient(const plan::NodeView& node, std::size_t operand,
+                              std::span<const plan::Dim> result);
 
 }  // namespace weft::ops

@@ -41,10 +41,10 @@ struct Attribute {
   union {
     std::int64_t integer;
     double real;
-    std::uint32_t id;         // a Symbol, a TypeId or a DType
+    std::uint32_t id;  // a Symbol, a TypeId or a DType
     const Symbol* indices;
   };
-  std::uint32_t count = 0;    // of indices
+  std::uint32_t count = 0;  // of indices
 };
 
 }  // namespace weft::plan

@@ -39,8 +39,8 @@ Status check_dims(DType dtype, std::span<const Dim> dims, const Symbols& symbols
                                       print_indices(dims, symbols)));
     room /= dims[i].size;
     if (room == 0)
-      return user_error(fmt::format("tensor too large: {} exceeds 2^56 bytes",
-                                    print(Type{dtype, dims}, symbols)));
+      return user_error(
+          fmt::format("tensor too large: {} exceeds 2^56 bytes", print(Type{dtype, dims}, symbols)));
   }
   return {};
 }
@@ -110,7 +110,8 @@ Result<TypeId> Graph::intern_type(DType dtype, std::span<const Dim> dims) {
 Result<Attribute> Graph::keep(const AttributeSpec& spec, const AttributeValue& value, const Operator& op) {
   Attribute kept{};
   const auto wrong_kind = [&]() {
-    return user_error(fmt::format("attribute {} of {} must be {}", spec.name, op.name(), kind_name(spec.kind)));
+    return user_error(
+        fmt::format("attribute {} of {} must be {}", spec.name, op.name(), kind_name(spec.kind)));
   };
   if (std::holds_alternative<std::monostate>(value)) {
     if (spec.required) return user_error(fmt::format("{} needs the attribute {}", op.name(), spec.name));
@@ -129,7 +130,8 @@ Result<Attribute> Graph::keep(const AttributeSpec& spec, const AttributeValue& v
       return wrong_kind();
     case AttributeKind::real:
       if (const auto* real = std::get_if<double>(&value)) {
-        if (std::isnan(*real)) return user_error(fmt::format("attribute {} of {} is not a number", spec.name, op.name()));
+        if (std::isnan(*real))
+          return user_error(fmt::format("attribute {} of {} is not a number", spec.name, op.name()));
         return kept.real = *real, kept;
       }
       if (const auto* integer = std::get_if<std::int64_t>(&value))
@@ -147,7 +149,8 @@ Result<Attribute> Graph::keep(const AttributeSpec& spec, const AttributeValue& v
       }
       return wrong_kind();
     case AttributeKind::dtype:
-      if (const auto* dtype = std::get_if<DType>(&value)) return kept.id = static_cast<std::uint32_t>(*dtype), kept;
+      if (const auto* dtype = std::get_if<DType>(&value))
+        return kept.id = static_cast<std::uint32_t>(*dtype), kept;
       return wrong_kind();
     case AttributeKind::type:
       if (const auto* type = std::get_if<TypeId>(&value)) return kept.id = type->value, kept;
@@ -190,8 +193,7 @@ Result<NodeId> Graph::add(const Operator& op, std::span<const ValueId> inputs,
     nodes_.pop_back();
     return std::move(status).error();
   }
-  for (const TypeId type : results.types())
-    values_.push_back(Value{type, id, nodes_.back().result_count++});
+  for (const TypeId type : results.types()) values_.push_back(Value{type, id, nodes_.back().result_count++});
   return id;
 }
 

@@ -36,8 +36,10 @@ class Printer {
       out_ += " @";
       if (put_scope(node.scope) && node.label.valid()) out_ += '.';
       // A scope without a label ends in a dot, so that the reader can tell the two apart.
-      if (node.label.valid()) append_word(out_, graph_.text(node.label));
-      else out_ += '.';
+      if (node.label.valid())
+        append_word(out_, graph_.text(node.label));
+      else
+        out_ += '.';
     }
   }
 

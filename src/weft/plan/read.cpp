@@ -260,7 +260,8 @@ class Reader {
         std::vector<std::string_view> names;
         for (const AttributeSpec& spec : specs) names.push_back(spec.name);
         std::string hint = did_you_mean(key, names);
-        if (hint.empty() && !names.empty()) hint = fmt::format("{} has {}", op.name(), fmt::join(names, ", "));
+        if (hint.empty() && !names.empty())
+          hint = fmt::format("{} has {}", op.name(), fmt::join(names, ", "));
         return fail(fmt::format("expected an attribute of {}", op.name()), std::move(hint));
       }
       if (!std::holds_alternative<std::monostate>(values_[k]))
@@ -294,7 +295,8 @@ class Reader {
     const char* scope_end = at_;
     ScopeId scope;
     for (int depth = 0;; ++depth) {
-      if (depth == kDeepestScope) return fail(fmt::format("expected at most {} nested scopes", kDeepestScope));
+      if (depth == kDeepestScope)
+        return fail(fmt::format("expected at most {} nested scopes", kDeepestScope));
       WEFT_TRY(name, word("a name after '@'"));
       const bool inner = at_ != end_ && *at_ == '.';
       if (!inner) {
@@ -370,11 +372,13 @@ class Reader {
     if (!added.ok()) return located(std::move(added).error(), line);
     const Node& made = graph_.node(*added);
     if (made.result_count != results)
-      return user_error(fmt::format("{} makes {} values, found {} on the left", op->name(), made.result_count, results),
-                        {}, span_from(line));
+      return user_error(
+          fmt::format("{} makes {} values, found {} on the left", op->name(), made.result_count, results), {},
+          span_from(line));
     if (stated_.empty()) return {};
     if (stated_.size() != results)
-      return user_error(fmt::format("expected {} types, found {}", results, stated_.size()), {}, span_from(types_at));
+      return user_error(fmt::format("expected {} types, found {}", results, stated_.size()), {},
+                        span_from(types_at));
     for (std::size_t k = 0; k < results; ++k) {
       const TypeId inferred = graph_.value(graph_.result(*added, k)).type;
       if (inferred != stated_[k])
@@ -415,6 +419,8 @@ class Reader {
 
 }  // namespace
 
-Result<Graph> read(std::string_view text, const OperatorSet& operators) { return Reader(text, operators).read(); }
+Result<Graph> read(std::string_view text, const OperatorSet& operators) {
+  return Reader(text, operators).read();
+}
 
 }  // namespace weft::plan

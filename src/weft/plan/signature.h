@@ -24,10 +24,10 @@ std::string_view name(Role role);
 std::string_view name(Monoid monoid);
 
 struct Loop {
-  Symbol index;                       // the name it goes by in EXPLAIN and in HINT SLICE
+  Symbol index;  // the name it goes by in EXPLAIN and in HINT SLICE
   std::int64_t size = 0;
   Role role = Role::whole;
-  Monoid monoid = Monoid::none;       // for reduced loops
+  Monoid monoid = Monoid::none;  // for reduced loops
   // True when a slice must know where it starts: positions, rotary angles, dropout counters,
   // the rows of a gathered table.
   bool positional = false;

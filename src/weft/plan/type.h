@@ -48,7 +48,7 @@ constexpr std::int64_t kLargestValueBytes = std::int64_t{1} << 56;
 // The most indices a value may have: what a signature can number, with room to spare.
 constexpr std::size_t kLargestRank = 64;
 
-std::string print(const Type& type, const Symbols& symbols);               // f32[b=64,d=784]
+std::string print(const Type& type, const Symbols& symbols);                   // f32[b=64,d=784]
 std::string print_indices(std::span<const Dim> dims, const Symbols& symbols);  // [b, d]
 
 }  // namespace weft::plan

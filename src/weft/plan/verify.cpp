@@ -22,8 +22,8 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
   ResultTypes inferred(scratch);
   WEFT_TRY_STATUS(node.op->infer(graph.view(id), inferred));
   if (inferred.types().size() != node.result_count)
-    return user_error(fmt::format("has {} results, its operator infers {}", node.result_count,
-                                  inferred.types().size()));
+    return user_error(
+        fmt::format("has {} results, its operator infers {}", node.result_count, inferred.types().size()));
   for (std::size_t k = 0; k < node.result_count; ++k) {
     const Value& value = graph.value(graph.result(id, k));
     if (value.producer != id || value.result != k)
@@ -41,7 +41,8 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
 std::string describe(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
   const std::string where = graph.path(node.scope, node.label);
-  return fmt::format("%{} ({}{}{})", node.first_result.value, node.op->name(), where.empty() ? "" : " at ", where);
+  return fmt::format("%{} ({}{}{})", node.first_result.value, node.op->name(), where.empty() ? "" : " at ",
+                     where);
 }
 
 Status verify(const Graph& graph) {

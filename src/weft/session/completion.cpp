@@ -9,13 +9,15 @@ namespace weft::session {
 namespace {
 
 constexpr std::string_view kStatements[] = {"CREATE", "DESCRIBE", "DROP", "EXPLAIN", "HINT", "SET", "SHOW"};
-constexpr std::string_view kShown[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS", "LAYERS", "MODELS", "OPERATORS", "SETTINGS"};
+constexpr std::string_view kShown[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS",
+                                       "LAYERS",   "MODELS",  "OPERATORS", "SETTINGS"};
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
-constexpr std::string_view kInside[] = {"ACROSS", "AS", "CASE", "CAST", "ELSE", "END", "FROM", "GROUP BY", "INIT", "INPUT", "JOIN",
-                                        "LOCAL", "OF", "ON", "OVER", "PARAMETER", "PARTITION BY", "REPEAT", "REPLICATE", "SELECT",
-                                        "SLICE", "STATE", "THEN", "TIMES", "WHEN", "WHERE", "WITH"};
+constexpr std::string_view kInside[] = {
+    "ACROSS",    "AS",     "CASE",  "CAST",  "ELSE", "END",   "FROM",      "GROUP BY",     "INIT",
+    "INPUT",     "JOIN",   "LOCAL", "OF",    "ON",   "OVER",  "PARAMETER", "PARTITION BY", "REPEAT",
+    "REPLICATE", "SELECT", "SLICE", "STATE", "THEN", "TIMES", "WHEN",      "WHERE",        "WITH"};
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -49,7 +51,8 @@ std::vector<std::string> Session::complete(std::string_view before) const {
       if (begins(word, prefix, any_case)) words.emplace_back(word);
   };
   const language::Catalog& catalog = state_->catalog;
-  const bool first = std::ranges::all_of(before.substr(0, start), [](unsigned char c) { return std::isspace(c) != 0; });
+  const bool first =
+      std::ranges::all_of(before.substr(0, start), [](unsigned char c) { return std::isspace(c) != 0; });
   if (first) {
     offer(kStatements, true);
   } else if (previous == "SHOW") {

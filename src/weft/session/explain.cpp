@@ -13,28 +13,34 @@ namespace weft::session {
 using language::syntax::Task;
 using plan::NodeId;
 
-Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog, const language::syntax::Name& model) {
+Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
+                                               const language::syntax::Name& model) {
   const auto found = catalog.models.find(model.text);
-  if (found == catalog.models.end()) return language::unknown("model", model, language::names_of(catalog.models));
+  if (found == catalog.models.end())
+    return language::unknown("model", model, language::names_of(catalog.models));
   std::vector<std::string_view> names;
-  for (const language::syntax::Size& size : found->second.statement->body.sizes) names.push_back(size.name.text);
+  for (const language::syntax::Size& size : found->second.statement->body.sizes)
+    names.push_back(size.name.text);
   return names;
 }
 
-Result<cluster::Cluster> target_of(const language::Catalog& catalog, const std::optional<language::syntax::Target>& target) {
+Result<cluster::Cluster> target_of(const language::Catalog& catalog,
+                                   const std::optional<language::syntax::Target>& target) {
   if (!target || target->local) {
     const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
     constexpr std::int64_t kMost = 4096;
     if (ranks > kMost)
-      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks), "to plan for more, name a cluster: ON pod",
-                        target->span);
+      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
+                        "to plan for more, name a cluster: ON pod", target->span);
     const auto core = catalog.devices.find("cpu_core");
     if (core == catalog.devices.end())
-      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)", target ? target->span : Span{});
+      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
+                        target ? target->span : Span{});
     return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
   }
   const auto found = catalog.clusters.find(target->cluster.text);
-  if (found == catalog.clusters.end()) return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
+  if (found == catalog.clusters.end())
+    return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
   return found->second;
 }
 
@@ -43,20 +49,26 @@ namespace {
 double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
   double bytes = 0;
   for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (graph.node(NodeId(n)).op->name() == kind) bytes += static_cast<double>(graph.type(graph.result(NodeId(n))).bytes());
+    if (graph.node(NodeId(n)).op->name() == kind)
+      bytes += static_cast<double>(graph.type(graph.result(NodeId(n))).bytes());
   return bytes;
 }
 
 }  // namespace
 
-Answer run_explain(const Session::State& state, const Context& context, const language::syntax::Explain& statement) {
+Answer run_explain(const Session::State& state, const Context& context,
+                   const language::syntax::Explain& statement) {
   const language::syntax::Run& run = *statement.run;
-  if (statement.analyze) return user_error("EXPLAIN ANALYZE is not built yet", "EXPLAIN without ANALYZE shows the plan", statement.span);
+  if (statement.analyze)
+    return user_error("EXPLAIN ANALYZE is not built yet", "EXPLAIN without ANALYZE shows the plan",
+                      statement.span);
   for (const language::syntax::Option& option : statement.options) {
     constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT"};
     std::string hint = did_you_mean(option.name.text, kOptions);
     return user_error(fmt::format("EXPLAIN has no option {}", option.name.text),
-                      hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan" : std::move(hint), option.name.span);
+                      hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan"
+                                   : std::move(hint),
+                      option.name.span);
   }
 
   Settings settings = state.settings;
@@ -64,8 +76,10 @@ Answer run_explain(const Session::State& state, const Context& context, const la
   WEFT_TRY(overrides, apply_list(settings, run.settings, sizes, run.model.text));
   WEFT_TRY(target, target_of(state.catalog, run.target));
   const bool training = run.task == Task::train;
-  language::BindOptions options{.mode = training ? language::Mode::train : language::Mode::infer, .sizes = overrides,
-                                .precision = settings.precision, .plan_limit = settings.plan_limit,
+  language::BindOptions options{.mode = training ? language::Mode::train : language::Mode::infer,
+                                .sizes = overrides,
+                                .precision = settings.precision,
+                                .plan_limit = settings.plan_limit,
                                 .interrupted = context.interrupted};
   WEFT_TRY(bound, language::bind(state.catalog, run.model, options));
 

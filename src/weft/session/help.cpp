@@ -7,7 +7,7 @@
 
 namespace weft {
 std::span<const EmbeddedFile> embedded_help();
-}
+}  // namespace weft
 
 namespace weft::session {
 namespace {
@@ -41,7 +41,8 @@ Reply help(std::string_view topic) {
   const std::string hint = did_you_mean(lower, topics);
   Reply reply;
   reply.exit_code = ExitCode::user_error;
-  reply.complaint = fmt::format("error: no help on '{}'\n  {}\n", topic, hint.empty() ? fmt::format("topics are {}", fmt::join(topics, ", ")) : hint);
+  reply.complaint = fmt::format("error: no help on '{}'\n  {}\n", topic,
+                                hint.empty() ? fmt::format("topics are {}", fmt::join(topics, ", ")) : hint);
   return reply;
 }
 

@@ -35,6 +35,7 @@ Status apply(Settings& settings, const language::syntax::Name& name, const langu
 // A statement's WITH list: settings change `settings`, everything else must be a size of the model.
 Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
                                                        std::span<const language::syntax::Setting> list,
-                                                       std::span<const std::string_view> sizes, std::string_view model);
+                                                       std::span<const std::string_view> sizes,
+                                                       std::string_view model);
 
 }  // namespace weft::session

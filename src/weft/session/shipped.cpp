@@ -16,7 +16,8 @@ namespace {
 using namespace language;  // NOLINT: this file is about nothing else
 
 // Devices before clusters, whatever order the files come in.
-void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& source, syntax::StatementKind kind) {
+void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
+                syntax::StatementKind kind) {
   for (const syntax::Statement* statement : source->script.statements) {
     if (statement->kind != kind) continue;
     // Layers and models are not tried here: that would bind all of them at every start, and the

@@ -39,7 +39,8 @@ std::vector<char> depends_on(const Graph& graph, std::span<const ValueId> wanted
   for (const ValueId value : wanted) depends[value.value] = 1;
   for (std::size_t id = 0; id <= last.value; ++id) {
     const NodeView node = graph.view(NodeId(id));
-    const bool any = std::ranges::any_of(node.node().inputs, [&](ValueId input) { return depends[input.value] != 0; });
+    const bool any =
+        std::ranges::any_of(node.node().inputs, [&](ValueId input) { return depends[input.value] != 0; });
     for (std::size_t k = 0; any && k < node.result_count(); ++k)
       if (is_real(node.result_type(k).dtype)) depends[node.result(k).value] = 1;
   }
@@ -53,7 +54,8 @@ Status check_types(const Graph& graph, ValueId loss, std::span<const ValueId> wa
                       "reduce it with mean or sum");
   for (const ValueId value : wanted)
     if (!is_real(graph.type(value).dtype))
-      return user_error(fmt::format("only real values have gradients, found {}", print(graph.type(value), graph.symbols())));
+      return user_error(fmt::format("only real values have gradients, found {}",
+                                    print(graph.type(value), graph.symbols())));
   return {};
 }
 
@@ -93,7 +95,8 @@ Status step_back(Graph& graph, NodeId id, std::span<const char> depends, std::ve
 
 }  // namespace
 
-Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss, std::span<const ValueId> with_respect_to) {
+Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss,
+                                           std::span<const ValueId> with_respect_to) {
   WEFT_TRY_STATUS(check_types(graph, loss, with_respect_to));
   const LabelGuard guard(graph);
   const NodeId last = graph.value(loss).producer;
@@ -103,7 +106,8 @@ Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss, std::span
   if (depends[loss.value] != 0) {
     WEFT_TRY(one, ops::add_constant(graph, 1, graph.type(loss).dtype));
     gradients[loss.value] = one;
-    for (std::size_t id = last.value + 1; id-- > 0;) WEFT_TRY_STATUS(step_back(graph, NodeId(id), depends, gradients));
+    for (std::size_t id = last.value + 1; id-- > 0;)
+      WEFT_TRY_STATUS(step_back(graph, NodeId(id), depends, gradients));
   }
 
   std::vector<ValueId> wanted;

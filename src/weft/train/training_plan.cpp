@@ -23,10 +23,14 @@ constexpr std::array<std::string_view, 4> kNames = {"sgd", "momentum", "adam", "
 Result<ValueId> find_or_add_step(plan::Graph& graph) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));
-    const bool named = node.input_count() == 0 && !node.op().attributes().empty() && node.op().attributes()[0].name == "name";
+    const bool named = node.input_count() == 0 && !node.op().attributes().empty() &&
+                       node.op().attributes()[0].name == "name";
     if (!named || node.word(0) != "step") continue;
-    if (&node.op() == &ops::state() && node.result_type(0).rank() == 0 && node.result_type(0).dtype == DType::i64) return node.result(0);
-    return user_error("training counts its steps under the name step, which is taken", "give that tensor another name");
+    if (&node.op() == &ops::state() && node.result_type(0).rank() == 0 &&
+        node.result_type(0).dtype == DType::i64)
+      return node.result(0);
+    return user_error("training counts its steps under the name step, which is taken",
+                      "give that tensor another name");
   }
   WEFT_TRY(type, graph.intern_type(DType::i64, {}));
   WEFT_TRY(step, ops::add_state(graph, "step", type));
@@ -41,7 +45,8 @@ class Updater {
   Updater(plan::Graph& graph, const TrainingOptions& options) : graph_(graph), options_(options) {
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const plan::NodeView node = graph.view(NodeId(n));
-      const bool named = &node.op() == &ops::input() || &node.op() == &ops::parameter() || &node.op() == &ops::state();
+      const bool named =
+          &node.op() == &ops::input() || &node.op() == &ops::parameter() || &node.op() == &ops::state();
       if (named) taken_.insert(std::string(node.word(0)));
     }
   }
@@ -56,7 +61,8 @@ class Updater {
       }
       case Optimizer::momentum: {
         WEFT_TRY(moment, add_moment(parameter, name, "momentum"));
-        WEFT_TRY(next, ops::add_momentum(graph_, parameter, gradient, moment, options_.learning_rate, options_.momentum));
+        WEFT_TRY(next, ops::add_momentum(graph_, parameter, gradient, moment, options_.learning_rate,
+                                         options_.momentum));
         put(name, next.weight);
         put(name + ".momentum", next.momentum);
         return {};
@@ -69,11 +75,14 @@ class Updater {
         }
         WEFT_TRY(first, add_moment(parameter, name, "first"));
         WEFT_TRY(second, add_moment(parameter, name, "second"));
-        const ops::AdamSettings settings{.lr = options_.learning_rate, .beta1 = options_.beta1, .beta2 = options_.beta2,
+        const ops::AdamSettings settings{.lr = options_.learning_rate,
+                                         .beta1 = options_.beta1,
+                                         .beta2 = options_.beta2,
                                          .epsilon = options_.epsilon};
         WEFT_TRY(next, options_.optimizer == Optimizer::adam
                            ? ops::add_adam(graph_, parameter, gradient, first, second, step_, settings)
-                           : ops::add_adamw(graph_, parameter, gradient, first, second, step_, settings, options_.weight_decay));
+                           : ops::add_adamw(graph_, parameter, gradient, first, second, step_, settings,
+                                            options_.weight_decay));
         put(name, next.weight);
         put(name + ".first", next.first);
         put(name + ".second", next.second);
@@ -89,8 +98,9 @@ class Updater {
   Result<ValueId> add_moment(ValueId parameter, std::string_view name, std::string_view which) {
     const std::string moment = fmt::format("{}.{}", name, which);
     if (!taken_.insert(moment).second)
-      return user_error(fmt::format("the optimizer keeps a moment of {} under the name {}, which is taken", name, moment),
-                        "give that tensor another name");
+      return user_error(
+          fmt::format("the optimizer keeps a moment of {} under the name {}, which is taken", name, moment),
+          "give that tensor another name");
     const plan::TypeId type = graph_.value(parameter).type;
     moment_bytes_ += static_cast<double>(graph_.type(type).bytes());
     return ops::add_state(graph_, moment, type);
@@ -144,12 +154,13 @@ Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptio
   TrainingPlan made;
   made.graph = std::move(forward);
   plan::Graph& graph = made.graph;
-  if (graph.outputs().empty()) return user_error(fmt::format("model {} has no output to train on", graph.name));
+  if (graph.outputs().empty())
+    return user_error(fmt::format("model {} has no output to train on", graph.name));
   const plan::Output loss = graph.outputs().front();
   const plan::Type type = graph.type(loss.value);
   if (type.rank() != 0 || !plan::is_real(type.dtype))
-    return user_error(fmt::format("training needs a loss, one real number; the first output of {} is {} {}", graph.name,
-                                  graph.text(loss.name), print(type, graph.symbols())),
+    return user_error(fmt::format("training needs a loss, one real number; the first output of {} is {} {}",
+                                  graph.name, graph.text(loss.name), print(type, graph.symbols())),
                       "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss");
 
   std::vector<ValueId> parameters;

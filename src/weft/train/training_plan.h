@@ -24,9 +24,9 @@ std::optional<Optimizer> find_optimizer(std::string_view name);
 struct TrainingOptions {
   Optimizer optimizer = Optimizer::adam;
   double learning_rate = 1e-3;
-  double momentum = 0.9;       // momentum
+  double momentum = 0.9;                              // momentum
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
-  double weight_decay = 0.01;  // adamw
+  double weight_decay = 0.01;                         // adamw
 };
 
 struct TrainingPlan {
