@@ -26,7 +26,8 @@ Result<double> quantity(const Value& value, Dimension wanted) {
     }
     found = *parsed;
   } else if (value.kind != ValueKind::quantity && value.kind != ValueKind::number) {
-    return user_error(fmt::format("expected {}", name(wanted)), fmt::format("for example: {}", example(wanted)), value.span);
+    return user_error(fmt::format("expected {}", name(wanted)),
+                      fmt::format("for example: {}", example(wanted)), value.span);
   }
   if (found.dimension != wanted)
     return user_error(fmt::format("expected {}, found {}", name(wanted), name(found.dimension)),
@@ -35,7 +36,8 @@ Result<double> quantity(const Value& value, Dimension wanted) {
 }
 
 Result<double> number(const Value& value, double low, double high, std::string_view range) {
-  if (value.kind != ValueKind::number) return user_error("expected a number", fmt::format("{}", range), value.span);
+  if (value.kind != ValueKind::number)
+    return user_error("expected a number", fmt::format("{}", range), value.span);
   if (!(value.number.value >= low && value.number.value <= high))
     return user_error(fmt::format("expected {}, found {}", range, value.number.value), {}, value.span);
   return value.number.value;
@@ -46,39 +48,54 @@ Result<std::string_view> word(const Value& value, std::span<const std::string_vi
   if (is_word && std::ranges::find(words, value.text) != words.end()) return value.text;
   std::string hint = is_word ? did_you_mean(value.text, words) : std::string();
   const std::string found = is_word ? fmt::format(", found {}", value.text) : std::string();
-  return user_error(fmt::format("expected one of {}{}", fmt::join(words, ", "), found), std::move(hint), value.span);
+  return user_error(fmt::format("expected one of {}{}", fmt::join(words, ", "), found), std::move(hint),
+                    value.span);
 }
 
-// One row for each plain number of the training options.
-#define WEFT_TRAINING_NUMBER(field, low, high, range, summary)                                          \
-  {                                                                                                     \
-    #field, summary,                                                                                    \
-        [](Settings& settings, const Value& value) -> Status {                                          \
-          WEFT_TRY(given, number(value, low, high, range));                                             \
-          settings.training.field = given;                                                              \
-          return {};                                                                                    \
-        },                                                                                              \
-        [](const Settings& settings) { return fmt::format("{}", settings.training.field); }             \
-  }
+// What a plain number of the training options may be.
+enum class Range : std::uint8_t { share, not_negative };
 
-constexpr double kAny = 1e300;
+template <double train::TrainingOptions::*kField, Range kRange>
+Status set_training(Settings& settings, const Value& value) {
+  constexpr bool kShare = kRange == Range::share;
+  WEFT_TRY(given, number(value, 0, kShare ? 1 : 1e300,
+                         kShare ? "a number from 0 to 1" : "a number that is not negative"));
+  settings.training.*kField = given;
+  return {};
+}
+
+// The row of one of them.
+template <double train::TrainingOptions::*kField, Range kRange>
+constexpr SettingSpec training_number(std::string_view name, std::string_view summary) {
+  return {name, summary, set_training<kField, kRange>,
+          [](const Settings& settings) { return fmt::format("{}", settings.training.*kField); }};
+}
+
+using enum Range;
+using Training = train::TrainingOptions;
 constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
-    WEFT_TRAINING_NUMBER(beta1, 0, 1, "a number from 0 to 1", "decay of Adam's first moment"),
-    WEFT_TRAINING_NUMBER(beta2, 0, 1, "a number from 0 to 1", "decay of Adam's second moment"),
-    WEFT_TRAINING_NUMBER(epsilon, 0, kAny, "a number that is not negative", "what Adam adds to the deviation"),
-    WEFT_TRAINING_NUMBER(learning_rate, 0, kAny, "a number that is not negative", "the size of an optimizer's steps"),
+    training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
+    training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
+    training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
+    training_number<&Training::learning_rate, not_negative>("learning_rate",
+                                                            "the size of an optimizer's steps"),
     {"memory_limit", "bytes a device may use; 0 is all it has",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::number && value.number.value == 0) return settings.memory_limit = 0, Status();
+       if (value.kind == ValueKind::number && value.number.value == 0)
+         return settings.memory_limit = 0, Status();
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
-       if (bytes < 0) return user_error("expected a size in bytes that is not negative", "0 is all that the device has", value.span);
+       if (bytes < 0)
+         return user_error("expected a size in bytes that is not negative", "0 is all that the device has",
+                           value.span);
        settings.memory_limit = bytes;
        return {};
      },
-     [](const Settings& settings) { return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit); }},
-    WEFT_TRAINING_NUMBER(momentum, 0, 1, "a number from 0 to 1", "how much of the last step momentum keeps"),
+     [](const Settings& settings) {
+       return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
+     }},
+    training_number<&Training::momentum, share>("momentum", "how much of the last step momentum keeps"),
     {"optimizer", "sgd, momentum, adam or adamw",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word(value, train::optimizer_names()));
@@ -89,7 +106,8 @@ constexpr SettingSpec kSpecs[] = {
     {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(nodes, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
-       if (nodes != std::floor(nodes)) return user_error(fmt::format("expected a whole number, found {}", nodes), {}, value.span);
+       if (nodes != std::floor(nodes))
+         return user_error(fmt::format("expected a whole number, found {}", nodes), {}, value.span);
        settings.plan_limit = static_cast<std::int64_t>(nodes);
        return {};
      },
@@ -101,9 +119,8 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
-    WEFT_TRAINING_NUMBER(weight_decay, 0, kAny, "a number that is not negative", "how fast AdamW shrinks weights"),
+    training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
 };
-#undef WEFT_TRAINING_NUMBER
 
 const SettingSpec* find_setting(std::string_view name) {
   for (const SettingSpec& spec : kSpecs)
@@ -125,8 +142,8 @@ Status apply(Settings& settings, const language::syntax::Name& name, const Value
   const SettingSpec* spec = find_setting(name.text);
   if (spec == nullptr) {
     std::string hint = did_you_mean(name.text, setting_names());
-    return user_error(fmt::format("unknown setting: {}", name.text), hint.empty() ? "SHOW SETTINGS lists them" : std::move(hint),
-                      name.span);
+    return user_error(fmt::format("unknown setting: {}", name.text),
+                      hint.empty() ? "SHOW SETTINGS lists them" : std::move(hint), name.span);
   }
   Status status = spec->set(settings, value);
   if (status.ok() || !status.error().hint.empty()) return status;
@@ -135,13 +152,16 @@ Status apply(Settings& settings, const language::syntax::Name& name, const Value
   return error;
 }
 
-Result<std::vector<language::SizeOverride>> apply_list(Settings& settings, std::span<const language::syntax::Setting> list,
-                                                       std::span<const std::string_view> sizes, std::string_view model) {
+Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
+                                                       std::span<const language::syntax::Setting> list,
+                                                       std::span<const std::string_view> sizes,
+                                                       std::string_view model) {
   std::vector<language::SizeOverride> overrides;
   std::vector<std::string_view> given;
   for (const language::syntax::Setting& setting : list) {
     if (std::ranges::find(given, setting.name.text) != given.end())
-      return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away", setting.name.span);
+      return user_error(fmt::format("{} is given twice", setting.name.text), "take one of them away",
+                        setting.name.span);
     given.push_back(setting.name.text);
     // A size of the model hides a setting of the same name.
     if (std::ranges::find(sizes, setting.name.text) != sizes.end()) {
@@ -156,7 +176,8 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings, std::
       names.insert(names.begin(), sizes.begin(), sizes.end());
       std::string hint = did_you_mean(setting.name.text, names);
       if (hint.empty()) hint = fmt::format("sizes of {} are {}", model, fmt::join(sizes, ", "));
-      return user_error(fmt::format("no size of {} and no setting: {}", model, setting.name.text), std::move(hint), setting.name.span);
+      return user_error(fmt::format("no size of {} and no setting: {}", model, setting.name.text),
+                        std::move(hint), setting.name.span);
     }
     WEFT_TRY_STATUS(apply(settings, setting.name, setting.value));
   }
