@@ -19,16 +19,23 @@ using language::syntax::Statement;
 using language::syntax::StatementKind;
 
 std::string done(Format format, std::string_view verb, std::string_view what, std::string_view name) {
-  if (format == Format::json) return nlohmann::ordered_json{{verb, what}, {"name", name}}.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  if (format == Format::json)
+    return nlohmann::ordered_json{{verb, what}, {"name", name}}.dump(
+               -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+           "\n";
   return fmt::format("{} {} {}\n", verb, what, name);
 }
 
 std::pair<std::string_view, std::string_view> created(const Statement& statement) {
   switch (statement.kind) {
-    case StatementKind::create_device: return {"device", statement.as<language::syntax::CreateDevice>().name.text};
-    case StatementKind::create_cluster: return {"cluster", statement.as<language::syntax::CreateCluster>().name.text};
-    case StatementKind::create_layer: return {"layer", statement.as<language::syntax::CreateLayer>().name.text};
-    case StatementKind::create_model: return {"model", statement.as<language::syntax::CreateModel>().name.text};
+    case StatementKind::create_device:
+      return {"device", statement.as<language::syntax::CreateDevice>().name.text};
+    case StatementKind::create_cluster:
+      return {"cluster", statement.as<language::syntax::CreateCluster>().name.text};
+    case StatementKind::create_layer:
+      return {"layer", statement.as<language::syntax::CreateLayer>().name.text};
+    case StatementKind::create_model:
+      return {"model", statement.as<language::syntax::CreateModel>().name.text};
     default: {
       const auto& drop = statement.as<language::syntax::Drop>();
       constexpr std::string_view kObjects[] = {"device", "cluster", "layer", "model"};
@@ -72,7 +79,8 @@ Answer run_set(Session::State& state, const Context& context, const language::sy
   std::string value;
   for (const SettingSpec& spec : setting_specs())
     if (spec.name == set.name.text) value = spec.show(state.settings);
-  if (context.format == Format::json) return nlohmann::ordered_json{{"set", set.name.text}, {"value", value}}.dump() + "\n";
+  if (context.format == Format::json)
+    return nlohmann::ordered_json{{"set", set.name.text}, {"value", value}}.dump() + "\n";
   return fmt::format("{} = {}\n", set.name.text, value);
 }
 
@@ -96,25 +104,30 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
   }
   for (const auto& [name, cluster] : state.catalog.clusters)
     for (const cluster::Axis& axis : cluster.axes) axes.push_back(axis.name);
-  const auto check = [](const language::syntax::Name& name, std::string_view what, const std::vector<std::string_view>& known) -> Status {
+  const auto check = [](const language::syntax::Name& name, std::string_view what,
+                        const std::vector<std::string_view>& known) -> Status {
     if (std::ranges::find(known, name.text) != known.end()) return {};
     std::string nearest = did_you_mean(name.text, known);
     if (nearest.empty())
-      nearest = known.size() <= 8 ? fmt::format("there is {}", fmt::join(known, ", ")) : "SHOW MODELS and SHOW CLUSTERS tell what there is";
+      nearest = known.size() <= 8 ? fmt::format("there is {}", fmt::join(known, ", "))
+                                  : "SHOW MODELS and SHOW CLUSTERS tell what there is";
     return user_error(fmt::format("no {} is named {}", what, name.text), std::move(nearest), name.span);
   };
   std::vector<std::string> hints;
   for (const language::syntax::HintItem& item : hint.items) {
     const bool slice = item.kind == language::syntax::HintKind::slice;
-    WEFT_TRY_STATUS(check(item.subject, slice ? "index of a model or layer" : "tensor of a model or layer", slice ? indices : tensors));
+    WEFT_TRY_STATUS(check(item.subject, slice ? "index of a model or layer" : "tensor of a model or layer",
+                          slice ? indices : tensors));
     if (item.tensor.given()) WEFT_TRY_STATUS(check(item.tensor, "tensor of a model or layer", tensors));
     WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
     hints.push_back(fmt::format("{} {}{} ACROSS {}", slice ? "SLICE" : "REPLICATE", item.subject.text,
-                                item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(), item.axis.text));
+                                item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(),
+                                item.axis.text));
   }
   state.hints = std::move(hints);
   if (context.format == Format::json) return nlohmann::ordered_json{{"hints", state.hints}}.dump() + "\n";
-  return fmt::format("{} hint{} kept for the planner\n", state.hints.size(), state.hints.size() == 1 ? "" : "s");
+  return fmt::format("{} hint{} kept for the planner\n", state.hints.size(),
+                     state.hints.size() == 1 ? "" : "s");
 }
 
 Answer run_unbuilt(const Session::State& state, const Statement& statement) {
@@ -128,19 +141,23 @@ Answer run_unbuilt(const Session::State& state, const Statement& statement) {
     WEFT_TRY(target, target_of(state.catalog, task.target));
     const bool training = task.task == language::syntax::Task::train;
     return user_error(fmt::format("{} is not built yet", training ? "TRAIN" : "INFER"),
-                      fmt::format("EXPLAIN {} {} shows its plan", training ? "TRAIN" : "INFER", language::print_name(task.model.text)),
+                      fmt::format("EXPLAIN {} {} shows its plan", training ? "TRAIN" : "INFER",
+                                  language::print_name(task.model.text)),
                       statement.span);
   }
   if (statement.kind == save || statement.kind == load) {
-    const auto& name = statement.kind == save ? statement.as<language::syntax::Save>().name : statement.as<language::syntax::Load>().name;
+    const auto& name = statement.kind == save ? statement.as<language::syntax::Save>().name
+                                              : statement.as<language::syntax::Load>().name;
     WEFT_TRY(sizes, sizes_of(state.catalog, name));
     what = statement.kind == save ? "SAVE" : "LOAD";
   } else if (statement.kind == synthesize) {
     const auto& cluster = statement.as<language::syntax::Synthesize>().cluster;
-    if (!state.catalog.clusters.contains(cluster.text)) return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
+    if (!state.catalog.clusters.contains(cluster.text))
+      return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
     what = "SYNTHESIZE";
   }
-  return user_error(fmt::format("{} is not built yet", what), "weft help statements lists what is", statement.span);
+  return user_error(fmt::format("{} is not built yet", what), "weft help statements lists what is",
+                    statement.span);
 }
 
 Session::Session() : state_(std::make_unique<State>()) { load_shipped(state_->catalog); }
@@ -148,7 +165,9 @@ Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 
-bool Session::is_complete(std::string_view text) { return language::statement_end(text) != std::string_view::npos; }
+bool Session::is_complete(std::string_view text) {
+  return language::statement_end(text) != std::string_view::npos;
+}
 
 Reply Session::execute(std::string_view text) {
   Reply reply;
@@ -160,22 +179,31 @@ Reply Session::execute(std::string_view text) {
   };
   const auto fail = [&](const Error& error, std::string_view source) {
     reply.exit_code = error.fault == Fault::user ? ExitCode::user_error : ExitCode::world_error;
-    reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
+    reply.complaint =
+        language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
     return reply;
   };
   try {
     auto source = language::parse_and_keep(text);
     if (!source.ok()) return fail(source.error(), text);
+    bool answered = false, last_was_long = false;
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
       const Context context{format, *source, interrupted};
       auto answer = run(*state_, context, *statement);
       if (!answer.ok()) return fail(answer.error(), text);
+      // A blank line keeps answers apart, but a run of one-line ones stays together.
+      const bool is_long = std::ranges::count(*answer, '\n') > 1;
+      if (format == Format::text && answered && (is_long || last_was_long)) say("\n");
       say(*answer);
+      answered = true;
+      last_was_long = is_long;
     }
   } catch (const InternalError& error) {
     reply.exit_code = ExitCode::internal_error;
-    reply.complaint = fmt::format("internal error: {}\n  this is a mistake in weft, not in your statement; please report it\n", error.what());
+    reply.complaint = fmt::format(
+        "internal error: {}\n  this is a mistake in weft, not in your statement; please report it\n",
+        error.what());
   } catch (const std::bad_alloc&) {
     reply.exit_code = ExitCode::world_error;
     reply.complaint = "error: out of memory\n";
