@@ -38,13 +38,15 @@ class Rows {
  public:
   Rows(const Explanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
 
+  // A phase, at the root, has no branch and no one result.
   void add(const Entry& entry, const std::string& branch, const std::string& below) {
     const plan::Graph& graph = *explanation_.graph;
     std::string name = entry.name;
     if (entry.repeated) name += fmt::format(" × {}", entry.times);
-    table_.add({branch + name, operator_list(graph, entry.nodes), result_of(entry),
-                optional_count(entry.work.multiply_adds), print_bytes(entry.work.bytes()),
-                print_seconds(entry.seconds), std::string(cost::name(entry.limit()))});
+    table_.add({branch + name, operator_list(graph, entry.nodes),
+                branch.empty() ? std::string() : result_of(entry), optional_count(entry.work.multiply_adds),
+                print_bytes(entry.work.bytes()), print_seconds(entry.seconds),
+                std::string(cost::name(entry.limit()))});
     if (explanation_.verbose) {
       for (std::size_t i = 0; i < entry.nodes.size(); ++i) {
         const bool last = i + 1 == entry.nodes.size() && entry.children.empty();
