@@ -42,8 +42,8 @@ Outcome shell(const std::string& line) {
 class Folder {
  public:
   Folder() {
-    char name[] = "/tmp/weft-test-XXXXXX";
-    path_ = mkdtemp(name);
+    path_ = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
+    mkdtemp(path_.data());
   }
   ~Folder() { std::filesystem::remove_all(path_); }
   std::string operator/(const std::string& name) const { return path_ + '/' + name; }

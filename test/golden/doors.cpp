@@ -4,9 +4,17 @@ namespace weft::golden {
 
 std::span<const Door> doors() {
   static constexpr Door kDoors[] = {
-      {"parse", parse_door}, {"session", session_door}, {"bind", bind_door}, {"same-plan", same_plan_door},
-      {"plan", plan_door},   {"verify", verify_door},   {"hash", hash_door}, {"signature", signature_door},
-      {"work", work_door},   {"run", run_door},
+      {"parse", parse_door},
+      {"session", session_door},
+      {"bind", bind_door},
+      {"explain", explain_door},
+      {"same-plan", same_plan_door},
+      {"plan", plan_door},
+      {"verify", verify_door},
+      {"hash", hash_door},
+      {"signature", signature_door},
+      {"work", work_door},
+      {"run", run_door},
   };
   return kDoors;
 }

@@ -36,6 +36,7 @@ std::span<const Door> doors();
 std::string parse_door(const Case& test);
 std::string session_door(const Case& test);
 std::string bind_door(const Case& test);
+std::string explain_door(const Case& test);
 std::string same_plan_door(const Case& test);
 std::string plan_door(const Case& test);
 std::string verify_door(const Case& test);

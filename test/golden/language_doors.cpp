@@ -27,12 +27,13 @@ std::string told(const session::Reply& reply) {
 }
 
 // Runs the script, then asks for the model's plan; the reply of the first that fails.
-session::Reply plan_of(std::string_view script, std::string_view model, std::string_view mode) {
+session::Reply explained(std::string_view script, std::string_view model, std::string_view mode,
+                         std::string_view format = "plan") {
   session::Session session;
   session::Reply created = session.execute(script);
   if (created.exit_code != session::ExitCode::ok) return created;
   return session.execute(
-      fmt::format("EXPLAIN (FORMAT plan) {} {};", mode == "train" ? "TRAIN" : "INFER", model));
+      fmt::format("EXPLAIN (FORMAT {}) {} {};", format, mode == "train" ? "TRAIN" : "INFER", model));
 }
 
 // The model that a script creates last.
@@ -137,7 +138,12 @@ std::string session_door(const Case& test) {
 }
 
 std::string bind_door(const Case& test) {
-  return told(plan_of(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer")));
+  return told(explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer")));
+}
+
+std::string explain_door(const Case& test) {
+  return told(
+      explained(test.input, test.flag("model", last_model(test.input)), test.flag("mode", "infer"), "text"));
 }
 
 std::string same_plan_door(const Case& test) {
@@ -146,7 +152,7 @@ std::string same_plan_door(const Case& test) {
     std::string text = part;
     if (!part.starts_with("plan ")) {
       const session::Reply reply =
-          plan_of(part, test.flag("model", last_model(part)), test.flag("mode", "infer"));
+          explained(part, test.flag("model", last_model(part)), test.flag("mode", "infer"));
       if (reply.exit_code != session::ExitCode::ok) return told(reply);
       text = reply.output;
     }
