@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/language/bind.h"
 #include "weft/language/define_cluster.h"
@@ -27,11 +28,7 @@ Error unknown(std::string_view what, const syntax::Name& name, std::span<const s
   if (hint.empty() && candidates.empty()) hint = fmt::format("there is no {} yet", what);
   if (hint.empty() && candidates.size() <= kFew)
     hint = fmt::format("there is {}", fmt::join(candidates, ", "));
-  if (hint.empty() && what != "tensor")
-    hint = fmt::format("SHOW {}S lists them", what == "model"     ? "MODEL"
-                                              : what == "layer"   ? "LAYER"
-                                              : what == "cluster" ? "CLUSTER"
-                                                                  : "DEVICE");
+  if (hint.empty() && what != "tensor") hint = fmt::format("SHOW {}S lists them", upper(what));
   return user_error(fmt::format("unknown {}: {}", what, name.text), std::move(hint), name.span);
 }
 
@@ -91,12 +88,7 @@ template <class T>
 Status check_free(const Named<T>& things, std::string_view what, const syntax::Name& name, bool replace) {
   if (replace || !things.contains(name.text)) return {};
   return user_error(fmt::format("{} {} exists already", what, name.text),
-                    fmt::format("write CREATE OR REPLACE, or DROP {} {} first",
-                                what == "model"     ? "MODEL"
-                                : what == "layer"   ? "LAYER"
-                                : what == "cluster" ? "CLUSTER"
-                                                    : "DEVICE",
-                                name.text),
+                    fmt::format("write CREATE OR REPLACE, or DROP {} {} first", upper(what), name.text),
                     name.span);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "weft/base/letters.h"
 #include "weft/base/symbols.h"
 #include "weft/ops/operators.h"
 
@@ -96,13 +97,7 @@ std::span<const std::string_view> function_names() { return index().names; }
 
 const FunctionSpec* find_function(std::string_view name) {
   Symbol found = index().symbols.find(name);
-  if (!found.valid()) {  // SUM is sum
-    std::string lower(name);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    found = index().symbols.find(lower);
-  }
+  if (!found.valid()) found = index().symbols.find(lower(name));  // SUM is sum
   return found.valid() ? &kFunctions[found.value] : nullptr;
 }
 

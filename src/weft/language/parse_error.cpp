@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/language/complaint.h"
 #include "weft/language/grammar.h"
@@ -57,10 +58,6 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"',' and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"a name", "a name is letters, digits and _; any other stands in double quotes"},
 });
-
-bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return (x & ~0x20) == (y & ~0x20); });
-}
 
 // Reserved nouns, that is. Where FROM or AND stands for a value, something else is missing.
 bool could_be_meant_as_name(Keyword keyword) {

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/language/grammar.h"
 
@@ -107,9 +108,8 @@ const Statement* Grammar::explain() {
 Format Grammar::format() {
   static constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan"});
   const std::string_view word = lexeme(token_.span);
-  const auto same_letter = [](char a, char b) { return (a | 0x20) == b; };  // of either case
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
-    if (!std::ranges::equal(word, kFormats[i], same_letter)) continue;
+    if (!same_word(word, kFormats[i])) continue;
     advance();
     return static_cast<Format>(i);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "weft/base/letters.h"
 #include "weft/language/functions.h"
 #include "weft/session/state.h"
 
@@ -21,13 +22,11 @@ constexpr std::string_view kInside[] = {
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-char upper(char c) { return static_cast<char>(std::toupper(static_cast<unsigned char>(c))); }
-
 // Keywords go by letters in either case; names as they are.
 bool begins(std::string_view word, std::string_view prefix, bool any_case) {
   if (prefix.size() > word.size()) return false;
   return std::equal(prefix.begin(), prefix.end(), word.begin(),
-                    [&](char a, char b) { return any_case ? upper(a) == upper(b) : a == b; });
+                    [&](char a, char b) { return any_case ? to_lower(a) == to_lower(b) : a == b; });
 }
 
 }  // namespace
@@ -42,8 +41,7 @@ std::vector<std::string> Session::complete(std::string_view before) const {
   while (stop > 0 && std::isspace(static_cast<unsigned char>(before[stop - 1])) != 0) --stop;
   std::size_t begin = stop;
   while (begin > 0 && in_word(before[begin - 1])) --begin;
-  std::string previous(before.substr(begin, stop - begin));
-  std::ranges::transform(previous, previous.begin(), upper);
+  const std::string previous = upper(before.substr(begin, stop - begin));
 
   std::vector<std::string> words;
   const auto offer = [&](const auto& candidates, bool any_case) {

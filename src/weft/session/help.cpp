@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/embedded.h"
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/session/session.h"
 
@@ -28,17 +29,15 @@ std::vector<std::string_view> help_topics() {
 
 Reply help(std::string_view topic) {
   if (topic.empty()) topic = "weft";
-  std::string lower(topic);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  const std::string wanted = lower(topic);
   for (const EmbeddedFile& file : embedded_help()) {
-    if (topic_of(file) != lower) continue;
+    if (topic_of(file) != wanted) continue;
     Reply reply;
     reply.output = std::string(file.text);
     return reply;
   }
   const std::vector<std::string_view> topics = help_topics();
-  const std::string hint = did_you_mean(lower, topics);
+  const std::string hint = did_you_mean(wanted, topics);
   Reply reply;
   reply.exit_code = ExitCode::user_error;
   reply.complaint = fmt::format("error: no help on '{}'\n  {}\n", topic,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/explain/description.h"
@@ -241,18 +242,16 @@ std::string describe_device(const cluster::Device& device, Format format) {
 }  // namespace
 
 Answer run_show(const Session::State& state, const Context& context, const language::syntax::Show& show) {
-  std::string upper(show.what.text);
-  for (char& c : upper)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  const std::string wanted = upper(show.what.text);
   std::vector<std::string_view> words;
   for (const Shown& shown : kShown) {
-    if (shown.word == upper) return shown.print(state, context.format);
+    if (shown.word == wanted) return shown.print(state, context.format);
     words.push_back(shown.word);
   }
-  if (upper == "RULES")
+  if (wanted == "RULES")
     return user_error("SHOW RULES is not built yet", fmt::format("SHOW takes {}", fmt::join(words, ", ")),
                       show.what.span);
-  std::string hint = did_you_mean(upper, words);
+  std::string hint = did_you_mean(wanted, words);
   return user_error(fmt::format("cannot show '{}'", show.what.text),
                     hint.empty() ? fmt::format("SHOW takes {}", fmt::join(words, ", ")) : std::move(hint),
                     show.what.span);
