@@ -4,7 +4,7 @@
 //
 // The bound of Williams et al., "Roofline" (CACM 2009): a kernel can neither compute faster than
 // the arithmetic units nor move bytes faster than memory. It is a lower bound from data-sheet
-// figures, not a prediction; real kernels reach 50 to 90 % of it.
+// figures, not a prediction: how near a kernel comes to it only a measurement tells.
 #pragma once
 #include "weft/cluster/device.h"
 #include "weft/plan/graph.h"

@@ -5,6 +5,7 @@
 
 #include "weft/base/units.h"
 #include "weft/explain/table.h"
+#include "weft/explain/whole.h"
 #include "weft/ops/operators.h"
 
 namespace weft::explain {
@@ -53,17 +54,6 @@ std::vector<TensorLine> tensors_of(const plan::Graph& graph, const plan::Operato
   return lines;
 }
 
-// Whole as long as a double counts exactly; a cluster-sized pass may go beyond.
-nlohmann::ordered_json whole(double count) {
-  if (count < 9007199254740992.0) return static_cast<std::int64_t>(count);
-  return count;
-}
-
-std::string exact(double count) {
-  return count < 9007199254740992.0 ? print_exact(static_cast<std::int64_t>(count))
-                                    : fmt::format("{:.6g}", count);
-}
-
 void add_rows(Table& table, std::string_view kind, const std::vector<TensorLine>& lines) {
   for (const TensorLine& line : lines)
     table.add({std::string(kind), line.name, line.type, line.count > 1 ? fmt::format("× {}", line.count) : "",
@@ -99,8 +89,9 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
   std::string out = fmt::format("model {} ({})\n", name, sizes);
   out += fmt::format("parameters     {} in {} tensors, {}\n", print_exact(description.parameters),
                      description.parameter_tensors, print_bytes(description.parameter_bytes));
-  if (description.states > 0) out += fmt::format("states         {}\n", print_exact(description.states));
-  out += fmt::format("multiply-adds  {} in one forward pass: {}\n", exact(description.multiply_adds),
+  if (description.states > 0)
+    out += fmt::format("states         {}\n", print_exact(description.states));
+  out += fmt::format("multiply-adds  {} in one forward pass: {}\n", print_whole(description.multiply_adds),
                      print_flops(description.forward_flops()));
   out += fmt::format("other          {}\n\n", print_flops(description.other_flops));
   Table table({{"kind"}, {"name"}, {"type"}, {"", Align::left}, {"elements", Align::right}});

@@ -1,18 +1,13 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/explain/explanation.h"
+#include "weft/explain/whole.h"
 #include "weft/plan/hash.h"
 
 namespace weft::explain {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Counts are whole; beyond what a double holds exactly they stay as they are.
-Json whole(double count) {
-  if (count < 9007199254740992.0) return static_cast<std::int64_t>(count);
-  return count;
-}
 
 Json to_json(const Explanation& explanation, const Entry& entry) {
   const plan::Graph& graph = *explanation.graph;

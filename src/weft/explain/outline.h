@@ -33,7 +33,7 @@ struct Entry {
   cost::Limit limit() const;  // what bounds most of its time
 };
 
-// The nodes from `begin` up to `end`, without sources and, unless asked for, without views.
+// The nodes from `begin` up to `end`, without sources and views, which take no time.
 Entry outline(const plan::Graph& graph, plan::NodeId begin, plan::NodeId end, const cluster::Device& device);
 
 }  // namespace weft::explain

@@ -122,17 +122,9 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
       if (std::ranges::find(dims, dim.index, &Dim::index) == dims.end()) dims.push_back(dim);
   SymbolList kept;
   if (call.windowed) {
-    for (const syntax::Name& name : call.partition) {
-      const Symbol symbol = graph_.symbol(name.text);
-      if (std::ranges::find(dims, symbol, &Dim::index) == dims.end())
-        return user_error(
-            fmt::format("no index '{}' in the argument, which has {}", name.text, indices_text(dims)),
-            "PARTITION BY takes indices of the argument", name.span);
-      if (std::ranges::find(kept, symbol) != kept.end())
-        return user_error(fmt::format("PARTITION BY names {} twice", name.text), "take one of them away",
-                          name.span);
-      kept.push_back(symbol);
-    }
+    WEFT_TRY(partition,
+             partition_symbols(call, plan::Type{graph_.type(product.factors.front()).dtype, dims}));
+    kept = partition;
   } else {
     for (const Dim& group : scope.groups)
       if (std::ranges::find(dims, group.index, &Dim::index) != dims.end()) kept.push_back(group.index);

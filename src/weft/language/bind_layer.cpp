@@ -134,7 +134,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   Repeat* const enclosing = std::exchange(repeat_, nullptr);
   graph_.set_scope(scope);
   graph_.set_label({});
-  WEFT_TRY_STATUS(enter_frame(layer, layer.name.text, found->second.source->text));
+  enter_frame(layer, layer.name.text, found->second.source->text);
   // Mistakes in the call point at the call; mistakes in the body point into the layer's own text.
   const auto in_body = [&](Error error) {
     bool in_call = false;
@@ -177,7 +177,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
 Status Binder::try_layer(const LayerDefinition& layer) {
   const syntax::CreateLayer& statement = *layer.statement;
   graph_.name = std::string(statement.name.text);
-  WEFT_TRY_STATUS(enter_frame(statement, statement.name.text, layer.source->text));
+  enter_frame(statement, statement.name.text, layer.source->text);
   // Without a default for every size there is nothing to try; the first call will tell.
   for (const syntax::Size& size : statement.body.sizes)
     if (size.value == nullptr) return {};

@@ -14,10 +14,9 @@ using plan::ValueId;
 
 // -- the tables of names
 
-Status Binder::enter_frame(const syntax::Statement& definition, std::string_view name,
-                           std::shared_ptr<const std::string> text) {
+void Binder::enter_frame(const syntax::Statement& definition, std::string_view name,
+                         std::shared_ptr<const std::string> text) {
   frames_.push_back(Frame{++last_frame_, &definition, name, std::move(text), undo_.size()});
-  return {};
 }
 
 void Binder::leave_frame() {
@@ -34,21 +33,22 @@ void Binder::undo_to(std::size_t mark) {
   }
 }
 
-void Binder::set_tensor(Symbol name, ValueId value) {
+// What the name means until now, to be restored when the frame or the query is left.
+void Binder::remember(Symbol name) {
   if (name.value >= tensors_.size()) {
     tensors_.resize(graph_.symbols().size());
     sizes_.resize(graph_.symbols().size());
   }
   undo_.push_back(Undo{name, tensors_[name.value], sizes_[name.value]});
+}
+
+void Binder::set_tensor(Symbol name, ValueId value) {
+  remember(name);
   tensors_[name.value] = TensorSlot{frames_.back().id, value};
 }
 
 void Binder::set_size(Symbol name, std::int64_t size) {
-  if (name.value >= tensors_.size()) {
-    tensors_.resize(graph_.symbols().size());
-    sizes_.resize(graph_.symbols().size());
-  }
-  undo_.push_back(Undo{name, tensors_[name.value], sizes_[name.value]});
+  remember(name);
   sizes_[name.value] = SizeSlot{frames_.back().id, size};
 }
 
@@ -330,7 +330,7 @@ Status Binder::check_source_names(const syntax::CreateModel& model) {
 Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   const syntax::CreateModel& statement = *model.statement;
   graph_.name = std::string(statement.name.text);
-  WEFT_TRY_STATUS(enter_frame(statement, statement.name.text, model.source->text));
+  enter_frame(statement, statement.name.text, model.source->text);
   WEFT_TRY_STATUS(declare_sizes(statement.body, options_.sizes));
   for (const syntax::Tensor& input : statement.body.inputs) {
     const Symbol name = graph_.symbol(input.name.text);

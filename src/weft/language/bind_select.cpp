@@ -39,15 +39,6 @@ Result<ValueId> Binder::bind_source(const syntax::Source& source) {
   return user_error("expected a source", {}, source.span);
 }
 
-namespace {
-
-// The one index that `condition` equates with something: v in ON v = tokens.
-const syntax::NameUse* as_name(const syntax::Expression& expression) {
-  return expression.if_a<syntax::NameUse>();
-}
-
-}  // namespace
-
 // JOIN table[v, d] ON v = tokens: looks up a row of the table for every token.
 Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& scope) {
   const auto* equality = source.on->if_a<syntax::Comparison>();
@@ -56,7 +47,7 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
                       source.on->span);
   const plan::Type type = graph_.type(table);
   const auto own_index = [&](const syntax::Expression& side) -> Symbol {
-    const auto* name = as_name(side);
+    const auto* name = side.if_a<syntax::NameUse>();
     if (name == nullptr) return {};
     const Symbol symbol = graph_.symbol(name->name);
     return type.has(symbol) ? symbol : Symbol();
@@ -70,7 +61,7 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
   if (!index.valid()) {
     std::vector<std::string_view> names;
     for (const Dim& dim : type.dims) names.push_back(graph_.text(dim.index));
-    const auto* left = as_name(*equality->left);
+    const auto* left = equality->left->if_a<syntax::NameUse>();
     std::string hint = left == nullptr ? std::string() : did_you_mean(left->name, names);
     if (hint.empty()) hint = "for example: JOIN table[v, d] ON v = tokens";
     return user_error(
@@ -80,7 +71,7 @@ Status Binder::join(const syntax::Source& source, ValueId table, SelectScope& sc
 
   const Symbol label = graph_.symbol(source.label().text);
   // ON p = s with s an index: the rows of the table in order, as many as s has.
-  if (const auto* name = as_name(*other)) {
+  if (const auto* name = other->if_a<syntax::NameUse>()) {
     const Symbol symbol = graph_.symbol(name->name);
     const bool is_tensor =
         std::ranges::any_of(scope.sources, [&](const RowSource& row) { return row.label == symbol; });
@@ -276,7 +267,7 @@ Status Binder::bind_outputs(const syntax::Select& select) {
   for (const syntax::Item& item : select.items) {
     std::string_view name = item.alias.text;
     if (name.empty()) {
-      const auto* use = item.value == nullptr ? nullptr : as_name(*item.value);
+      const auto* use = item.value == nullptr ? nullptr : item.value->if_a<syntax::NameUse>();
       name = item.value == nullptr ? select.sources.front().label().text
              : use != nullptr      ? use->name
                                    : "result";

@@ -12,14 +12,6 @@ namespace weft::language {
 
 using plan::Dim;
 
-namespace {
-
-const syntax::NameUse* name_in(const syntax::Expression& expression) {
-  return expression.if_a<syntax::NameUse>();
-}
-
-}  // namespace
-
 // Takes the range that all conditions on one index leave.
 Status Binder::slice_rows(const RowRange& range, SelectScope& scope) {
   const Symbol symbol = graph_.symbol(range.index.text);
@@ -64,14 +56,15 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   const std::string usage =
       "WHERE compares an index with whole numbers: WHERE s < 128, WHERE s BETWEEN 8 AND 15, WHERE s = 0";
   const auto row_index = [&](const syntax::Expression& side) -> const syntax::NameUse* {
-    const auto* name = name_in(side);
+    const auto* name = side.if_a<syntax::NameUse>();
     if (name == nullptr) return nullptr;
     const Symbol symbol = graph_.symbol(name->name);
     return std::ranges::find(scope.rows, symbol, &Dim::index) == scope.rows.end() ? nullptr : name;
   };
   // A number known now: literals and sizes.
   const auto number = [&](const syntax::Expression& side) -> Result<std::int64_t> {
-    if (const auto* name = name_in(side); name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
+    if (const auto* name = side.if_a<syntax::NameUse>();
+        name != nullptr && find_tensor(graph_.symbol(name->name)).valid())
       return user_error(
           fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage,
           side.span);
@@ -108,7 +101,7 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
   if (name == nullptr) {
     std::vector<std::string_view> names;
     for (const Dim& dim : scope.rows) names.push_back(graph_.text(dim.index));
-    const auto* written = name_in(*comparison->left);
+    const auto* written = comparison->left->if_a<syntax::NameUse>();
     std::string hint = written == nullptr ? usage : did_you_mean(written->name, names);
     if (written != nullptr && find_tensor(graph_.symbol(written->name)).valid())
       hint = fmt::format("by value, write CASE WHEN ... THEN {} ELSE 0 END in SELECT", written->name);

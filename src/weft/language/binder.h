@@ -70,10 +70,11 @@ class Binder {
     SizeSlot size;
   };
 
-  Status enter_frame(const syntax::Statement& definition, std::string_view name,
-                     std::shared_ptr<const std::string> text);
+  void enter_frame(const syntax::Statement& definition, std::string_view name,
+                   std::shared_ptr<const std::string> text);
   void leave_frame();
   void undo_to(std::size_t mark);
+  void remember(Symbol name);
   void set_tensor(Symbol name, plan::ValueId value);
   void set_size(Symbol name, std::int64_t size);
   plan::ValueId find_tensor(Symbol name) const;  // invalid when there is none

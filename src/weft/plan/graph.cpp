@@ -60,26 +60,6 @@ std::string_view kind_name(AttributeKind kind) {
 
 }  // namespace
 
-Status ResultTypes::add(DType dtype, std::span<const Dim> dims) {
-  WEFT_TRY(type, graph_.intern_type(dtype, dims));
-  types_.push_back(type);
-  return {};
-}
-
-OperatorSet::OperatorSet(std::span<const Operator* const> operators)
-    : operators_(operators.begin(), operators.end()) {
-  for (const Operator* op : operators_) {
-    WEFT_CHECK(!index_.find(op->name()).valid(), op->name());
-    names_.push_back(op->name());
-    index_.intern(op->name());
-  }
-}
-
-const Operator* OperatorSet::find(std::string_view name) const {
-  const Symbol symbol = index_.find(name);
-  return symbol.valid() ? operators_[symbol.value] : nullptr;
-}
-
 Result<TypeId> Graph::intern_type(DType dtype, std::span<const Dim> dims) {
   if ((types_.size() + 1) * 2 > type_slots_.size()) {
     const std::size_t size = type_slots_.empty() ? 64 : type_slots_.size() * 2;
