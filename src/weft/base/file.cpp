@@ -1,0 +1,202 @@
+#include "weft/base/file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/base/units.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write move at most 2 GiB a call
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  bool valid() const { return number_ >= 0; }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+Error failure(std::string_view verb, const std::string& path, int code, std::string hint = {}) {
+  return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),
+                     std::move(hint));
+}
+
+// The neighbour whose name is nearest to that of a file that is not there.
+std::string suggest_neighbour(const fs::path& path) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(path.has_parent_path() ? path.parent_path() : ".", ignored), end;
+       entry != end; entry.increment(ignored))
+    names.push_back(entry->path().filename().string());
+  std::ranges::sort(names);  // folders are listed in no order
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return did_you_mean(path.filename().string(), candidates);
+}
+
+Error read_failure(const std::string& path, int code) {
+  return failure("read", path, code, code == ENOENT ? suggest_neighbour(path) : std::string());
+}
+
+Error write_failure(const std::string& path, int code) {
+  const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  const bool refused = code == EACCES || code == EPERM || code == EROFS;
+  return failure("write", path, code,
+                 full              ? "free some space, or write to another disk"
+                 : refused         ? "write to a folder that is yours"
+                 : code == ENOENT  ? "make the folder first"
+                 : code == ENOTDIR ? "name a file in a folder"
+                                   : "");
+}
+
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Opens the temporary file and locks it. The lock may have been won from a writer that has since
+// renamed the file away: then the name leads elsewhere, and we try again.
+Result<Descriptor> open_partial(const std::string& partial, const std::string& path) {
+  constexpr int kMostTries = 100;  // each lost to a writer that finished just then
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    Descriptor file(open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (!file.valid()) return write_failure(path, errno);
+    if (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EWOULDBLOCK)
+        return world_error(fmt::format("cannot write {}: another writer is at it", path),
+                           "wait for the other writer, or choose another name");
+      // Some network file systems have no locks. Rename is atomic there as well; only two writers of
+      // one name at one time would harm each other.
+    }
+    struct stat held = {}, named = {};
+    if (fstat(file.number(), &held) != 0) return write_failure(path, errno);
+    if (stat(partial.c_str(), &named) == 0 && same_file(held, named)) return file;
+  }
+  return write_failure(path, EBUSY);
+}
+
+Status write_all(int file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = write(file, bytes.data(), std::min(bytes.size(), kMostAtOnce));
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      return write_failure(path, errno);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return {};
+}
+
+Status make_durable(int file, const std::string& path) {
+  while (fsync(file) != 0) {
+    if (errno == EINVAL || errno == ENOTSUP) return {};  // file systems that cannot sync a folder
+    if (errno != EINTR) return write_failure(path, errno);
+  }
+  return {};
+}
+
+// Fills the temporary file and renames it to its real name.
+Status fill_and_rename(const Descriptor& file, const std::string& partial, const std::string& target,
+                       std::optional<mode_t> permissions, std::span<const std::string_view> pieces,
+                       const std::string& path) {
+  if (ftruncate(file.number(), 0) != 0) return write_failure(path, errno);
+  for (const std::string_view piece : pieces) WEFT_TRY_STATUS(write_all(file.number(), piece, path));
+  if (permissions && fchmod(file.number(), *permissions) != 0) return write_failure(path, errno);
+  WEFT_TRY_STATUS(make_durable(file.number(), path));
+  if (rename(partial.c_str(), target.c_str()) != 0) return write_failure(path, errno);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::int64_t most_bytes) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return read_failure(path, errno);
+  struct stat about = {};
+  if (fstat(file.number(), &about) != 0) return read_failure(path, errno);
+  const auto too_long = [&](std::string found) {
+    return user_error(fmt::format("{} is too large: expected at most {}, found {}", path,
+                                  print_bytes(static_cast<double>(most_bytes)), found));
+  };
+  if (about.st_size > most_bytes) return too_long(print_bytes(static_cast<double>(about.st_size)));
+
+  // Pipes have no size, and a file may grow while it is read: one byte more than expected is asked
+  // for, and the end is where a read gives nothing.
+  std::string bytes;
+  std::size_t filled = 0;
+  try {
+    bytes.resize(static_cast<std::size_t>(about.st_size) + 1);
+    for (;;) {
+      const ssize_t got =
+          read(file.number(), bytes.data() + filled, std::min(bytes.size() - filled, kMostAtOnce));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return read_failure(path, errno);
+      if (got == 0) break;
+      filled += static_cast<std::size_t>(got);
+      if (static_cast<std::int64_t>(filled) > most_bytes) return too_long("more");
+      if (filled == bytes.size()) bytes.resize(2 * filled + 4096);
+    }
+  } catch (const std::bad_alloc&) {
+    return world_error(fmt::format("cannot read {}: not enough memory for {}", path,
+                                   print_bytes(static_cast<double>(about.st_size))));
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces) {
+  std::error_code problem;
+  fs::path target = path;
+  std::optional<mode_t> permissions;
+  struct stat old = {};
+  if (stat(path.c_str(), &old) == 0) {
+    if (S_ISDIR(old.st_mode)) return write_failure(path, EISDIR);
+    if (!S_ISREG(old.st_mode))
+      return world_error(fmt::format("cannot write {}: expected a regular file", path));
+    // Rename would replace a read-only file without asking.
+    if (access(path.c_str(), W_OK) != 0) return write_failure(path, errno);
+    permissions = old.st_mode & 07777;
+    target = fs::canonical(path, problem);
+    if (problem) return write_failure(path, problem.value());
+  }
+  if (!target.has_filename()) return write_failure(path, EISDIR);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  const std::string partial = (folder / fmt::format(".{}.partial", target.filename().string())).string();
+
+  WEFT_TRY(file, open_partial(partial, path));
+  const Status written = fill_and_rename(file, partial, target.string(), permissions, pieces, path);
+  if (!written.ok()) {
+    unlink(partial.c_str());
+    return written;
+  }
+  // A folder that may be written but not read cannot be opened; the rename stands all the same.
+  const Descriptor holder(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return holder.valid() ? make_durable(holder.number(), path) : Status();
+}
+
+}  // namespace weft

@@ -1,0 +1,29 @@
+// weft/base/file.h -- whole files: read at once, written so that no crash leaves half of one.
+//
+//   write_file_atomically("model.safetensors", pieces)
+//
+//     .model.safetensors.partial   the pieces, one after the other, made durable (fsync)
+//       -> model.safetensors       takes the old file's place in one step (rename)
+//     the folder                   made durable too, so that the new name survives a power cut
+//
+// Killed at any moment, the name leads to the old file or to the new one, each whole. What a
+// killed writer leaves behind is one .partial file, which the next writer of that name takes over;
+// writers tell a live one from a leftover by its lock (flock).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+
+namespace weft {
+
+// The file's bytes. Fails when there are more than `most_bytes` of them.
+Result<std::string> read_file(const std::string& path, std::int64_t most_bytes);
+
+// Makes `path` a file of these pieces. On failure the old file is untouched and nothing is left
+// behind. A symbolic link is followed; what is not a regular file is refused; permissions are kept.
+Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces);
+
+}  // namespace weft

@@ -1,0 +1,184 @@
+// Files are read whole and replaced whole, or not at all.
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/base/file.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMost = 1 << 20;
+
+class FileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = (fs::temp_directory_path() / "weft-file-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + '/' + name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+  static Status write(const std::string& path, std::string_view text) {
+    return write_file_atomically(path, std::span(&text, 1));
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, WhatIsWrittenIsRead) {
+  const std::string_view pieces[] = {"one ", "", std::string_view("t\0o", 3)};
+  ASSERT_TRUE(write_file_atomically(path("a"), pieces).ok());
+  EXPECT_EQ(*read_file(path("a"), kMost), std::string("one t\0o", 7));
+  ASSERT_TRUE(write(path("a"), "shorter").ok());
+  EXPECT_EQ(*read_file(path("a"), kMost), "shorter");
+  ASSERT_TRUE(write_file_atomically(path("a"), {}).ok());
+  EXPECT_EQ(*read_file(path("a"), kMost), "");
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(FileTest, ReadingSaysWhatIsWrong) {
+  ASSERT_TRUE(write(path("digits.csv"), "12345").ok());
+  const auto missing = read_file(path("digit.csv"), kMost);
+  EXPECT_EQ(missing.error().message, "cannot read " + path("digit.csv") + ": No such file or directory");
+  EXPECT_EQ(missing.error().hint, "did you mean 'digits.csv'?");
+  EXPECT_EQ(missing.error().fault, Fault::world);
+  EXPECT_EQ(read_file(folder_, kMost).error().message, "cannot read " + folder_ + ": Is a directory");
+  EXPECT_EQ(*read_file(path("digits.csv"), 5), "12345");
+  EXPECT_EQ(read_file(path("digits.csv"), 4).error().message,
+            path("digits.csv") + " is too large: expected at most 4 B, found 5 B");
+}
+
+// A pipe has no size to go by.
+TEST_F(FileTest, ReadsPipes) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::string text(100'000, 'x');
+  const auto feed = [&] {
+    const int pipe = open(path("pipe").c_str(), O_WRONLY);
+    for (std::size_t at = 0; at < text.size();) {
+      const ssize_t wrote = ::write(pipe, text.data() + at, text.size() - at);
+      if (wrote < 0) break;
+      at += static_cast<std::size_t>(wrote);
+    }
+    close(pipe);
+  };
+  std::thread feeder(feed);
+  EXPECT_EQ(*read_file(path("pipe"), kMost), text);
+  feeder.join();
+}
+
+TEST_F(FileTest, WritingSaysWhatIsWrong) {
+  const Status lost = write(path("no/a"), "x");
+  EXPECT_EQ(lost.error().message, "cannot write " + path("no/a") + ": No such file or directory");
+  EXPECT_EQ(lost.error().hint, "make the folder first");
+  EXPECT_EQ(write(folder_, "x").error().message, "cannot write " + folder_ + ": Is a directory");
+  // Renaming a file over a device would take the device away.
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(write(path("pipe"), "x").error().message,
+            "cannot write " + path("pipe") + ": expected a regular file");
+  EXPECT_EQ(names(), std::vector<std::string>{"pipe"});
+}
+
+TEST_F(FileTest, AReadOnlyFileIsNotReplaced) {
+  if (geteuid() == 0) GTEST_SKIP() << "nothing is read-only to root";
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_EQ(chmod(path("a").c_str(), 0444), 0);
+  EXPECT_EQ(write(path("a"), "new").error().message, "cannot write " + path("a") + ": Permission denied");
+  EXPECT_EQ(*read_file(path("a"), kMost), "old");
+}
+
+TEST_F(FileTest, KeepsPermissionsAndLinks) {
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_EQ(chmod(path("a").c_str(), 0640), 0);
+  fs::create_symlink("a", path("link"));
+  ASSERT_TRUE(write(path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(*read_file(path("a"), kMost), "new");
+  struct stat about = {};
+  ASSERT_EQ(stat(path("a").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0640u);
+}
+
+// A limit on the size of files stands in for a full disk.
+TEST_F(FileTest, WhenTheDiskIsFullTheOldFileStays) {
+  ASSERT_TRUE(write(path("a"), "old").ok());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    const Status full = write(path("a"), std::string(100'000, 'x'));
+    const bool told = !full.ok() &&
+                      full.error().message == "cannot write " + path("a") + ": File too large" &&
+                      full.error().hint == "free some space, or write to another disk";
+    _exit(told ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(*read_file(path("a"), kMost), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
+  const int leftover = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_EQ(::write(leftover, "half of a long", 14), 14);
+  close(leftover);
+  ASSERT_TRUE(write(path("a"), "new").ok());
+  EXPECT_EQ(*read_file(path("a"), kMost), "new");
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(FileTest, LeavesALiveWriterAlone) {
+  const int other = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_EQ(flock(other, LOCK_EX), 0);
+  EXPECT_EQ(write(path("a"), "new").error().message,
+            "cannot write " + path("a") + ": another writer is at it");
+  EXPECT_EQ(names(), std::vector<std::string>{".a.partial"});
+  close(other);
+}
+
+// Writers of one name at one time: some are told to wait, none harms another.
+TEST_F(FileTest, WritersDoNotMix) {
+  ASSERT_TRUE(write(path("a"), std::string(50'000, 'z')).ok());
+  std::vector<std::thread> writers;
+  for (const char letter : {'p', 'q', 'r'})
+    writers.emplace_back([this, letter] {
+      for (int i = 0; i < 30; ++i) {
+        const Status wrote = write(path("a"), std::string(50'000, letter));
+        EXPECT_TRUE(wrote.ok() || wrote.error().message.ends_with(": another writer is at it"));
+      }
+    });
+  for (int i = 0; i < 100; ++i) {
+    const auto text = read_file(path("a"), kMost);
+    ASSERT_TRUE(text.ok());
+    EXPECT_EQ(*text, std::string(50'000, text->front()));
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+}
+
+}  // namespace
+}  // namespace weft
