@@ -1,0 +1,163 @@
+// How low and how fast buffers are packed: published hard problems, and the shape of large programs.
+//
+//   build/release/bench_packing [FOLDER]
+//
+// FOLDER holds problems as name.capacity.csv with the columns id, lower, upper, size. "by size" is
+// the usual greedy, first fit in order of size; "quick" is pack() without its search; "packed" is
+// pack() under the capacity. Times are of the last, medians of repetitions, by processor time.
+#include <time.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/base/random.h"
+#include "weft/base/units.h"
+#include "weft/memory/check.h"
+#include "weft/memory/first_fit.h"
+#include "weft/memory/pack.h"
+#include "weft/memory/preference.h"
+
+namespace {
+
+using namespace weft;
+using memory::Buffer;
+using memory::Packing;
+
+#ifdef WEFT_SOURCE_DIR
+constexpr std::string_view kRoot = WEFT_SOURCE_DIR;
+#else
+constexpr std::string_view kRoot = ".";
+#endif
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double median_seconds(const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int i = 0; i < 5; ++i) {
+    const double begin = processor_seconds();
+    work();
+    times.push_back(processor_seconds() - begin);
+  }
+  std::ranges::nth_element(times, times.begin() + 2);
+  return times[2];
+}
+
+std::int64_t number(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::vector<Buffer> read_buffers(const std::filesystem::path& path) {
+  std::vector<Buffer> buffers;
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::vector<std::int64_t> fields;
+    for (std::size_t comma = line.find(','); comma != std::string::npos; comma = line.find(',', comma + 1))
+      fields.push_back(number(std::string_view(line).substr(comma + 1)));
+    if (fields.size() == 3) buffers.push_back({fields[0], fields[1], fields[2]});
+  }
+  return buffers;
+}
+
+// Over everything at once, as a planner without more ideas would do it.
+std::int64_t peak_by_size(std::span<const Buffer> buffers) {
+  memory::Piece piece;
+  std::vector<std::int64_t> steps;
+  for (const Buffer& buffer : buffers) steps.insert(steps.end(), {buffer.born, buffer.dies});
+  std::ranges::sort(steps);
+  const auto place = [&](std::int64_t step) {
+    return static_cast<std::int32_t>(std::ranges::lower_bound(steps, step) - steps.begin());
+  };
+  for (const Buffer& buffer : buffers)
+    piece.boxes.push_back({place(buffer.born), place(buffer.dies), buffer.size, 0});
+  piece.moments = static_cast<std::int32_t>(steps.size());
+  const auto collisions = memory::Collisions::among(piece, std::size_t{1} << 28);
+  if (!collisions) return -1;
+  return memory::highest_edge(
+      piece, memory::first_fit(piece, *collisions, memory::ranked(piece.boxes, memory::Preference::tall)));
+}
+
+void row(std::string_view name, std::span<const Buffer> buffers, std::int64_t capacity) {
+  const memory::PackOptions options{.capacity = capacity};
+  Result<Packing> packing = memory::pack(buffers, options);
+  if (packing.ok()) WEFT_CHECK(memory::check(buffers, *packing, options).ok());
+  const double seconds = median_seconds([&] { packing = memory::pack(buffers, options); });
+  fmt::print("{:20} {:>8} {:>13} {:>13} {:>13} {:>13} {:>13} {:9.2f}\n", name, buffers.size(),
+             print_exact(memory::lower_bound(buffers)),
+             capacity == memory::kUnlimited ? "-" : print_exact(capacity), print_exact(peak_by_size(buffers)),
+             print_exact(memory::pack(buffers, {.effort = 0})->peak),
+             packing.ok() ? print_exact(packing->peak) : "none found", seconds * 1e3);
+  std::fflush(stdout);
+}
+
+// The life of a training step's buffers: weights stay, every third activation waits for its
+// backward step, gradients last from where they are made to the end, the rest comes and goes.
+std::vector<Buffer> training_step(std::int64_t layers) {
+  constexpr std::int64_t kNodes = 60;  // of a layer, forward
+  Random random(static_cast<std::uint64_t>(layers));
+  const auto size = [&] { return random.between(1, 64) << 10; };
+  const std::int64_t forward = layers * kNodes, end = 2 * forward + 1;
+  std::vector<Buffer> buffers;
+  for (std::int64_t i = 0; i < 12 * layers; ++i) {
+    const std::int64_t weight = size();
+    buffers.push_back({0, end, weight});
+    buffers.push_back({end - 1 - i * kNodes / 12, end, weight});
+  }
+  for (std::int64_t step = 0; step < forward; ++step) {
+    const bool saved = step % 3 == 0;
+    buffers.push_back({step, saved ? 2 * forward - step : step + random.between(1, 9), size()});
+    buffers.push_back({forward + step, forward + step + random.between(1, 9), size()});
+  }
+  return buffers;
+}
+
+// Nothing to exploit: lives and sizes of all kinds, anywhere.
+std::vector<Buffer> confusion(std::int64_t count) {
+  Random random(static_cast<std::uint64_t>(count));
+  std::vector<Buffer> buffers;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t born = random.between(0, count);
+    buffers.push_back({born, born + random.between(1, std::int64_t{1} << random.between(1, 12)),
+                       random.between(1, std::int64_t{1} << random.between(1, 20))});
+  }
+  return buffers;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::filesystem::path folder = argc > 1
+                                           ? std::filesystem::path(argv[1])
+                                           : std::filesystem::path(kRoot) / "../shared/corpus/minimalloc";
+  fmt::print("{:20} {:>8} {:>13} {:>13} {:>13} {:>13} {:>13} {:>9}\n", "problem", "buffers", "lower bound",
+             "capacity", "by size", "quick", "packed", "ms");
+  std::vector<std::filesystem::path> paths;
+  if (std::filesystem::is_directory(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".csv") paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  if (paths.empty()) fmt::print("(no published problems: {} has no .csv files)\n", folder.string());
+  for (const std::filesystem::path& path : paths)
+    row(path.stem().stem().string(), read_buffers(path), number(path.stem().extension().string().substr(1)));
+  for (const std::int64_t layers : {12, 96}) {
+    const std::vector<Buffer> buffers = training_step(layers);
+    row(fmt::format("training, {} layers", layers), buffers, memory::kUnlimited);
+  }
+  row("confusion", confusion(20'000), memory::kUnlimited);
+  return 0;
+}
