@@ -115,6 +115,8 @@ class PointwiseOperator final : public OperatorOf<PointwiseOperator> {
  public:
   explicit PointwiseOperator(const Pointwise& row) : row_(row) {}
 
+  const Pointwise& row() const { return row_; }
+
   std::string_view name() const override { return row_.name; }
   std::size_t fewest_inputs() const override { return row_.arity; }
   std::size_t most_inputs() const override { return row_.arity; }
@@ -172,7 +174,10 @@ const Operator& at() {
 
 }  // namespace
 
-bool is_pointwise(const plan::Operator& op) { return dynamic_cast<const PointwiseOperator*>(&op) != nullptr; }
+const Pointwise* find_pointwise(const plan::Operator& op) {
+  const auto* found = dynamic_cast<const PointwiseOperator*>(&op);
+  return found != nullptr ? &found->row() : nullptr;
+}
 
 const Operator& add() { return at<row("add")>(); }
 const Operator& sub() { return at<row("sub")>(); }

@@ -51,8 +51,9 @@ struct Pointwise {
   Meaning of_integers = {};         // where integers mean something else: division truncates
 };
 
-// True for the operators of this table.
-bool is_pointwise(const plan::Operator& op);
+// The row of an operator of this table; null for others.
+const Pointwise* find_pointwise(const plan::Operator& op);
+inline bool is_pointwise(const plan::Operator& op) { return find_pointwise(op) != nullptr; }
 
 // The gradients, in pointwise_gradient.cpp.
 namespace gradient_of {

@@ -1,0 +1,360 @@
+// From a plan to the program of one rank: group, write the loops, order, place in memory, cut into tasks.
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+
+#include "weft/memory/pack.h"
+#include "weft/ops/operators.h"
+#include "weft/program/cut.h"
+#include "weft/program/grouping.h"
+#include "weft/program/items.h"
+#include "weft/program/program.h"
+#include "weft/program/row_code.h"
+#include "weft/program/share.h"
+#include "weft/program/waits.h"
+
+namespace weft::program {
+namespace {
+
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+constexpr std::int64_t kAlignment = 64;  // a cache line
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// The nodes that the outputs depend on, and every source, which a user may feed or save.
+std::vector<bool> needed_nodes(const plan::Graph& graph) {
+  std::vector<bool> needed(graph.node_count());
+  for (const plan::Output& output : graph.outputs()) needed[graph.value(output.value).producer.value] = true;
+  for (std::size_t n = graph.node_count(); n-- > 0;) {
+    const plan::Node& node = graph.node(NodeId(n));
+    if (node.inputs.empty() && !node.attributes.empty() && node.op->attributes()[0].name == "name")
+      needed[n] = true;
+    if (!needed[n]) continue;
+    for (const ValueId input : node.inputs) needed[graph.value(input).producer.value] = true;
+  }
+  return needed;
+}
+
+class Compiler {
+ public:
+  Compiler(std::shared_ptr<const plan::Graph> graph, const CompileOptions& options)
+      : graph_(*graph),
+        options_(options),
+        readers_(graph_),
+        needed_(needed_nodes(graph_)),
+        grouping_(group_nodes(graph_, readers_, needed_)) {
+    program_.graph = std::move(graph);
+  }
+
+  Result<Program> run() {
+    make_buffers();
+    make_units();
+    keep_next_values();
+    add_ports();
+    order_units();
+    share_buffers(program_);
+    drop_unused_buffers();
+    WEFT_TRY_STATUS(place_buffers());
+    cut_into_tasks(program_, options_.workers);
+    find_waits(program_.tasks, program_.buffers);
+    return std::move(program_);
+  }
+
+ private:
+  void make_buffers() {
+    for (std::size_t v = 0; v < graph_.value_count(); ++v) {
+      Buffer buffer;
+      buffer.value = ValueId(v);
+      buffer.bytes = graph_.type(ValueId(v)).bytes();
+      const NodeView node = graph_.view(graph_.value(ValueId(v)).producer);
+      if (&node.op() == &ops::input())
+        buffer.role = BufferRole::input;
+      else if (&node.op() == &ops::parameter())
+        buffer.role = BufferRole::parameter;
+      else if (&node.op() == &ops::state())
+        buffer.role = BufferRole::state;
+      if (is_persistent(buffer.role)) buffer.name = node.word(0);
+      program_.buffers.push_back(std::move(buffer));
+    }
+    // Copies made while grouping.
+    program_.buffers.resize(grouping_.buffer_count);
+    for (const Group& group : grouping_.groups)
+      if (group.kind == GroupKind::copy) size_buffer(group.results[0]);
+  }
+
+  void size_buffer(const Place& place) {
+    program_.buffers[place.buffer.value].bytes = place.elements() * plan::size_in_bytes(place.dtype);
+  }
+
+  BufferId new_buffer(std::int64_t bytes, BufferRole role = BufferRole::temporary) {
+    Buffer buffer;
+    buffer.role = role;
+    buffer.bytes = bytes;
+    program_.buffers.push_back(std::move(buffer));
+    return BufferId(program_.buffers.size() - 1);
+  }
+
+  // -- units --------------------------------------------------------------------------------------
+
+  void make_units() {
+    for (std::size_t g = 0; g < grouping_.groups.size(); ++g) {
+      const Group& group = grouping_.groups[g];
+      switch (group.kind) {
+        case GroupKind::rows: make_rows(group, static_cast<std::uint32_t>(g)); break;
+        case GroupKind::product: make_product(group); break;
+        case GroupKind::call: make_call(group); break;
+        case GroupKind::copy: add_copy(group.operands[0], group.results[0]); break;
+      }
+    }
+  }
+
+  void add_copy(const Place& from, const Place& to) {
+    Unit unit;
+    unit.kernel = Copy{from, to};
+    unit.reads = {from};
+    unit.writes = {to};
+    program_.units.push_back(std::move(unit));
+  }
+
+  void make_product(const Group& group) {
+    Unit unit;
+    unit.nodes = group.nodes;
+    const auto product = as_matrix_product(group.operands[0], group.operands[1], group.results[0]);
+    WEFT_CHECK(product.has_value());
+    unit.kernel = *product;
+    unit.reads = group.operands;
+    unit.writes = group.results;
+    program_.units.push_back(std::move(unit));
+  }
+
+  void make_call(const Group& group) {
+    Unit unit;
+    unit.nodes = group.nodes;
+    unit.kernel = OperatorCall{group.nodes[0], group.operands, group.results};
+    unit.items = item_count(graph_.view(group.nodes[0]));
+    unit.reads = group.operands;
+    unit.writes = group.results;
+    program_.units.push_back(std::move(unit));
+  }
+
+  void make_rows(const Group& group, std::uint32_t id) {
+    const RowCodeInputs inputs{.graph = graph_,
+                               .grouping = grouping_,
+                               .is_stored = [&](ValueId value) { return is_read_outside(value, id); },
+                               .copied =
+                                   [&](ValueId value, Place to) {
+                                     to.buffer = new_buffer(to.elements() * plan::size_in_bytes(to.dtype));
+                                     add_copy(grouping_.places[value.value], to);
+                                     return to;
+                                   }};
+    RowLoop loop = make_row_loop(group, inputs);
+    Unit unit;
+    unit.nodes = group.nodes;
+    unit.items = loop.rows() * loop.blocks();
+    const std::int64_t chunks = row_loop_chunks(loop);
+    std::vector<Unit> combines;
+    for (Accumulator& accumulator : loop.accumulators) {
+      if (chunks == 1 && accumulator.divisor == 1) continue;
+      accumulator.partials = new_buffer(chunks * accumulator.elements * 4);
+      RowOperand& operand = loop.operands[accumulator.memory];
+      operand.partial = true;
+      operand.place.buffer = accumulator.partials;
+      Unit combine;
+      combine.kernel = Combine{accumulator.partials, accumulator.result, chunks,
+                               accumulator.elements, accumulator.monoid, accumulator.divisor};
+      combine.reads = {partials_place(accumulator, chunks)};
+      combine.writes = {accumulator.result};
+      combines.push_back(std::move(combine));
+    }
+    std::vector<bool> writes(loop.operands.size());
+    for (const RowInstruction& instruction : loop.code)
+      if (instruction.step == RowStep::store || instruction.step == RowStep::accumulate)
+        writes[instruction.memory] = true;
+    for (std::size_t i = 0; i < loop.operands.size(); ++i) {
+      if (loop.operands[i].partial) continue;
+      (writes[i] ? unit.writes : unit.reads).push_back(loop.operands[i].place);
+    }
+    for (const Accumulator& accumulator : loop.accumulators)
+      if (accumulator.partials.valid()) unit.writes.push_back(partials_place(accumulator, chunks));
+    unit.kernel = std::move(loop);
+    program_.units.push_back(std::move(unit));
+    for (Unit& combine : combines) program_.units.push_back(std::move(combine));
+  }
+
+  static Place partials_place(const Accumulator& accumulator, std::int64_t chunks) {
+    Place place{accumulator.partials, 0, plan::DType::f32, {}};
+    place.axes.push_back({Symbol(), chunks * accumulator.elements, 1});
+    return place;
+  }
+
+  bool is_read_outside(ValueId value, std::uint32_t group) const {
+    for (const NodeId reader : readers_.of(value)) {
+      if (!needed_[reader.value]) continue;
+      const NodeView node = graph_.view(reader);
+      if (node.result_count() == 0) return true;
+      // A view lies in memory, whoever reads it.
+      if (is_placed_view(node.op()) || grouping_.group[node.result(0).value] != group) return true;
+    }
+    return std::ranges::any_of(graph_.outputs(), [&](const plan::Output& o) { return o.value == value; });
+  }
+
+  // -- what is kept, fed and read out -------------------------------------------------------------
+
+  // Copies what a source is to hold next, where its maker has not written it there.
+  void keep_next_values() {
+    const std::vector<ValueId> next = next_values(graph_);
+    for (std::size_t v = 0; v < next.size(); ++v) {
+      if (!next[v].valid()) continue;
+      const Place from = grouping_.places[next[v].value], to = grouping_.places[v];
+      if (from.buffer != to.buffer || from.offset != to.offset) add_copy(from, to);
+    }
+  }
+
+  void add_ports() {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
+      const NodeView node = graph_.view(NodeId(n));
+      auto* ports = &node.op() == &ops::input()       ? &program_.inputs
+                    : &node.op() == &ops::parameter() ? &program_.parameters
+                    : &node.op() == &ops::state()     ? &program_.states
+                                                      : nullptr;
+      if (ports == nullptr) continue;
+      ports->push_back({std::string(node.word(0)), node.result(0), grouping_.places[node.result(0).value]});
+    }
+    for (const plan::Output& output : graph_.outputs()) {
+      const std::string name(graph_.text(output.name));
+      if (name.starts_with("next ")) continue;
+      Place place = grouping_.places[output.value.value];
+      Buffer& buffer = program_.buffers[place.buffer.value];
+      const bool own = is_plain(place) && place.offset == 0 && buffer.value == output.value &&
+                       buffer.role == BufferRole::temporary;
+      if (own) {
+        buffer.role = BufferRole::result;
+        buffer.name = name;
+      } else {
+        const Place from = place;
+        place = plain_place(new_buffer(graph_.type(output.value).bytes(), BufferRole::result),
+                            graph_.type(output.value));
+        program_.buffers.back().name = name;
+        add_copy(from, place);
+      }
+      program_.outputs.push_back({name, output.value, place});
+    }
+  }
+
+  // -- order --------------------------------------------------------------------------------------
+
+  // A unit comes after those that write what it reads, and a unit that overwrites a source after those
+  // that read the source. Among the ready ones the plan's order decides, except that an optimizer runs
+  // as soon as it can: its gradient's memory is then free for the next.
+  void order_units() {
+    std::vector<Unit>& units = program_.units;
+    std::vector<std::vector<std::uint32_t>> writers(program_.buffers.size()),
+        readers(program_.buffers.size());
+    for (std::uint32_t u = 0; u < units.size(); ++u) {
+      for (const Place& place : units[u].writes) writers[place.buffer.value].push_back(u);
+      for (const Place& place : units[u].reads) readers[place.buffer.value].push_back(u);
+    }
+    std::vector<std::vector<std::uint32_t>> after(units.size());
+    std::vector<std::uint32_t> waiting(units.size());
+    const auto edge = [&](std::uint32_t from, std::uint32_t to) {
+      if (from == to) return;
+      after[from].push_back(to);
+      ++waiting[to];
+    };
+    for (std::size_t b = 0; b < writers.size(); ++b) {
+      const bool source =
+          is_persistent(program_.buffers[b].role) && program_.buffers[b].role != BufferRole::result;
+      for (const std::uint32_t writer : writers[b])
+        for (const std::uint32_t reader : readers[b]) source ? edge(reader, writer) : edge(writer, reader);
+    }
+    std::vector<std::uint64_t> priority(units.size());
+    std::uint32_t last_node = 0;
+    for (std::uint32_t u = 0; u < units.size(); ++u) {
+      if (!units[u].nodes.empty()) last_node = units[u].nodes.back().value;
+      const bool soon = units[u].nodes.empty() || is_optimizer(units[u]);
+      priority[u] = soon ? u : (std::uint64_t{last_node} + 1) << 32 | u;
+    }
+    using Entry = std::pair<std::uint64_t, std::uint32_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    for (std::uint32_t u = 0; u < units.size(); ++u)
+      if (waiting[u] == 0) ready.push({priority[u], u});
+    std::vector<Unit> ordered;
+    ordered.reserve(units.size());
+    while (!ready.empty()) {
+      const std::uint32_t u = ready.top().second;
+      ready.pop();
+      ordered.push_back(std::move(units[u]));
+      for (const std::uint32_t next : after[u])
+        if (--waiting[next] == 0) ready.push({priority[next], next});
+    }
+    WEFT_CHECK(ordered.size() == units.size(), "the units wait for each other in a circle");
+    units = std::move(ordered);
+  }
+
+  bool is_optimizer(const Unit& unit) const {
+    const plan::Operator* op = graph_.node(unit.nodes[0]).op;
+    return op == &ops::sgd() || op == &ops::momentum() || op == &ops::adam() || op == &ops::adamw();
+  }
+
+  // -- memory -------------------------------------------------------------------------------------
+
+  void drop_unused_buffers() {
+    std::vector<bool> used(program_.buffers.size());
+    for (std::size_t b = 0; b < used.size(); ++b)
+      used[b] = is_persistent(program_.buffers[b].role) && !program_.buffers[b].name.empty();
+    const auto mark = [&](BufferId& id) { used[id.value] = true; };
+    for_each_buffer_id(program_, mark);
+    std::vector<BufferId> renumbered(used.size());
+    std::vector<Buffer> kept;
+    for (std::size_t b = 0; b < used.size(); ++b) {
+      if (!used[b]) continue;
+      renumbered[b] = BufferId(kept.size());
+      kept.push_back(std::move(program_.buffers[b]));
+    }
+    program_.buffers = std::move(kept);
+    for_each_buffer_id(program_, [&](BufferId& id) { id = renumbered[id.value]; });
+  }
+
+  Status place_buffers() {
+    std::vector<memory::Buffer> lives;
+    std::vector<std::size_t> temporaries;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      Buffer& buffer = program_.buffers[b];
+      if (is_persistent(buffer.role)) {
+        buffer.born = 0, buffer.dies = static_cast<std::uint32_t>(program_.units.size());
+        buffer.offset = program_.persistent_bytes;
+        program_.persistent_bytes += aligned(buffer.bytes);
+      } else {
+        temporaries.push_back(b);
+        lives.push_back({buffer.born, buffer.dies, buffer.bytes});
+      }
+    }
+    // Enough for the small programs that are worth it; large ones pack well without a search.
+    constexpr std::int64_t kEffort = 5'000;
+    WEFT_TRY(packing, memory::pack(lives, {.alignment = kAlignment, .effort = kEffort}));
+    for (std::size_t i = 0; i < temporaries.size(); ++i)
+      program_.buffers[temporaries[i]].offset = program_.persistent_bytes + packing.offsets[i];
+    program_.work_bytes = packing.peak;
+    program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
+    return {};
+  }
+
+  const plan::Graph& graph_;
+  const CompileOptions options_;
+  const Readers readers_;
+  const std::vector<bool> needed_;
+  Grouping grouping_;
+  Program program_;
+};
+
+}  // namespace
+
+Result<Program> compile(std::shared_ptr<const plan::Graph> graph, const CompileOptions& options) {
+  return Compiler(std::move(graph), options).run();
+}
+
+}  // namespace weft::program

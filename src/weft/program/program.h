@@ -1,0 +1,125 @@
+// weft/program/program.h -- a plan made ready to run on one rank: buffers, units, tasks.
+//
+//   buffer  a stretch of the rank's memory, given its address before anything runs
+//   unit    one kernel over whole values: a matrix product, a loop over rows, an operator's own kernel
+//   task    a tile of a unit: the part of its range that one worker does in one go
+//
+// The tasks are one state machine: a task waits for those it names, is ready, runs, is done. What
+// waits for what follows from the addresses alone, as a processor's scoreboard finds it: a task
+// waits for earlier ones that write what it reads or writes, or read what it writes. So any order
+// in which ready tasks start gives the same bits. The executor and the simulator read this same value.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
+#include "weft/program/matrix_product.h"
+#include "weft/program/place.h"
+#include "weft/program/row_loop.h"
+
+namespace weft::program {
+
+// Persistent buffers keep their contents from step to step and share memory with nobody.
+enum class BufferRole : std::uint8_t { input, parameter, state, result, temporary };
+
+std::string_view name(BufferRole role);
+constexpr bool is_persistent(BufferRole role) { return role < BufferRole::temporary; }
+
+struct Buffer {
+  BufferRole role = BufferRole::temporary;
+  std::string name;  // of a source or an output; empty for the rest
+  plan::ValueId value;
+  std::int64_t bytes = 0;
+  std::int64_t offset = 0;           // in the rank's memory
+  std::uint32_t born = 0, dies = 0;  // units: written first by `born`, read last before `dies`
+};
+
+// A node by a kernel of its own: convolution, pooling, gather, optimizers, ...
+struct OperatorCall {
+  plan::NodeId node;
+  std::vector<Place> operands, results;
+};
+
+// Elements moved to another order, or next to each other.
+struct Copy {
+  Place from, to;
+};
+
+// The chunks' copies of an accumulator become one.
+struct Combine {
+  BufferId partials;
+  Place result;
+  std::int64_t chunks = 1, elements = 0;
+  plan::Monoid monoid = plan::Monoid::sum;
+  double divisor = 1;
+};
+
+using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine>;
+
+// Along what tasks cut a unit.
+enum class Cut : std::uint8_t {
+  nothing,  // one task does it all
+  items,    // of an operator's own kernel: images, rows, elements; of a copy: its slowest index
+  rows,     // of a row loop, in blocks; of a matrix product: m
+  columns,  // of a matrix product: n
+  outer,    // the points of a matrix product's outer loops
+};
+
+struct Unit {
+  std::vector<plan::NodeId> nodes;  // what it computes; empty for copies and combines
+  Kernel kernel;
+  std::int64_t items = 1;  // the range that tasks cut: rows, images, columns, ...
+  Cut cut = Cut::items;
+  std::vector<Place> reads, writes;  // whole values
+};
+
+struct Task {
+  std::uint32_t unit = 0;
+  std::int64_t begin = 0, end = 0;  // of the unit's items
+  std::uint32_t chunk = 0;          // which task of its unit it is
+  std::vector<Extent> reads = {}, writes = {};
+  std::vector<std::uint32_t> waits = {};  // earlier tasks, in order, without those that others imply
+};
+
+// A named value outside of a step: what is fed, kept or read out.
+struct Port {
+  std::string name;
+  plan::ValueId value;
+  Place place;  // plain
+};
+
+struct Program {
+  std::shared_ptr<const plan::Graph> graph;
+  std::vector<Buffer> buffers;
+  std::vector<Unit> units;
+  std::vector<Task> tasks;  // in an order that runs
+  std::vector<Port> inputs, parameters, states, outputs;
+
+  std::int64_t persistent_bytes = 0;  // inputs, parameters, states, outputs
+  std::int64_t work_bytes = 0;        // the packed rest
+  std::int64_t work_lower_bound = 0;  // what no packing can go below: the most that is alive at once
+
+  std::int64_t bytes() const { return persistent_bytes + work_bytes; }
+  const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
+};
+
+struct CompileOptions {
+  int workers = 1;  // tasks are cut so that this many have enough to do
+};
+
+// Compiles what the plan's outputs depend on. An output "next NAME" is what the source NAME holds
+// when the step is over; it has no port of its own.
+Result<Program> compile(std::shared_ptr<const plan::Graph> graph, const CompileOptions& options = {});
+
+// One line a buffer, a unit, a task.
+std::string print(const Program& program);
+
+// "add, relu": what a unit computes, for people.
+std::string describe(const Program& program, const Unit& unit);
+
+}  // namespace weft::program

@@ -1,0 +1,18 @@
+// weft/program/share.h -- when each buffer is in use, and which can be one.
+//
+// A loop that reads a value for the last time may write its result over it, element by element.
+#pragma once
+#include <functional>
+
+#include "weft/program/program.h"
+
+namespace weft::program {
+
+// Fills in Buffer::born and dies, for the units in their order, and lets results take the place of
+// operands that die where the loop reads each element before it writes it.
+void share_buffers(Program& program);
+
+// Every mention of a buffer in units and ports.
+void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& visit);
+
+}  // namespace weft::program
