@@ -28,6 +28,8 @@ build must pkg-config                    pkg-config              finds libedit
 build must libfmt-dev                    fmt                     writes text
 build must nlohmann-json3-dev            nlohmann-json           writes JSON
 build must libcli11-dev                  CLI11                   reads the command line
+build may  libopenblas-dev               OpenBLAS                matrix products
+build may  zlib1g-dev                    zlib                    reads .gz data
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  ccache                        ccache                  faster second builds
 build may  mold                          mold                    faster linking

@@ -1,0 +1,96 @@
+// weft/device/element_access.h -- single elements of any dtype, as doubles.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "weft/plan/dtype.h"
+
+namespace weft::device {
+
+// bf16 is the upper half of a float.
+inline double from_bf16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+inline std::uint16_t to_bf16(double value) {
+  const auto number = static_cast<float>(value);
+  const auto bits = std::bit_cast<std::uint32_t>(number);
+  if (std::isnan(number)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
+  // To the nearest, to the even one of two.
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// f16: a sign, 5 bits of exponent, 10 of fraction.
+inline double from_f16(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 0x1f;
+  const int fraction = bits & 0x3ff;
+  double size = exponent == 31  ? (fraction == 0 ? INFINITY : NAN)
+                : exponent == 0 ? std::ldexp(fraction, -24)
+                                : std::ldexp(fraction + 1024, exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+inline std::uint16_t to_f16(double value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::abs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (size >= 65520) return sign | 0x7c00;  // half way from the largest to what would be the next
+  int exponent = 0;
+  std::frexp(size, &exponent);
+  const int scale = exponent < -13 ? -24 : exponent - 11;  // below 2^-14 all share an exponent
+  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, -scale)));
+  // A fraction that rounds up to 2048 carries into the exponent by itself.
+  const std::uint32_t bits =
+      exponent < -13 ? units : units + (static_cast<std::uint32_t>(exponent + 13) << 10);
+  return static_cast<std::uint16_t>(sign | bits);
+}
+
+template <class T>
+T load_as(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+inline double load_element(plan::DType dtype, const std::byte* memory, std::int64_t at) {
+  using enum plan::DType;
+  const std::byte* from = memory + at * plan::size_in_bytes(dtype);
+  switch (dtype) {
+    case f32: return load_as<float>(from);
+    case f64: return load_as<double>(from);
+    case bf16: return from_bf16(load_as<std::uint16_t>(from));
+    case f16: return from_f16(load_as<std::uint16_t>(from));
+    case i32: return load_as<std::int32_t>(from);
+    case i64: return static_cast<double>(load_as<std::int64_t>(from));
+    case boolean: return load_as<std::uint8_t>(from);
+  }
+  return 0;
+}
+
+// Whole numbers that do not fit become the nearest that does; NaN becomes 0.
+template <class Whole>
+Whole to_whole(double value) {
+  if (std::isnan(value)) return 0;
+  constexpr double kLimit = sizeof(Whole) == 4 ? 0x1p31 : 0x1p63;
+  if (value >= kLimit) return static_cast<Whole>(~(Whole{1} << (8 * sizeof(Whole) - 1)));
+  if (value < -kLimit) return static_cast<Whole>(Whole{1} << (8 * sizeof(Whole) - 1));
+  return static_cast<Whole>(value);
+}
+
+inline void store_element(plan::DType dtype, std::byte* memory, std::int64_t at, double value) {
+  using enum plan::DType;
+  std::byte* to = memory + at * plan::size_in_bytes(dtype);
+  const auto put = [&](auto element) { std::memcpy(to, &element, sizeof element); };
+  switch (dtype) {
+    case f32: return put(static_cast<float>(value));
+    case f64: return put(value);
+    case bf16: return put(to_bf16(value));
+    case f16: return put(to_f16(value));
+    case i32: return put(to_whole<std::int32_t>(value));
+    case i64: return put(to_whole<std::int64_t>(value));
+    case boolean: return put(static_cast<std::uint8_t>(value != 0));
+  }
+}
+
+}  // namespace weft::device

@@ -1,0 +1,10 @@
+// weft/device/product_kernel.h -- matrix products, by the BLAS.
+#pragma once
+#include "weft/device/kernel.h"
+
+namespace weft::device {
+
+std::unique_ptr<Kernel> make_product_kernel(const program::Program& program, const program::Unit& unit,
+                                            std::byte* memory);
+
+}  // namespace weft::device

@@ -1,0 +1,79 @@
+// Pools and their gradients against ops/, on windows that overlap, leave gaps or reach into padding.
+#include <fmt/format.h>
+
+#include "kernels_case.h"
+#include "weft/device/pooling.h"
+
+namespace weft::device {
+namespace {
+
+void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
+  pool.out_height = (pool.height + 2 * pool.padding - pool.size) / pool.stride + 1;
+  pool.out_width = (pool.width + 2 * pool.padding - pool.size) / pool.stride + 1;
+  const std::string of_x = fmt::format("f32[c={},h={},w={}]", planes, pool.height, pool.width),
+                    of_y = fmt::format("f32[c={},h={},w={}]", planes, pool.out_height, pool.out_width),
+                    window =
+                        fmt::format("size={}, stride={}, padding={}", pool.size, pool.stride, pool.padding);
+  SCOPED_TRACE(of_x + " " + window);
+  const std::int64_t x_size = planes * pool.height * pool.width,
+                     y_size = planes * pool.out_height * pool.out_width;
+  auto x = random_floats(x_size, random);
+  for (float& element : x) element = std::round(element * 4);  // equals are likely
+  const auto dy = random_floats(y_size, random);
+
+  const auto expect = [&](std::int64_t size, const std::vector<double>& expected, auto kernel) {
+    auto whole = unwritten(size), parts = whole;
+    kernel(0, planes, whole.data());
+    EXPECT_TRUE(near(whole, expected));
+    in_pieces(planes, random,
+              [&](std::int64_t begin, std::int64_t end) { kernel(begin, end, parts.data()); });
+    EXPECT_TRUE(same_bits(whole, parts));
+  };
+  using Index = std::int64_t;
+  expect(y_size, reference("max-pool", {{of_x, x}}, "{" + window + "}")[0],
+         [&](Index begin, Index end, float* y) { max_pool(pool, begin, end, x.data(), y); });
+  expect(y_size, reference("avg-pool", {{of_x, x}}, "{" + window + "}")[0],
+         [&](Index begin, Index end, float* y) { avg_pool(pool, begin, end, x.data(), y); });
+  expect(x_size, reference("max-pool-gradient", {{of_y, dy}, {of_x, x}}, "{" + window + "}")[0],
+         [&](Index begin, Index end, float* dx) {
+           max_pool_gradient(pool, begin, end, dy.data(), x.data(), dx);
+         });
+  expect(x_size,
+         reference("avg-pool-gradient", {{of_y, dy}}, fmt::format("{{{}, type={}}}", window, of_x))[0],
+         [&](Index begin, Index end, float* dx) { avg_pool_gradient(pool, begin, end, dy.data(), dx); });
+}
+
+TEST(KernelsPooling, AgreesOnSquaresOfTwo) {
+  Random random(7);
+  for (const auto& [height, width] : {std::pair{2, 2}, {8, 8}, {5, 4}, {4, 7}, {3, 3}, {10, 38}})
+    expect_agreement(3, {.height = height, .width = width, .size = 2, .stride = 2}, random);
+}
+
+TEST(KernelsPooling, AgreesOnRandomWindows) {
+  Random random(8);
+  for (int i = 0; i < 60; ++i) {
+    Pooling pool{.size = random.between(1, 4), .stride = random.between(1, 4)};
+    pool.padding = random.between(0, pool.size / 2);
+    pool.height = random.between(pool.size, 11);
+    pool.width = random.between(pool.size, 11);
+    expect_agreement(random.between(1, 4), pool, random);
+  }
+}
+
+TEST(KernelsPooling, ANotANumberIsTheLargest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t place = 0; place < 4; ++place) {
+    std::vector<float> x = {1, 2, 3, 4};
+    x[place] = nan;
+    float y = 0;
+    max_pool({.height = 2, .width = 2, .out_height = 1, .out_width = 1, .size = 2, .stride = 2}, 0, 1,
+             x.data(), &y);
+    EXPECT_TRUE(std::isnan(y));
+    max_pool({.height = 2, .width = 2, .out_height = 1, .out_width = 1, .size = 2, .stride = 1}, 0, 1,
+             x.data(), &y);
+    EXPECT_TRUE(std::isnan(y));
+  }
+}
+
+}  // namespace
+}  // namespace weft::device
