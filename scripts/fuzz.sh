@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh JOBS SECONDS -- fuzzes parse, bind and plan for SECONDS each. What was learnt stays in
+# fuzz.sh JOBS SECONDS -- fuzzes every reader for SECONDS each. What was learnt stays in
 # build/fuzz/corpus; an input that breaks something lands in build/fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,11 +11,11 @@ if ! scripts/has_libfuzzer.sh; then
 fi
 scripts/build.sh fuzz "$jobs"
 mkdir -p build/fuzz/artifacts
-for door in parse bind plan; do
+for door in parse bind plan csv npy safetensors; do
   echo "fuzz: $door for $seconds s"
   mkdir -p "build/fuzz/corpus/$door"
-  dictionary=weftql
-  [[ $door != plan ]] || dictionary=plan
+  dictionary=$door
+  [[ $door != parse && $door != bind ]] || dictionary=weftql
   build/fuzz/fuzz_$door "build/fuzz/corpus/$door" "test/fuzz/corpus/$door" -dict="test/fuzz/$dictionary.dict" \
     -max_total_time="$seconds" -max_len=4096 -rss_limit_mb=4096 -timeout=10 -detect_leaks=0 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/artifacts/$door-"

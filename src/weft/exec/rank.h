@@ -1,0 +1,65 @@
+// weft/exec/rank.h -- one rank of this machine: memory, workers, and the program they run.
+//
+//   WEFT_TRY(rank, Rank::start(std::move(program), {.workers = 2}));
+//   rank.write("pixels", bytes);
+//   rank.step();
+//   float loss = rank.scalar("loss");
+//
+// All memory is taken when the rank starts; a step allocates nothing, unless a node has no kernel and
+// is computed by its definition. The same contents and number of workers give the same bits.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+
+namespace weft::exec {
+
+struct RankOptions {
+  int workers = 1;
+  std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
+};
+
+class Rank {
+ public:
+  // Fails when the memory cannot be had or is more than the limit.
+  static Result<std::unique_ptr<Rank>> start(program::Program program, const RankOptions& options);
+  ~Rank();
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  const program::Program& program() const;
+
+  // The memory of a port: an input to be filled, a parameter, a state, an output.
+  std::span<std::byte> memory(const program::Port& port);
+  std::span<const std::byte> memory(const program::Port& port) const;
+
+  // Runs every task once.
+  void step();
+  // The same, and writes down when each task began and ended.
+  void step(program::Timeline& timeline);
+  // Runs single tasks in a given order on the calling thread: for tests, and to find where a value
+  // went wrong. The order must respect what tasks wait for.
+  void run_in_order(std::span<const std::uint32_t> tasks);
+
+  // All that is kept from step to step: to be put back later.
+  std::span<std::byte> persistent_memory();
+
+  int workers() const;
+  std::size_t reference_units() const;  // nodes that have no kernel
+  std::int64_t bytes() const;           // all it took
+
+ private:
+  struct State;
+  explicit Rank(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft::exec

@@ -1,0 +1,265 @@
+#include "weft/formats/csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "weft/formats/value.h"
+
+namespace weft::formats {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+const char* skip_spaces(const char* at, const char* end) {
+  while (at != end && is_space(*at)) ++at;
+  return at;
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// Calls `visit(index, value)` for each value of the line, until it returns false.
+template <class Visit>
+void for_each_value(std::string_view line, Visit visit) {
+  for (std::int64_t index = 0;; ++index) {
+    const std::size_t comma = line.find(',');
+    if (!visit(index, trim(line.substr(0, comma))) || comma == std::string_view::npos) return;
+    line.remove_prefix(comma + 1);
+  }
+}
+
+bool begins_as_number(std::string_view text) {
+  return !text.empty() && std::string_view("0123456789+-.").find(text[0]) != std::string_view::npos;
+}
+
+bool is_finite(float value) { return std::isfinite(value); }
+bool is_finite(std::integral auto) { return true; }
+
+template <class T>
+std::optional<std::errc> read_whole(std::string_view text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc::invalid_argument && end == text.data() + text.size()) return error;
+  return std::nullopt;  // not a number, or more than one
+}
+
+// Most values in data files are short: 0, 13, 0.25, -1.5. With at most seven digits both the digits
+// and the power of ten are exact as floats, so that their quotient is the nearest float; it takes
+// half of the time of from_chars. Returns null for a number in any other form.
+const char* read_short(const char* at, const char* end, float& value) {
+  constexpr int kMostDigits = 7;
+  constexpr float kPowers[kMostDigits + 1] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
+  const bool negative = at != end && *at == '-';
+  at += negative;
+  std::uint32_t digits = 0;
+  int count = 0, decimals = 0;
+  const auto read_digits = [&] {
+    const int before = count;
+    for (; at != end && *at >= '0' && *at <= '9' && count <= kMostDigits; ++at, ++count)
+      digits = 10 * digits + static_cast<std::uint32_t>(*at - '0');
+    return count - before;
+  };
+  read_digits();
+  if (at != end && *at == '.') {
+    ++at;
+    decimals = read_digits();
+  }
+  if (count == 0 || count > kMostDigits || (at != end && *at != ',')) return nullptr;
+  float magnitude = static_cast<float>(digits);
+  if (decimals != 0) magnitude /= kPowers[decimals];
+  value = negative ? -magnitude : magnitude;
+  return at;
+}
+
+// Other fields are integers, for which from_chars is quick.
+const char* read_short(const char*, const char*, std::integral auto&) { return nullptr; }
+
+// Reads a value in any spelling: a plus sign, a whole number with a point, a number too small for
+// its type, which is zero.
+template <class T>
+Misfit read_carefully(std::string_view text, T& value) {
+  if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
+  if (const auto exact = read_whole(text, value)) {
+    if (*exact == std::errc() && is_finite(value)) return Misfit::none;
+    if (std::integral<T>) return Misfit::out_of_range;
+  }
+  double wide = 0;
+  const auto error = read_whole(text, wide);
+  if (!error) return Misfit::not_a_number;
+  if (*error == std::errc()) return fit(wide, value);
+  // Too far from one or too near to zero for a double: the sign of the exponent tells which.
+  if (text.find("e-") == std::string_view::npos && text.find("E-") == std::string_view::npos)
+    return Misfit::out_of_range;
+  if (std::integral<T>) return Misfit::not_whole;
+  value = 0;
+  return Misfit::none;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::span<const Field> fields, std::string_view path)
+      : rest_(text), fields_(fields), width_(row_width(fields)), path_(path) {}
+
+  Result<Table> parse() {
+    make_room();
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+    bool first = true;
+    while (next_line()) {
+      if (line_.empty()) continue;
+      if (std::exchange(first, false) && is_header()) {
+        WEFT_TRY_STATUS(check_header());
+        continue;
+      }
+      WEFT_TRY_STATUS(read_row());
+    }
+    if (rows_ == 0)
+      return user_error(fmt::format("{} has no rows", path_),
+                        fmt::format("a row is a line of {}: {}", counted_values(), describe(fields_)));
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      std::visit([&](auto& values) { values.resize(static_cast<std::size_t>(rows_ * fields_[i].width)); },
+                 values_[i]);
+    return Table(rows_, {fields_.begin(), fields_.end()}, std::move(values_));
+  }
+
+ private:
+  // Values are written in place, so there must be room for every row the text can hold: no more than
+  // it has lines, and each takes a digit and a comma, or a newline, for every value.
+  void make_room() {
+    const auto lines = std::ranges::count(rest_, '\n') + 1;
+    const auto bytes = static_cast<std::int64_t>(rest_.size()) + 1;
+    most_rows_ = std::min<std::int64_t>(lines, bytes / (2 * width_));
+    for (const Field& field : fields_) values_.push_back(make_values(field.dtype, most_rows_ * field.width));
+  }
+
+  bool next_line() {
+    if (rest_.empty()) return false;
+    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+    line_ = trim(rest_.substr(0, end));
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    ++line_number_;
+    return true;
+  }
+
+  bool is_header() const {
+    bool names = true;
+    for_each_value(line_, [&](std::int64_t, std::string_view text) {
+      float ignored = 0;
+      names = read_carefully(text, ignored) == Misfit::not_a_number && !begins_as_number(text);
+      return names;
+    });
+    return names;
+  }
+
+  // A file may have the model's columns in another order; where its header says so, we notice.
+  Status check_header() const {
+    std::int64_t wanted = 0;
+    for (const Field& field : fields_) {
+      std::int64_t found = wanted;
+      if (field.width == 1)
+        for_each_value(line_, [&](std::int64_t index, std::string_view text) {
+          if (text == field.name) found = index;
+          return found != index || text != field.name;
+        });
+      if (found != wanted)
+        return user_error(fmt::format("{} line {}: expected {} as value {}, found it as value {}", path_,
+                                      line_number_, field.name, wanted + 1, found + 1),
+                          fmt::format("put the columns in this order: {}", describe(fields_)));
+      wanted += field.width;
+    }
+    return {};
+  }
+
+  Status read_row() {
+    if (static_cast<std::int64_t>(line_.size()) < 2 * width_ - 1) return short_line_error();
+    WEFT_CHECK(rows_ < most_rows_);
+    const char* at = line_.data();
+    std::int64_t index = 0;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const std::int64_t width = fields_[i].width;
+      const Status read = std::visit(
+          [&](auto& values) { return read_field(at, index, fields_[i], values.data() + rows_ * width); },
+          values_[i]);
+      if (!read.ok()) return read;
+      index += width;
+    }
+    ++rows_;
+    return {};
+  }
+
+  // Reads the values of one field into `out`, the first of which is value `index` of the line.
+  template <class T>
+  Status read_field(const char*& at, std::int64_t index, const Field& field, T* out) const {
+    const char* const end = line_.data() + line_.size();
+    for (T* const out_end = out + field.width; out != out_end; ++out, ++index) {
+      at = skip_spaces(at, end);
+      const char* after = read_short(at, end, *out);
+      if (after == nullptr) {
+        const auto [stop, error] = std::from_chars(at, end, *out);
+        after = skip_spaces(stop, end);
+        const bool ends = after == end || *after == ',';
+        if (error != std::errc() || !ends || !is_finite(*out)) {
+          after = std::find(at, end, ',');
+          const Misfit misfit = read_carefully(trim({at, after}), *out);
+          if (misfit != Misfit::none) return value_error(misfit, index, field, trim({at, after}));
+        }
+      }
+      const bool last = index + 1 == width_;
+      if ((after == end) != last) return count_error();
+      at = last ? end : after + 1;
+    }
+    return {};
+  }
+
+  std::string counted_values() const { return fmt::format("{} value{}", width_, width_ == 1 ? "" : "s"); }
+
+  Error count_error() const {
+    return user_error(fmt::format("{} line {}: expected {} ({}), found {}", path_, line_number_,
+                                  counted_values(), describe(fields_), std::ranges::count(line_, ',') + 1));
+  }
+
+  // A line with a value too many or too few is said to be that, whatever its values are.
+  Error value_error(Misfit misfit, std::int64_t index, const Field& field, std::string_view found) const {
+    if (std::ranges::count(line_, ',') + 1 != width_) return count_error();
+    Error error = misfit_error(
+        misfit, fmt::format("{} line {}, value {} ({})", path_, line_number_, index + 1, field.name), field,
+        found);
+    if (misfit == Misfit::not_a_number && rows_ == 0)
+      error.hint = "a header is a first line in which no value begins like a number";
+    return error;
+  }
+
+  // A line without room for all values lacks some, or has them empty.
+  Error short_line_error() const {
+    std::int64_t empty = 0;
+    for_each_value(line_, [&](std::int64_t index, std::string_view text) {
+      empty = index;
+      return !text.empty();
+    });
+    std::size_t i = 0;
+    for (std::int64_t before = fields_[0].width; before <= empty && i + 1 < fields_.size();)
+      before += fields_[++i].width;
+    return value_error(Misfit::not_a_number, empty, fields_[i], "");
+  }
+
+  std::string_view rest_, line_;
+  std::span<const Field> fields_;
+  std::int64_t width_;
+  std::string_view path_;
+  std::int64_t line_number_ = 0, rows_ = 0, most_rows_ = 0;
+  std::vector<Values> values_;
+};
+
+}  // namespace
+
+Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path) {
+  WEFT_TRY_STATUS(check(fields));
+  return Parser(text, fields, path).parse();
+}
+
+}  // namespace weft::formats

@@ -1,0 +1,21 @@
+// weft/formats/csv.h -- rows of numbers as text: one row a line, values between commas.
+//
+//   pixel0, pixel1, label        a first line in which no value begins like a number is a header
+//   0.5, 1e-3, 7                 spaces around a value do not matter
+//                                nor do blank lines, nor \r before \n
+//
+// Where the header names a field of one value, the field must stand where the model wants it.
+// Numbers are decimal with a point, whatever the locale. An integer may be written 7.0 or 7e0.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/formats/table.h"
+
+namespace weft::formats {
+
+// `path` is only for the errors.
+Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path);
+
+}  // namespace weft::formats

@@ -1,0 +1,238 @@
+#include "weft/formats/npy.h"
+
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "weft/formats/value.h"
+
+namespace weft::formats {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kElements = "<f4, <f8, <i4, <i8 or |u1";
+
+struct Header {
+  std::string_view descr;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+};
+
+// Reads the Python dictionary that numpy writes; every key once, in any order.
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::string_view text) : rest_(text) {}
+
+  std::optional<Header> read() {
+    Header header;
+    bool has_descr = false, has_order = false, has_shape = false;
+    if (!take('{')) return std::nullopt;
+    while (!take('}')) {
+      const auto key = read_string();
+      if (!key || !take(':')) return std::nullopt;
+      bool read = false;
+      if (*key == "descr" && !std::exchange(has_descr, true))
+        read = read_descr(header.descr);
+      else if (*key == "fortran_order" && !std::exchange(has_order, true))
+        read = read_truth(header.fortran_order);
+      else if (*key == "shape" && !std::exchange(has_shape, true))
+        read = read_shape(header.shape);
+      if (!read) return std::nullopt;
+      if (!take(',') && !rest_.starts_with('}')) return std::nullopt;
+    }
+    skip_spaces();
+    if (!rest_.empty() || !has_descr || !has_order || !has_shape) return std::nullopt;
+    return header;
+  }
+
+ private:
+  void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size())); }
+
+  // Takes one sign, and the spaces around it.
+  bool take(char sign) {
+    skip_spaces();
+    if (!rest_.starts_with(sign)) return false;
+    rest_.remove_prefix(1);
+    skip_spaces();
+    return true;
+  }
+
+  std::optional<std::string_view> read_string() {
+    if (!rest_.starts_with('\'') && !rest_.starts_with('"')) return std::nullopt;
+    const std::size_t end = rest_.find(rest_[0], 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view text = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+
+  // A string; or, for records, a list, which is none of the elements we know: taken up to its end.
+  bool read_descr(std::string_view& descr) {
+    if (const auto text = read_string()) {
+      descr = *text;
+      return true;
+    }
+    const std::size_t end = rest_.find(']');
+    if (!rest_.starts_with('[') || end == std::string_view::npos) return false;
+    descr = rest_.substr(0, end + 1);
+    rest_.remove_prefix(end + 1);
+    return true;
+  }
+
+  bool read_truth(bool& truth) {
+    for (const std::string_view word : {"True", "False"}) {
+      if (!rest_.starts_with(word)) continue;
+      truth = word == "True";
+      rest_.remove_prefix(word.size());
+      return true;
+    }
+    return false;
+  }
+
+  bool read_shape(std::vector<std::int64_t>& shape) {
+    if (!take('(')) return false;
+    while (!take(')')) {
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), size);
+      if (error != std::errc() || size < 0) return false;
+      rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+      if (rest_.starts_with('L')) rest_.remove_prefix(1);  // as Python 2 wrote long integers
+      shape.push_back(size);
+      if (!take(',') && !rest_.starts_with(')')) return false;
+    }
+    return true;
+  }
+
+  std::string_view rest_;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view bytes, std::span<const Field> fields, std::string_view path)
+      : rest_(bytes), fields_(fields), path_(path) {}
+
+  Result<Table> parse() {
+    WEFT_TRY(header, read_header());
+    if (header.descr == "<f4") return read_rows<float>(header);
+    if (header.descr == "<f8") return read_rows<double>(header);
+    if (header.descr == "<i4") return read_rows<std::int32_t>(header);
+    if (header.descr == "<i8") return read_rows<std::int64_t>(header);
+    if (header.descr == "|u1") return read_rows<std::uint8_t>(header);
+    return user_error(fmt::format("{} holds {}, expected one of {}", path_, shown(header.descr), kElements),
+                      "convert it with x.astype('float32')");
+  }
+
+ private:
+  // The little-endian number that the next `count` bytes are.
+  std::optional<std::size_t> take_number(std::size_t count) {
+    if (rest_.size() < count) return std::nullopt;
+    std::size_t number = 0;
+    std::memcpy(&number, rest_.data(), count);
+    rest_.remove_prefix(count);
+    return number;
+  }
+
+  Result<Header> read_header() {
+    if (!kMagic.starts_with(rest_.substr(0, kMagic.size())) || rest_.empty())
+      return user_error(fmt::format("{} is not an npy file: expected it to begin with \\x93NUMPY", path_),
+                        "write it with numpy.save");
+    rest_.remove_prefix(std::min(kMagic.size(), rest_.size()));
+    const auto major = take_number(1), minor = take_number(1);
+    if (!minor) return cut_short();
+    if (*major < 1 || *major > 3 || *minor != 0)
+      return user_error(
+          fmt::format("{}: expected npy version 1.0, 2.0 or 3.0, found {}.{}", path_, *major, *minor));
+    const auto length = take_number(*major == 1 ? 2 : 4);
+    if (!length || *length > rest_.size()) return cut_short();
+    const auto header = HeaderReader(rest_.substr(0, *length)).read();
+    if (!header)
+      return user_error(fmt::format("{}: expected a header with descr, fortran_order and shape, found {}",
+                                    path_, shown(rest_.substr(0, *length))));
+    rest_.remove_prefix(*length);
+    return *header;
+  }
+
+  Error cut_short() const {
+    return world_error(fmt::format("{} is cut short: its header is missing", path_));
+  }
+
+  Status check_shape(const Header& header, std::size_t element) const {
+    const std::int64_t width = row_width(fields_);
+    if (header.shape.size() != 2)
+      return user_error(fmt::format("{} has {} dimension{}, expected 2 (rows, {})", path_,
+                                    header.shape.size(), header.shape.size() == 1 ? "" : "s", width));
+    if (header.fortran_order)
+      return user_error(fmt::format("{} is in Fortran order, expected C order", path_),
+                        "save numpy.ascontiguousarray(x)");
+    if (header.shape[1] != width)
+      return user_error(fmt::format("{} has {} columns, expected {} ({})", path_, header.shape[1], width,
+                                    describe(fields_)));
+    if (header.shape[0] == 0) return user_error(fmt::format("{} has no rows", path_));
+    std::int64_t expected = 0;
+    const auto found = static_cast<std::int64_t>(rest_.size());
+    const bool vast =
+        __builtin_mul_overflow(header.shape[0], width * static_cast<std::int64_t>(element), &expected);
+    if (vast || expected > found)
+      return world_error(
+          fmt::format("{} is cut short: its header promises {} rows of {} bytes, found {} bytes", path_,
+                      header.shape[0], width * static_cast<std::int64_t>(element), found));
+    if (expected < found)
+      return user_error(fmt::format("{}: expected {} bytes of numbers, found {}", path_, expected, found));
+    return {};
+  }
+
+  template <class Element>
+  Result<Table> read_rows(const Header& header) {
+    WEFT_TRY_STATUS(check_shape(header, sizeof(Element)));
+    const std::int64_t rows = header.shape[0], width = header.shape[1];
+    std::vector<Values> values;
+    std::int64_t column = 0;
+    for (const Field& field : fields_) {
+      values.push_back(make_values(field.dtype, rows * field.width));
+      const Status read = std::visit(
+          [&](auto& numbers) { return read_field<Element>(field, column, rows, width, numbers.data()); },
+          values.back());
+      if (!read.ok()) return read.error();
+      column += field.width;
+    }
+    return Table(rows, {fields_.begin(), fields_.end()}, std::move(values));
+  }
+
+  // Reads columns [first, first + field.width) of every row.
+  template <class Element, class T>
+  Status read_field(const Field& field, std::int64_t first, std::int64_t rows, std::int64_t width,
+                    T* out) const {
+    using Wide = std::conditional_t<std::is_integral_v<Element>, std::int64_t, double>;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const char* at = rest_.data() + (row * width + first) * static_cast<std::int64_t>(sizeof(Element));
+      for (std::int64_t i = 0; i < field.width; ++i, ++out, at += sizeof(Element)) {
+        Element element;
+        std::memcpy(&element, at, sizeof element);
+        const Misfit misfit = fit(static_cast<Wide>(element), *out);
+        if (misfit != Misfit::none)
+          return misfit_error(misfit, fmt::format("{}[{}, {}] ({})", path_, row, first + i, field.name),
+                              field, fmt::format("{}", element));
+      }
+    }
+    return {};
+  }
+
+  std::string_view rest_;
+  std::span<const Field> fields_;
+  std::string_view path_;
+};
+
+}  // namespace
+
+Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
+  WEFT_TRY_STATUS(check(fields));
+  return Parser(bytes, fields, path).parse();
+}
+
+}  // namespace weft::formats

@@ -1,0 +1,20 @@
+// weft/formats/npy.h -- rows of numbers as numpy.save writes them.
+//
+//   \x93NUMPY 1 0 | length | {'descr': '<f4', 'fortran_order': False, 'shape': (1797, 65), } | numbers
+//
+// Versions 1.0, 2.0 and 3.0 of the format (NEP 1), two dimensions, C order, elements <f4 <f8 <i4 <i8
+// |u1. The columns are those of all fields side by side. Errors give places as numpy counts, from
+// zero: "rows.npy[2, 64] (label): found nan, expected a finite number".
+#pragma once
+#include <span>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/formats/table.h"
+
+namespace weft::formats {
+
+// `path` is only for the errors.
+Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path);
+
+}  // namespace weft::formats

@@ -1,0 +1,45 @@
+#include "weft/formats/table.h"
+
+#include <fmt/format.h>
+
+namespace weft::formats {
+
+Status check(std::span<const Field> fields) {
+  WEFT_CHECK(!fields.empty());
+  std::int64_t width = 0;
+  for (const Field& field : fields) {
+    WEFT_CHECK(field.width > 0, field.name);
+    if (field.dtype != plan::DType::f32 && !plan::is_integer(field.dtype))
+      return user_error(
+          fmt::format("{}: data files fill f32, i32 and i64, found {}", field.name, plan::name(field.dtype)),
+          fmt::format("declare it OF f32 and CAST it to {} in the model", plan::name(field.dtype)));
+    if (field.width > kMostWidth - width)
+      return user_error(fmt::format("a row of data is too wide: expected at most {} values", kMostWidth));
+    width += field.width;
+  }
+  return {};
+}
+
+std::int64_t row_width(std::span<const Field> fields) {
+  std::int64_t width = 0;
+  for (const Field& field : fields) width += field.width;
+  return width;
+}
+
+std::string describe(std::span<const Field> fields) {
+  std::string text;
+  for (const Field& field : fields)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", field.name, field.width);
+  return text;
+}
+
+Values make_values(plan::DType dtype, std::int64_t count) {
+  const auto size = static_cast<std::size_t>(count);
+  switch (dtype) {
+    case plan::DType::i32: return std::vector<std::int32_t>(size);
+    case plan::DType::i64: return std::vector<std::int64_t>(size);
+    default: return std::vector<float>(size);
+  }
+}
+
+}  // namespace weft::formats

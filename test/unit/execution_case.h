@@ -1,0 +1,38 @@
+// test/unit/execution_case.h -- a plan run by kernels, and the same plan by definition.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "ops_case.h"
+#include "weft/exec/rank.h"
+#include "weft/language/bind.h"
+#include "weft/plan/graph.h"
+
+namespace weft::exec {
+
+using Tensors = ops::Tensors<double>;
+
+// A shipped model in train mode, or its training plan with Adam.
+plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes);
+plan::Graph training_plan(std::string_view model, std::vector<language::SizeOverride> sizes);
+
+// A rank that runs the plan; throws what is wrong.
+std::unique_ptr<Rank> start(const plan::Graph& graph, int workers);
+
+// Every input, parameter and state that the plan names: reals around zero, whole numbers below `labels`.
+Tensors random_sources(const plan::Graph& graph, std::int64_t labels, Random& random);
+
+void fill(Rank& rank, const Tensors& sources);
+ops::Tensor<double> read(const Rank& rank, const program::Port& port);
+
+// What the rank holds after a step, by name: outputs, and parameters and states under their own.
+Tensors contents(const Rank& rank);
+
+// The same by the definition of every operator.
+Tensors interpreted(const plan::Graph& graph, const Tensors& sources);
+
+// Fails the test unless all tensors of `expected` are in `found`, each element within the tolerance.
+void expect_near(const Tensors& found, const Tensors& expected, double relative, double absolute,
+                 const std::string& what);
+
+}  // namespace weft::exec

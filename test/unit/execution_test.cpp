@@ -1,0 +1,168 @@
+// Plans really run: every operator and the shipped models, by kernels, agree with their definitions.
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "execution_case.h"
+
+namespace weft::exec {
+namespace {
+
+constexpr double kFloat = 2e-5;  // what sums of floats may differ by from sums of doubles, here
+
+TEST(Execution, EveryOperatorIsItsDefinition) {
+  Random random(11);
+  for (const ops::Case& c : ops::all_cases()) {
+    const plan::Graph graph = ops::graph_of(c);
+    const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+    Tensors rounded = inputs;
+    for (auto& [name, tensor] : rounded)
+      for (double& element : tensor.data) element = static_cast<float>(element);
+    const Tensors expected = interpreted(graph, rounded);
+    for (const int workers : {1, 3}) {
+      const auto rank = start(graph, workers);
+      fill(*rank, rounded);
+      rank->step();
+      expect_near(contents(*rank), expected, 1e-4, kFloat, ops::text_of(c));
+    }
+  }
+}
+
+struct Small {
+  std::string model;
+  std::vector<language::SizeOverride> sizes;
+  std::int64_t labels;
+};
+
+const std::vector<Small>& small_models() {
+  static const std::vector<Small> models = {
+      {"digits_mlp", {{"b", 5, {}}}, 10},
+      {"digits_conv", {{"b", 3, {}}}, 10},
+      {"char_gpt",
+       {{"b", 2, {}}, {"s", 5, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}},
+       7},
+      {"llama2_7b",
+       {{"b", 1, {}},
+        {"s", 3, {}},
+        {"d", 4, {}},
+        {"h", 2, {}},
+        {"f", 6, {}},
+        {"layers", 1, {}},
+        {"v", 5, {}}},
+       5},
+      {"mixtral_8x7b",
+       {{"b", 1, {}},
+        {"s", 4, {}},
+        {"d", 4, {}},
+        {"h", 1, {}},
+        {"g", 2, {}},
+        {"f", 6, {}},
+        {"experts", 4, {}},
+        {"layers", 1, {}},
+        {"v", 5, {}}},
+       5},
+  };
+  return models;
+}
+
+// Forward, backward and update of the first step. Adam divides by the root of what it squares, so
+// where a gradient is all but zero its sign decides: parameters are compared more loosely.
+TEST(Execution, TrainingStepsOfTheModelsAreTheirDefinition) {
+  for (const Small& small : small_models()) {
+    const plan::Graph graph = training_plan(small.model, small.sizes);
+    Random random(5);
+    const Tensors sources = random_sources(graph, small.labels, random);
+    const Tensors expected = interpreted(graph, sources);
+    for (const int workers : {1, 2}) {
+      const auto rank = start(graph, workers);
+      fill(*rank, sources);
+      rank->step();
+      expect_near(contents(*rank), expected, 1e-3, 1e-4, small.model);
+    }
+  }
+}
+
+// Large enough that loops over rows are cut, sums over rows are combined and products are split.
+TEST(Execution, TasksOfALargerModelAgree) {
+  const plan::Graph graph = training_plan(
+      "char_gpt",
+      {{"b", 8, {}}, {"s", 48, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 1, {}}, {"v", 40, {}}});
+  Random random(6);
+  const Tensors sources = random_sources(graph, 40, random);
+  const Tensors expected = interpreted(graph, sources);
+  const auto rank = start(graph, 4);
+  EXPECT_GT(rank->program().tasks.size(), rank->program().units.size());
+  EXPECT_EQ(rank->reference_units(), 0u);
+  fill(*rank, sources);
+  rank->step();
+  expect_near(contents(*rank), expected, 1e-3, 1e-4, "char_gpt");
+}
+
+std::vector<std::byte> bytes_of(Rank& rank) {
+  const auto memory = rank.persistent_memory();
+  return {memory.begin(), memory.end()};
+}
+
+TEST(Execution, TheSameBitsOnEveryRun) {
+  const plan::Graph graph = training_plan(
+      "char_gpt",
+      {{"b", 8, {}}, {"s", 32, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 2, {}}, {"v", 40, {}}});
+  Random random(8);
+  const Tensors sources = random_sources(graph, 40, random);
+  for (const int workers : {1, 2, 4}) {
+    std::vector<std::byte> first;
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto rank = start(graph, workers);
+      fill(*rank, sources);
+      for (int step = 0; step < 5; ++step) rank->step();
+      if (repeat == 0)
+        first = bytes_of(*rank);
+      else
+        EXPECT_EQ(first, bytes_of(*rank)) << workers << " workers";
+    }
+  }
+}
+
+// What a task waits for is all that keeps the bits: any order that respects it will do.
+TEST(Execution, AnyOrderThatWaitsGivesTheSameBits) {
+  const plan::Graph graph = training_plan(
+      "char_gpt",
+      {{"b", 8, {}}, {"s", 32, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 1, {}}, {"v", 40, {}}});
+  Random random(9);
+  const Tensors sources = random_sources(graph, 40, random);
+  std::vector<std::byte> expected;
+  for (int round = 0; round < 6; ++round) {
+    const auto rank = start(graph, 4);
+    fill(*rank, sources);
+    const auto& tasks = rank->program().tasks;
+    std::vector<std::size_t> left(tasks.size());
+    std::vector<std::vector<std::uint32_t>> after(tasks.size());
+    std::vector<std::uint32_t> ready, order;
+    for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+      left[t] = tasks[t].waits.size();
+      for (const std::uint32_t wait : tasks[t].waits) after[wait].push_back(t);
+      if (left[t] == 0) ready.push_back(t);
+    }
+    while (!ready.empty()) {
+      // The first round takes them in order, the second the latest first, the rest at random.
+      const std::size_t pick = round == 0   ? 0
+                               : round == 1 ? ready.size() - 1
+                                            : static_cast<std::size_t>(random.below(ready.size()));
+      if (round < 2) std::ranges::sort(ready);
+      const std::uint32_t task = ready[pick];
+      ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(pick));
+      order.push_back(task);
+      for (const std::uint32_t next : after[task])
+        if (--left[next] == 0) ready.push_back(next);
+    }
+    ASSERT_EQ(order.size(), tasks.size());
+    rank->run_in_order(order);
+    if (round == 0)
+      expected = bytes_of(*rank);
+    else
+      ASSERT_EQ(expected, bytes_of(*rank)) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace weft::exec

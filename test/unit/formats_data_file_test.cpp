@@ -1,0 +1,131 @@
+// Data files by name: the ending tells the format, .gz is inflated.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "weft/formats/data_file.h"
+#include "weft/formats/gzip.h"
+
+namespace weft::formats {
+namespace {
+
+namespace fs = std::filesystem;
+using plan::DType;
+
+const std::vector<Field> kSmall = {{"pixels", 2, DType::f32}, {"label", 1, DType::i32}};
+
+// The text as a gzip file (RFC 1952) of one block that is stored, not compressed (RFC 1951): the
+// length and its complement, the bytes, then their CRC-32 and length.
+std::string gzip(const std::string& text) {
+  std::string file("\x1f\x8b\x08\0\0\0\0\0\0\x03\x01", 11);
+  const auto put = [&](std::uint64_t number, int bytes) {
+    for (int i = 0; i < bytes; ++i) file += static_cast<char>(number >> (8 * i));
+  };
+  put(text.size(), 2);
+  put(~text.size(), 2);
+  file += text;
+  std::uint32_t crc = ~0u;
+  for (const char c : text) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320u : 0);
+  }
+  put(~crc, 4);
+  put(text.size(), 4);
+  return file;
+}
+
+class DataFileTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = (fs::temp_directory_path() / "weft-data-XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    const auto probe = inflate_gzip(gzip("x"), 100, "probe.gz");
+    inflates_ = probe.ok();
+    if (!inflates_) {
+      EXPECT_EQ(probe.error().message, "cannot inflate probe.gz: this weft was built without zlib");
+    }
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ + '/' + name, std::ios::binary) << text;
+    return folder_ + '/' + name;
+  }
+
+  std::string folder_;
+  bool inflates_ = false;
+};
+
+TEST_F(DataFileTest, TheEndingTellsTheFormat) {
+  const auto table = read_table(write("a.csv", "1,2,3\n4,5,6\n"), kSmall);
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->rows(), 2);
+  EXPECT_EQ(read_table(folder_ + "/b.csv", kSmall).error().hint, "did you mean 'a.csv'?");
+  EXPECT_TRUE(read_table(write("A.CSV", "1,2,3\n"), kSmall).ok());
+  const std::string npy = write("a.npy", "1,2,3\n");
+  EXPECT_EQ(read_table(npy, kSmall).error().message,
+            npy + " is not an npy file: expected it to begin with \\x93NUMPY");
+  EXPECT_EQ(read_table("a.parquet", kSmall).error().message,
+            "a.parquet: expected a name that ends in .csv, .csv.gz or .npy");
+  EXPECT_EQ(read_table("a.gz", kSmall).error().message,
+            "a.gz: expected a name that ends in .csv, .csv.gz or .npy");
+}
+
+TEST_F(DataFileTest, TextIsTheBytes) {
+  EXPECT_EQ(*read_text(write("a.txt", std::string("a\0\r\n", 4))), std::string("a\0\r\n", 4));
+  if (inflates_) {
+    EXPECT_EQ(*read_text(write("a.txt.gz", gzip("hello"))), "hello");
+  }
+}
+
+TEST_F(DataFileTest, InflatesOneMemberOrMore) {
+  if (!inflates_) GTEST_SKIP() << "built without zlib";
+  const auto table = read_table(write("a.csv.gz", gzip("1,2,3\n") + gzip("4,5,6\n")), kSmall);
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->rows(), 2);
+  EXPECT_EQ(*inflate_gzip(gzip(""), 0, "a.gz"), "");
+}
+
+TEST_F(DataFileTest, InflatesNoMoreThanAllowed) {
+  if (!inflates_) GTEST_SKIP() << "built without zlib";
+  EXPECT_EQ(*inflate_gzip(gzip("12345"), 5, "a.gz"), "12345");
+  EXPECT_EQ(inflate_gzip(gzip("12345"), 4, "a.gz").error().message,
+            "a.gz is too large: expected at most 4 B when inflated");
+  EXPECT_EQ(inflate_gzip(gzip("123") + gzip("45"), 4, "a.gz").error().message,
+            "a.gz is too large: expected at most 4 B when inflated");
+}
+
+TEST_F(DataFileTest, DamageIsFound) {
+  if (!inflates_) GTEST_SKIP() << "built without zlib";
+  const std::string good = gzip("1,2,3\n4,5,6\n");
+  for (std::size_t length = 0; length < good.size(); ++length)
+    EXPECT_FALSE(inflate_gzip(good.substr(0, length), 100, "a.gz").ok()) << length;
+  EXPECT_EQ(inflate_gzip(good.substr(0, good.size() - 1), 100, "a.gz").error().message,
+            "a.gz is cut short: its contents go on after 12 bytes");
+  std::string changed = good;
+  changed[20] ^= 1;
+  EXPECT_EQ(inflate_gzip(changed, 100, "a.gz").error().message, "a.gz is damaged: incorrect data check");
+  EXPECT_EQ(inflate_gzip(good + "xy", 100, "a.gz").error().message,
+            "a.gz is damaged: 2 bytes follow the end of its contents");
+  EXPECT_EQ(inflate_gzip("1,2,3", 100, "a.gz").error().message,
+            "a.gz is not a gzip file: expected it to begin with 1f 8b");
+}
+
+// The handwritten digits that the tutorial trains on.
+TEST_F(DataFileTest, ReadsTheDigits) {
+  if (!inflates_) GTEST_SKIP() << "built without zlib";
+  const fs::path digits = fs::path(WEFT_SOURCE_DIR) / "../shared/corpus/digits/digits.csv.gz";
+  if (!fs::exists(digits)) GTEST_SKIP() << "no corpus here: " << digits;
+  const std::vector<Field> fields = {{"pixels", 64, DType::f32}, {"label", 1, DType::i32}};
+  const auto table = read_table(digits.string(), fields);
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->rows(), 1797);
+  for (const std::int32_t label : table->values<std::int32_t>(1)) EXPECT_TRUE(label >= 0 && label < 10);
+  for (const float pixel : table->values<float>(0)) EXPECT_TRUE(pixel >= 0 && pixel <= 16);
+}
+
+}  // namespace
+}  // namespace weft::formats

@@ -1,0 +1,145 @@
+// Arrays as numpy writes them, and every way in which they can be wrong.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/formats/npy.h"
+
+namespace weft::formats {
+namespace {
+
+using plan::DType;
+
+const std::vector<Field> kSmall = {{"pixels", 2, DType::f32}, {"label", 1, DType::i32}};
+
+// A file of format 1.0, padded as numpy pads it.
+template <class T>
+std::string npy(std::string_view descr, std::string_view shape, const std::vector<T>& numbers,
+                std::string_view order = "False", char major = 1) {
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}", descr, order, shape);
+  const std::size_t before = major == 1 ? 10 : 12;
+  header.resize((before + header.size() + 1 + 63) / 64 * 64 - before - 1, ' ');
+  header += '\n';
+  std::string file = "\x93NUMPY";
+  file += major;
+  file += '\0';
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  if (major != 1) file += std::string(2, '\0');
+  file += header;
+  file.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T));
+  return file;
+}
+
+template <class T>
+std::vector<T> list(std::span<const T> values) {
+  return {values.begin(), values.end()};
+}
+
+std::string error_of(std::string_view bytes, std::span<const Field> fields = kSmall) {
+  const auto table = parse_npy(bytes, fields, "rows.npy");
+  return table.ok() ? "no error" : table.error().message;
+}
+
+template <class T>
+void expect_one_to_six(std::string_view descr, char major = 1) {
+  const std::string file = npy<T>(descr, "(2, 3)", {1, 2, 3, 4, 5, 6}, "False", major);
+  const Result<Table> table = parse_npy(file, kSmall, "rows.npy");
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->rows(), 2);
+  EXPECT_EQ(list(table->values<float>(0)), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(list(table->values<std::int32_t>(1)), (std::vector<std::int32_t>{3, 6}));
+}
+
+TEST(Npy, ReadsEveryElementAndVersion) {
+  expect_one_to_six<float>("<f4");
+  expect_one_to_six<double>("<f8");
+  expect_one_to_six<std::int32_t>("<i4");
+  expect_one_to_six<std::int64_t>("<i8");
+  expect_one_to_six<std::uint8_t>("|u1");
+  expect_one_to_six<float>("<f4", 2);
+  expect_one_to_six<float>("<f4", 3);
+}
+
+TEST(Npy, WantsAKnownElement) {
+  EXPECT_EQ(error_of(npy<std::uint16_t>("<f2", "(1, 3)", {1, 2, 3})),
+            "rows.npy holds <f2, expected one of <f4, <f8, <i4, <i8 or |u1");
+  EXPECT_EQ(error_of(npy<float>(">f4", "(1, 3)", {1, 2, 3})),
+            "rows.npy holds >f4, expected one of <f4, <f8, <i4, <i8 or |u1");
+}
+
+TEST(Npy, WantsTheModelsShape) {
+  const std::vector<Field> wide = {{"pixels", 64, DType::f32}, {"label", 1, DType::i32}};
+  EXPECT_EQ(error_of(npy("<f4", "(1, 64)", std::vector<float>(64)), wide),
+            "rows.npy has 64 columns, expected 65 (pixels 64, label 1)");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(3,)", {1, 2, 3})), "rows.npy has 1 dimension, expected 2 (rows, 3)");
+  EXPECT_EQ(error_of(npy<float>("<f4", "()", {1})), "rows.npy has 0 dimensions, expected 2 (rows, 3)");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(1, 3)", {1, 2, 3}, "True")),
+            "rows.npy is in Fortran order, expected C order");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(0, 3)", {})), "rows.npy has no rows");
+}
+
+TEST(Npy, WantsValuesThatFit) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(error_of(npy<double>("<f8", "(2, 3)", {1, 2, 3, 4, kNan, 6})),
+            "rows.npy[1, 1] (pixels): found nan, expected a finite number");
+  EXPECT_EQ(error_of(npy<double>("<f8", "(1, 3)", {1, 2, -INFINITY})),
+            "rows.npy[0, 2] (label): found -inf, expected a finite number");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(1, 3)", {1, 2, 3.5f})),
+            "rows.npy[0, 2] (label): expected a whole number (label is int32), found 3.5");
+  EXPECT_EQ(
+      error_of(npy<std::int64_t>("<i8", "(1, 3)", {1, 2, 3'000'000'000})),
+      "rows.npy[0, 2] (label): expected a whole number from -2147483648 to 2147483647 (label is int32), "
+      "found 3000000000");
+  EXPECT_EQ(error_of(npy<double>("<f8", "(1, 3)", {1, 1e39, 3})),
+            "rows.npy[0, 1] (pixels): expected a number from -3.4e+38 to 3.4e+38 (pixels is float32), found "
+            "1e+39");
+}
+
+TEST(Npy, WantsTheWholeFileAndNoMore) {
+  const std::string file = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(error_of(file), "no error");
+  for (std::size_t length = 0; length < file.size(); ++length)
+    EXPECT_NE(error_of(file.substr(0, length)), "no error") << length;
+  EXPECT_EQ(error_of(file.substr(0, file.size() - 1)),
+            "rows.npy is cut short: its header promises 2 rows of 12 bytes, found 23 bytes");
+  EXPECT_EQ(error_of(file + "x"), "rows.npy: expected 24 bytes of numbers, found 25");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(9223372036854775807, 3)", {1})),
+            "rows.npy is cut short: its header promises 9223372036854775807 rows of 12 bytes, found 4 bytes");
+}
+
+TEST(Npy, WantsAHeader) {
+  EXPECT_EQ(error_of("PK\x03\x04 a zip"),
+            "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
+  EXPECT_EQ(error_of(""), "rows.npy is not an npy file: expected it to begin with \\x93NUMPY");
+  EXPECT_EQ(error_of("\x93NUMPY"), "rows.npy is cut short: its header is missing");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(1, 3)", {1, 2, 3}, "False", 4)),
+            "rows.npy: expected npy version 1.0, 2.0 or 3.0, found 4.0");
+  EXPECT_EQ(error_of(npy<float>("<f4", "(1, -3)", {1, 2, 3})),
+            "rows.npy: expected a header with descr, fortran_order and shape, found {'descr': '<f4', "
+            "'fortran_order': False,...");
+}
+
+// Whatever one byte becomes, the answer is a table or an error.
+TEST(Npy, ChangedAnywhere) {
+  const std::string file = npy<float>("<f4", "(2, 3)", {1, 2, 3, 4, 5, 6});
+  for (std::size_t at = 0; at < file.size(); ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = file;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      const auto table = parse_npy(changed, kSmall, "rows.npy");
+      if (table.ok()) {
+        EXPECT_EQ(table->rows(), 2);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace weft::formats
