@@ -14,6 +14,7 @@
 
 #include "interrupt.h"
 #include "output.h"
+#include "progress.h"
 #include "repl.h"
 #include "script.h"
 #include "weft/base/nearest.h"
@@ -160,7 +161,10 @@ int main_of(int argc, char** argv) {
   interrupt::install();
   session::Session session;
   session.format = given.format == "json" ? session::Format::json : session::Format::text;
+  ProgressDisplay progress;
+  session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
   session.on_output = [&](std::string_view text) { output.write(text); };
+  session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = [&] { return interrupt::requested() || output.broken(); };
   if (!given.statements.empty()) return run_statements(session, output, given.statements);
   if (given.run) return run_files(session, output, given.files);

@@ -123,6 +123,10 @@ std::span<const std::byte> Rank::memory(const program::Port& port) const {
   return const_cast<Rank*>(this)->memory(port);
 }
 
+std::byte* Rank::at(program::BufferId buffer) {
+  return state_->pages.memory() + state_->program.buffer(buffer).offset;
+}
+
 std::span<std::byte> Rank::persistent_memory() {
   return {state_->pages.memory(), static_cast<std::size_t>(state_->program.persistent_bytes)};
 }

@@ -41,6 +41,9 @@ class Rank {
   std::span<std::byte> memory(const program::Port& port);
   std::span<const std::byte> memory(const program::Port& port) const;
 
+  // Where a buffer lies.
+  std::byte* at(program::BufferId buffer);
+
   // Runs every task once.
   void step();
   // The same, and writes down when each task began and ended.

@@ -57,8 +57,16 @@ Answer run(Session::State& state, const Context& context, const Statement& state
     case hint: return run_hint(state, context, statement.as<language::syntax::Hint>());
     case show: return run_show(state, context, statement.as<language::syntax::Show>());
     case describe: return run_describe(state, context, statement.as<language::syntax::Describe>());
-    default: return run_unbuilt(state, statement);
+    case save: return run_save(state, context, statement.as<language::syntax::Save>());
+    case load: return run_load(state, context, statement.as<language::syntax::Load>());
+    case synthesize: return run_synthesize(state, statement.as<language::syntax::Synthesize>());
+    case StatementKind::run: {
+      const auto& task = statement.as<language::syntax::Run>();
+      return task.task == language::syntax::Task::train ? run_train(state, context, task)
+                                                        : run_infer(state, context, task);
+    }
   }
+  return user_error("unknown statement", {}, statement.span);
 }
 
 }  // namespace
@@ -130,34 +138,11 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
                      state.hints.size() == 1 ? "" : "s");
 }
 
-Answer run_unbuilt(const Session::State& state, const Statement& statement) {
-  using enum StatementKind;
-  std::string_view what = "this statement";
-  if (statement.kind == StatementKind::run) {
-    const auto& task = statement.as<language::syntax::Run>();
-    Settings settings = state.settings;
-    WEFT_TRY(sizes, sizes_of(state.catalog, task.model));
-    WEFT_TRY(overrides, apply_list(settings, task.settings, sizes, task.model.text));
-    WEFT_TRY(target, target_of(state.catalog, task.target));
-    const bool training = task.task == language::syntax::Task::train;
-    return user_error(fmt::format("{} is not built yet", training ? "TRAIN" : "INFER"),
-                      fmt::format("EXPLAIN {} {} shows its plan", training ? "TRAIN" : "INFER",
-                                  language::print_name(task.model.text)),
-                      statement.span);
-  }
-  if (statement.kind == save || statement.kind == load) {
-    const auto& name = statement.kind == save ? statement.as<language::syntax::Save>().name
-                                              : statement.as<language::syntax::Load>().name;
-    WEFT_TRY(sizes, sizes_of(state.catalog, name));
-    what = statement.kind == save ? "SAVE" : "LOAD";
-  } else if (statement.kind == synthesize) {
-    const auto& cluster = statement.as<language::syntax::Synthesize>().cluster;
-    if (!state.catalog.clusters.contains(cluster.text))
-      return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
-    what = "SYNTHESIZE";
-  }
-  return user_error(fmt::format("{} is not built yet", what), "weft help statements lists what is",
-                    statement.span);
+Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize) {
+  const language::syntax::Name& cluster = synthesize.cluster;
+  if (!state.catalog.clusters.contains(cluster.text))
+    return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
+  return user_error("SYNTHESIZE is not built yet", "weft help statements lists what is", synthesize.span);
 }
 
 Session::Session() : state_(std::make_unique<State>()) { load_shipped(state_->catalog); }
@@ -189,8 +174,9 @@ Reply Session::execute(std::string_view text) {
     bool answered = false, last_was_long = false;
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
-      const Context context{format, *source, interrupted};
+      const Context context{format, *source, interrupted, on_progress};
       auto answer = run(*state_, context, *statement);
+      if (on_statement_end) on_statement_end();
       if (!answer.ok()) return fail(answer.error(), text);
       // A blank line keeps answers apart, but a run of one-line ones stays together.
       const bool is_long = std::ranges::count(*answer, '\n') > 1;

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/explain/progress.h"
+
 namespace weft::session {
 
 enum class Format { text, json };
@@ -40,6 +42,11 @@ class Session {
   // Asked between statements and now and then inside long ones; true stops the session cleanly
   // with "interrupted" (a user error).
   std::function<bool()> interrupted;
+
+  // Told how far a TRAIN is, ten times a second at most; nobody is by default.
+  std::function<void(const explain::Progress&)> on_progress;
+  // Called when a statement is over, before its output or complaint comes.
+  std::function<void()> on_statement_end;
 
   Reply execute(std::string_view text);
 

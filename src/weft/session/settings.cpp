@@ -71,6 +71,21 @@ constexpr SettingSpec training_number(std::string_view name, std::string_view su
           [](const Settings& settings) { return fmt::format("{}", settings.training.*kField); }};
 }
 
+// A whole number of the running options.
+template <std::int64_t RunOptions::*kField>
+constexpr SettingSpec running_count(std::string_view name, std::string_view summary) {
+  return {name, summary,
+          [](Settings& settings, const Value& value) -> Status {
+            constexpr double kMost = 1e15;
+            WEFT_TRY(given, number(value, 0, kMost, "a whole number that is not negative"));
+            if (given != std::floor(given))
+              return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+            settings.running.*kField = static_cast<std::int64_t>(given);
+            return {};
+          },
+          [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
+}
+
 using enum Range;
 using Training = train::TrainingOptions;
 constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
@@ -78,7 +93,20 @@ constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
 constexpr SettingSpec kSpecs[] = {
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
+    {"checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::text)
+         return user_error("expected the name of a file", "for example: checkpoint = 'digits.safetensors'",
+                           value.span);
+       settings.running.checkpoint = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", settings.running.checkpoint); }},
+    running_count<&RunOptions::checkpoint_every>(
+        "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
+    running_count<&RunOptions::holdout>(
+        "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
     training_number<&Training::learning_rate, not_negative>("learning_rate",
                                                             "the size of an optimizer's steps"),
     {"memory_limit", "bytes a device may use; 0 is all it has",
@@ -119,6 +147,17 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
+    {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::boolean)
+         return user_error("expected TRUE or FALSE", "for example: restart = true", value.span);
+       settings.running.restart = value.truth;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.running.restart ? "true" : "false"); }},
+    running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
+    running_count<&RunOptions::threads>("threads",
+                                        "that TRAIN and INFER run on; 0 is one for each processor"),
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
 };
 

@@ -12,11 +12,22 @@
 
 namespace weft::session {
 
+// How TRAIN and INFER run on this machine.
+struct RunOptions {
+  std::int64_t threads = 0;  // 0: as many as there are processors
+  std::int64_t seed = 0;     // of initial values and the order of the data
+  std::int64_t holdout = 0;  // rows, or bytes of a text, at the end of the data that training does not see
+  bool restart = false;      // from new initial values, whatever was learned before
+  std::string checkpoint;    // a file to save to while training
+  std::int64_t checkpoint_every = 0;  // steps; 0: only when training is over
+};
+
 struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
   train::TrainingOptions training;
+  RunOptions running;
 };
 
 struct SettingSpec {

@@ -3,6 +3,7 @@
 // Included by the files of session/ only. A statement's function returns what to print, in the
 // session's format, or an error; a function that fails has changed nothing.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "weft/language/catalog.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
+#include "weft/session/weights.h"
 
 namespace weft::session {
 
@@ -17,6 +19,7 @@ struct Session::State {
   language::Catalog catalog;
   Settings settings;
   std::vector<std::string> hints;
+  std::map<std::string, Weights> weights;  // what each model has learned
 };
 
 // What a statement may read besides the session's state.
@@ -24,6 +27,7 @@ struct Context {
   Format format;
   std::shared_ptr<const language::ParsedText> source;
   std::function<bool()> interrupted;
+  std::function<void(const explain::Progress&)> on_progress;
 };
 
 using Answer = Result<std::string>;
@@ -38,11 +42,15 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
 Answer run_show(const Session::State& state, const Context& context, const language::syntax::Show& show);
 Answer run_describe(const Session::State& state, const Context& context,
                     const language::syntax::Describe& describe);
+Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run);
+Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run);
+Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save);
+Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load);
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& explain);
 
-// Statements whose names are checked but whose work is not built yet.
-Answer run_unbuilt(const Session::State& state, const language::syntax::Statement& statement);
+// Its names are checked, but its work is not built yet.
+Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize);
 
 // The sizes a model declares; fails when there is no such model.
 Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,

@@ -1,0 +1,30 @@
+// weft/explain/progress.h -- how far a training is, on one line.
+//
+//   digits_mlp  ━━━━━━━━━━╸─────────    612/1,350  loss 0.0418  281 k rows/s  0:03 left
+//   digits_mlp  ━━━╸────    612/1,350  loss 0.0418                    in a narrow terminal
+//   step 612 of 1,350  loss 0.0418  281 k rows/s  3 s left            in a log
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft::explain {
+
+struct Progress {
+  std::string model;
+  std::int64_t step = 0;           // done so far
+  std::int64_t steps = 0;          // in all; 0: nobody knows
+  double loss = 0;                 // may be NaN, which is worth seeing
+  double rows_per_second = 0;      // 0: not known yet
+  std::string_view what = "rows";  // what the rate counts: rows, tokens
+  double seconds_left = -1;        // negative: not known yet
+};
+
+// One line without a newline, at most `width` columns. Where it would not fit, the rate goes first, then
+// the time left, the bar, the model's name and the loss. Without `unicode` all but the name is ASCII.
+std::string progress_bar(const Progress& progress, int width, bool unicode);
+
+// One line with a newline.
+std::string progress_line(const Progress& progress);
+
+}  // namespace weft::explain

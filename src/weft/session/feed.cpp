@@ -1,0 +1,325 @@
+#include "weft/session/feed.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "weft/base/random.h"
+#include "weft/base/units.h"
+#include "weft/device/element_access.h"
+#include "weft/formats/data_file.h"
+#include "weft/ops/operators.h"
+
+namespace weft::session {
+namespace {
+
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+struct Input {
+  std::string name;
+  plan::Type type;
+  ValueId value;
+  // Whole numbers must be below it: they pick rows of a table or name classes. 0: no limit known.
+  std::int64_t limit = 0;
+  bool may_be_negative = false;  // a label that says "ignore this row"
+};
+
+// What reads a value, looking through views.
+void find_limit(const plan::Graph& graph, ValueId value, Input& input) {
+  for (std::size_t n = graph.value(value).producer.value + 1; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      if (node.input(i) != value) continue;
+      std::int64_t limit = 0;
+      if (&node.op() == &ops::gather() && i == 0) limit = node.input_type(1).size_of(node.symbol(0));
+      if (&node.op() == &ops::cross_entropy() && i == 1) {
+        limit = node.input_type(0).size_of(node.symbol(0));
+        input.may_be_negative = true;
+      }
+      if (limit > 0) input.limit = input.limit == 0 ? limit : std::min(input.limit, limit);
+      if (node.op().is_view()) find_limit(graph, node.result(0), input);
+    }
+  }
+}
+
+std::vector<Input> inputs_of(const plan::Graph& graph) {
+  std::vector<Input> inputs;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::input()) continue;
+    inputs.push_back({std::string(node.word(0)), node.result_type(0), node.result(0)});
+    if (plan::is_integer(inputs.back().type.dtype)) find_limit(graph, node.result(0), inputs.back());
+  }
+  return inputs;
+}
+
+// Numbers become the elements of an input, from element `first` on.
+template <class T>
+void write(exec::Rank& rank, const program::Port& port, std::int64_t first, std::span<const T> numbers) {
+  const plan::DType dtype = port.place.dtype;
+  std::byte* memory = rank.memory(port).data();
+  const bool same = (std::is_same_v<T, float> && dtype == plan::DType::f32) ||
+                    (std::is_same_v<T, std::int32_t> && dtype == plan::DType::i32) ||
+                    (std::is_same_v<T, std::int64_t> && dtype == plan::DType::i64);
+  if (same) {
+    std::memcpy(memory + first * static_cast<std::int64_t>(sizeof(T)), numbers.data(), numbers.size_bytes());
+    return;
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    device::store_element(dtype, memory, first + static_cast<std::int64_t>(i),
+                          static_cast<double>(numbers[i]));
+}
+
+class TableFeed final : public Feed {
+ public:
+  TableFeed(formats::Table table, std::int64_t batch, const FeedOptions& options)
+      : table_(std::move(table)),
+        batch_(batch),
+        seed_(options.seed),
+        train_rows_(table_.rows() - options.holdout),
+        test_first_(options.holdout > 0 ? train_rows_ : 0) {
+    order_.resize(static_cast<std::size_t>(train_rows_));
+  }
+
+  std::string_view example() const override { return "rows"; }
+  std::int64_t examples_per_step() const override { return batch_; }
+
+  void fill(exec::Rank& rank, std::int64_t step) const override {
+    const std::int64_t batches = train_rows_ / batch_;
+    shuffle(step / batches);
+    const std::int64_t first = step % batches * batch_;
+    for (std::int64_t i = 0; i < batch_; ++i) write_row(rank, i, order_[static_cast<std::size_t>(first + i)]);
+  }
+
+  std::int64_t test_examples() const override { return table_.rows() - test_first_; }
+
+  void fill_test(exec::Rank& rank, std::int64_t first) const override {
+    const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
+    for (std::int64_t i = 0; i < batch; ++i) write_row(rank, i, test_first_ + first + i);
+  }
+
+ private:
+  // The order of an epoch: every one is drawn from the rows' own order, so any can be had first.
+  void shuffle(std::int64_t epoch) const {
+    if (epoch == epoch_) return;
+    epoch_ = epoch;
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    Random random(seed_, static_cast<std::uint64_t>(epoch));
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+  }
+
+  void write_row(exec::Rank& rank, std::int64_t at, std::int64_t row) const {
+    for (std::size_t f = 0; f < table_.fields().size(); ++f) {
+      const formats::Field& field = table_.fields()[f];
+      const program::Port& port = rank.program().inputs[f];
+      if (field.dtype == plan::DType::f32)
+        write(rank, port, at * field.width, table_.row<float>(f, row));
+      else if (field.dtype == plan::DType::i32)
+        write(rank, port, at * field.width, table_.row<std::int32_t>(f, row));
+      else
+        write(rank, port, at * field.width, table_.row<std::int64_t>(f, row));
+    }
+  }
+
+  const formats::Table table_;
+  const std::int64_t batch_;
+  const std::uint64_t seed_;
+  const std::int64_t train_rows_, test_first_;
+  mutable std::vector<std::int64_t> order_;
+  mutable std::int64_t epoch_ = -1;
+};
+
+// Tokens are bytes; the second input, where there is one, is what comes next.
+class TextFeed final : public Feed {
+ public:
+  TextFeed(std::string text, std::int64_t batch, std::int64_t length, const FeedOptions& options)
+      : text_(std::move(text)),
+        batch_(batch),
+        length_(length),
+        seed_(options.seed),
+        train_bytes_(static_cast<std::int64_t>(text_.size()) - options.holdout),
+        test_first_(options.holdout > 0 ? train_bytes_ : 0) {}
+
+  std::string_view example() const override { return "tokens"; }
+  std::int64_t examples_per_step() const override { return batch_ * length_; }
+
+  void fill(exec::Rank& rank, std::int64_t step) const override {
+    Random random(seed_, static_cast<std::uint64_t>(step));
+    for (std::int64_t i = 0; i < batch_; ++i)
+      write_window(
+          rank, i,
+          static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(train_bytes_ - length_))));
+  }
+
+  std::int64_t test_examples() const override {
+    return (static_cast<std::int64_t>(text_.size()) - test_first_ - 1) / length_;
+  }
+
+  void fill_test(exec::Rank& rank, std::int64_t first) const override {
+    const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
+    for (std::int64_t i = 0; i < batch; ++i) write_window(rank, i, test_first_ + (first + i) * length_);
+  }
+
+ private:
+  void write_window(exec::Rank& rank, std::int64_t at, std::int64_t begin) const {
+    for (std::size_t input = 0; input < rank.program().inputs.size(); ++input) {
+      const program::Port& port = rank.program().inputs[input];
+      std::byte* memory = rank.memory(port).data();
+      for (std::int64_t i = 0; i < length_; ++i) {
+        const auto byte = static_cast<unsigned char>(text_[static_cast<std::size_t>(begin + i) + input]);
+        device::store_element(port.place.dtype, memory, at * length_ + i, byte);
+      }
+    }
+  }
+
+  const std::string text_;
+  const std::int64_t batch_, length_;
+  const std::uint64_t seed_;
+  const std::int64_t train_bytes_, test_first_;
+};
+
+class MadeUpFeed final : public Feed {
+ public:
+  MadeUpFeed(std::vector<Input> inputs, std::uint64_t seed) : inputs_(std::move(inputs)), seed_(seed) {}
+
+  std::string_view example() const override { return "rows"; }
+  std::int64_t examples_per_step() const override {
+    return inputs_.empty() || inputs_[0].type.rank() == 0 ? 1 : inputs_[0].type.dims[0].size;
+  }
+
+  void fill(exec::Rank& rank, std::int64_t step) const override {
+    Random random(seed_, static_cast<std::uint64_t>(step));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const program::Port& port = rank.program().inputs[i];
+      const bool real = plan::is_real(port.place.dtype);
+      const std::uint64_t below = inputs_[i].limit > 0 ? static_cast<std::uint64_t>(inputs_[i].limit) : 2;
+      for (std::int64_t k = 0; k < port.place.elements(); ++k)
+        device::store_element(port.place.dtype, rank.memory(port).data(), k,
+                              real ? random.uniform() : static_cast<double>(random.below(below)));
+    }
+  }
+
+  std::int64_t test_examples() const override { return 0; }
+  void fill_test(exec::Rank&, std::int64_t) const override {}
+
+ private:
+  const std::vector<Input> inputs_;
+  const std::uint64_t seed_;
+};
+
+bool is_table(std::string_view path) {
+  if (path.ends_with(".gz")) path.remove_suffix(3);
+  return path.ends_with(".csv") || path.ends_with(".npy");
+}
+
+// How many examples a batch takes: the first index of every input.
+Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const Input> inputs) {
+  if (inputs.empty())
+    return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
+                      "a model learns from its INPUTs");
+  for (const Input& input : inputs) {
+    if (input.type.rank() > 0 && input.type.dims[0].index == inputs[0].type.dims[0].index) continue;
+    return user_error(fmt::format("every input must begin with the batch's index: {} is {}, {} is {}",
+                                  inputs[0].name, plan::print(inputs[0].type, graph.symbols()), input.name,
+                                  plan::print(input.type, graph.symbols())),
+                      "write the index of the examples first");
+  }
+  return inputs[0].type.dims[0].size;
+}
+
+template <class T>
+Status check_whole(const formats::Table& table, std::size_t field, const Input& input,
+                   const std::string& path) {
+  const std::span<const T> values = table.values<T>(field);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool low = values[i] < 0 && !input.may_be_negative;
+    if (!low && (input.limit == 0 || values[i] < static_cast<T>(input.limit))) continue;
+    return user_error(fmt::format("{} row {}: {} is {}, expected 0 to {}", path,
+                                  static_cast<std::int64_t>(i) / table.fields()[field].width + 1, input.name,
+                                  values[i], input.limit - 1),
+                      "the model's sizes say how many there are");
+  }
+  return {};
+}
+
+Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Graph& graph,
+                                         std::span<const Input> inputs, const FeedOptions& options) {
+  WEFT_TRY(batch, batch_of(graph, inputs));
+  std::vector<formats::Field> fields;
+  for (const Input& input : inputs) {
+    if (input.type.dtype == plan::DType::boolean)
+      return user_error(fmt::format("input {} is bool, which a table does not hold", input.name),
+                        "declare it OF int32");
+    fields.push_back({input.name, input.type.elements() / batch,
+                      plan::is_real(input.type.dtype) ? plan::DType::f32 : input.type.dtype});
+  }
+  WEFT_TRY(table, formats::read_table(path, fields));
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    if (fields[f].dtype == plan::DType::i32)
+      WEFT_TRY_STATUS(check_whole<std::int32_t>(table, f, inputs[f], path));
+    if (fields[f].dtype == plan::DType::i64)
+      WEFT_TRY_STATUS(check_whole<std::int64_t>(table, f, inputs[f], path));
+  }
+  const std::int64_t rows = table.rows() - options.holdout;
+  if (rows < (options.partial_batches ? 0 : batch))
+    return user_error(
+        fmt::format("{} has {} rows{}, a step takes {}", path, print_exact(table.rows()),
+                    options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
+                                        : std::string(),
+                    batch),
+        fmt::format("WITH ({} = ...) sets how many a step takes", graph.text(inputs[0].type.dims[0].index)));
+  return std::unique_ptr<Feed>(new TableFeed(std::move(table), batch, options));
+}
+
+Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Graph& graph,
+                                        std::span<const Input> inputs, const FeedOptions& options) {
+  WEFT_TRY(batch, batch_of(graph, inputs));
+  const bool fits = inputs.size() <= 2 && std::ranges::all_of(inputs, [&](const Input& input) {
+                      return plan::is_integer(input.type.dtype) && input.type.rank() == 2 &&
+                             std::ranges::equal(input.type.dims, inputs[0].type.dims);
+                    });
+  if (!fits)
+    return user_error(
+        fmt::format("{} is read as text, which feeds models with inputs tokens[batch, position] and "
+                    "targets[batch, position] of whole numbers; {} has {} of {}",
+                    path, graph.name, inputs[0].name, plan::print(inputs[0].type, graph.symbols())),
+        "tables end in .csv or .npy, or these with .gz");
+  WEFT_TRY(text, formats::read_text(path));
+  const std::int64_t length = inputs[0].type.dims[1].size;
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  if (bytes - options.holdout < length + 1 || (options.holdout > 0 && options.holdout < length + 1))
+    return user_error(
+        fmt::format("{} has {} bytes{}, an example takes {}", path, print_exact(bytes),
+                    options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
+                                        : std::string(),
+                    length + 1),
+        fmt::format("WITH ({} = ...) sets how long one is", graph.text(inputs[0].type.dims[1].index)));
+  for (const Input& input : inputs) {
+    if (input.limit == 0 || input.limit > 255) continue;
+    for (std::size_t i = 0; i < text.size(); ++i)
+      if (static_cast<unsigned char>(text[i]) >= input.limit)
+        return user_error(fmt::format("{} byte {} is {}, {} takes 0 to {}", path, i,
+                                      static_cast<unsigned char>(text[i]), input.name, input.limit - 1),
+                          "a model of bytes has 256 tokens");
+  }
+  return std::unique_ptr<Feed>(new TextFeed(std::move(text), batch, length, options));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
+                                        const FeedOptions& options) {
+  const std::vector<Input> inputs = inputs_of(graph);
+  return is_table(path) ? open_table(path, graph, inputs, options) : open_text(path, graph, inputs, options);
+}
+
+std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed) {
+  return std::make_unique<MadeUpFeed>(inputs_of(graph), seed);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,49 @@
+// weft/session/feed.h -- the data of a training run: which examples each step sees.
+//
+//   table   .csv, .npy: a row is an example, its values the inputs one after the other
+//   text    any other file: an example is a window of bytes, and the same one byte further on
+//
+// The batch of a step depends on the step's number and the seed alone. Rows come in an order that is
+// shuffled anew each time all were seen, windows from anywhere in the text. The last part of the data
+// may be held out: training does not see it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/exec/rank.h"
+#include "weft/plan/graph.h"
+
+namespace weft::session {
+
+struct FeedOptions {
+  std::int64_t holdout = 0;  // rows, or bytes of a text, kept for testing
+  std::uint64_t seed = 0;
+  bool partial_batches = false;  // fewer rows than a step takes are enough: for testing alone
+};
+
+class Feed {
+ public:
+  virtual ~Feed() = default;
+
+  virtual std::string_view example() const = 0;        // "rows" or "tokens": what throughput counts
+  virtual std::int64_t examples_per_step() const = 0;  // of that
+  // Fills the rank's inputs with the batch of a step, counted from 0.
+  virtual void fill(exec::Rank& rank, std::int64_t step) const = 0;
+
+  // Rows or windows for testing: those held out, or all where none are.
+  virtual std::int64_t test_examples() const = 0;
+  // Fills the rank's inputs with as many of them as its batch takes, from `first` on.
+  virtual void fill_test(exec::Rank& rank, std::int64_t first) const = 0;
+};
+
+// Reads the data for the inputs of a plan. Fails when the file does not fit them or is too short.
+Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
+                                        const FeedOptions& options);
+
+// Numbers made up to fit the inputs, for measuring where no data is given.
+std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed);
+
+}  // namespace weft::session

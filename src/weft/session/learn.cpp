@@ -1,0 +1,165 @@
+#include "weft/session/learn.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/machine.h"
+#include "weft/device/element_access.h"
+#include "weft/ops/operators.h"
+
+namespace weft::session {
+namespace {
+
+using language::Mode;
+using plan::NodeId;
+using plan::NodeView;
+
+constexpr std::string_view kLogits = "(logits)", kLabels = "(labels)";  // no name of a model's own
+
+// Asks for what the first cross-entropy compares, so that right answers can be counted.
+bool add_cross_entropy_outputs(plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::cross_entropy()) continue;
+    const plan::Type logits = node.input_type(0);
+    if (logits.dims.back().index != node.symbol(0) ||
+        !std::ranges::equal(node.input_type(1).dims, logits.dims.first(logits.rank() - 1)))
+      return false;
+    graph.add_output(graph.symbol(kLogits), node.input(0));
+    graph.add_output(graph.symbol(kLabels), node.input(1));
+    return true;
+  }
+  return false;
+}
+
+const program::Port& output(const exec::Rank& rank, std::string_view name) {
+  return *std::ranges::find(rank.program().outputs, name, &program::Port::name);
+}
+
+struct Answers {
+  std::int64_t right = 0, all = 0;
+};
+
+void count_answers(const exec::Rank& rank, Answers& answers) {
+  const program::Port &logits = output(rank, kLogits), &labels = output(rank, kLabels);
+  const std::int64_t classes = logits.place.axes[logits.place.axes.size() - 1].size;
+  const std::int64_t rows = logits.place.elements() / classes;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const double label = device::load_element(labels.place.dtype, rank.memory(labels).data(), row);
+    if (label < 0) continue;
+    std::int64_t best = 0;
+    double most = -INFINITY;
+    for (std::int64_t c = 0; c < classes; ++c) {
+      const double logit =
+          device::load_element(logits.place.dtype, rank.memory(logits).data(), row * classes + c);
+      if (logit > most) most = logit, best = c;
+    }
+    answers.right += static_cast<double>(best) == label;
+    ++answers.all;
+  }
+}
+
+// The name and size of the index that examples run along.
+Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::input() || node.result_type(0).rank() == 0) continue;
+    const plan::Dim batch = node.result_type(0).dims[0];
+    return language::SizeOverride{std::string(graph.text(batch.index)), batch.size, {}};
+  }
+  return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
+                    "a model answers about its INPUTs");
+}
+
+}  // namespace
+
+Result<Task> read_task(const Session::State& state, const language::syntax::Run& run) {
+  Task task{.run = &run, .settings = state.settings, .sizes = {}, .threads = 1};
+  WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
+  WEFT_TRY(overrides, apply_list(task.settings, run.settings, sizes, run.model.text));
+  task.sizes = std::move(overrides);
+  WEFT_TRY(target, target_of(state.catalog, run.target));
+  if (run.target && !run.target->local)
+    return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
+                      "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
+  if (run.target && run.target->ranks && run.target->ranks->whole != 1)
+    return user_error(
+        fmt::format("running on several ranks is not built yet: LOCAL {}", run.target->ranks->whole),
+        "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
+  const std::int64_t most = 1024;
+  task.threads = task.settings.running.threads == 0
+                     ? available_processors()
+                     : static_cast<int>(std::min(task.settings.running.threads, most));
+  return task;
+}
+
+Result<language::BoundModel> bind_task(const Session::State& state, const Context& context, const Task& task,
+                                       Mode mode, std::optional<language::SizeOverride> batch) {
+  language::BindOptions options{.mode = mode,
+                                .sizes = task.sizes,
+                                .precision = task.settings.precision,
+                                .plan_limit = task.settings.plan_limit,
+                                .interrupted = context.interrupted};
+  if (batch) {
+    std::erase_if(options.sizes,
+                  [&](const language::SizeOverride& size) { return size.name == batch->name; });
+    options.sizes.push_back(*batch);
+  }
+  return language::bind(state.catalog, task.run->model, options);
+}
+
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Task& task) {
+  WEFT_TRY(program,
+           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = task.threads}));
+  return exec::Rank::start(
+      std::move(program),
+      {.workers = task.threads, .memory_limit = static_cast<std::int64_t>(task.settings.memory_limit)});
+}
+
+Result<Score> score(const Session::State& state, const Context& context, const Task& task, const Feed& feed,
+                    const Weights& weights) {
+  Score total;
+  Answers answers;
+  bool has_answers = false;
+  std::unique_ptr<exec::Rank> rank;
+  std::int64_t batch = 0;
+  while (total.examples < feed.test_examples()) {
+    if (context.interrupted && context.interrupted()) return user_error("interrupted");
+    const std::int64_t left = feed.test_examples() - total.examples;
+    if (rank == nullptr || left < batch) {
+      // The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
+      WEFT_TRY(first, bind_task(state, context, task, Mode::infer));
+      WEFT_TRY(size, batch_size(first.graph));
+      if (left < size.size) {
+        size.size = left;
+        WEFT_TRY(smaller, bind_task(state, context, task, Mode::infer, size));
+        first = std::move(smaller);
+      }
+      batch = size.size;
+      const plan::Type loss =
+          first.graph.outputs().empty() ? plan::Type{} : first.graph.type(first.graph.outputs()[0].value);
+      if (first.graph.outputs().empty() || loss.rank() != 0)
+        return user_error(fmt::format("the first output of {} is no single number to average over the data",
+                                      task.run->model.text),
+                          "let the model's last SELECT begin with the loss", task.run->model.span);
+      has_answers = add_cross_entropy_outputs(first.graph);
+      WEFT_TRY(started, start_rank(std::move(first.graph), task));
+      rank = std::move(started);
+      WEFT_TRY_STATUS(write_weights(*rank, weights));
+    }
+    feed.fill_test(*rank, total.examples);
+    rank->step();
+    const program::Port& loss = rank->program().outputs.front();
+    total.loss +=
+        static_cast<double>(batch) * device::load_element(loss.place.dtype, rank->memory(loss).data(), 0);
+    if (has_answers) count_answers(*rank, answers);
+    total.examples += batch;
+  }
+  if (total.examples > 0) total.loss /= static_cast<double>(total.examples);
+  if (answers.all > 0) total.accuracy = static_cast<double>(answers.right) / static_cast<double>(answers.all);
+  return total;
+}
+
+}  // namespace weft::session

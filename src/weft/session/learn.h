@@ -1,0 +1,48 @@
+// weft/session/learn.h -- TRAIN and INFER: plans, data and weights brought together.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/exec/rank.h"
+#include "weft/language/bind.h"
+#include "weft/session/feed.h"
+#include "weft/session/settings.h"
+#include "weft/session/state.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::session {
+
+// What TRAIN, INFER and EXPLAIN say about a model, made definite.
+struct Task {
+  const language::syntax::Run* run = nullptr;
+  Settings settings;
+  std::vector<language::SizeOverride> sizes;
+  int threads = 1;
+};
+
+// Checks names and settings, and that the statement is one for a single rank of this machine.
+Result<Task> read_task(const Session::State& state, const language::syntax::Run& run);
+
+// The model bound as the task says, in either mode.
+Result<language::BoundModel> bind_task(const Session::State& state, const Context& context, const Task& task,
+                                       language::Mode mode, std::optional<language::SizeOverride> batch = {});
+
+// Compiles a plan for this machine and starts a rank.
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Task& task);
+
+// How well a model does on data that it is only asked about.
+struct Score {
+  std::int64_t examples = 0;
+  double loss = 0;
+  std::optional<double>
+      accuracy;  // where the model has a cross-entropy: how often the largest logit is the label's
+};
+
+Result<Score> score(const Session::State& state, const Context& context, const Task& task, const Feed& feed,
+                    const Weights& weights);
+
+}  // namespace weft::session

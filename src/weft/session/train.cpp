@@ -1,0 +1,212 @@
+// TRAIN, INFER: a model learns from data, or is asked about it.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/units.h"
+#include "weft/explain/progress.h"
+#include "weft/language/print.h"
+#include "weft/session/learn.h"
+#include "weft/session/training.h"
+
+namespace weft::session {
+namespace {
+
+using language::Mode;
+using Json = nlohmann::ordered_json;
+
+Error at(Error error, Span span) {
+  if (!error.span.known()) error.span = span;
+  return error;
+}
+
+// Three digits are enough to see a loss fall.
+std::string print_loss(double loss) { return fmt::format("{:.3g}", loss); }
+
+std::string print_score(const Score& score, std::string_view example, bool held_out) {
+  const std::string_view what = example == "tokens" ? "windows" : "rows";
+  std::string text = fmt::format("{} {} {}: loss {}", held_out ? "tested on the last" : "on",
+                                 print_exact(score.examples), what, print_loss(score.loss));
+  if (score.accuracy) text += fmt::format(", accuracy {:.4f}", *score.accuracy);
+  return text + "\n";
+}
+
+Json to_json(const Score& score) {
+  Json json = {{"examples", score.examples}, {"loss", score.loss}};
+  if (score.accuracy) json["accuracy"] = *score.accuracy;
+  return json;
+}
+
+// Tells whoever watches how far it is, ten times a second at most.
+class Watch {
+ public:
+  Watch(const Context& context, const Task& task, const Feed& feed, std::int64_t first_step)
+      : context_(context), feed_(feed), first_step_(first_step), steps_(first_step + task.run->steps->whole) {
+    progress_.model = task.run->model.text;
+    progress_.steps = steps_;
+    progress_.what = feed.example();
+  }
+
+  void see(const StepReport& report) {
+    if (!context_.on_progress) return;
+    const bool last = report.step == steps_;
+    constexpr double kSecondsBetween = 0.1;
+    if (!last && report.seconds - shown_ < kSecondsBetween) return;
+    shown_ = report.seconds;
+    const auto done = static_cast<double>(report.step - first_step_);
+    progress_.step = report.step;
+    progress_.loss = report.loss;
+    progress_.rows_per_second = done * static_cast<double>(feed_.examples_per_step()) / report.seconds;
+    progress_.seconds_left = report.seconds / done * static_cast<double>(steps_ - report.step);
+    context_.on_progress(progress_);
+  }
+
+ private:
+  const Context& context_;
+  const Feed& feed_;
+  const std::int64_t first_step_, steps_;
+  explain::Progress progress_;
+  double shown_ = -1;
+};
+
+Result<train::TrainingPlan> training_plan(const Session::State& state, const Context& context,
+                                          const Task& task) {
+  WEFT_TRY(bound, bind_task(state, context, task, Mode::train));
+  auto made = train::make_training_plan(std::move(bound.graph), task.settings.training);
+  if (!made.ok()) return at(std::move(made).error(), task.run->model.span);
+  return std::move(*made);
+}
+
+}  // namespace
+
+Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
+  WEFT_TRY(task, read_task(state, run));
+  if (!run.data)
+    return user_error(
+        "TRAIN needs data to learn from",
+        fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", language::print_name(run.model.text)), run.span);
+  if (!run.steps)
+    return user_error(
+        "TRAIN needs a number of steps",
+        fmt::format("TRAIN {} FROM '{}' STEPS 1000", language::print_name(run.model.text), run.data->text),
+        run.span);
+  WEFT_TRY(bound, bind_task(state, context, task, Mode::train));
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
+  WEFT_TRY(trained, training_plan(state, context, task));
+
+  const RunOptions& running = task.settings.running;
+  const std::string model(run.model.text);
+  const auto known = running.restart ? state.weights.end() : state.weights.find(model);
+  Weights weights;
+  weights.model = model;
+  weights.seed = static_cast<std::uint64_t>(running.seed);
+  if (known != state.weights.end()) {
+    weights.step = known->second.step;
+    weights.seed = known->second.seed;
+  }
+  weights.sizes = std::move(sizes);
+  auto feed = open_feed(std::string(run.data->text), trained.graph, {running.holdout, weights.seed});
+  if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
+  auto started = start_rank(std::move(trained.graph), task);
+  if (!started.ok()) return at(std::move(started).error(), run.span);
+  exec::Rank& rank = **started;
+  if (known != state.weights.end()) {
+    Status written = write_weights(rank, known->second);
+    if (!written.ok()) return at(std::move(written).error(), run.model.span);
+  } else {
+    write_initial(rank, weights.seed);
+  }
+
+  const std::int64_t first_step = weights.step;
+  Watch watch(context, task, **feed, first_step);
+  const auto save = [&](std::int64_t step) -> Status {
+    weights.step = step;
+    read_weights(rank, weights);
+    return formats::save(running.checkpoint, to_checkpoint(weights));
+  };
+  TrainingRun training{
+      .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
+  training.on_step = [&](const StepReport& report) -> Status {
+    watch.see(report);
+    const bool due = running.checkpoint_every > 0 && report.step % running.checkpoint_every == 0;
+    return due && !running.checkpoint.empty() ? save(report.step) : Status();
+  };
+  auto outcome = run_training(rank, **feed, training);
+  if (!outcome.ok()) return at(std::move(outcome).error(), run.span);
+  if (!running.checkpoint.empty()) {
+    Status saved = save(first_step + outcome->steps_done);
+    if (!saved.ok()) return at(std::move(saved).error(), run.span);
+  }
+  weights.step = first_step + outcome->steps_done;
+  read_weights(rank, weights);
+  const int threads = rank.workers();
+  const std::size_t by_definition = rank.reference_units();
+  started->reset();  // its memory is free for the test
+  state.weights[model] = weights;
+  if (outcome->interrupted)
+    return user_error(fmt::format("interrupted after step {}", print_exact(weights.step)),
+                      "what it learned is kept: TRAIN goes on from there, SAVE writes it to a file");
+
+  std::optional<Score> tested;
+  if (running.holdout > 0) {
+    auto found = score(state, context, task, **feed, weights);
+    if (!found.ok()) return at(std::move(found).error(), run.span);
+    tested = *found;
+  }
+  const double rate = static_cast<double>((*feed)->examples_per_step()) *
+                      static_cast<double>(outcome->steps_done) / std::max(outcome->seconds, 1e-9);
+  if (context.format == Format::json) {
+    Json json = {{"trained", model},
+                 {"first_step", first_step},
+                 {"steps", outcome->steps_done},
+                 {"first_loss", outcome->first_loss},
+                 {"last_loss", outcome->last_loss},
+                 {"seconds", outcome->seconds},
+                 {fmt::format("{}_per_second", (*feed)->example()), rate},
+                 {"threads", threads}};
+    if (tested) json["test"] = to_json(*tested);
+    return json.dump() + "\n";
+  }
+  std::string text =
+      fmt::format("trained {} from step {} to {}: loss {} to {}\n", model, print_exact(first_step),
+                  print_exact(weights.step), print_loss(outcome->first_loss), print_loss(outcome->last_loss));
+  if (tested) text += print_score(*tested, (*feed)->example(), true);
+  text += fmt::format("{} on {} thread{}, {} {}/s\n", print_seconds(outcome->seconds), threads,
+                      threads == 1 ? "" : "s", print_count(rate), (*feed)->example());
+  if (by_definition > 0)
+    text +=
+        fmt::format("{} of its operators have no kernel for this precision and ran by definition, slowly\n",
+                    by_definition);
+  return text;
+}
+
+Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {
+  WEFT_TRY(task, read_task(state, run));
+  if (!run.data)
+    return user_error("INFER needs data to be asked about",
+                      fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
+                      run.span);
+  const auto known = state.weights.find(std::string(run.model.text));
+  if (known == state.weights.end())
+    return user_error(fmt::format("{} has learned nothing yet", run.model.text),
+                      "TRAIN it, or LOAD what was saved", run.model.span);
+  WEFT_TRY(bound, bind_task(state, context, task, Mode::infer));
+  // Every row counts: a batch need not be full.
+  auto feed = open_feed(std::string(run.data->text), bound.graph,
+                        {task.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
+  if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
+  auto found = score(state, context, task, **feed, known->second);
+  if (!found.ok()) return at(std::move(found).error(), run.span);
+  if (context.format == Format::json) {
+    Json json = {{"inferred", run.model.text}};
+    json.update(to_json(*found));
+    return json.dump() + "\n";
+  }
+  return fmt::format("{} after {} steps, {}", run.model.text, print_exact(known->second.step),
+                     print_score(*found, (*feed)->example(), false));
+}
+
+}  // namespace weft::session

@@ -1,0 +1,140 @@
+#include "weft/session/training.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/device/element_access.h"
+#include "weft/ops/operators.h"
+
+namespace weft::session {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double loss_of(const exec::Rank& rank) {
+  const program::Port& port = rank.program().outputs.front();
+  return device::load_element(port.place.dtype, rank.memory(port).data(), 0);
+}
+
+// Steps from one copy of the memory to the next. A copy costs about as much as reading the
+// parameters once; running so many steps again takes as long as it took.
+constexpr std::int64_t kStepsBetweenCopies = 50;
+
+class LastCopy {
+ public:
+  void keep(exec::Rank& rank, std::int64_t step) {
+    const auto memory = rank.persistent_memory();
+    bytes_.assign(memory.begin(), memory.end());
+    step_ = step;
+  }
+  void put_back(exec::Rank& rank) const { std::ranges::copy(bytes_, rank.persistent_memory().begin()); }
+  std::int64_t step() const { return step_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::int64_t step_ = 0;
+};
+
+// A number that is not finite among those a task wrote, and the node it came from.
+struct Fault {
+  plan::NodeId node;
+  double value = 0;
+};
+
+// Infinities that the plan itself writes, as masks do, are no fault.
+bool writes_infinity(const program::Program& program, const program::Unit& unit) {
+  for (const plan::NodeId id : unit.nodes)
+    for (const plan::ValueId input : program.graph->node(id).inputs) {
+      const plan::NodeView from = program.graph->view(program.graph->value(input).producer);
+      if (&from.op() == &ops::constant() && std::isinf(from.real(0))) return true;
+    }
+  return false;
+}
+
+std::optional<Fault> find_fault(exec::Rank& rank, const program::Task& task) {
+  const program::Program& program = rank.program();
+  const program::Unit& unit = program.units[task.unit];
+  const bool infinity_is_fine = writes_infinity(program, unit);
+  std::optional<Fault> first;
+  for (const program::Place& place : unit.writes) {
+    const program::Buffer& buffer = program.buffer(place.buffer);
+    if (!plan::is_real(place.dtype)) continue;
+    const program::Extent whole = program::extent(place);
+    const std::int64_t width = plan::size_in_bytes(place.dtype);
+    for (const program::Extent& written : task.writes) {
+      if (!written.overlaps(whole)) continue;
+      for (std::int64_t at = std::max(written.begin, whole.begin); at < std::min(written.end, whole.end);
+           at += width) {
+        const double value = device::load_element(place.dtype, rank.at(place.buffer), at / width);
+        if (std::isfinite(value) || (infinity_is_fine && std::isinf(value))) continue;
+        plan::NodeId node = unit.nodes.empty() ? plan::NodeId() : unit.nodes.back();
+        for (const plan::NodeId id : unit.nodes)
+          for (std::size_t k = 0; k < program.graph->node(id).result_count; ++k)
+            if (program.graph->result(id, k) == buffer.value) node = id;
+        if (!first || node < first->node) first = Fault{node, value};
+        break;
+      }
+    }
+  }
+  return first;
+}
+
+std::string describe(const program::Program& program, const Fault& fault) {
+  if (!fault.node.valid()) return fmt::format("{}", fault.value);
+  const plan::Node& node = program.graph->node(fault.node);
+  const std::string path = program.graph->path(node.scope, node.label);
+  return fmt::format("{} out of {}{}{}", fault.value, node.op->name(), path.empty() ? "" : " in ", path);
+}
+
+// Runs the steps from the copy on again, one task at a time, until a number is not finite.
+Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& copy, std::int64_t step,
+                         double loss) {
+  const std::string message =
+      fmt::format("training diverged: the loss is {} at step {}", loss, print_exact(step + 1));
+  std::string hint = "a smaller learning_rate may help";
+  copy.put_back(rank);
+  for (std::int64_t again = copy.step(); again <= step; ++again) {
+    feed.fill(rank, again);
+    for (std::uint32_t t = 0; t < rank.program().tasks.size(); ++t) {
+      rank.run_in_order({&t, 1});
+      if (const auto fault = find_fault(rank, rank.program().tasks[t]))
+        return user_error(fmt::format("{}; the first number that is not finite is {}, at step {}", message,
+                                      describe(rank.program(), *fault), print_exact(again + 1)),
+                          std::move(hint));
+    }
+  }
+  return user_error(message, std::move(hint));
+}
+
+}  // namespace
+
+Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run) {
+  TrainingOutcome outcome;
+  LastCopy copy;
+  const auto begin = Clock::now();
+  for (std::int64_t i = 0; i < run.steps; ++i) {
+    const std::int64_t step = run.first_step + i;
+    if (run.interrupted && run.interrupted()) {
+      outcome.interrupted = true;
+      break;
+    }
+    if (i % kStepsBetweenCopies == 0) copy.keep(rank, step);
+    feed.fill(rank, step);
+    rank.step();
+    outcome.last_loss = loss_of(rank);
+    if (!std::isfinite(outcome.last_loss))
+      return explain_divergence(rank, feed, copy, step, outcome.last_loss);
+    if (i == 0) outcome.first_loss = outcome.last_loss;
+    outcome.steps_done = i + 1;
+    outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    if (run.on_step) WEFT_TRY_STATUS(run.on_step({step + 1, outcome.last_loss, outcome.seconds}));
+  }
+  return outcome;
+}
+
+}  // namespace weft::session

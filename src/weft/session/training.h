@@ -1,0 +1,42 @@
+// weft/session/training.h -- the loop: feed, step, look at the loss.
+//
+// A loss that is no number any more ends it. The steps since the last copy of the rank's memory are
+// then run again, task by task, which finds the very value that first was not finite: the same
+// contents give the same bits, so it happens again.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/exec/rank.h"
+#include "weft/session/feed.h"
+
+namespace weft::session {
+
+struct StepReport {
+  std::int64_t step = 0;  // steps done, counted from the model's first
+  double loss = 0;
+  double seconds = 0;  // since the run began
+};
+
+struct TrainingRun {
+  std::int64_t first_step = 0;  // steps taken in earlier runs
+  std::int64_t steps = 0;       // to take now
+  std::function<bool()> interrupted = {};
+  // After each step; an error ends the run. Called often: whoever listens picks what to show.
+  std::function<Status(const StepReport&)> on_step = {};
+};
+
+struct TrainingOutcome {
+  std::int64_t steps_done = 0;
+  double first_loss = 0, last_loss = 0;
+  double seconds = 0;
+  bool interrupted = false;
+};
+
+// REQUIRES: the rank's parameters and states are filled, and the plan's first output is the loss.
+Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run);
+
+}  // namespace weft::session

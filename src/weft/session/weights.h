@@ -1,0 +1,50 @@
+// weft/session/weights.h -- what a model has learned: its parameters, states and moments by name.
+//
+// A session keeps one for each model it trained or loaded; SAVE writes it, LOAD reads it, TRAIN goes
+// on from it and INFER computes with it. Together with the data and the settings it holds all that
+// the next step depends on, so that a run that was saved and loaded goes on as if it had not stopped.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/exec/rank.h"
+#include "weft/formats/safetensors.h"
+
+namespace weft::session {
+
+struct Tensor {
+  plan::DType dtype = plan::DType::f32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+struct Weights {
+  std::string model;
+  std::int64_t step = 0;                                    // steps taken so far
+  std::uint64_t seed = 0;                                   // of the initial values and the order of the data
+  std::vector<std::pair<std::string, std::int64_t>> sizes;  // the model's, when it was trained
+  std::map<std::string, Tensor, std::less<>> tensors;
+};
+
+// Fills a rank's parameters and states with their initial values.
+void write_initial(exec::Rank& rank, std::uint64_t seed);
+
+// Fills them from weights, and with initial values what the weights do not hold and need not: an
+// optimizer's moments. Fails when a parameter is missing or of another shape.
+Status write_weights(exec::Rank& rank, const Weights& weights);
+
+// Takes the rank's parameters and states.
+void read_weights(const exec::Rank& rank, Weights& weights);
+
+formats::Checkpoint to_checkpoint(const Weights& weights);
+
+// Fails when the file is of another model.
+Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::string_view model,
+                                const std::string& path);
+
+}  // namespace weft::session
