@@ -15,6 +15,8 @@ std::span<const Door> doors() {
       {"signature", signature_door},
       {"work", work_door},
       {"run", run_door},
+      {"program", program_door},
+      {"pack", pack_door},
   };
   return kDoors;
 }

@@ -10,6 +10,8 @@
 //   signature                        plan text     -> the loops of each node
 //   work                             plan text     -> multiply-adds, flops and bytes of each node
 //   run [seed=N] [show=NAME]         plan text     -> outputs for small made-up inputs
+//   program [workers=N]              plan text     -> the program of one rank
+//   pack [capacity=N] [alignment=N]  born dies size, a line each -> an address for each buffer
 //   same-plan [model=NAME]           texts, == between -> `one plan`, or how many there are
 //
 // With `expand`, {300*(} in the script is 300 times ( and \x00 is that byte; `only` keeps the fields
@@ -44,5 +46,7 @@ std::string hash_door(const Case& test);
 std::string signature_door(const Case& test);
 std::string work_door(const Case& test);
 std::string run_door(const Case& test);
+std::string program_door(const Case& test);
+std::string pack_door(const Case& test);
 
 }  // namespace weft::golden

@@ -61,6 +61,7 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
   for (const std::uint16_t operand : instruction.operands)
     if (operand != RowInstruction::kNone)
       add(text, "{}{}", instruction.step == RowStep::store ? "" : " ", reg(operand));
+  if (instruction.step == RowStep::reduce && instruction.number != 1) add(text, " / {}", instruction.number);
   add(text, "\n");
 }
 
@@ -111,8 +112,11 @@ std::string describe(const Program& program, const Unit& unit) {
 
 std::string print(const Program& program) {
   Text text;
-  add(text, "program {}: {} units, {} tasks\n", program.graph->name, program.units.size(),
-      program.tasks.size());
+  const auto count = [](std::size_t number, std::string_view what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  add(text, "program {}: {}, {}\n", program.graph->name, count(program.units.size(), "unit"),
+      count(program.tasks.size(), "task"));
   add(text, "memory {}: {} kept, {} packed, at least {}\n", print_bytes(static_cast<double>(program.bytes())),
       print_bytes(static_cast<double>(program.persistent_bytes)),
       print_bytes(static_cast<double>(program.work_bytes)),
