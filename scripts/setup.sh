@@ -28,8 +28,8 @@ build must pkg-config                    pkg-config              finds libedit
 build must libfmt-dev                    fmt                     writes text
 build must nlohmann-json3-dev            nlohmann-json           writes JSON
 build must libcli11-dev                  CLI11                   reads the command line
+build must zlib1g-dev                    zlib                    reads .gz data
 build may  libopenblas-dev               OpenBLAS                matrix products
-build may  zlib1g-dev                    zlib                    reads .gz data
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  ccache                        ccache                  faster second builds
 build may  mold                          mold                    faster linking
@@ -37,6 +37,7 @@ test  must libgtest-dev                  GoogleTest              unit tests
 test  must librapidcheck-dev             RapidCheck              property tests
 test  may  clang                         clang                   fuzzing with libFuzzer
 test  may  libclang-rt-$(clang_version)-dev  compiler-rt of clang    fuzzing with libFuzzer
+bench may  python3-torch                 PyTorch                 what training is measured against
 format must clang-format                 clang-format            the layout of the sources
 END
 }

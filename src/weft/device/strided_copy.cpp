@@ -39,8 +39,10 @@ struct Box {
       std::span<const std::int64_t> to, std::int64_t unit) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
       if (sizes[i] != 1) axes[rank++] = Axis{sizes[i], from[i] * unit, to[i] * unit};
-    std::stable_sort(axes.begin(), axes.begin() + rank,
-                     [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+    // By insertion: std::stable_sort would allocate.
+    for (std::size_t i = 1; i < rank; ++i)
+      for (std::size_t k = i; k > 0 && std::abs(axes[k - 1].to) < std::abs(axes[k].to); --k)
+        std::swap(axes[k - 1], axes[k]);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < rank; ++i) {
       Axis& outer = axes[kept == 0 ? 0 : kept - 1];

@@ -1,5 +1,6 @@
 #include "weft/train/training_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -125,18 +126,18 @@ ValueId stored(const plan::Graph& graph, ValueId value) {
 }
 
 // Forward results that nodes from `begin` on read.
-double kept_bytes(const plan::Graph& graph, NodeId begin, NodeId end) {
-  std::vector<char> kept(graph.value_count(), 0);
-  double bytes = 0;
-  for (std::size_t n = begin.value; n < end.value; ++n) {
+std::vector<ValueId> kept_values(const plan::Graph& graph, NodeId begin, NodeId end) {
+  std::vector<ValueId> kept;
+  for (std::size_t n = begin.value; n < end.value; ++n)
     for (const ValueId input : graph.node(NodeId(n)).inputs) {
       const ValueId value = stored(graph, input);
       const NodeId producer = graph.value(value).producer;
-      if (producer >= begin || graph.node(producer).inputs.empty() || kept[value.value]++) continue;
-      bytes += static_cast<double>(graph.type(value).bytes());
+      if (producer < begin && !graph.node(producer).inputs.empty()) kept.push_back(value);
     }
-  }
-  return bytes;
+  std::ranges::sort(kept);
+  const auto repeated = std::ranges::unique(kept);
+  kept.erase(repeated.begin(), repeated.end());
+  return kept;
 }
 
 }  // namespace
@@ -181,7 +182,9 @@ Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptio
     // A parameter that the loss does not depend on has no gradient and stays as it is.
     if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(parameters[i], gradients[i]));
   made.optimizer_bytes = updater.moment_bytes();
-  made.activation_bytes = kept_bytes(graph, made.backward_begin, made.update_begin);
+  made.kept = kept_values(graph, made.backward_begin, made.update_begin);
+  for (const ValueId value : made.kept)
+    made.activation_bytes += static_cast<double>(graph.type(value).bytes());
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
@@ -33,11 +34,15 @@ struct TrainingPlan {
   plan::Graph graph;
   plan::NodeId backward_begin, update_begin;  // the first node of each phase
 
+  // The forward results that the backward pass reads, in the order they are made: what a step must
+  // keep from one to the other. Views count as what they view; inputs and parameters are kept anyway.
+  std::vector<plan::ValueId> kept;
+
   // What the phases hold in memory, in bytes.
   double parameter_bytes = 0;
   double gradient_bytes = 0;
   double optimizer_bytes = 0;   // moments
-  double activation_bytes = 0;  // forward results that the backward pass reads
+  double activation_bytes = 0;  // of `kept`
 };
 
 // `forward` is a bound model in train mode. Fails when its first output is no scalar to descend on,

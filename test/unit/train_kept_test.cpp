@@ -1,0 +1,78 @@
+// What a training step keeps from its forward pass for its backward pass, against formulas.
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "execution_case.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::train {
+namespace {
+
+// Bytes kept, by the outermost scope and iteration: "gpt_block.3"; "" for the model's own.
+std::map<std::string, std::int64_t> kept_by_layer(std::string_view model,
+                                                  std::vector<language::SizeOverride> sizes) {
+  auto made = make_training_plan(exec::bound_model(model, std::move(sizes)), {});
+  if (!made.ok()) throw std::runtime_error(made.error().message);
+  const plan::Graph& graph = made->graph;
+  std::map<std::string, std::int64_t> bytes;
+  double all = 0;
+  for (const plan::ValueId value : made->kept) {
+    plan::ScopeId scope = graph.node(graph.value(value).producer).scope;
+    while (scope.valid() && graph.scope(scope).parent.valid()) scope = graph.scope(scope).parent;
+    std::string layer;
+    if (scope.valid())
+      layer = std::string(graph.text(graph.scope(scope).name)) + "." +
+              std::to_string(graph.scope(scope).iteration);
+    bytes[layer] += graph.type(value).bytes();
+    all += static_cast<double>(graph.type(value).bytes());
+  }
+  EXPECT_EQ(all, made->activation_bytes);
+  return bytes;
+}
+
+// A block keeps, of b sentences of s tokens:
+//   8 b s d    both norms before and after their scale, q, k, v, and what attention gives
+//   2 b s f    the hidden layer before and after its gelu
+//   b h s s    the shares of attention, and s s bytes of its mask, which all heads share
+//   2 b s      both norms' 1 / deviation
+TEST(TrainKept, GptBlocksKeepWhatTheFormulaSays) {
+  struct Sizes {
+    std::int64_t b, s, d, h, layers, v;
+  };
+  for (const Sizes& z :
+       {Sizes{8, 256, 384, 6, 6, 256}, Sizes{2, 64, 32, 4, 3, 100}, Sizes{1, 16, 8, 2, 1, 11}}) {
+    const std::int64_t f = 4 * z.d;
+    const auto kept = kept_by_layer("char_gpt", {{"b", z.b, {}},
+                                                 {"s", z.s, {}},
+                                                 {"d", z.d, {}},
+                                                 {"h", z.h, {}},
+                                                 {"layers", z.layers, {}},
+                                                 {"v", z.v, {}}});
+    const std::int64_t block =
+        4 * (8 * z.b * z.s * z.d + 2 * z.b * z.s * f + z.b * z.h * z.s * z.s + 2 * z.b * z.s) + z.s * z.s;
+    for (std::int64_t i = 0; i < z.layers; ++i)
+      EXPECT_EQ(kept.at("gpt_block." + std::to_string(i)), block) << i;
+    // The last norm before and after its scale, its 1 / deviation, and the logits.
+    EXPECT_EQ(kept.at(""), 4 * (2 * z.b * z.s * z.d + z.b * z.s + z.b * z.s * z.v));
+    EXPECT_EQ(kept.size(), static_cast<std::size_t>(z.layers) + 1);
+  }
+}
+
+// The hidden layer after its relu, which tells also where it was positive, and the logits.
+TEST(TrainKept, TheMlpKeepsItsHiddenLayer) {
+  for (const std::int64_t b : {1, 64}) {
+    const auto kept = kept_by_layer("digits_mlp", {{"b", b, {}}});
+    EXPECT_EQ(kept.at(""), 4 * (b * 128 + b * 10));
+  }
+}
+
+// Each relu's result, each pool's, the scaled image and the logits.
+TEST(TrainKept, TheConvnetKeepsWhatItsWindowsRead) {
+  const std::int64_t b = 3;
+  const auto kept = kept_by_layer("digits_conv", {{"b", b, {}}});
+  EXPECT_EQ(kept.at(""), 4 * b * (64 + 16 * 64 + 16 * 16 + 32 * 16 + 32 * 4 + 10));
+}
+
+}  // namespace
+}  // namespace weft::train
