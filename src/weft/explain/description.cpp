@@ -89,8 +89,7 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
   std::string out = fmt::format("model {} ({})\n", name, sizes);
   out += fmt::format("parameters     {} in {} tensors, {}\n", print_exact(description.parameters),
                      description.parameter_tensors, print_bytes(description.parameter_bytes));
-  if (description.states > 0)
-    out += fmt::format("states         {}\n", print_exact(description.states));
+  if (description.states > 0) out += fmt::format("states         {}\n", print_exact(description.states));
   out += fmt::format("multiply-adds  {} in one forward pass: {}\n", print_whole(description.multiply_adds),
                      print_flops(description.forward_flops()));
   out += fmt::format("other          {}\n\n", print_flops(description.other_flops));

@@ -24,6 +24,7 @@ Json to_json(const Explanation& explanation, const Entry& entry) {
   json["bytes_read"] = whole(entry.work.bytes_read);
   json["bytes_written"] = whole(entry.work.bytes_written);
   json["seconds_at_best"] = entry.seconds;
+  if (explanation.measurement) json["seconds_measured"] = entry.measured;
   json["bound_by"] = cost::name(entry.limit());
   if (!entry.children.empty()) {
     Json steps = Json::array();
@@ -31,6 +32,19 @@ Json to_json(const Explanation& explanation, const Entry& entry) {
     json["steps"] = std::move(steps);
   }
   return json;
+}
+
+// Of nodes and phases the seconds are workers' time; of the step, the clock's.
+Json to_json(const plan::Graph& graph, const Measurement& measurement) {
+  const program::Attribution& times = measurement.times;
+  return {{"seconds_a_step", times.step_seconds},
+          {"steps", times.steps},
+          {"threads", times.workers},
+          {"seconds_busy", times.busy_seconds},
+          {"busy", times.busy()},
+          {"seconds_other", other_seconds(graph, times)},
+          {"memory_bytes", whole(measurement.memory_bytes)},
+          {"memory_lower_bound", whole(measurement.memory_lower_bound)}};
 }
 
 }  // namespace
@@ -50,13 +64,13 @@ std::string print_json(const Explanation& explanation) {
   Json phases = Json::array();
   double seconds = 0;
   for (const Phase& phase : explanation.phases) {
-    Entry entry = outline(*explanation.graph, phase.begin, phase.end, explanation.cluster.device);
-    entry.name = phase.name;
+    const Entry entry = outline(explanation, phase);
     seconds += entry.seconds;
     phases.push_back(to_json(explanation, entry));
   }
   json["seconds_at_best"] = seconds;
   json["source"] = "roofline of data-sheet figures";
+  if (explanation.measurement) json["measured"] = to_json(*explanation.graph, *explanation.measurement);
   json["memory"] = Json::object();
   for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = whole(item.bytes);
   json["hints"] = explanation.hints;

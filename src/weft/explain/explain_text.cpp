@@ -1,9 +1,10 @@
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
 #include "weft/explain/explanation.h"
 #include "weft/explain/table.h"
-#include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 
 namespace weft::explain {
@@ -12,6 +13,16 @@ namespace {
 using plan::NodeId;
 
 std::string optional_count(double count) { return count > 0 ? print_count(count) : std::string(); }
+
+std::string optional_seconds(double seconds) { return seconds > 0 ? print_seconds(seconds) : std::string(); }
+
+// "1.8x". A clock is not worth more digits.
+std::string print_ratio(double part, double whole) {
+  if (!(part > 0 && whole > 0)) return {};
+  const double ratio = part / whole;
+  if (ratio >= 9.95) return print_exact(std::llround(ratio)) + "x";
+  return fmt::format("{:.{}f}x", ratio, ratio >= 0.995 ? 1 : 2);
+}
 
 // "layer-norm, mul, add", each once.
 std::string operator_list(const plan::Graph& graph, std::span<const NodeId> nodes) {
@@ -46,11 +57,12 @@ class Rows {
     table_.add({branch + name, operator_list(graph, entry.nodes),
                 branch.empty() ? std::string() : result_of(entry), optional_count(entry.work.multiply_adds),
                 print_bytes(entry.work.bytes()), print_seconds(entry.seconds),
+                optional_seconds(entry.measured), print_ratio(entry.measured, entry.seconds),
                 std::string(cost::name(entry.limit()))});
     if (explanation_.verbose) {
       for (std::size_t i = 0; i < entry.nodes.size(); ++i) {
         const bool last = i + 1 == entry.nodes.size() && entry.children.empty();
-        add_node(entry.nodes[i], below + (last ? "└─ " : "├─ "));
+        add_node(entry.nodes[i], entry.node_measured[i], below + (last ? "└─ " : "├─ "));
       }
     }
     for (std::size_t i = 0; i < entry.children.size(); ++i) {
@@ -66,7 +78,7 @@ class Rows {
     return print(graph.type(graph.result(entry.nodes.back())), graph.symbols());
   }
 
-  void add_node(NodeId id, const std::string& branch) {
+  void add_node(NodeId id, double measured, const std::string& branch) {
     const plan::NodeView node = explanation_.graph->view(id);
     const plan::Work work = node.op().work(node);
     const cost::Estimate estimate = cost::roofline(node, explanation_.cluster.device);
@@ -76,8 +88,8 @@ class Rows {
     table_.add({fmt::format("{}%{}", branch, node.result(0).value),
                 fmt::format("{}{}", node.op().name(), operands),
                 print(node.result_type(0), node.graph().symbols()), optional_count(work.multiply_adds),
-                print_bytes(work.bytes()), print_seconds(estimate.seconds),
-                std::string(cost::name(estimate.limit))});
+                print_bytes(work.bytes()), print_seconds(estimate.seconds), optional_seconds(measured),
+                print_ratio(measured, estimate.seconds), std::string(cost::name(estimate.limit))});
   }
 
   const Explanation& explanation_;
@@ -126,15 +138,30 @@ std::string memory_line(const Explanation& explanation) {
                                     : fmt::format("{:.1f} times {}", bytes / limit, of));
 }
 
-}  // namespace
-
-std::int64_t count_parameters(const plan::Graph& graph) {
-  std::int64_t count = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (graph.node(NodeId(n)).op == &ops::parameter())
-      count += graph.type(graph.result(NodeId(n))).elements();
-  return count;
+std::string taken_line(const Measurement& measurement) {
+  const double bytes = measurement.memory_bytes, least = measurement.memory_lower_bound;
+  return fmt::format("memory taken {}{}", print_bytes(bytes),
+                     bytes <= least ? std::string(", the least that any packing takes")
+                                    : fmt::format("; no packing takes less than {}", print_bytes(least)));
 }
+
+std::string measured_line(const Explanation& explanation, double seconds) {
+  const program::Attribution& times = explanation.measurement->times;
+  const std::string steps =
+      times.steps == 1
+          ? "one step"
+          : fmt::format("median of {} steps", print_exact(static_cast<std::int64_t>(times.steps)));
+  const std::string threads = times.workers == 1 ? "1 thread" : fmt::format("{} threads", times.workers);
+  std::string text =
+      fmt::format("measured {} a step ({}, {})", print_seconds(times.step_seconds), steps, threads);
+  if (const std::string ratio = print_ratio(times.step_seconds * times.workers, seconds); !ratio.empty()) {
+    text += fmt::format(", {} the roofline", ratio);
+    if (times.workers > 1) text += fmt::format(" of {} × {}", times.workers, explanation.cluster.device.name);
+  }
+  return text + fmt::format("; busy {}", share(times.busy(), 1));
+}
+
+}  // namespace
 
 std::string print_text(const Explanation& explanation) {
   std::string out = headline(explanation) + "\n\n";
@@ -144,23 +171,35 @@ std::string print_text(const Explanation& explanation) {
                {"multiply-adds", Align::right},
                {"moved", Align::right},
                {"at best", Align::right},
+               {"measured", Align::right},
+               {"ratio", Align::right},
                {"bound by"}});
   double seconds = 0;
   plan::Work work;
   Rows rows(explanation, table);
   for (const Phase& phase : explanation.phases) {
-    Entry entry = outline(*explanation.graph, phase.begin, phase.end, explanation.cluster.device);
-    entry.name = phase.name;
+    const Entry entry = outline(explanation, phase);
     seconds += entry.seconds;
     work += entry.work;
     rows.add(entry, "", "");
+  }
+  const auto& measurement = explanation.measurement;
+  if (measurement) {
+    const double other = other_seconds(*explanation.graph, measurement->times);
+    if (other > 0) table.add({"other", "copies, constants", "", "", "", "", print_seconds(other)});
   }
   out += table.print() + "\n";
   out += fmt::format("parameters {}, multiply-adds {}, {} in all\n",
                      print_exact(count_parameters(*explanation.graph)), print_count(work.multiply_adds),
                      print_flops(work.flops));
   out += memory_line(explanation) + "\n";
+  if (measurement) out += taken_line(*measurement) + "\n";
   out += device_line(explanation, seconds) + "\n";
+  if (measurement) {
+    out += measured_line(explanation, seconds) + "\n";
+    if (measurement->times.workers > 1) out += "the table adds up what all threads did; ";
+    out += "nodes that ran as one share the time by their estimates\n";
+  }
   if (!explanation.hints.empty())
     out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
   if (explanation.cluster.devices() > 1)

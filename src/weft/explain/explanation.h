@@ -3,6 +3,7 @@
 // One value, several renderers: as text for people, as JSON for programs. The plan itself prints as
 // plan text (plan/text.h).
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
+#include "weft/program/attribution.h"
 
 namespace weft::explain {
 
@@ -22,6 +24,13 @@ struct Phase {
 struct MemoryItem {
   std::string what;
   double bytes = 0;
+};
+
+// What EXPLAIN ANALYZE adds: the same plan, really run, each worker being one device of the cluster.
+struct Measurement {
+  program::Attribution times = {};  // of the nodes of Explanation::graph
+  double memory_bytes = 0;          // taken
+  double memory_lower_bound = 0;    // no packing takes less
 };
 
 struct Explanation {
@@ -37,12 +46,19 @@ struct Explanation {
   double memory_limit = 0;         // 0: the device's own
   std::vector<std::string> hints;  // kept for the planner
   bool verbose = false;            // a line a node
+  std::optional<Measurement> measurement;
 };
 
 std::string print_text(const Explanation& explanation);
 std::string print_json(const Explanation& explanation);  // one line
 
+// A phase as one entry, with measured times where there are some.
+Entry outline(const Explanation& explanation, const Phase& phase);
+
 // Elements of all parameters of a plan.
 std::int64_t count_parameters(const plan::Graph& graph);
+
+// Measured time that belongs to no entry of the outline: copies of sources, constants that are stored.
+double other_seconds(const plan::Graph& graph, const program::Attribution& times);
 
 }  // namespace weft::explain

@@ -13,15 +13,17 @@ using plan::ScopeId;
 
 class Outliner {
  public:
-  Outliner(const plan::Graph& graph, const cluster::Device& device) : graph_(graph), device_(device) {}
+  Outliner(const plan::Graph& graph, const cluster::Device& device, std::span<const double> node_seconds)
+      : graph_(graph), device_(device), node_seconds_(node_seconds) {}
 
   Entry build(NodeId begin, NodeId end) {
     for (std::size_t n = begin.value; n < end.value; ++n) {
       const plan::Node& node = graph_.node(NodeId(n));
-      if (node.inputs.empty() || node.op->is_view()) continue;
-      place(node.scope, node.label, NodeId(n));
+      if (takes_time(node)) place(node.scope, node.label, NodeId(n));
     }
-    return finish(root_);
+    Entry entry = finish(root_);
+    if (!node_seconds_.empty()) average(entry, 1);
+    return entry;
   }
 
  private:
@@ -75,6 +77,8 @@ class Outliner {
       const cost::Estimate estimate = cost::roofline(node, device_);
       entry.seconds += estimate.seconds;
       entry.seconds_by_limit[static_cast<std::size_t>(estimate.limit)] += estimate.seconds;
+      entry.node_measured.push_back(node_seconds_.empty() ? 0 : node_seconds_[id.value]);
+      entry.measured += entry.node_measured.back();
       content.text(node.op().name());
       for (std::size_t k = 0; k < node.result_count(); ++k)
         content.number(graph_.value(node.result(k)).type.value);
@@ -92,6 +96,7 @@ class Outliner {
   static void add_totals(Entry& to, const Entry& from) {
     to.work += from.work;
     to.seconds += from.seconds;
+    to.measured += from.measured;
     for (std::size_t i = 0; i < 4; ++i) to.seconds_by_limit[i] += from.seconds_by_limit[i];
   }
 
@@ -100,13 +105,32 @@ class Outliner {
         children.back().content == made.content) {
       ++children.back().times;
       add_totals(children.back(), made);
+      add_measured_below(children.back(), made);
       return;
     }
     children.push_back(std::move(made));
   }
 
+  // Entries of one content have the same nodes and children.
+  static void add_measured_below(Entry& to, const Entry& from) {
+    for (std::size_t i = 0; i < to.nodes.size(); ++i) to.node_measured[i] += from.node_measured[i];
+    for (std::size_t i = 0; i < to.children.size(); ++i) {
+      to.children[i].measured += from.children[i].measured;
+      add_measured_below(to.children[i], from.children[i]);
+    }
+  }
+
+  // Until now measured times are sums over all iterations of all layers around.
+  static void average(Entry& entry, double iterations) {
+    entry.measured /= iterations;
+    const double inside = iterations * static_cast<double>(entry.times);
+    for (double& seconds : entry.node_measured) seconds /= inside;
+    for (Entry& child : entry.children) average(child, inside);
+  }
+
   const plan::Graph& graph_;
   const cluster::Device& device_;
+  const std::span<const double> node_seconds_;
   std::vector<Draft> drafts_ = std::vector<Draft>(1);
   std::size_t root_ = 0;
   std::unordered_map<std::uint32_t, std::size_t> scopes_;
@@ -120,8 +144,18 @@ cost::Limit Entry::limit() const {
   return *most > 0 ? static_cast<cost::Limit>(most - seconds_by_limit) : cost::Limit::nothing;
 }
 
-Entry outline(const plan::Graph& graph, NodeId begin, NodeId end, const cluster::Device& device) {
-  return Outliner(graph, device).build(begin, end);
+bool takes_time(const plan::Node& node) { return !node.inputs.empty() && !node.op->is_view(); }
+
+Entry outline(const plan::Graph& graph, NodeId begin, NodeId end, const cluster::Device& device,
+              std::span<const double> node_seconds) {
+  return Outliner(graph, device, node_seconds).build(begin, end);
+}
+
+std::vector<double> seconds_at_best(const plan::Graph& graph, const cluster::Device& device) {
+  std::vector<double> seconds(graph.node_count());
+  for (std::size_t n = 0; n < seconds.size(); ++n)
+    seconds[n] = cost::roofline(graph.view(NodeId(n)), device).seconds;
+  return seconds;
 }
 
 }  // namespace weft::explain

@@ -7,8 +7,10 @@
 //   ...
 //
 // Every plan node that runs belongs to one entry. Neighbouring iterations of a layer fold into one
-// when they hold the same operators on the same types; figures of a folded entry are for all of them.
+// when they hold the same operators on the same types; figures of a folded entry are for all of them,
+// those of its nodes and children for one. Measured times differ between iterations, so one is the mean.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,13 +29,22 @@ struct Entry {
   std::vector<Entry> children;
   plan::Work work;  // of all iterations, children included
   double seconds = 0;
-  double seconds_by_limit[4] = {};  // indexed by cost::Limit
+  double seconds_by_limit[4] = {};    // indexed by cost::Limit
+  double measured = 0;                // seconds, like `seconds`
+  std::vector<double> node_measured;  // as `nodes`
   Digest content;
 
   cost::Limit limit() const;  // what bounds most of its time
 };
 
-// The nodes from `begin` up to `end`, without sources and views, which take no time.
-Entry outline(const plan::Graph& graph, plan::NodeId begin, plan::NodeId end, const cluster::Device& device);
+// Sources and views take no time and are in no entry.
+bool takes_time(const plan::Node& node);
+
+// The nodes from `begin` up to `end`. `node_seconds` are measured times by node, empty when there are none.
+Entry outline(const plan::Graph& graph, plan::NodeId begin, plan::NodeId end, const cluster::Device& device,
+              std::span<const double> node_seconds = {});
+
+// The roofline of every node, by node: what measured times are held against, and shared by.
+std::vector<double> seconds_at_best(const plan::Graph& graph, const cluster::Device& device);
 
 }  // namespace weft::explain

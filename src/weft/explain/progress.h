@@ -1,7 +1,7 @@
 // weft/explain/progress.h -- how far a training is, on one line.
 //
-//   digits_mlp  ━━━━━━━━━━╸─────────    612/1,350  loss 0.0418  281 k rows/s  0:03 left
-//   digits_mlp  ━━━╸────    612/1,350  loss 0.0418                    in a narrow terminal
+//   digits_mlp  ━━━━━━━━╸──────────    612/1,350  loss 0.0418  281 k rows/s  0:03 left
+//   digits_mlp  ━━━━━───────    612/1,350  loss 0.0418                in a narrow terminal
 //   step 612 of 1,350  loss 0.0418  281 k rows/s  3 s left            in a log
 #pragma once
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace weft::explain {
 
 struct Progress {
-  std::string model;
+  std::string model = {};
   std::int64_t step = 0;           // done so far
   std::int64_t steps = 0;          // in all; 0: nobody knows
   double loss = 0;                 // may be NaN, which is worth seeing

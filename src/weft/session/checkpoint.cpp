@@ -89,6 +89,7 @@ Answer run_load(Session::State& state, const Context& context, const language::s
   if (!weights.ok()) {
     Error error = std::move(weights).error();
     if (!error.span.known()) error.span = load.file.span;
+    if (error.hint.empty()) error.hint = "SAVE writes such a file";
     return error;
   }
   const std::int64_t step = weights->step;

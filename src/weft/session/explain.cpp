@@ -1,10 +1,13 @@
 // EXPLAIN: binds the model, makes the training plan where one is asked for, and hands both to explain/.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
 #include "weft/cost/liveness.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
+#include "weft/session/learn.h"
 #include "weft/session/state.h"
 #include "weft/train/training_plan.h"
 
@@ -54,14 +57,51 @@ double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
   return bytes;
 }
 
+// Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
+// task took. The session's weights stay as they are.
+Result<explain::Measurement> measure(const Session::State& state, const Context& context,
+                                     const language::syntax::Run& run,
+                                     const explain::Explanation& explanation) {
+  WEFT_TRY(request, read_request(state, run));
+  constexpr std::int64_t kSteps = 10, kMost = 10'000;
+  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
+  std::unique_ptr<Feed> feed = made_up_feed(*explanation.graph, 0);
+  if (run.data) {
+    auto opened =
+        open_feed(std::string(run.data->text), *explanation.graph, {request.settings.running.holdout, 0});
+    if (!opened.ok()) {
+      Error error = std::move(opened).error();
+      error.span = run.data->span;
+      return error;
+    }
+    feed = std::move(*opened);
+  }
+  WEFT_TRY(rank, start_rank(explanation.graph->clone(), request));
+  write_initial(*rank, static_cast<std::uint64_t>(request.settings.running.seed));
+  // The first steps touch memory for the first time; they are not counted.
+  constexpr std::int64_t kWarmUp = 2;
+  std::vector<program::Timeline> timelines;
+  for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
+    if (context.interrupted && context.interrupted()) return user_error("interrupted");
+    feed->fill(*rank, step);
+    program::Timeline timeline;
+    rank->step(timeline);
+    if (step >= kWarmUp) timelines.push_back(std::move(timeline));
+  }
+  const program::Program& program = rank->program();
+  return explain::Measurement{
+      program::attribute(program, timelines,
+                         explain::seconds_at_best(*explanation.graph, explanation.cluster.device),
+                         rank->workers()),
+      static_cast<double>(rank->bytes()),
+      static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
+}
+
 }  // namespace
 
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& statement) {
   const language::syntax::Run& run = *statement.run;
-  if (statement.analyze)
-    return user_error("EXPLAIN ANALYZE is not built yet", "EXPLAIN without ANALYZE shows the plan",
-                      statement.span);
   for (const language::syntax::Option& option : statement.options) {
     constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT"};
     std::string hint = did_you_mean(option.name.text, kOptions);
@@ -124,6 +164,15 @@ Answer run_explain(const Session::State& state, const Context& context,
                           {"inputs", bytes_of_sources(bound.graph, "input")}};
   }
   if (statement.format == language::syntax::Format::plan) return plan::print(*explanation.graph);
+  if (statement.analyze) {
+    auto measurement = measure(state, context, run, explanation);
+    if (!measurement.ok()) {
+      Error error = std::move(measurement).error();
+      if (!error.span.known()) error.span = statement.span;
+      return error;
+    }
+    explanation.measurement = std::move(*measurement);
+  }
   const bool json = statement.format == language::syntax::Format::json || context.format == Format::json;
   return json ? explain::print_json(explanation) : explain::print_text(explanation);
 }

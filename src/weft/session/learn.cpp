@@ -75,11 +75,11 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
 
 }  // namespace
 
-Result<Task> read_task(const Session::State& state, const language::syntax::Run& run) {
-  Task task{.run = &run, .settings = state.settings, .sizes = {}, .threads = 1};
+Result<Request> read_request(const Session::State& state, const language::syntax::Run& run) {
+  Request request{.run = &run, .settings = state.settings, .sizes = {}, .threads = 1};
   WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
-  WEFT_TRY(overrides, apply_list(task.settings, run.settings, sizes, run.model.text));
-  task.sizes = std::move(overrides);
+  WEFT_TRY(overrides, apply_list(request.settings, run.settings, sizes, run.model.text));
+  request.sizes = std::move(overrides);
   WEFT_TRY(target, target_of(state.catalog, run.target));
   if (run.target && !run.target->local)
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
@@ -89,37 +89,38 @@ Result<Task> read_task(const Session::State& state, const language::syntax::Run&
         fmt::format("running on several ranks is not built yet: LOCAL {}", run.target->ranks->whole),
         "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
   const std::int64_t most = 1024;
-  task.threads = task.settings.running.threads == 0
-                     ? available_processors()
-                     : static_cast<int>(std::min(task.settings.running.threads, most));
-  return task;
+  request.threads = request.settings.running.threads == 0
+                        ? available_processors()
+                        : static_cast<int>(std::min(request.settings.running.threads, most));
+  return request;
 }
 
-Result<language::BoundModel> bind_task(const Session::State& state, const Context& context, const Task& task,
-                                       Mode mode, std::optional<language::SizeOverride> batch) {
+Result<language::BoundModel> bind_request(const Session::State& state, const Context& context,
+                                          const Request& request, Mode mode,
+                                          std::optional<language::SizeOverride> batch) {
   language::BindOptions options{.mode = mode,
-                                .sizes = task.sizes,
-                                .precision = task.settings.precision,
-                                .plan_limit = task.settings.plan_limit,
+                                .sizes = request.sizes,
+                                .precision = request.settings.precision,
+                                .plan_limit = request.settings.plan_limit,
                                 .interrupted = context.interrupted};
   if (batch) {
     std::erase_if(options.sizes,
                   [&](const language::SizeOverride& size) { return size.name == batch->name; });
     options.sizes.push_back(*batch);
   }
-  return language::bind(state.catalog, task.run->model, options);
+  return language::bind(state.catalog, request.run->model, options);
 }
 
-Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Task& task) {
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request& request) {
   WEFT_TRY(program,
-           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = task.threads}));
+           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = request.threads}));
   return exec::Rank::start(
       std::move(program),
-      {.workers = task.threads, .memory_limit = static_cast<std::int64_t>(task.settings.memory_limit)});
+      {.workers = request.threads, .memory_limit = static_cast<std::int64_t>(request.settings.memory_limit)});
 }
 
-Result<Score> score(const Session::State& state, const Context& context, const Task& task, const Feed& feed,
-                    const Weights& weights) {
+Result<Score> score(const Session::State& state, const Context& context, const Request& request,
+                    const Feed& feed, const Weights& weights) {
   Score total;
   Answers answers;
   bool has_answers = false;
@@ -130,11 +131,11 @@ Result<Score> score(const Session::State& state, const Context& context, const T
     const std::int64_t left = feed.test_examples() - total.examples;
     if (rank == nullptr || left < batch) {
       // The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
-      WEFT_TRY(first, bind_task(state, context, task, Mode::infer));
+      WEFT_TRY(first, bind_request(state, context, request, Mode::infer));
       WEFT_TRY(size, batch_size(first.graph));
       if (left < size.size) {
         size.size = left;
-        WEFT_TRY(smaller, bind_task(state, context, task, Mode::infer, size));
+        WEFT_TRY(smaller, bind_request(state, context, request, Mode::infer, size));
         first = std::move(smaller);
       }
       batch = size.size;
@@ -142,10 +143,10 @@ Result<Score> score(const Session::State& state, const Context& context, const T
           first.graph.outputs().empty() ? plan::Type{} : first.graph.type(first.graph.outputs()[0].value);
       if (first.graph.outputs().empty() || loss.rank() != 0)
         return user_error(fmt::format("the first output of {} is no single number to average over the data",
-                                      task.run->model.text),
-                          "let the model's last SELECT begin with the loss", task.run->model.span);
+                                      request.run->model.text),
+                          "let the model's last SELECT begin with the loss", request.run->model.span);
       has_answers = add_cross_entropy_outputs(first.graph);
-      WEFT_TRY(started, start_rank(std::move(first.graph), task));
+      WEFT_TRY(started, start_rank(std::move(first.graph), request));
       rank = std::move(started);
       WEFT_TRY_STATUS(write_weights(*rank, weights));
     }

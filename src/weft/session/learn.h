@@ -17,7 +17,7 @@
 namespace weft::session {
 
 // What TRAIN, INFER and EXPLAIN say about a model, made definite.
-struct Task {
+struct Request {
   const language::syntax::Run* run = nullptr;
   Settings settings;
   std::vector<language::SizeOverride> sizes;
@@ -25,14 +25,15 @@ struct Task {
 };
 
 // Checks names and settings, and that the statement is one for a single rank of this machine.
-Result<Task> read_task(const Session::State& state, const language::syntax::Run& run);
+Result<Request> read_request(const Session::State& state, const language::syntax::Run& run);
 
-// The model bound as the task says, in either mode.
-Result<language::BoundModel> bind_task(const Session::State& state, const Context& context, const Task& task,
-                                       language::Mode mode, std::optional<language::SizeOverride> batch = {});
+// The model bound as the request says, in either mode.
+Result<language::BoundModel> bind_request(const Session::State& state, const Context& context,
+                                          const Request& request, language::Mode mode,
+                                          std::optional<language::SizeOverride> batch = {});
 
 // Compiles a plan for this machine and starts a rank.
-Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Task& task);
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request& request);
 
 // How well a model does on data that it is only asked about.
 struct Score {
@@ -42,7 +43,7 @@ struct Score {
       accuracy;  // where the model has a cross-entropy: how often the largest logit is the label's
 };
 
-Result<Score> score(const Session::State& state, const Context& context, const Task& task, const Feed& feed,
-                    const Weights& weights);
+Result<Score> score(const Session::State& state, const Context& context, const Request& request,
+                    const Feed& feed, const Weights& weights);
 
 }  // namespace weft::session

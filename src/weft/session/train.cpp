@@ -42,9 +42,12 @@ Json to_json(const Score& score) {
 // Tells whoever watches how far it is, ten times a second at most.
 class Watch {
  public:
-  Watch(const Context& context, const Task& task, const Feed& feed, std::int64_t first_step)
-      : context_(context), feed_(feed), first_step_(first_step), steps_(first_step + task.run->steps->whole) {
-    progress_.model = task.run->model.text;
+  Watch(const Context& context, const Request& request, const Feed& feed, std::int64_t first_step)
+      : context_(context),
+        feed_(feed),
+        first_step_(first_step),
+        steps_(first_step + request.run->steps->whole) {
+    progress_.model = request.run->model.text;
     progress_.steps = steps_;
     progress_.what = feed.example();
   }
@@ -72,17 +75,17 @@ class Watch {
 };
 
 Result<train::TrainingPlan> training_plan(const Session::State& state, const Context& context,
-                                          const Task& task) {
-  WEFT_TRY(bound, bind_task(state, context, task, Mode::train));
-  auto made = train::make_training_plan(std::move(bound.graph), task.settings.training);
-  if (!made.ok()) return at(std::move(made).error(), task.run->model.span);
+                                          const Request& request) {
+  WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
+  auto made = train::make_training_plan(std::move(bound.graph), request.settings.training);
+  if (!made.ok()) return at(std::move(made).error(), request.run->model.span);
   return std::move(*made);
 }
 
 }  // namespace
 
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(task, read_task(state, run));
+  WEFT_TRY(request, read_request(state, run));
   if (!run.data)
     return user_error(
         "TRAIN needs data to learn from",
@@ -92,12 +95,12 @@ Answer run_train(Session::State& state, const Context& context, const language::
         "TRAIN needs a number of steps",
         fmt::format("TRAIN {} FROM '{}' STEPS 1000", language::print_name(run.model.text), run.data->text),
         run.span);
-  WEFT_TRY(bound, bind_task(state, context, task, Mode::train));
+  WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
-  WEFT_TRY(trained, training_plan(state, context, task));
+  WEFT_TRY(trained, training_plan(state, context, request));
 
-  const RunOptions& running = task.settings.running;
+  const RunOptions& running = request.settings.running;
   const std::string model(run.model.text);
   const auto known = running.restart ? state.weights.end() : state.weights.find(model);
   Weights weights;
@@ -110,7 +113,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
   weights.sizes = std::move(sizes);
   auto feed = open_feed(std::string(run.data->text), trained.graph, {running.holdout, weights.seed});
   if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
-  auto started = start_rank(std::move(trained.graph), task);
+  auto started = start_rank(std::move(trained.graph), request);
   if (!started.ok()) return at(std::move(started).error(), run.span);
   exec::Rank& rank = **started;
   if (known != state.weights.end()) {
@@ -121,7 +124,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
   }
 
   const std::int64_t first_step = weights.step;
-  Watch watch(context, task, **feed, first_step);
+  Watch watch(context, request, **feed, first_step);
   const auto save = [&](std::int64_t step) -> Status {
     weights.step = step;
     read_weights(rank, weights);
@@ -152,7 +155,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
 
   std::optional<Score> tested;
   if (running.holdout > 0) {
-    auto found = score(state, context, task, **feed, weights);
+    auto found = score(state, context, request, **feed, weights);
     if (!found.ok()) return at(std::move(found).error(), run.span);
     tested = *found;
   }
@@ -184,7 +187,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
 }
 
 Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(task, read_task(state, run));
+  WEFT_TRY(request, read_request(state, run));
   if (!run.data)
     return user_error("INFER needs data to be asked about",
                       fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
@@ -193,12 +196,12 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   if (known == state.weights.end())
     return user_error(fmt::format("{} has learned nothing yet", run.model.text),
                       "TRAIN it, or LOAD what was saved", run.model.span);
-  WEFT_TRY(bound, bind_task(state, context, task, Mode::infer));
+  WEFT_TRY(bound, bind_request(state, context, request, Mode::infer));
   // Every row counts: a batch need not be full.
   auto feed = open_feed(std::string(run.data->text), bound.graph,
-                        {task.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
+                        {request.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
   if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
-  auto found = score(state, context, task, **feed, known->second);
+  auto found = score(state, context, request, **feed, known->second);
   if (!found.ok()) return at(std::move(found).error(), run.span);
   if (context.format == Format::json) {
     Json json = {{"inferred", run.model.text}};

@@ -1,0 +1,32 @@
+#include "weft/explain/explanation.h"
+
+#include "weft/ops/operators.h"
+
+namespace weft::explain {
+
+using plan::NodeId;
+
+Entry outline(const Explanation& explanation, const Phase& phase) {
+  std::span<const double> node_seconds;
+  if (explanation.measurement) node_seconds = explanation.measurement->times.node_seconds;
+  Entry entry = outline(*explanation.graph, phase.begin, phase.end, explanation.cluster.device, node_seconds);
+  entry.name = phase.name;
+  return entry;
+}
+
+std::int64_t count_parameters(const plan::Graph& graph) {
+  std::int64_t count = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (graph.node(NodeId(n)).op == &ops::parameter())
+      count += graph.type(graph.result(NodeId(n))).elements();
+  return count;
+}
+
+double other_seconds(const plan::Graph& graph, const program::Attribution& times) {
+  double seconds = times.other_seconds;
+  for (std::size_t n = 0; n < times.node_seconds.size(); ++n)
+    if (!takes_time(graph.node(NodeId(n)))) seconds += times.node_seconds[n];
+  return seconds;
+}
+
+}  // namespace weft::explain
