@@ -23,6 +23,7 @@ Json to_json(const Explanation& explanation, const Entry& entry) {
   json["flops"] = whole(entry.work.flops);
   json["bytes_read"] = whole(entry.work.bytes_read);
   json["bytes_written"] = whole(entry.work.bytes_written);
+  if (entry.kept > 0) json["bytes_kept"] = whole(entry.kept);
   json["seconds_at_best"] = entry.seconds;
   if (explanation.measurement) json["seconds_measured"] = entry.measured;
   json["bound_by"] = cost::name(entry.limit());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,6 +14,8 @@ namespace {
 using plan::NodeId;
 
 std::string optional_count(double count) { return count > 0 ? print_count(count) : std::string(); }
+
+std::string optional_bytes(double bytes) { return bytes > 0 ? print_bytes(bytes) : std::string(); }
 
 std::string optional_seconds(double seconds) { return seconds > 0 ? print_seconds(seconds) : std::string(); }
 
@@ -56,7 +59,7 @@ class Rows {
     if (entry.repeated) name += fmt::format(" × {}", entry.times);
     table_.add({branch + name, operator_list(graph, entry.nodes),
                 branch.empty() ? std::string() : result_of(entry), optional_count(entry.work.multiply_adds),
-                print_bytes(entry.work.bytes()), print_seconds(entry.seconds),
+                print_bytes(entry.work.bytes()), optional_bytes(entry.kept), print_seconds(entry.seconds),
                 optional_seconds(entry.measured), print_ratio(entry.measured, entry.seconds),
                 std::string(cost::name(entry.limit()))});
     if (explanation_.verbose) {
@@ -78,6 +81,14 @@ class Rows {
     return print(graph.type(graph.result(entry.nodes.back())), graph.symbols());
   }
 
+  double kept_of(const plan::NodeView& node) const {
+    double bytes = 0;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      if (std::ranges::binary_search(explanation_.kept, node.result(k)))
+        bytes += static_cast<double>(node.result_type(k).bytes());
+    return bytes;
+  }
+
   void add_node(NodeId id, double measured, const std::string& branch) {
     const plan::NodeView node = explanation_.graph->view(id);
     const plan::Work work = node.op().work(node);
@@ -88,8 +99,9 @@ class Rows {
     table_.add({fmt::format("{}%{}", branch, node.result(0).value),
                 fmt::format("{}{}", node.op().name(), operands),
                 print(node.result_type(0), node.graph().symbols()), optional_count(work.multiply_adds),
-                print_bytes(work.bytes()), print_seconds(estimate.seconds), optional_seconds(measured),
-                print_ratio(measured, estimate.seconds), std::string(cost::name(estimate.limit))});
+                print_bytes(work.bytes()), optional_bytes(kept_of(node)), print_seconds(estimate.seconds),
+                optional_seconds(measured), print_ratio(measured, estimate.seconds),
+                std::string(cost::name(estimate.limit))});
   }
 
   const Explanation& explanation_;
@@ -170,6 +182,7 @@ std::string print_text(const Explanation& explanation) {
                {"result"},
                {"multiply-adds", Align::right},
                {"moved", Align::right},
+               {"kept", Align::right},
                {"at best", Align::right},
                {"measured", Align::right},
                {"ratio", Align::right},
@@ -186,7 +199,7 @@ std::string print_text(const Explanation& explanation) {
   const auto& measurement = explanation.measurement;
   if (measurement) {
     const double other = other_seconds(*explanation.graph, measurement->times);
-    if (other > 0) table.add({"other", "copies, constants", "", "", "", "", print_seconds(other)});
+    if (other > 0) table.add({"other", "copies, constants", "", "", "", "", "", print_seconds(other)});
   }
   out += table.print() + "\n";
   out += fmt::format("parameters {}, multiply-adds {}, {} in all\n",

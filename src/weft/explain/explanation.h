@@ -43,9 +43,10 @@ struct Explanation {
   plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
   std::vector<MemoryItem> memory;
-  double memory_limit = 0;         // 0: the device's own
-  std::vector<std::string> hints;  // kept for the planner
-  bool verbose = false;            // a line a node
+  std::vector<plan::ValueId> kept;  // forward results that the backward pass reads
+  double memory_limit = 0;          // 0: the device's own
+  std::vector<std::string> hints;   // kept for the planner
+  bool verbose = false;             // a line a node
   std::optional<Measurement> measurement;
 };
 

@@ -13,8 +13,9 @@ using plan::ScopeId;
 
 class Outliner {
  public:
-  Outliner(const plan::Graph& graph, const cluster::Device& device, std::span<const double> node_seconds)
-      : graph_(graph), device_(device), node_seconds_(node_seconds) {}
+  Outliner(const plan::Graph& graph, const cluster::Device& device, std::span<const double> node_seconds,
+           std::span<const double> node_kept)
+      : graph_(graph), device_(device), node_seconds_(node_seconds), node_kept_(node_kept) {}
 
   Entry build(NodeId begin, NodeId end) {
     for (std::size_t n = begin.value; n < end.value; ++n) {
@@ -79,6 +80,7 @@ class Outliner {
       entry.seconds_by_limit[static_cast<std::size_t>(estimate.limit)] += estimate.seconds;
       entry.node_measured.push_back(node_seconds_.empty() ? 0 : node_seconds_[id.value]);
       entry.measured += entry.node_measured.back();
+      if (!node_kept_.empty()) entry.kept += node_kept_[id.value];
       content.text(node.op().name());
       for (std::size_t k = 0; k < node.result_count(); ++k)
         content.number(graph_.value(node.result(k)).type.value);
@@ -97,6 +99,7 @@ class Outliner {
     to.work += from.work;
     to.seconds += from.seconds;
     to.measured += from.measured;
+    to.kept += from.kept;
     for (std::size_t i = 0; i < 4; ++i) to.seconds_by_limit[i] += from.seconds_by_limit[i];
   }
 
@@ -131,6 +134,7 @@ class Outliner {
   const plan::Graph& graph_;
   const cluster::Device& device_;
   const std::span<const double> node_seconds_;
+  const std::span<const double> node_kept_;
   std::vector<Draft> drafts_ = std::vector<Draft>(1);
   std::size_t root_ = 0;
   std::unordered_map<std::uint32_t, std::size_t> scopes_;
@@ -147,8 +151,8 @@ cost::Limit Entry::limit() const {
 bool takes_time(const plan::Node& node) { return !node.inputs.empty() && !node.op->is_view(); }
 
 Entry outline(const plan::Graph& graph, NodeId begin, NodeId end, const cluster::Device& device,
-              std::span<const double> node_seconds) {
-  return Outliner(graph, device, node_seconds).build(begin, end);
+              std::span<const double> node_seconds, std::span<const double> node_kept) {
+  return Outliner(graph, device, node_seconds, node_kept).build(begin, end);
 }
 
 std::vector<double> seconds_at_best(const plan::Graph& graph, const cluster::Device& device) {

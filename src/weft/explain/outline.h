@@ -30,6 +30,7 @@ struct Entry {
   plan::Work work;  // of all iterations, children included
   double seconds = 0;
   double seconds_by_limit[4] = {};    // indexed by cost::Limit
+  double kept = 0;                    // bytes that the backward pass reads again, like `work`
   double measured = 0;                // seconds, like `seconds`
   std::vector<double> node_measured;  // as `nodes`
   Digest content;
@@ -40,9 +41,10 @@ struct Entry {
 // Sources and views take no time and are in no entry.
 bool takes_time(const plan::Node& node);
 
-// The nodes from `begin` up to `end`. `node_seconds` are measured times by node, empty when there are none.
+// The nodes from `begin` up to `end`. `node_seconds` are measured times by node and `node_kept` bytes kept
+// of its results, each empty when there are none.
 Entry outline(const plan::Graph& graph, plan::NodeId begin, plan::NodeId end, const cluster::Device& device,
-              std::span<const double> node_seconds = {});
+              std::span<const double> node_seconds = {}, std::span<const double> node_kept = {});
 
 // The roofline of every node, by node: what measured times are held against, and shared by.
 std::vector<double> seconds_at_best(const plan::Graph& graph, const cluster::Device& device);

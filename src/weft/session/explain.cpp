@@ -145,6 +145,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     }
     trained = std::move(*made);
     explanation.graph = &trained.graph;
+    explanation.kept = trained.kept;
     explanation.settings.emplace_back("optimizer", train::name(settings.training.optimizer));
     explanation.phases = {{"forward", NodeId(0u), trained.backward_begin},
                           {"backward", trained.backward_begin, trained.update_begin},
