@@ -10,7 +10,7 @@ weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
 	@scripts/build.sh release $(JOBS) weft
 
-demo: weft ## run examples/demo.weft, a first look in a minute
+demo: weft ## run examples/demo.weft: models explained, one trained, in a minute
 	@echo "\$$ weft run examples/demo.weft"
 	@build/release/weft run examples/demo.weft
 
@@ -18,7 +18,7 @@ test: ## build everything with sanitizers and run all tests
 	@scripts/setup.sh build test
 	@scripts/test.sh $(JOBS)
 
-bench: ## measure the planner and print the numbers
+bench: ## measure planning, memory, kernels and training, and print the numbers
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) bench
 

@@ -72,6 +72,7 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
     if (!opened.ok()) {
       Error error = std::move(opened).error();
       error.span = run.data->span;
+      if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
       return error;
     }
     feed = std::move(*opened);

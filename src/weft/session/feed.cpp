@@ -272,7 +272,9 @@ Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Gr
                     options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
                                         : std::string(),
                     batch),
-        fmt::format("WITH ({} = ...) sets how many a step takes", graph.text(inputs[0].type.dims[0].index)));
+        options.holdout > 0 ? std::string("a smaller holdout leaves more to train on")
+                            : fmt::format("WITH ({} = ...) sets how many a step takes",
+                                          graph.text(inputs[0].type.dims[0].index)));
   return std::unique_ptr<Feed>(new TableFeed(std::move(table), batch, options));
 }
 
@@ -298,7 +300,9 @@ Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Gra
                     options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
                                         : std::string(),
                     length + 1),
-        fmt::format("WITH ({} = ...) sets how long one is", graph.text(inputs[0].type.dims[1].index)));
+        options.holdout > 0
+            ? std::string("the part held out and the rest must each hold an example: choose another holdout")
+            : fmt::format("WITH ({} = ...) sets how long one is", graph.text(inputs[0].type.dims[1].index)));
   for (const Input& input : inputs) {
     if (input.limit == 0 || input.limit > 255) continue;
     for (std::size_t i = 0; i < text.size(); ++i)

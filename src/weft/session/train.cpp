@@ -1,6 +1,7 @@
 // TRAIN, INFER: a model learns from data, or is asked about it.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,11 +23,40 @@ Error at(Error error, Span span) {
   return error;
 }
 
+// About the file that FROM names.
+Error about_data(Error error, Span span) {
+  error.span = span;
+  if (error.hint.empty())
+    error.hint =
+        error.fault == Fault::world
+            ? "FROM names a file, seen from the folder that weft runs in"
+            : "a row of a table is the model's inputs one after the other; what ends in neither .csv nor "
+              ".npy is text";
+  return error;
+}
+
+// A checkpoint that could not be written is better known before the training than after it.
+Status check_checkpoint(const RunOptions& running, Span span) {
+  if (running.checkpoint.empty()) {
+    if (running.checkpoint_every == 0) return {};
+    return user_error("checkpoint_every needs a file to save to",
+                      "for example: checkpoint = 'model.safetensors'", span);
+  }
+  const std::filesystem::path folder = std::filesystem::path(running.checkpoint).parent_path();
+  std::error_code problem;
+  if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
+  return at(world_error(
+                fmt::format("cannot save to {}: there is no folder {}", running.checkpoint, folder.string()),
+                "make the folder first"),
+            span);
+}
+
 // Three digits are enough to see a loss fall.
 std::string print_loss(double loss) { return fmt::format("{:.3g}", loss); }
 
 std::string print_score(const Score& score, std::string_view example, bool held_out) {
-  const std::string_view what = example == "tokens" ? "windows" : "rows";
+  std::string_view what = example == "tokens" ? "windows" : "rows";
+  if (score.examples == 1) what.remove_suffix(1);
   std::string text = fmt::format("{} {} {}: loss {}", held_out ? "tested on the last" : "on",
                                  print_exact(score.examples), what, print_loss(score.loss));
   if (score.accuracy) text += fmt::format(", accuracy {:.4f}", *score.accuracy);
@@ -95,6 +125,9 @@ Answer run_train(Session::State& state, const Context& context, const language::
         "TRAIN needs a number of steps",
         fmt::format("TRAIN {} FROM '{}' STEPS 1000", language::print_name(run.model.text), run.data->text),
         run.span);
+  if (run.steps->whole == 0)
+    return user_error("TRAIN needs at least one step", "STEPS 1000", run.steps->span);
+  WEFT_TRY_STATUS(check_checkpoint(request.settings.running, run.span));
   WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
@@ -112,7 +145,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
   }
   weights.sizes = std::move(sizes);
   auto feed = open_feed(std::string(run.data->text), trained.graph, {running.holdout, weights.seed});
-  if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
+  if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
   auto started = start_rank(std::move(trained.graph), request);
   if (!started.ok()) return at(std::move(started).error(), run.span);
   exec::Rank& rank = **started;
@@ -139,16 +172,16 @@ Answer run_train(Session::State& state, const Context& context, const language::
   };
   auto outcome = run_training(rank, **feed, training);
   if (!outcome.ok()) return at(std::move(outcome).error(), run.span);
-  if (!running.checkpoint.empty()) {
-    Status saved = save(first_step + outcome->steps_done);
-    if (!saved.ok()) return at(std::move(saved).error(), run.span);
-  }
   weights.step = first_step + outcome->steps_done;
   read_weights(rank, weights);
   const int threads = rank.workers();
   const std::size_t by_definition = rank.reference_units();
   started->reset();  // its memory is free for the test
   state.weights[model] = weights;
+  if (!running.checkpoint.empty()) {
+    Status saved = formats::save(running.checkpoint, to_checkpoint(weights));
+    if (!saved.ok()) return at(std::move(saved).error(), run.span);
+  }
   if (outcome->interrupted)
     return user_error(fmt::format("interrupted after step {}", print_exact(weights.step)),
                       "what it learned is kept: TRAIN goes on from there, SAVE writes it to a file");
@@ -200,7 +233,7 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   // Every row counts: a batch need not be full.
   auto feed = open_feed(std::string(run.data->text), bound.graph,
                         {request.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
-  if (!feed.ok()) return at(std::move(feed).error(), run.data->span);
+  if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
   auto found = score(state, context, request, **feed, known->second);
   if (!found.ok()) return at(std::move(found).error(), run.span);
   if (context.format == Format::json) {
@@ -208,8 +241,8 @@ Answer run_infer(Session::State& state, const Context& context, const language::
     json.update(to_json(*found));
     return json.dump() + "\n";
   }
-  return fmt::format("{} after {} steps, {}", run.model.text, print_exact(known->second.step),
-                     print_score(*found, (*feed)->example(), false));
+  return fmt::format("{} after {} step{}, {}", run.model.text, print_exact(known->second.step),
+                     known->second.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false));
 }
 
 }  // namespace weft::session

@@ -65,7 +65,7 @@ Status write_weights(exec::Rank& rank, const Weights& weights) {
     if (found == weights.tensors.end()) {
       if (needed)
         return user_error(fmt::format("what {} learned holds no parameter {}", weights.model, port.name),
-                          "WITH (restart = true) starts from new initial values");
+                          "TRAIN with restart = true starts from new initial values");
       write_initial(rank, port, weights.seed);
       return {};
     }
@@ -75,7 +75,7 @@ Status write_weights(exec::Rank& rank, const Weights& weights) {
       return user_error(
           fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, port.name,
                       print(tensor.dtype, tensor.shape), print(port.place.dtype, shape)),
-          "give the sizes it was trained with, or WITH (restart = true)");
+          "give the sizes and the precision it was trained with; TRAIN with restart = true starts anew");
     std::memcpy(rank.memory(port).data(), tensor.bytes.data(), tensor.bytes.size());
     return {};
   };
