@@ -173,6 +173,39 @@ plan::Graph graph_of(const Case& c) {
   return std::move(graph).value();
 }
 
+std::optional<Case> resized(const Case& c, std::int64_t most, Random& random) {
+  std::map<std::string, std::int64_t> sizes;
+  // Sizes stand in brackets: f32[b=2,d=3].
+  const auto rewrite = [&](const std::string& text) {
+    std::string made;
+    bool inside = false;
+    for (std::size_t i = 0; i < text.size();) {
+      if (text[i] == '[') inside = true;
+      if (text[i] == ']') inside = false;
+      const std::size_t equals = text.find_first_of("=,]", i);
+      const bool is_name = std::isalpha(static_cast<unsigned char>(text[i])) != 0;
+      if (!inside || !is_name || equals == std::string::npos || text[equals] != '=') {
+        made += text[i++];
+        continue;
+      }
+      const std::string name = text.substr(i, equals - i);
+      if (!sizes.contains(name)) sizes[name] = random.between(1, most);
+      made += name + "=" + std::to_string(sizes[name]);
+      i = text.find_first_of(",]", equals);
+    }
+    return made;
+  };
+  Case other = c;
+  for (std::string& operand : other.operands) operand = rewrite(operand);
+  other.attributes = rewrite(other.attributes);
+  try {
+    graph_of(other);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return other;
+}
+
 template <class T>
 Tensor<T> random_tensor(std::string_view operand, const plan::Type& type, const Numbers<T>& numbers,
                         Random& random) {

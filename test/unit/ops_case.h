@@ -6,6 +6,7 @@
 // integers from -1 to 7, so that positions fall outside too.
 #pragma once
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view separa
 // The case as a plan: inputs x0, x1, .. and outputs y0, y1, ..; the operator is the last node.
 std::string text_of(const Case& c);
 plan::Graph graph_of(const Case& c);  // throws what is wrong when the text does not read
+
+// The same case with every index of another size, from 1 to `most`, wherever it is written. Nothing
+// when those sizes are not legal for the operator.
+std::optional<Case> resized(const Case& c, std::int64_t most, Random& random);
 
 // Elements as the operand's note says; reals keep away from zero, where gradients may jump.
 template <class T>

@@ -105,6 +105,23 @@ TEST(OpsGradient, AgreesWithCentralDifferences) {
       for (const std::uint64_t seed : {1u, 2u}) check_gradient(c, seed);
 }
 
+TEST(OpsGradient, AgreesOnRandomLegalShapes) {
+  Random random(21);
+  std::map<std::string, int> drawn;
+  for (int round = 0; round < 40; ++round)
+    for (const Case& c : all_cases()) {
+      if (!has_gradient(c, graph_of(c))) continue;
+      drawn.try_emplace(c.op, 0);
+      // A few of each will do.
+      if (round >= 3 && drawn[c.op] >= 3) continue;
+      const std::optional<Case> other = resized(c, 4, random);
+      if (!other) continue;
+      check_gradient(*other, random.next());
+      ++drawn[c.op];
+    }
+  for (const auto& [op, count] : drawn) EXPECT_GT(count, 0) << op;
+}
+
 TEST(OpsGradient, EveryOperatorIsCheckedOrKnownToHaveNone) {
   std::set<std::string, std::less<>> covered = {"input", "parameter", "state"};
   for (const Case& c : all_cases())

@@ -120,6 +120,13 @@ class Compiler {
     program_.units.push_back(std::move(unit));
   }
 
+  // A place with the axes of another, in their order, repeated along those it lacks.
+  static Place seen_as(const Place& place, const Place& like) {
+    Place seen{place.buffer, place.offset, place.dtype, {}};
+    for (const Axis& axis : like.axes) seen.axes.push_back({axis.index, axis.size, place.stride(axis.index)});
+    return seen;
+  }
+
   void make_product(const Group& group) {
     Unit unit;
     unit.nodes = group.nodes;
@@ -148,7 +155,7 @@ class Compiler {
                                .copied =
                                    [&](ValueId value, Place to) {
                                      to.buffer = new_buffer(to.elements() * plan::size_in_bytes(to.dtype));
-                                     add_copy(grouping_.places[value.value], to);
+                                     add_copy(seen_as(grouping_.places[value.value], to), to);
                                      return to;
                                    }};
     RowLoop loop = make_row_loop(group, inputs);

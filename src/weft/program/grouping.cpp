@@ -220,6 +220,12 @@ class Grouper {
     return true;
   }
 
+  bool has_even_operands(const NodeView& node, std::span<const Dim> domain, std::size_t row) const {
+    return std::ranges::all_of(node.node().inputs, [&](ValueId input) {
+      return made_.recomputed[input.value] || step_along(made_.places[input.value], domain.last(row));
+    });
+  }
+
   static bool is_reduction(const NodeView& node) {
     return &node.op() == &ops::reduce() || &node.op() == &ops::contract();
   }
@@ -247,6 +253,9 @@ class Grouper {
     if (joined == kNoGroup) {
       joined = static_cast<std::uint32_t>(made_.groups.size());
       if (const auto wish = row_wish(node, domain)) row = {wish->size, wish->fixed};
+      // What a shorter row does not sum is summed over the rows.
+      while (is_reduction(node) && row.fixed && row.size > 1 && !has_even_operands(node, domain, row.size))
+        --row.size;
       made_.groups.push_back({.kind = GroupKind::rows, .domain = domain});
       made_.groups.back().depth = depth_after(node.node().inputs);
     } else if (!made_.groups[joined].is_read) {

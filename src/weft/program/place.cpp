@@ -58,6 +58,30 @@ bool is_plain(const Place& place) {
   return true;
 }
 
+std::optional<std::int64_t> step_along(const Place& place, std::span<const plan::Dim> row) {
+  std::int64_t size = 1, step = 0;
+  bool any = false, all = true;
+  for (std::size_t i = row.size(); i-- > 0;) {
+    if (row[i].size == 1) continue;
+    const std::int64_t stride = place.stride(row[i].index);
+    if (stride == 0) {
+      all = false;
+      continue;
+    }
+    if (!any) {
+      // Below an index that the value lacks it would repeat.
+      if (!all) return std::nullopt;
+      step = stride;
+    } else if (!all || stride != size * step) {
+      return std::nullopt;
+    }
+    any = true;
+    size *= row[i].size;
+  }
+  if (any && !all) return std::nullopt;
+  return step;
+}
+
 bool is_placed_view(const plan::Operator& op) {
   return op.is_view() || &op == &ops::transpose() || &op == &ops::slice() || &op == &ops::broadcast();
 }

@@ -63,6 +63,10 @@ Place plain_place(BufferId buffer, const plan::Type& type);
 // True when the place is without gaps in its type's own order: what most kernels ask for.
 bool is_plain(const Place& place);
 
+// How far a step along these indices, the last one fastest, moves in the place: 0 when it has none of
+// them, and nothing when the steps are uneven.
+std::optional<std::int64_t> step_along(const Place& place, std::span<const plan::Dim> row);
+
 // The place of a view's result: renamed, reordered, split, merged, cut or repeated. Nothing when a
 // merge would need elements that are not evenly spaced.
 std::optional<Place> view_place(const plan::NodeView& node, const Place& of);

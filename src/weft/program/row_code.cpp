@@ -15,31 +15,6 @@ using plan::Monoid;
 using plan::NodeView;
 using plan::ValueId;
 
-// How far the row moves in a place: 0, an even step, or nothing when it is uneven.
-std::optional<std::int64_t> step_along(const Place& place, std::span<const Dim> row) {
-  std::int64_t size = 1, step = 0;
-  bool any = false, all = true;
-  for (std::size_t i = row.size(); i-- > 0;) {
-    if (row[i].size == 1) continue;
-    const std::int64_t stride = place.stride(row[i].index);
-    if (stride == 0) {
-      all = false;
-      continue;
-    }
-    if (!any) {
-      // Below an index that the value lacks it would repeat.
-      if (!all) return std::nullopt;
-      step = stride;
-    } else if (!all || stride != size * step) {
-      return std::nullopt;
-    }
-    any = true;
-    size *= row[i].size;
-  }
-  if (any && !all) return std::nullopt;
-  return step;
-}
-
 class Writer {
  public:
   Writer(const Group& group, const RowCodeInputs& inputs)
@@ -116,12 +91,7 @@ class Writer {
       reg = recompute(in_.graph.view(in_.graph.value(value).producer));
     } else {
       Place place = in_.grouping.places[value.value];
-      if (!step_along(place, row_dims_)) {
-        Order order;
-        for (const Dim& dim : domain())
-          if (place.find(dim.index) != nullptr) order.push_back(dim.index);
-        place = in_.copied(value, place_in_order({}, in_.graph.type(value), order));
-      }
+      if (!step_along(place, row_dims_)) place = even_copy(value, place);
       RowInstruction load{.step = RowStep::load};
       load.memory = add_operand(value, place);
       reg = load.result = new_register(loop_.operands.back().along != 0);
@@ -129,6 +99,19 @@ class Writer {
     }
     registers_.emplace(value.value, reg);
     return reg;
+  }
+
+  // A value that the row walks unevenly is moved first, repeated along the row's indices that it lacks.
+  Place even_copy(ValueId value, const Place& place) const {
+    std::vector<Dim> dims;
+    Order order;
+    for (std::size_t i = 0; i < domain().size(); ++i) {
+      const bool in_row = i >= outer_dims_.size();
+      if (!in_row && place.find(domain()[i].index) == nullptr) continue;
+      dims.push_back(domain()[i]);
+      order.push_back(domain()[i].index);
+    }
+    return in_.copied(value, place_in_order({}, plan::Type{place.dtype, dims}, order));
   }
 
   std::uint16_t recompute(const NodeView& node) {
