@@ -42,7 +42,8 @@ void work(const program::Task& task, std::vector<std::uint64_t>& cells) {
 int run() {
   Random random(17);
   for (int round = 0; round < 40; ++round) {
-    const program::Buffer memory{.bytes = kCells};
+    program::Buffer memory;
+    memory.bytes = kCells;
     std::vector<program::Task> tasks = random_tasks(random, 1 + random.below(120));
     program::find_waits(tasks, {&memory, 1});
     std::vector<std::uint64_t> expected(kCells, 1);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -11,13 +10,29 @@ namespace weft::exec {
 namespace {
 
 // Tells the processor that this loop waits for another one.
-void pause() {
+void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
 }
+
+// What it guards takes a fraction of a microsecond: a mutex would put its loser to sleep for longer.
+class SpinLock {
+ public:
+  void lock() {
+    for (int tries = 0; held_.test_and_set(std::memory_order_acquire); ++tries) {
+      constexpr int kPatience = 1000;  // then the holder was probably put aside
+      while (held_.test(std::memory_order_relaxed) && tries < kPatience) relax(), ++tries;
+      if (tries >= kPatience) std::this_thread::yield();
+    }
+  }
+  void unlock() { held_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag held_;
+};
 
 }  // namespace
 
@@ -32,7 +47,7 @@ struct Crew::State {
     ready.reserve(tasks.size());
   }
 
-  // -- under `mutex` --
+  // -- with the lock held --
   void push(std::uint32_t task) {
     ready.push_back(task);
     std::ranges::push_heap(ready, std::greater<>());
@@ -48,48 +63,63 @@ struct Crew::State {
     return true;
   }
 
-  // Takes and does tasks until none is left to start or `stop`.
+  bool has_news(int worker) const { return !ready.empty() || stopping || (worker == 0 && left == 0); }
+  // -- --
+
+  // Takes and does tasks; worker 0 until all are done, the others until the crew is dismissed.
   void labour(int worker) {
-    std::unique_lock lock(mutex);
+    std::unique_lock guard(lock);
     for (;;) {
       std::uint32_t task = 0;
       if (pop(task)) {
-        lock.unlock();
+        guard.unlock();
         (*work)(task, worker);
-        lock.lock();
+        guard.lock();
         std::size_t woken = 0;
         for (const std::uint32_t next : after[task])
           if (--waiting[next] == 0) push(next), ++woken;
-        if (--left == 0) {
-          finished.store(true, std::memory_order_release);
-          wake.notify_all();
-        } else if (woken > 1 && asleep > 0) {
-          wake.notify_all();
+        // One of the woken this worker does itself.
+        const bool tell = --left == 0 || woken > 1;
+        if (left == 0) finished.store(true, std::memory_order_release);
+        if (tell && asleep > 0) {
+          guard.unlock();
+          wake();
+          guard.lock();
         }
         continue;
       }
-      if (worker == 0 && left == 0) return;
-      if (stopping) return;
-      rest(lock, worker);
+      if (stopping || (worker == 0 && left == 0)) return;
+      rest(guard, worker);
     }
   }
 
-  // Looks for work for a while, then sleeps until there is some.
-  void rest(std::unique_lock<std::mutex>& lock, int worker) {
-    lock.unlock();
+  // Looks for work for a while, then sleeps until there is news.
+  void rest(std::unique_lock<SpinLock>& guard, int worker) {
+    guard.unlock();
     constexpr int kPatience = 20'000;  // some 50 us
     for (int i = 0; i < kPatience; ++i) {
       if (ready_count.load(std::memory_order_acquire) > 0 ||
           (worker == 0 && finished.load(std::memory_order_acquire))) {
-        lock.lock();
+        guard.lock();
         return;
       }
-      pause();
+      relax();
     }
-    lock.lock();
+    guard.lock();
     ++asleep;
-    wake.wait(lock, [&] { return !ready.empty() || stopping || (worker == 0 && left == 0); });
+    while (!has_news(worker)) {
+      // News that comes after this look changes the count, and then the wait is none.
+      const std::uint32_t seen = news.load(std::memory_order_acquire);
+      guard.unlock();
+      news.wait(seen, std::memory_order_acquire);
+      guard.lock();
+    }
     --asleep;
+  }
+
+  void wake() {
+    news.fetch_add(1, std::memory_order_release);
+    news.notify_all();
   }
 
   const int workers;
@@ -97,15 +127,16 @@ struct Crew::State {
   std::vector<std::vector<std::uint32_t>> after;  // who waits for each
   std::vector<std::uint32_t> first_waiting, waiting;
   std::vector<std::uint32_t> ready;  // a heap, the first in the program on top
-  std::atomic<std::size_t> ready_count{0};
-  std::atomic<bool> finished{false};
   std::size_t left = 0;
   int asleep = 0;
   bool stopping = false;
   const std::function<void(std::uint32_t, int)>* work = nullptr;
-  std::mutex mutex;
-  std::condition_variable wake;
   std::vector<std::thread> threads;
+  // Apart from what the lock's holder writes, and from each other: they are looked at all the time.
+  alignas(64) SpinLock lock;
+  alignas(64) std::atomic<std::size_t> ready_count{0};
+  std::atomic<bool> finished{false};
+  alignas(64) std::atomic<std::uint32_t> news{0};
 };
 
 Crew::Crew(int workers, std::span<const program::Task> tasks)
@@ -116,10 +147,10 @@ Crew::Crew(int workers, std::span<const program::Task> tasks)
 
 Crew::~Crew() {
   {
-    const std::lock_guard lock(state_->mutex);
+    const std::lock_guard guard(state_->lock);
     state_->stopping = true;
   }
-  state_->wake.notify_all();
+  state_->wake();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
@@ -132,16 +163,18 @@ void Crew::run(const std::function<void(std::uint32_t, int)>& work) {
     return;
   }
   if (state.tasks.empty()) return;
+  bool sleepers = false;
   {
-    const std::lock_guard lock(state.mutex);
+    const std::lock_guard guard(state.lock);
     state.work = &work;
     state.left = state.tasks.size();
     state.finished.store(false, std::memory_order_release);
     state.waiting = state.first_waiting;
     for (std::uint32_t t = 0; t < state.tasks.size(); ++t)
       if (state.waiting[t] == 0) state.push(t);
-    if (state.asleep > 0) state.wake.notify_all();
+    sleepers = state.asleep > 0;
   }
+  if (sleepers) state.wake();
   state.labour(0);
 }
 
