@@ -141,6 +141,7 @@ class Prompt {
   }
 
   void type(std::string_view keys) {
+    std::this_thread::sleep_for(50ms);  // nobody is quicker than the terminal is set up for the line
     EXPECT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
 
@@ -208,7 +209,6 @@ TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
   prompt.until("weft> ");
   prompt.type("CREATE MODEL half\r");
   prompt.until("   -> ");
-  std::this_thread::sleep_for(100ms);  // nobody is quicker than the terminal is set up for the line
   prompt.type(kCtrlC);
   prompt.until("weft> ");
   prompt.type("SHOW MODELS;\r");

@@ -40,12 +40,6 @@ class LastCopy {
   std::int64_t step_ = 0;
 };
 
-// A number that is not finite among those a task wrote, and the node it came from.
-struct Fault {
-  plan::NodeId node;
-  double value = 0;
-};
-
 // Infinities that the plan itself writes, as masks do, are no fault.
 bool writes_infinity(const program::Program& program, const program::Unit& unit) {
   for (const plan::NodeId id : unit.nodes)
@@ -56,11 +50,13 @@ bool writes_infinity(const program::Program& program, const program::Unit& unit)
   return false;
 }
 
-std::optional<Fault> find_fault(exec::Rank& rank, const program::Task& task) {
+// The node that a number came from which a task wrote and which is not finite; nothing when all are. The
+// node of a value that is only copied is invalid.
+std::optional<plan::NodeId> find_fault(exec::Rank& rank, const program::Task& task) {
   const program::Program& program = rank.program();
   const program::Unit& unit = program.units[task.unit];
   const bool infinity_is_fine = writes_infinity(program, unit);
-  std::optional<Fault> first;
+  std::optional<plan::NodeId> first;
   for (const program::Place& place : unit.writes) {
     const program::Buffer& buffer = program.buffer(place.buffer);
     if (!plan::is_real(place.dtype)) continue;
@@ -76,7 +72,7 @@ std::optional<Fault> find_fault(exec::Rank& rank, const program::Task& task) {
         for (const plan::NodeId id : unit.nodes)
           for (std::size_t k = 0; k < program.graph->node(id).result_count; ++k)
             if (program.graph->result(id, k) == buffer.value) node = id;
-        if (!first || node < first->node) first = Fault{node, value};
+        if (!first || node < *first) first = node;
         break;
       }
     }
@@ -84,11 +80,11 @@ std::optional<Fault> find_fault(exec::Rank& rank, const program::Task& task) {
   return first;
 }
 
-std::string describe(const program::Program& program, const Fault& fault) {
-  if (!fault.node.valid()) return fmt::format("{}", fault.value);
-  const plan::Node& node = program.graph->node(fault.node);
+std::string describe(const program::Program& program, plan::NodeId id) {
+  if (!id.valid()) return "a copy";
+  const plan::Node& node = program.graph->node(id);
   const std::string path = program.graph->path(node.scope, node.label);
-  return fmt::format("{} out of {}{}{}", fault.value, node.op->name(), path.empty() ? "" : " in ", path);
+  return fmt::format("{}{}{}", node.op->name(), path.empty() ? "" : " in ", path);
 }
 
 // Runs the steps from the copy on again, one task at a time, until a number is not finite.
@@ -103,8 +99,8 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& cop
     for (std::uint32_t t = 0; t < rank.program().tasks.size(); ++t) {
       rank.run_in_order({&t, 1});
       if (const auto fault = find_fault(rank, rank.program().tasks[t]))
-        return user_error(fmt::format("{}; the first number that is not finite is {}, at step {}", message,
-                                      describe(rank.program(), *fault), print_exact(again + 1)),
+        return user_error(fmt::format("{}; the first number that is not finite came out of {}, at step {}",
+                                      message, describe(rank.program(), *fault), print_exact(again + 1)),
                           std::move(hint));
     }
   }
