@@ -1,16 +1,20 @@
 // How fast text becomes a plan: parser, binder, plan reader and plan printer, and the way from a
-// model's name to its bound plan as the model grows.
+// model's name to its bound plan and its training plan as the model grows.
 //
 //   build/release/bench_planning ['parse and bind']
 //
-// Rates are medians of alternating repetitions in one run, by processor time. Memory is what the step itself
-// had allocated at its peak, counted in operator new.
+// Rates are medians of alternating repetitions in one run, by processor time. MB is what the step itself
+// had allocated at its peak, counted in operator new; "process MB" what a process that does it once
+// grows by at its peak, as the system counts it.
 #include <malloc.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <string>
@@ -18,12 +22,14 @@
 
 #include <fmt/format.h>
 
+#include "support/measure.h"
 #include "weft/language/bind.h"
 #include "weft/language/catalog.h"
 #include "weft/language/parser.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/session/state.h"
+#include "weft/train/training_plan.h"
 
 namespace {
 
@@ -56,24 +62,7 @@ void operator delete[](void* memory, std::size_t) noexcept { uncounted(memory); 
 namespace {
 
 using namespace weft;
-
-// Processor time: all of this runs on one thread, and a busy machine must not count against it.
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double seconds_of(const std::function<void()>& work) {
-  const double begin = processor_seconds();
-  work();
-  return processor_seconds() - begin;
-}
-
-double median(std::vector<double> times) {
-  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
-  return times[times.size() / 2];
-}
+using bench::median;
 
 // A model of many entries, written as people write them: no REPEAT, so every byte is bound once.
 std::string flat_model(int number, int entries) {
@@ -141,7 +130,8 @@ void rates(std::string_view only) {
   constexpr int kRepetitions = 9;
   for (int i = 0; i < kRepetitions; ++i)
     for (Row& row : rows)
-      if (row.name.find(only) != std::string::npos) row.times.push_back(seconds_of(row.work));
+      if (row.name.find(only) != std::string::npos)
+        row.times.push_back(bench::processor_seconds_of(row.work));
 
   fmt::print("{:24} {:>10} {:>10} {:>10}\n", "text", "MB", "ms", "MB/s");
   for (const Row& row : rows) {
@@ -152,32 +142,75 @@ void rates(std::string_view only) {
   }
 }
 
-void growth() {
-  counting = true;
-  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10}\n", "gpt3_175b", "nodes", "ms", "MB", "us a layer",
-             "KB a layer");
+// From text: the shipped catalog is parsed anew each time.
+language::BoundModel bound_gpt3(std::int64_t layers, language::Mode mode) {
+  language::Catalog catalog;
+  session::load_shipped(catalog);
+  language::BindOptions options;
+  options.mode = mode;
+  options.sizes = {{"layers", layers, {}}};
+  return language::bind(catalog, language::syntax::Name{"gpt3_175b", {}}, options).value();
+}
+
+std::size_t bind_gpt3(std::int64_t layers) {
+  return bound_gpt3(layers, language::Mode::infer).graph.node_count();
+}
+
+// Forward, backward and Adam.
+std::size_t plan_gpt3_training(std::int64_t layers) {
+  return train::make_training_plan(bound_gpt3(layers, language::Mode::train).graph, {})->graph.node_count();
+}
+
+// The most memory this process has held so far, in bytes.
+double highest_memory() {
+  std::ifstream file("/proc/self/status");
+  for (std::string word; file >> word;)
+    if (double kilobytes = 0; word == "VmHWM:" && file >> kilobytes) return kilobytes * 1024;
+  return 0;
+}
+
+// What a process that does the work once grows by; 0 where it cannot be told.
+double process_growth(const std::function<void()>& work) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return 0;
+  malloc_trim(0);  // or the child would fill what is free already
+  const pid_t child = fork();
+  if (child == 0) {
+    const double before = highest_memory();
+    work();
+    const double grown = highest_memory() - before;
+    _exit(write(ends[1], &grown, sizeof grown) == sizeof grown ? 0 : 1);
+  }
+  close(ends[1]);
+  double grown = 0;
+  if (child < 0 || read(ends[0], &grown, sizeof grown) != sizeof grown) grown = 0;
+  close(ends[0]);
+  if (child > 0) waitpid(child, nullptr, 0);
+  return grown;
+}
+
+// `plan` makes a plan of so many layers and returns its nodes.
+void growth(std::string_view what, const std::function<std::size_t(std::int64_t)>& plan) {
+  fmt::print("\n{:24} {:>10} {:>10} {:>10} {:>12} {:>10} {:>12}\n", what, "nodes", "ms", "MB", "us a layer",
+             "KB a layer", "process MB");
   for (const std::int64_t layers : {12, 24, 48, 96, 192}) {
+    const double grown = process_growth([&] { plan(layers); });
+    counting = true;
     std::vector<double> times;
     std::size_t nodes = 0;
     std::ptrdiff_t peak = 0;
     for (int i = 0; i < 15; ++i) {
       const std::ptrdiff_t before = live_bytes;
       peak_bytes = live_bytes;
-      times.push_back(seconds_of([&] {
-        // From text: the shipped catalog is parsed anew each time.
-        language::Catalog catalog;
-        session::load_shipped(catalog);
-        language::BindOptions options;
-        options.sizes = {{"layers", layers, {}}};
-        const auto bound = language::bind(catalog, language::syntax::Name{"gpt3_175b", {}}, options);
-        nodes = bound->graph.node_count();
-      }));
+      times.push_back(bench::processor_seconds_of([&] { nodes = plan(layers); }));
       peak = peak_bytes - before;
     }
+    counting = false;
     const double seconds = median(times);
-    fmt::print("{:24} {:10} {:10.2f} {:10.2f} {:12.1f} {:10.1f}\n", fmt::format("{} layers", layers), nodes,
-               seconds * 1e3, static_cast<double>(peak) / 1e6, seconds * 1e6 / static_cast<double>(layers),
-               static_cast<double>(peak) / 1e3 / static_cast<double>(layers));
+    fmt::print("{:24} {:10} {:10.2f} {:10.2f} {:12.1f} {:10.1f} {:12.1f}\n", fmt::format("{} layers", layers),
+               nodes, seconds * 1e3, static_cast<double>(peak) / 1e6,
+               seconds * 1e6 / static_cast<double>(layers),
+               static_cast<double>(peak) / 1e3 / static_cast<double>(layers), grown / 1e6);
   }
 }
 
@@ -186,6 +219,8 @@ void growth() {
 // An argument picks the rows whose name holds it.
 int main(int argc, char** argv) {
   rates(argc > 1 ? argv[1] : "");
-  if (argc == 1) growth();
+  if (argc > 1) return 0;
+  growth("gpt3_175b, bound", bind_gpt3);
+  growth("gpt3_175b, training", plan_gpt3_training);
   return 0;
 }

@@ -20,7 +20,9 @@ std::vector<program::Task> random_tasks(Random& random, std::size_t count) {
     return program::Extent{program::BufferId(0u), begin,
                            random.between(begin + 1, std::min(begin + 9, kCells))};
   };
-  for (program::Task& task : tasks) {
+  for (std::uint32_t t = 0; t < tasks.size(); ++t) {
+    program::Task& task = tasks[t];
+    task.unit = t;
     for (std::int64_t i = random.between(0, 3); i > 0; --i) task.reads.push_back(extent());
     task.writes.push_back(extent());
   }

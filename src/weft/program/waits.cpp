@@ -11,27 +11,37 @@ using TaskList = std::vector<std::uint32_t>;
 // Memory as segments, each with who wrote it last and who has read it since.
 class Scoreboard {
  public:
-  void read(std::uint32_t task, std::int64_t begin, std::int64_t end, TaskList& waits) {
+  // Whom a task must wait for that touches [begin, end).
+  void find(std::int64_t begin, std::int64_t end, bool writes, TaskList& waits) {
     visit(begin, end, [&](Segment& segment) {
       waits.insert(waits.end(), segment.writers.begin(), segment.writers.end());
-      segment.readers.push_back(task);
+      if (writes) waits.insert(waits.end(), segment.readers.begin(), segment.readers.end());
     });
   }
 
-  void write(std::uint32_t task, std::int64_t begin, std::int64_t end, TaskList& waits) {
+  // The first task of a unit that writes a segment succeeds those before it; the others join it.
+  void write(std::uint32_t task, std::uint32_t unit, std::int64_t begin, std::int64_t end) {
     visit(begin, end, [&](Segment& segment) {
-      // Whoever wrote it before the readers is done when they are.
-      const TaskList& before = segment.readers.empty() ? segment.writers : segment.readers;
-      waits.insert(waits.end(), before.begin(), before.end());
-      segment.writers.assign(1, task);
-      segment.readers.clear();
+      if (segment.written_by != unit) {
+        segment.writers.clear();
+        segment.readers.clear();
+        segment.written_by = unit;
+      }
+      segment.writers.push_back(task);
     });
+  }
+
+  void read(std::uint32_t task, std::int64_t begin, std::int64_t end) {
+    visit(begin, end, [&](Segment& segment) { segment.readers.push_back(task); });
   }
 
  private:
+  static constexpr std::uint32_t kNobody = 0xffffffff;
+
   struct Segment {
     std::int64_t end;
-    TaskList writers, readers;
+    TaskList writers = {}, readers = {};
+    std::uint32_t written_by = kNobody;  // the writers' unit
   };
 
   // Calls `act` on segments that cover [begin, end) exactly.
@@ -45,7 +55,7 @@ class Scoreboard {
     while (at < end) {
       if (next == segments_.end() || next->first > at) {
         const std::int64_t gap_end = next == segments_.end() ? end : std::min(end, next->first);
-        next = segments_.emplace_hint(next, at, Segment{gap_end, {}, {}});
+        next = segments_.emplace_hint(next, at, Segment{gap_end});
       }
       act(next->second);
       at = next->second.end;
@@ -70,29 +80,39 @@ class Scoreboard {
 
 void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
   Scoreboard board;
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    Task& task = tasks[t];
-    const auto id = static_cast<std::uint32_t>(t);
-    TaskList waits;
-    for (const Extent& extent : task.reads) {
+  const auto each = [&](const std::vector<Extent>& extents, const auto& act) {
+    for (const Extent& extent : extents) {
       const std::int64_t offset = buffers[extent.buffer.value].offset;
-      board.read(id, offset + extent.begin, offset + extent.end, waits);
+      act(offset + extent.begin, offset + extent.end);
     }
-    for (const Extent& extent : task.writes) {
-      const std::int64_t offset = buffers[extent.buffer.value].offset;
-      board.write(id, offset + extent.begin, offset + extent.end, waits);
+  };
+  for (std::size_t first = 0, end = 0; first < tasks.size(); first = end) {
+    // Tasks of one unit have no part of memory in common, though their extents, which are intervals,
+    // may: columns of one matrix lie between each other. So none waits for another.
+    while (end < tasks.size() && tasks[end].unit == tasks[first].unit) ++end;
+    for (std::size_t t = first; t < end; ++t) {
+      TaskList& waits = tasks[t].waits;
+      waits.clear();
+      each(tasks[t].reads, [&](std::int64_t low, std::int64_t high) { board.find(low, high, false, waits); });
+      each(tasks[t].writes, [&](std::int64_t low, std::int64_t high) { board.find(low, high, true, waits); });
+      std::ranges::sort(waits);
+      const auto repeated = std::ranges::unique(waits);
+      waits.erase(repeated.begin(), repeated.end());
+      // Those that another one waits for already are waited for through it.
+      TaskList implied;
+      for (const std::uint32_t wait : waits)
+        implied.insert(implied.end(), tasks[wait].waits.begin(), tasks[wait].waits.end());
+      std::ranges::sort(implied);
+      std::erase_if(waits, [&](std::uint32_t wait) { return std::ranges::binary_search(implied, wait); });
     }
-    std::ranges::sort(waits);
-    const auto repeated = std::ranges::unique(waits);
-    waits.erase(repeated.begin(), repeated.end());
-    std::erase(waits, id);
-    // Those that another one waits for already are waited for through it.
-    TaskList implied;
-    for (const std::uint32_t wait : waits)
-      implied.insert(implied.end(), tasks[wait].waits.begin(), tasks[wait].waits.end());
-    std::ranges::sort(implied);
-    std::erase_if(waits, [&](std::uint32_t wait) { return std::ranges::binary_search(implied, wait); });
-    task.waits = std::move(waits);
+    for (std::size_t t = first; t < end; ++t)
+      each(tasks[t].writes, [&](std::int64_t low, std::int64_t high) {
+        board.write(static_cast<std::uint32_t>(t), tasks[t].unit, low, high);
+      });
+    for (std::size_t t = first; t < end; ++t)
+      each(tasks[t].reads, [&](std::int64_t low, std::int64_t high) {
+        board.read(static_cast<std::uint32_t>(t), low, high);
+      });
   }
 }
 

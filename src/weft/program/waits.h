@@ -4,7 +4,8 @@
 //
 //   t1 waits for t0 (it reads what t0 writes), t2 for t1 (it overwrites what t1 reads)
 //
-// The tasks are in an order that runs; each waits for the earlier ones that it must not overtake.
+// The tasks are in an order that runs, those of a unit next to each other; each waits for the tasks of
+// earlier units that it must not overtake. Tasks of one unit share no memory that one of them writes.
 #pragma once
 #include <span>
 #include <vector>

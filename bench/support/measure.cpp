@@ -1,0 +1,132 @@
+#include "support/measure.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace weft::bench {
+namespace {
+
+double seconds_on(clockid_t clock) {
+  timespec now{};
+  if (clock_gettime(clock, &now) != 0) return 0;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Processor time of everything that runs on this machine; 0 where the system does not say.
+double machine_seconds() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, soft_irq = 0, stolen = 0;
+  file >> word >> user >> nice >> system >> idle >> waiting >> irq >> soft_irq >> stolen;
+  return (user + nice + system + irq + soft_irq + stolen) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double process_seconds(pid_t process) {
+  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+  if (process != 0 && clock_getcpuclockid(process, &clock) != 0) return 0;
+  return seconds_on(clock);
+}
+
+struct Turn {
+  double seconds = 0, processor = 0;  // of one unit of work
+  double others = 0;
+};
+
+// In processors. The machine's clock ticks a hundred times a second and hardly tells less from nothing.
+constexpr double kQuiet = 0.1;
+
+// What other programs use.
+class Bystanders {
+ public:
+  explicit Bystanders(std::span<const Side> sides) : sides_(sides) {}
+
+  void begin() {
+    wall_ = wall_seconds();
+    theirs_ = theirs();
+  }
+  double end() const { return std::max(0.0, (theirs() - theirs_) / (wall_seconds() - wall_)); }
+
+ private:
+  double theirs() const {
+    double seconds = machine_seconds() - process_seconds(0);
+    for (const Side& side : sides_)
+      if (side.process != 0) seconds -= process_seconds(side.process);
+    return seconds;
+  }
+
+  std::span<const Side> sides_;
+  double wall_ = 0, theirs_ = 0;
+};
+
+bool enough(const std::vector<std::vector<Turn>>& taken, int wanted) {
+  return std::ranges::all_of(taken, [&](const std::vector<Turn>& turns) {
+    return std::ranges::count_if(turns, [](const Turn& turn) { return turn.others < kQuiet; }) >= wanted;
+  });
+}
+
+Times summary(std::vector<Turn> turns, int wanted) {
+  std::ranges::stable_sort(turns, {}, &Turn::others);
+  turns.resize(std::min(turns.size(), static_cast<std::size_t>(wanted)));
+  const auto middle = [&](const auto& of) {
+    std::vector<double> values;
+    for (const Turn& turn : turns) values.push_back(of(turn));
+    return median(std::move(values));
+  };
+  const double seconds = middle([](const Turn& turn) { return turn.seconds; });
+  const double distance = middle([&](const Turn& turn) { return std::fabs(turn.seconds - seconds); });
+  return {seconds, distance / seconds, middle([](const Turn& turn) { return turn.processor; }),
+          middle([](const Turn& turn) { return turn.others; })};
+}
+
+}  // namespace
+
+double wall_seconds() { return seconds_on(CLOCK_MONOTONIC); }
+double processor_seconds() { return seconds_on(CLOCK_THREAD_CPUTIME_ID); }
+
+double wall_seconds_of(const std::function<void()>& work) {
+  const double begin = wall_seconds();
+  work();
+  return wall_seconds() - begin;
+}
+
+double processor_seconds_of(const std::function<void()>& work) {
+  const double begin = processor_seconds();
+  work();
+  return processor_seconds() - begin;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+std::vector<Times> take_turns(std::span<const Side> sides, const Turns& turns) {
+  std::vector<std::vector<Turn>> taken(sides.size());
+  Bystanders bystanders(sides);
+  for (int round = 0; round < turns.wanted || (round < turns.most && !enough(taken, turns.wanted)); ++round) {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(turns.pause));
+      if (sides[i].warm_up) sides[i].warm_up();
+      bystanders.begin();
+      const double before = process_seconds(sides[i].process);
+      const double seconds = sides[i].turn();
+      const double processor = process_seconds(sides[i].process) - before;
+      taken[i].push_back({seconds / sides[i].amount, processor / sides[i].amount, bystanders.end()});
+    }
+  }
+  std::vector<Times> times;
+  for (const std::vector<Turn>& side : taken) times.push_back(summary(side, turns.wanted));
+  return times;
+}
+
+}  // namespace weft::bench

@@ -1,0 +1,102 @@
+#include "support/training_rank.h"
+
+#include <algorithm>
+
+#include "weft/base/random.h"
+#include "weft/device/element_access.h"
+#include "weft/session/state.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::bench {
+namespace {
+
+constexpr std::size_t kBatches = 4;  // none is the same as the one before
+
+const language::Catalog& shipped() {
+  static const language::Catalog catalog = [] {
+    language::Catalog made;
+    session::load_shipped(made);
+    return made;
+  }();
+  return catalog;
+}
+
+// Element `position` of a parameter: its INIT, by the parameter node's attributes.
+double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint64_t position) {
+  const std::string_view kind = parameter.word(2);
+  if (kind == "normal") return parameter.real(3) + parameter.real(4) * normal_at(1, stream, position);
+  if (kind == "ones") return 1;
+  if (kind == "constant") return parameter.real(3);
+  return 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
+                                                  std::vector<language::SizeOverride> sizes) {
+  language::BindOptions options;
+  options.mode = language::Mode::train;
+  options.sizes = std::move(sizes);
+  auto bound = or_throw(language::bind(shipped(), language::syntax::Name{model, {}}, options));
+  auto trained = or_throw(train::make_training_plan(std::move(bound.graph), {}));
+  return std::make_shared<const plan::Graph>(std::move(trained.graph));
+}
+
+TrainingRank::TrainingRank(std::string_view model, const TrainingData& data)
+    : rank_(or_throw(
+          exec::Rank::start(or_throw(program::compile(training_graph(model), {.workers = data.workers})),
+                            {.workers = data.workers}))) {
+  fill_parameters();
+  draw_batches(data.labels);
+}
+
+void TrainingRank::fill_parameters() {
+  const plan::Graph& graph = *rank_->program().graph;
+  std::uint64_t stream = 0;
+  for (const program::Port& port : rank_->program().parameters) {
+    const plan::NodeView node = graph.view(graph.value(port.value).producer);
+    for (std::int64_t i = 0; i < port.place.elements(); ++i)
+      device::store_element(port.place.dtype, rank_->memory(port).data(), i,
+                            initial(node, stream, static_cast<std::uint64_t>(i)));
+    ++stream;
+  }
+}
+
+void TrainingRank::draw_batches(std::int64_t labels) {
+  Random random(7);
+  for (std::size_t b = 0; b < kBatches; ++b) {
+    auto& batch = batches_.emplace_back();
+    for (const program::Port& port : rank_->program().inputs) {
+      auto& input = batch.emplace_back(rank_->memory(port).size());
+      for (std::int64_t i = 0; i < port.place.elements(); ++i)
+        device::store_element(
+            port.place.dtype, input.data(), i,
+            static_cast<double>(plan::is_real(port.place.dtype) ? random.between(0, 16)
+                                                                : random.between(0, labels - 1)));
+    }
+  }
+}
+
+void TrainingRank::feed() {
+  const auto& batch = batches_[next_++ % kBatches];
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    std::ranges::copy(batch[i], rank_->memory(rank_->program().inputs[i]).begin());
+}
+
+void TrainingRank::step() {
+  feed();
+  rank_->step();
+}
+
+void TrainingRank::step(program::Timeline& timeline) {
+  feed();
+  rank_->step(timeline);
+}
+
+std::int64_t TrainingRank::parameter_elements() const {
+  std::int64_t elements = 0;
+  for (const program::Port& port : rank_->program().parameters) elements += port.place.elements();
+  return elements;
+}
+
+}  // namespace weft::bench

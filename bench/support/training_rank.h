@@ -1,0 +1,57 @@
+// bench/support/training_rank.h -- a shipped model that trains here, on data that costs as much as real data.
+//
+//   TrainingRank rank("digits_mlp", {.workers = 2, .labels = 10});
+//   rank.step();     // forward, backward and Adam on the next of a few batches
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/exec/rank.h"
+#include "weft/language/bind.h"
+#include "weft/plan/graph.h"
+
+namespace weft::bench {
+
+// Benchmarks run what is known to work: a failure ends them.
+template <class T>
+T or_throw(Result<T> result) {
+  if (!result.ok()) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+// Forward, backward and Adam of a shipped model.
+std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
+                                                  std::vector<language::SizeOverride> sizes = {});
+
+struct TrainingData {
+  int workers = 1;
+  std::int64_t labels = 10;  // whole numbers are drawn below it; reals are pixels, 0 to 16
+};
+
+class TrainingRank {
+ public:
+  TrainingRank(std::string_view model, const TrainingData& data);
+
+  void step();
+  void step(program::Timeline& timeline);
+
+  const exec::Rank& rank() const { return *rank_; }
+  std::int64_t parameter_elements() const;
+
+ private:
+  void fill_parameters();
+  void draw_batches(std::int64_t labels);
+  void feed();
+
+  std::unique_ptr<exec::Rank> rank_;
+  std::vector<std::vector<std::vector<std::byte>>> batches_;  // by batch and input
+  std::size_t next_ = 0;
+};
+
+}  // namespace weft::bench
