@@ -32,9 +32,10 @@ if(WEFT_SANITIZE)
     # The checks that sanitizers insert lead g++ to see uninitialized values where there are none.
     target_compile_options(weft_compile_options INTERFACE -Wno-maybe-uninitialized)
   endif()
-  # Without -O1 the sanitized tests take minutes; with it the stack traces are still good.
+  # Without -O1 the sanitized tests take minutes; with it the stack traces are still good. What only tests
+  # runs once: there it would cost more to compile than it saves.
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_options(weft_compile_options INTERFACE -O1)
+    target_compile_options(weft_compile_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:WEFT_ONLY_TESTS>>,-O0,-O1>)
   endif()
 endif()
 

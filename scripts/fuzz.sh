@@ -9,6 +9,7 @@ if ! scripts/has_libfuzzer.sh; then
   echo "fuzz: clang++ with libFuzzer not found" >&2
   exit 1
 fi
+cmake --preset fuzz -DWEFT_FUZZ_ALL=ON >/dev/null
 scripts/build.sh fuzz "$jobs"
 mkdir -p build/fuzz/artifacts
 for door in parse bind plan csv npy safetensors; do

@@ -96,8 +96,7 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
       each(tasks[t].reads, [&](std::int64_t low, std::int64_t high) { board.find(low, high, false, waits); });
       each(tasks[t].writes, [&](std::int64_t low, std::int64_t high) { board.find(low, high, true, waits); });
       std::ranges::sort(waits);
-      const auto repeated = std::ranges::unique(waits);
-      waits.erase(repeated.begin(), repeated.end());
+      waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
       // Those that another one waits for already are waited for through it.
       TaskList implied;
       for (const std::uint32_t wait : waits)

@@ -135,8 +135,7 @@ std::vector<ValueId> kept_values(const plan::Graph& graph, NodeId begin, NodeId 
       if (producer < begin && !graph.node(producer).inputs.empty()) kept.push_back(value);
     }
   std::ranges::sort(kept);
-  const auto repeated = std::ranges::unique(kept);
-  kept.erase(repeated.begin(), repeated.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
 }
 
