@@ -17,9 +17,12 @@
 
 #include <fmt/format.h>
 
+#include "unit/temporary_folder.h"
+
 namespace {
 
 using namespace std::chrono_literals;
+using weft::TemporaryFolder;
 
 struct Outcome {
   int exit_code = -1;
@@ -37,21 +40,6 @@ Outcome shell(const std::string& line) {
   outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
 }
-
-// A folder that is gone when the test is.
-class Folder {
- public:
-  Folder() {
-    path_ = (std::filesystem::temp_directory_path() / "weft-test-XXXXXX").string();
-    mkdtemp(path_.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ + '/' + name; }
-  std::string path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 TEST(Program, PrintsItsVersionAndUsage) {
   const Outcome version = shell("$weft --version");
@@ -78,7 +66,7 @@ TEST(Program, AnswersWrongArgumentsWithAHint) {
 }
 
 TEST(Program, RunsStatementsFilesAndTheStandardInputAlike) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder / "show.weft") << "SHOW MODELS;\n";
   const Outcome statement = shell("$weft -c 'SHOW MODELS'");
   EXPECT_EQ(statement.exit_code, 0) << statement.text;
@@ -92,7 +80,7 @@ TEST(Program, RunsStatementsFilesAndTheStandardInputAlike) {
 }
 
 TEST(Program, NamesTheScriptThatIsWrong) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder / "wrong.weft") << "SHOW MODELS;\nSHWO MODELS;\n";
   const Outcome outcome = shell("$weft run " + (folder / "wrong.weft") + " >/dev/null");
   EXPECT_EQ(outcome.exit_code, 1);
@@ -192,7 +180,7 @@ constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
 
 TEST(Prompt, AnswersAndLeavesOnCtrlD) {
-  const Folder folder;
+  const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
   prompt.type("SHOW\rMODELS;\r");
@@ -204,7 +192,7 @@ TEST(Prompt, AnswersAndLeavesOnCtrlD) {
 }
 
 TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
-  const Folder folder;
+  const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
   prompt.type("CREATE MODEL half\r");
@@ -218,7 +206,7 @@ TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
 }
 
 TEST(Prompt, AnErrorKeepsThePromptAndTheCodeIsStillGood) {
-  const Folder folder;
+  const TemporaryFolder folder;
   Prompt prompt(folder.path());
   prompt.until("weft> ");
   prompt.type("DESCRIBE gpt22;\r");

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "temporary_folder.h"
 #include "weft/base/file.h"
 
 namespace weft {
@@ -27,16 +28,10 @@ constexpr std::int64_t kMost = 1 << 20;
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = (fs::temp_directory_path() / "weft-file-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + '/' + name; }
+  std::string path(const std::string& name) const { return folder_ / name; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(folder_.path())) names.push_back(entry.path().filename());
     std::ranges::sort(names);
     return names;
   }
@@ -44,7 +39,7 @@ class FileTest : public testing::Test {
     return write_file_atomically(path, std::span(&text, 1));
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {
@@ -64,7 +59,8 @@ TEST_F(FileTest, ReadingSaysWhatIsWrong) {
   EXPECT_EQ(missing.error().message, "cannot read " + path("digit.csv") + ": No such file or directory");
   EXPECT_EQ(missing.error().hint, "did you mean 'digits.csv'?");
   EXPECT_EQ(missing.error().fault, Fault::world);
-  EXPECT_EQ(read_file(folder_, kMost).error().message, "cannot read " + folder_ + ": Is a directory");
+  EXPECT_EQ(read_file(folder_.path(), kMost).error().message,
+            "cannot read " + folder_.path() + ": Is a directory");
   EXPECT_EQ(*read_file(path("digits.csv"), 5), "12345");
   EXPECT_EQ(read_file(path("digits.csv"), 4).error().message,
             path("digits.csv") + " is too large: expected at most 4 B, found 5 B");
@@ -92,7 +88,8 @@ TEST_F(FileTest, WritingSaysWhatIsWrong) {
   const Status lost = write(path("no/a"), "x");
   EXPECT_EQ(lost.error().message, "cannot write " + path("no/a") + ": No such file or directory");
   EXPECT_EQ(lost.error().hint, "make the folder first");
-  EXPECT_EQ(write(folder_, "x").error().message, "cannot write " + folder_ + ": Is a directory");
+  EXPECT_EQ(write(folder_.path(), "x").error().message,
+            "cannot write " + folder_.path() + ": Is a directory");
   // Renaming a file over a device would take the device away.
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(write(path("pipe"), "x").error().message,

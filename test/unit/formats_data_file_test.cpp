@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "temporary_folder.h"
 #include "weft/formats/data_file.h"
 #include "weft/formats/gzip.h"
 
@@ -40,22 +41,19 @@ std::string gzip(const std::string& text) {
 class DataFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = (fs::temp_directory_path() / "weft-data-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     const auto probe = inflate_gzip(gzip("x"), 100, "probe.gz");
     inflates_ = probe.ok();
     if (!inflates_) {
       EXPECT_EQ(probe.error().message, "cannot inflate probe.gz: this weft was built without zlib");
     }
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ + '/' + name, std::ios::binary) << text;
-    return folder_ + '/' + name;
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
   }
 
-  std::string folder_;
+  const TemporaryFolder folder_;
   bool inflates_ = false;
 };
 
@@ -63,7 +61,7 @@ TEST_F(DataFileTest, TheEndingTellsTheFormat) {
   const auto table = read_table(write("a.csv", "1,2,3\n4,5,6\n"), kSmall);
   ASSERT_TRUE(table.ok()) << table.error().message;
   EXPECT_EQ(table->rows(), 2);
-  EXPECT_EQ(read_table(folder_ + "/b.csv", kSmall).error().hint, "did you mean 'a.csv'?");
+  EXPECT_EQ(read_table(folder_.path() + "/b.csv", kSmall).error().hint, "did you mean 'a.csv'?");
   EXPECT_TRUE(read_table(write("A.CSV", "1,2,3\n"), kSmall).ok());
   const std::string npy = write("a.npy", "1,2,3\n");
   EXPECT_EQ(read_table(npy, kSmall).error().message,

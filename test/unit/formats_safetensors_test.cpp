@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "temporary_folder.h"
 #include "weft/base/file.h"
 #include "weft/base/random.h"
 #include "weft/formats/safetensors.h"
@@ -53,13 +54,6 @@ std::vector<std::byte> bytes_of(std::size_t count, unsigned first) {
 
 class SafetensorsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = (fs::temp_directory_path() / "weft-safetensors-XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/m.safetensors";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // One tensor of each type, and the shapes that are easily forgotten.
   Checkpoint sample() const {
     Checkpoint checkpoint;
@@ -74,7 +68,8 @@ class SafetensorsTest : public testing::Test {
     return checkpoint;
   }
 
-  std::string folder_, path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_ / "m.safetensors";
   std::vector<std::byte> data_ = bytes_of(24, 200);
 };
 
@@ -103,10 +98,10 @@ TEST_F(SafetensorsTest, TheSameCheckpointGivesTheSameBytes) {
   Checkpoint checkpoint = sample();
   ASSERT_TRUE(save(path_, checkpoint).ok());
   std::ranges::reverse(checkpoint.tensors);
-  ASSERT_TRUE(save(folder_ + "/again", checkpoint).ok());
-  ASSERT_TRUE(save(folder_ + "/loaded", *load(path_)).ok());
-  EXPECT_EQ(*read_file(path_, kMost), *read_file(folder_ + "/again", kMost));
-  EXPECT_EQ(*read_file(path_, kMost), *read_file(folder_ + "/loaded", kMost));
+  ASSERT_TRUE(save(folder_.path() + "/again", checkpoint).ok());
+  ASSERT_TRUE(save(folder_.path() + "/loaded", *load(path_)).ok());
+  EXPECT_EQ(*read_file(path_, kMost), *read_file(folder_.path() + "/again", kMost));
+  EXPECT_EQ(*read_file(path_, kMost), *read_file(folder_.path() + "/loaded", kMost));
 }
 
 // These bytes lie on people's disks: they may never change their meaning.
@@ -263,8 +258,8 @@ TEST_F(SafetensorsTest, EveryChangedBitIsFound) {
 
 TEST_F(SafetensorsTest, LoadingSaysWhichFile) {
   EXPECT_EQ(load(path_).error().message, "cannot read " + path_ + ": No such file or directory");
-  EXPECT_EQ(save(folder_ + "/no/m", {}).error().message,
-            "cannot write " + folder_ + "/no/m: No such file or directory");
+  EXPECT_EQ(save(folder_.path() + "/no/m", {}).error().message,
+            "cannot write " + folder_.path() + "/no/m: No such file or directory");
 }
 
 // Writes version after version until it is killed. All elements of a version are its number.
@@ -307,13 +302,13 @@ TEST_F(SafetensorsTest, KilledAtAnyMomentTheFileIsWhole) {
     std::memcpy(found.data(), loaded->tensors[0].data.data(), kElements * sizeof(std::int32_t));
     EXPECT_EQ(found, std::vector<std::int32_t>(kElements, std::stoi(version)));
     replaced += version != "-1";
-    leftovers += fs::exists(folder_ + "/.m.safetensors.partial");
-    EXPECT_LE(std::distance(fs::directory_iterator(folder_), {}), 2);
+    leftovers += fs::exists(folder_.path() + "/.m.safetensors.partial");
+    EXPECT_LE(std::distance(fs::directory_iterator(folder_.path()), {}), 2);
   }
   EXPECT_GT(replaced, 0) << "no writer got as far as its first version";
   EXPECT_GT(leftovers, 0) << "no writer was killed at its work";
   ASSERT_TRUE(save(path_, first).ok());
-  EXPECT_FALSE(fs::exists(folder_ + "/.m.safetensors.partial"));
+  EXPECT_FALSE(fs::exists(folder_.path() + "/.m.safetensors.partial"));
 }
 
 }  // namespace

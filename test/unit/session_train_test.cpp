@@ -11,30 +11,16 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
 #include "weft/session/session.h"
 
 namespace weft::session {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
-
-// A folder of its own, gone when the test is.
-class Folder {
- public:
-  Folder()
-      : path_(fs::temp_directory_path() / fmt::format("weft-train-{}-{}", getpid(), std::random_device()())) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string file(std::string_view name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 // The last JSON object that the statements answer with.
 Json answer(Session& session, const std::string& text) {
@@ -78,8 +64,8 @@ TEST(SessionTrain, TheConvnetLearns) {
 }
 
 TEST(SessionTrain, TheGptLearnsFromText) {
-  const Folder folder;
-  std::ofstream(folder.file("poem.txt")) << [] {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "poem.txt") << [] {
     std::string text;
     for (int i = 0; i < 400; ++i) text += "the warp is still, the weft goes to and fro; ";
     return text;
@@ -88,7 +74,7 @@ TEST(SessionTrain, TheGptLearnsFromText) {
   const Json trained =
       answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 250 WITH (b = 4, s = 32, d = 32, h = 2, "
                                   "layers = 1, learning_rate = 0.01, holdout = 2000)",
-                                  folder.file("poem.txt")));
+                                  folder / "poem.txt"));
   EXPECT_GT(trained["first_loss"], 5.0);  // near log 256: every byte as likely as another
   EXPECT_LT(trained["last_loss"], 1.5);
   EXPECT_TRUE(trained.contains("tokens_per_second"));
@@ -97,19 +83,19 @@ TEST(SessionTrain, TheGptLearnsFromText) {
 
 // Twenty steps, or ten, a file, another session, and ten: the files are the same, byte for byte.
 TEST(SessionTrain, WhatWasSavedAndLoadedGoesOnBitForBit) {
-  const Folder folder;
+  const TemporaryFolder folder;
   for (const std::string model : {"digits_mlp", "digits_conv"})
     for (const std::string optimizer : {"adam", "adamw", "momentum", "sgd"}) {
       const std::string with = fmt::format("WITH (optimizer = {}, threads = 2)", optimizer);
       Session whole, first, second;
       answer(whole, fmt::format("TRAIN {0} FROM '{1}' STEPS 20 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
-                                folder.file("whole")));
+                                folder / "whole"));
       answer(first, fmt::format("TRAIN {0} FROM '{1}' STEPS 10 {2}; SAVE {0} TO '{3}'", model, kDigits, with,
-                                folder.file("half")));
+                                folder / "half"));
       answer(second, fmt::format("LOAD {0} FROM '{3}'; TRAIN {0} FROM '{1}' STEPS 10 {2}; SAVE {0} TO '{4}'",
-                                 model, kDigits, with, folder.file("half"), folder.file("rest")));
-      EXPECT_EQ(read(folder.file("whole")), read(folder.file("rest"))) << model << " " << optimizer;
-      EXPECT_NE(read(folder.file("whole")), read(folder.file("half")));
+                                 model, kDigits, with, folder / "half", folder / "rest"));
+      EXPECT_EQ(read(folder / "whole"), read(folder / "rest")) << model << " " << optimizer;
+      EXPECT_NE(read(folder / "whole"), read(folder / "half"));
     }
 }
 
@@ -160,8 +146,8 @@ TEST(SessionTrain, DivergenceNamesTheStepAndTheNode) {
 }
 
 TEST(SessionTrain, AFailedTrainLeavesWeightsAndCheckpointAsTheyWere) {
-  const Folder folder;
-  const std::string file = folder.file("c");
+  const TemporaryFolder folder;
+  const std::string file = folder / "c";
   Session session;
   answer(session, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 7 WITH (checkpoint = '{}')", kDigits, file));
   const std::string before = read(file);
@@ -171,9 +157,9 @@ TEST(SessionTrain, AFailedTrainLeavesWeightsAndCheckpointAsTheyWere) {
                         "checkpoint_every = 40)",
                         kDigits, file));
   EXPECT_EQ(read(file), before);
-  const Json loaded = answer(session, fmt::format("SAVE digits_mlp TO '{}'", folder.file("d")));
+  const Json loaded = answer(session, fmt::format("SAVE digits_mlp TO '{}'", folder / "d"));
   EXPECT_EQ(loaded["step"], 7);
-  EXPECT_EQ(read(folder.file("d")), before);
+  EXPECT_EQ(read(folder / "d"), before);
 }
 
 TEST(SessionTrain, NoMemoryIsToldBeforeAnythingRuns) {
@@ -208,11 +194,11 @@ TEST(SessionTrain, ProgressIsTold) {
 }
 
 TEST(SessionTrain, ACheckpointOfAnotherModelIsRefused) {
-  const Folder folder;
+  const TemporaryFolder folder;
   Session session;
-  answer(session, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1; SAVE digits_mlp TO '{1}'", kDigits,
-                              folder.file("m")));
-  EXPECT_NE(complaint(session, fmt::format("LOAD digits_conv FROM '{}'", folder.file("m")))
+  answer(session,
+         fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1; SAVE digits_mlp TO '{1}'", kDigits, folder / "m"));
+  EXPECT_NE(complaint(session, fmt::format("LOAD digits_conv FROM '{}'", folder / "m"))
                 .find("holds the model digits_mlp"),
             std::string::npos);
   // Of the same name, but changed since.
@@ -221,23 +207,22 @@ TEST(SessionTrain, ACheckpointOfAnotherModelIsRefused) {
       "int32 "
       "PARAMETER w1[p, c] AS WITH logits AS (SELECT sum(pixels * w1) FROM pixels, w1 GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label");
-  EXPECT_NE(complaint(session, fmt::format("LOAD digits_mlp FROM '{}'", folder.file("m")))
-                .find("holds w1 as [64,128]"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint(session, fmt::format("LOAD digits_mlp FROM '{}'", folder / "m")).find("holds w1 as [64,128]"),
+      std::string::npos);
 }
 
 TEST(SessionTrain, ACheckpointCutShortIsRefusedAndNothingIsLoaded) {
-  const Folder folder;
+  const TemporaryFolder folder;
   Session session;
-  answer(session, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1; SAVE digits_mlp TO '{1}'", kDigits,
-                              folder.file("m")));
-  const std::string whole = read(folder.file("m"));
+  answer(session,
+         fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1; SAVE digits_mlp TO '{1}'", kDigits, folder / "m"));
+  const std::string whole = read(folder / "m");
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{7}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
-    std::ofstream(folder.file("cut"), std::ios::binary)
-        .write(whole.data(), static_cast<std::streamsize>(length));
+    std::ofstream(folder / "cut", std::ios::binary).write(whole.data(), static_cast<std::streamsize>(length));
     Session fresh;
-    complaint(fresh, fmt::format("LOAD digits_mlp FROM '{}'", folder.file("cut")));
+    complaint(fresh, fmt::format("LOAD digits_mlp FROM '{}'", folder / "cut"));
     EXPECT_NE(complaint(fresh, "SAVE digits_mlp TO '/dev/null'").find("learned nothing yet"),
               std::string::npos);
   }
@@ -245,8 +230,8 @@ TEST(SessionTrain, ACheckpointCutShortIsRefusedAndNothingIsLoaded) {
 
 // A process that does nothing but train and save is killed at random moments; the file is always whole.
 TEST(SessionTrain, AKillDuringSaveNeverLosesTheFile) {
-  const Folder folder;
-  const std::string file = folder.file("c");
+  const TemporaryFolder folder;
+  const std::string file = folder / "c";
   {
     Session session;
     answer(session,
