@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include "weft/device/batch_norm.h"
 #include "weft/device/convolution.h"

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "weft/device/call_kernel.h"
-#include "weft/device/element_access.h"
 #include "weft/device/lanes.h"
 #include "weft/device/product_kernel.h"
 #include "weft/device/row_kernel.h"

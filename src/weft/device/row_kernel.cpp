@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <string_view>
 #include <vector>
 
 #include "weft/device/lanes.h"

@@ -177,10 +177,7 @@ class Compiler {
       combine.writes = {accumulator.result};
       combines.push_back(std::move(combine));
     }
-    std::vector<bool> writes(loop.operands.size());
-    for (const RowInstruction& instruction : loop.code)
-      if (instruction.step == RowStep::store || instruction.step == RowStep::accumulate)
-        writes[instruction.memory] = true;
+    const std::vector<bool> writes = written_operands(loop);
     for (std::size_t i = 0; i < loop.operands.size(); ++i) {
       if (loop.operands[i].partial) continue;
       (writes[i] ? unit.writes : unit.reads).push_back(loop.operands[i].place);
@@ -282,7 +279,7 @@ class Compiler {
     std::uint32_t last_node = 0;
     for (std::uint32_t u = 0; u < units.size(); ++u) {
       if (!units[u].nodes.empty()) last_node = units[u].nodes.back().value;
-      const bool soon = units[u].nodes.empty() || is_optimizer(units[u]);
+      const bool soon = units[u].nodes.empty() || is_optimizer(*graph_.node(units[u].nodes[0]).op);
       priority[u] = soon ? u : (std::uint64_t{last_node} + 1) << 32 | u;
     }
     using Entry = std::pair<std::uint64_t, std::uint32_t>;
@@ -300,11 +297,6 @@ class Compiler {
     }
     WEFT_CHECK(ordered.size() == units.size(), "the units wait for each other in a circle");
     units = std::move(ordered);
-  }
-
-  bool is_optimizer(const Unit& unit) const {
-    const plan::Operator* op = graph_.node(unit.nodes[0]).op;
-    return op == &ops::sgd() || op == &ops::momentum() || op == &ops::adam() || op == &ops::adamw();
   }
 
   // -- memory -------------------------------------------------------------------------------------

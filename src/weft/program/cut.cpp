@@ -57,10 +57,7 @@ Extent rows_extent(const RowLoop& loop, const RowOperand& operand, std::int64_t 
 void cut_rows(Program& program, std::uint32_t u, const RowLoop& loop) {
   const Unit& unit = program.units[u];
   const std::int64_t chunks = row_loop_chunks(loop);
-  std::vector<bool> writes(loop.operands.size());
-  for (const RowInstruction& instruction : loop.code)
-    if (instruction.step == RowStep::store || instruction.step == RowStep::accumulate)
-      writes[instruction.memory] = true;
+  const std::vector<bool> writes = written_operands(loop);
   // Whole rows where there are enough, so that neighbours do not share one.
   const std::int64_t grain = loop.rows() >= chunks ? loop.blocks() : 1;
   for (std::int64_t c = 0; c < chunks; ++c) {
@@ -199,6 +196,14 @@ void cut_whole(Program& program, std::uint32_t u) {
 }
 
 }  // namespace
+
+std::vector<bool> written_operands(const RowLoop& loop) {
+  std::vector<bool> writes(loop.operands.size());
+  for (const RowInstruction& instruction : loop.code)
+    if (instruction.step == RowStep::store || instruction.step == RowStep::accumulate)
+      writes[instruction.memory] = true;
+  return writes;
+}
 
 std::int64_t row_loop_chunks(const RowLoop& loop) {
   constexpr std::int64_t kWorthwhile = 1 << 17;  // lanes of a task: some 50 us

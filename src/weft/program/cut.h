@@ -10,6 +10,9 @@
 
 namespace weft::program {
 
+// Which of a loop's operands it writes; it reads the others.
+std::vector<bool> written_operands(const RowLoop& loop);
+
 // How many tasks a loop over rows becomes.
 std::int64_t row_loop_chunks(const RowLoop& loop);
 

@@ -23,10 +23,6 @@ bool is_source(const plan::Operator& op) {
 
 bool is_norm(const plan::Operator& op) { return &op == &ops::layer_norm() || &op == &ops::rms_norm(); }
 
-bool is_optimizer(const plan::Operator& op) {
-  return &op == &ops::sgd() || &op == &ops::momentum() || &op == &ops::adam() || &op == &ops::adamw();
-}
-
 // Lanes are floats: truth is 1 or 0 there.
 bool is_lane(DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; }
 
@@ -427,6 +423,10 @@ std::vector<ValueId> next_values(const plan::Graph& graph) {
     if (source != sources.end()) next[source->second.value] = output.value;
   }
   return next;
+}
+
+bool is_optimizer(const plan::Operator& op) {
+  return &op == &ops::sgd() || &op == &ops::momentum() || &op == &ops::adam() || &op == &ops::adamw();
 }
 
 bool is_accumulated(const Group& group, const NodeView& node) {

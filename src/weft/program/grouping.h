@@ -53,6 +53,8 @@ struct Grouping {
 // The value that a source NAME holds after the step, by the source's value; invalid where it keeps its own.
 std::vector<plan::ValueId> next_values(const plan::Graph& graph);
 
+bool is_optimizer(const plan::Operator& op);
+
 Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed);
 
 // True when the group keeps that result of a node until its loop is over: a sum over its rows.
