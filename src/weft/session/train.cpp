@@ -104,14 +104,6 @@ class Watch {
   double shown_ = -1;
 };
 
-Result<train::TrainingPlan> training_plan(const Session::State& state, const Context& context,
-                                          const Request& request) {
-  WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
-  auto made = train::make_training_plan(std::move(bound.graph), request.settings.training);
-  if (!made.ok()) return at(std::move(made).error(), request.run->model.span);
-  return std::move(*made);
-}
-
 }  // namespace
 
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
@@ -131,7 +123,8 @@ Answer run_train(Session::State& state, const Context& context, const language::
   WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
-  WEFT_TRY(trained, training_plan(state, context, request));
+  auto trained = train::make_training_plan(std::move(bound.graph), request.settings.training);
+  if (!trained.ok()) return at(std::move(trained).error(), run.model.span);
 
   const RunOptions& running = request.settings.running;
   const std::string model(run.model.text);
@@ -144,9 +137,9 @@ Answer run_train(Session::State& state, const Context& context, const language::
     weights.seed = known->second.seed;
   }
   weights.sizes = std::move(sizes);
-  auto feed = open_feed(std::string(run.data->text), trained.graph, {running.holdout, weights.seed});
+  auto feed = open_feed(std::string(run.data->text), trained->graph, {running.holdout, weights.seed});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
-  auto started = start_rank(std::move(trained.graph), request);
+  auto started = start_rank(std::move(trained->graph), request);
   if (!started.ok()) return at(std::move(started).error(), run.span);
   exec::Rank& rank = **started;
   if (known != state.weights.end()) {
