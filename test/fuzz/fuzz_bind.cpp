@@ -12,7 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A plan of four million nodes, the limit as shipped, is legal and takes the sanitizers too long.
   promise(session.execute("SET plan_limit = 20000").exit_code == ExitCode::ok, "plan_limit can be set");
   // EXPLAIN ANALYZE runs whatever fits; what fits here runs in no time.
-  promise(session.execute("SET memory_limit = '512 KiB'").exit_code == ExitCode::ok, "memory_limit can be set");
+  promise(session.execute("SET memory_limit = '512 KiB'").exit_code == ExitCode::ok,
+          "memory_limit can be set");
   // A long statement is stopped as Ctrl-C would, after a fixed number of looks.
   int looks = 0;
   session.interrupted = [&looks] { return ++looks > 100; };
