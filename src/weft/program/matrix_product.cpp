@@ -104,7 +104,7 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
         way.c = {c.buffer, c.offset, false, 0};
         if (!store(way.c, m.size, m.c, n.size, n.c)) continue;
         // (a b)' = b' a': a c that lies column by column is the transpose of one that does not.
-        way.swapped = way.c.transposed;
+        const bool swapped = way.c.transposed;
         if (!store(way.a, m.size, m.a, k.size, k.a) || !store(way.b, k.size, k.b, n.size, n.b)) continue;
         for (const ProductLoop& loop : outer) way.outer.push_back(loop);
         for (std::size_t other = 0; other < rows.size(); ++other)
@@ -113,7 +113,7 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
           if (other != j) way.outer.push_back(columns[other]);
         for (std::size_t other = 0; other < sums.size(); ++other)
           if (other != l) way.summed.push_back(sums[other]);
-        if (way.swapped) {
+        if (swapped) {
           std::swap(way.m, way.n);
           std::swap(way.a, way.b);
           way.a.transposed = !way.a.transposed;

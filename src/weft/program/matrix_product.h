@@ -35,7 +35,6 @@ struct MatrixProduct {
   Operand a, b, c;                      // c is never transposed
   InlineVector<ProductLoop, 4> outer;   // each point writes a c of its own
   InlineVector<ProductLoop, 4> summed;  // each point adds to the same c
-  bool swapped = false;                 // a is the contraction's second operand
 
   std::int64_t calls() const;
   double flops() const;
