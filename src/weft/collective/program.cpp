@@ -1,0 +1,102 @@
+#include "weft/collective/program.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft::collective {
+namespace {
+
+struct OpTraits {
+  std::string_view name;
+  bool sends, receives, reads_source, reads_target, writes_target;
+};
+
+constexpr std::array<OpTraits, kOps> kTraits = {{
+    {"nop", false, false, false, false, false},
+    {"copy", false, false, true, false, true},
+    {"reduce", false, false, true, true, true},
+    {"send", true, false, true, false, false},
+    {"receive", false, true, false, false, true},
+    {"receive_copy_send", true, true, false, false, true},
+    {"receive_reduce_copy", false, true, true, false, true},
+    {"receive_reduce_send", true, true, true, false, false},
+    {"receive_reduce_copy_send", true, true, true, false, true},
+}};
+
+const OpTraits& traits(Op op) { return kTraits[static_cast<std::size_t>(op)]; }
+
+// The buffer that is all of the shared memory in place; the other is part of it, or the same.
+Buffer whole(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::gather ? Buffer::output : Buffer::input;
+}
+
+bool has_blocks(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::gather || kind == Kind::reduce_scatter ||
+         kind == Kind::scatter;
+}
+
+std::int32_t first_of_block(const Collective& collective, std::int32_t rank) {
+  if (collective.counts.empty()) return collective.chunks * rank;
+  return std::accumulate(collective.counts.begin(), collective.counts.begin() + rank, 0);
+}
+
+}  // namespace
+
+std::string_view name(Op op) { return traits(op).name; }
+bool sends(Op op) { return traits(op).sends; }
+bool receives(Op op) { return traits(op).receives; }
+bool reads_source(Op op) { return traits(op).reads_source; }
+bool reads_target(Op op) { return traits(op).reads_target; }
+bool writes_target(Op op) { return traits(op).writes_target; }
+
+std::string_view name(Protocol protocol) {
+  constexpr std::array<std::string_view, 3> kNames = {"Simple", "LL", "LL128"};
+  return kNames[static_cast<std::size_t>(protocol)];
+}
+
+std::string_view name(Placement placement) {
+  constexpr std::array<std::string_view, 3> kNames = {"out of place", "in place", "either"};
+  return kNames[static_cast<std::size_t>(placement)];
+}
+
+Slot resolve(const Collective& collective, Placement placement, std::int32_t rank, Slot slot) {
+  if (placement != Placement::in_place || slot.buffer == Buffer::scratch) return slot;
+  const Buffer shared = whole(collective.kind);
+  if (slot.buffer == shared) return slot;
+  if (has_blocks(collective.kind)) slot.index += first_of_block(collective, rank);
+  slot.buffer = shared;
+  return slot;
+}
+
+std::int32_t memory_chunks(const Program& program, Placement placement, std::int32_t rank, Buffer buffer) {
+  const RankProgram& declared = program.ranks[rank];
+  if (buffer == Buffer::scratch) return declared.scratch_chunks;
+  const auto own = [&](Buffer which) {
+    return std::max(which == Buffer::input ? declared.input_chunks : declared.output_chunks,
+                    extent(program.collective, which, rank));
+  };
+  if (placement != Placement::in_place) return own(buffer);
+  if (buffer != whole(program.collective.kind)) return 0;
+  return has_blocks(program.collective.kind) ? own(buffer)
+                                             : std::max(own(Buffer::input), own(Buffer::output));
+}
+
+Count count(const Program& program) {
+  Count total;
+  for (const RankProgram& rank : program.ranks) {
+    total.blocks += static_cast<std::int64_t>(rank.blocks.size());
+    total.most_blocks = std::max(total.most_blocks, static_cast<std::int32_t>(rank.blocks.size()));
+    for (const Threadblock& block : rank.blocks) {
+      total.steps += static_cast<std::int64_t>(block.steps.size());
+      total.most_steps = std::max(total.most_steps, static_cast<std::int32_t>(block.steps.size()));
+      for (const Step& step : block.steps) {
+        if (!sends(step.op)) continue;
+        ++total.messages;
+        total.chunks_sent += step.count;
+      }
+    }
+  }
+  return total;
+}
+
+}  // namespace weft::collective
