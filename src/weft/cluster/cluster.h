@@ -12,18 +12,34 @@
 // The inner axis bears the name of the link within a node, or `device` when there is none.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/cluster/device.h"
 
 namespace weft::cluster {
 
+// How the devices of a node are wired, where its link says: topology.h draws them all.
+enum class Shape : std::uint8_t { unstated, switched, ring, full, mesh, torus, hybrid_cube_mesh, mi250 };
+constexpr std::size_t kShapes = 8;
+
+std::string_view name(Shape shape);  // "torus" as SHAPE writes it; nothing for `unstated`
+std::optional<Shape> find_shape(std::string_view name);
+
 struct Link {
   std::string name;
   double bytes_per_second = 0;  // each way, per device
   double latency_seconds = 0;
+  Shape shape = Shape::unstated;
+  std::vector<std::int64_t> sides;  // mesh and torus: their product is the number of devices
+  double oversubscribed = 1;        // across nodes: how many times what they send exceeds what gets through
 };
+
+// How many devices a node must have for the shape of its link: 8 for a hybrid_cube_mesh, the product of its
+// sides for a torus (0 where they make none), and `any` where every number will do.
+std::int64_t devices_of(const Link& link, std::int64_t any);
 
 struct Axis {
   std::string name;

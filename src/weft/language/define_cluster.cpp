@@ -1,5 +1,7 @@
 #include "weft/language/define_cluster.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
@@ -47,6 +49,65 @@ Result<double> quantity(const syntax::Value& value, Dimension wanted, std::strin
     return user_error(fmt::format("{} must be positive, found {}", what, value.number.value),
                       fmt::format("for example: {}", example(wanted)), value.span);
   return value.quantity.value;
+}
+
+Status wire_shape(const syntax::Link& link, cluster::Axis& axis) {
+  using cluster::Shape;
+  const auto shape = cluster::find_shape(link.shape.text);
+  if (!shape) {
+    std::vector<std::string_view> names;
+    for (std::size_t s = 1; s < cluster::kShapes; ++s) names.push_back(cluster::name(static_cast<Shape>(s)));
+    return unknown("shape", link.shape, names);
+  }
+  const bool sided = *shape == Shape::mesh || *shape == Shape::torus;
+  if (!sided && !link.sides.empty())
+    return user_error(fmt::format("a {} has no sides", link.shape.text),
+                      fmt::format("write SHAPE {}", link.shape.text), link.sides[0].span);
+  axis.link.shape = *shape;
+  std::string sides;
+  for (const syntax::Number& side : link.sides) {
+    axis.link.sides.push_back(side.whole);
+    sides += fmt::format("{}{}", sides.empty() ? "" : ", ", side.whole);
+  }
+  const std::int64_t wanted = cluster::devices_of(axis.link, axis.size);
+  if (wanted == axis.size) return {};
+  if (!sided)
+    return user_error(
+        fmt::format("a {} is of {} devices, found {} in a node", link.shape.text, wanted, axis.size),
+        fmt::format("write OF {} DEVICES", wanted), link.shape.span);
+  auto side = static_cast<std::int64_t>(std::sqrt(static_cast<double>(axis.size)));
+  while (axis.size % side != 0) --side;
+  if (link.sides.empty())
+    return user_error(fmt::format("a {} has sides", link.shape.text),
+                      fmt::format("for example: SHAPE {}({}, {})", link.shape.text, side, axis.size / side),
+                      link.shape.span);
+  return user_error(
+      fmt::format("a {}({}) is not of as many devices as a node has: {}", link.shape.text, sides, axis.size),
+      fmt::format("the product of the sides must be {}", axis.size), link.shape.span);
+}
+
+// SHAPE and OVERSUBSCRIBED: how the devices of a node, or the nodes, are joined.
+Status wire(const syntax::Link& link, cluster::Axis& axis) {
+  const bool inner = link.kind == syntax::LinkKind::within;
+  if (link.shape.given()) {
+    if (!inner)
+      return user_error("a link ACROSS node has no shape",
+                        "nodes hang on a fat tree: OVERSUBSCRIBED 2 makes it thinner at the top",
+                        link.shape.span);
+    WEFT_TRY_STATUS(wire_shape(link, axis));
+  }
+  if (!link.oversubscribed) return {};
+  if (inner)
+    return user_error("a link WITHIN node is not oversubscribed", "say how it is wired: SHAPE ring",
+                      link.oversubscribed->span);
+  const double times = link.oversubscribed->value;
+  constexpr int kMost = 1'000'000;
+  if (!(times >= 1 && times <= kMost))
+    return user_error(fmt::format("a link is oversubscribed 1 to {} times, found {}", kMost, times),
+                      "OVERSUBSCRIBED 2 lets half of what the nodes send get through",
+                      link.oversubscribed->span);
+  axis.link.oversubscribed = times;
+  return {};
 }
 
 }  // namespace
@@ -115,7 +176,10 @@ Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::Crea
                         "the axis across nodes has that name: choose another", link.name.span);
     WEFT_TRY(bandwidth, quantity(link.bandwidth, Dimension::bytes_per_second, "a link's first number"));
     WEFT_TRY(latency, quantity(link.latency, Dimension::seconds, "a link's second number"));
-    axis.link = cluster::Link{std::string(link.name.text), bandwidth, latency};
+    axis.link.name = std::string(link.name.text);
+    axis.link.bytes_per_second = bandwidth;
+    axis.link.latency_seconds = latency;
+    WEFT_TRY_STATUS(wire(link, axis));
     if (inner) axis.name = std::string(link.name.text);
   }
   const auto needs = [&](const cluster::Axis& axis, std::string_view kind) -> Status {

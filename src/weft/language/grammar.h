@@ -123,6 +123,7 @@ class Grammar {
   void fail_query();
   void fail_select();
   void end_select(const syntax::Select& select);
+  void end_cluster(std::span<const syntax::Link> links);
   void fail_expression();
   void fail_after_name(std::string_view name);
   void fail_label();

@@ -14,7 +14,7 @@ struct Packed {
 
   friend constexpr bool operator==(const Packed&, const Packed&) = default;
 };
-constexpr std::size_t kShortest = 2, kLongest = 10;
+constexpr std::size_t kShortest = 2, kLongest = 14;
 constexpr std::uint64_t kNoCase = 0xDFDFDFDFDFDFDFDFu;
 
 constexpr Packed pack(std::string_view word) {
@@ -29,7 +29,7 @@ constexpr Packed pack(std::string_view word) {
 constexpr std::size_t kSlotCount = 256;
 
 // The factor was found by search; below the compiler checks that no two keywords share a slot.
-constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x00c458b4d598c859u) >> 56; }
+constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x00725ce1536b36f9u) >> 56; }
 
 struct Slot {
   Packed word;

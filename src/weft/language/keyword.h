@@ -64,10 +64,12 @@ enum class Keyword : std::uint8_t {
   kw_local,
   kw_model,
   kw_nodes,
+  kw_oversubscribed,
   kw_replace,
   kw_replicate,
   kw_save,
   kw_set,
+  kw_shape,
   kw_show,
   kw_slice,
   kw_steps,
@@ -78,14 +80,29 @@ enum class Keyword : std::uint8_t {
   kw_within
 };
 
-inline constexpr auto kSpellings = std::to_array<std::string_view>(
-    {"",         "AND",    "AS",      "BETWEEN",    "BY",        "CASE",    "CREATE",    "ELSE",  "END",
-     "FALSE",    "FROM",   "GROUP",   "INF",        "INIT",      "INPUT",   "JOIN",      "NOT",   "OF",
-     "ON",       "OR",     "OVER",    "PARAMETER",  "PARTITION", "REPEAT",  "SELECT",    "STATE", "THEN",
-     "TIMES",    "TRUE",   "WHEN",    "WHERE",      "WITH",      "ACROSS",  "ANALYZE",   "CAST",  "CLUSTER",
-     "DESCRIBE", "DEVICE", "DEVICES", "DROP",       "EXPLAIN",   "FORMAT",  "HINT",      "INFER", "LAYER",
-     "LINK",     "LOAD",   "LOCAL",   "MODEL",      "NODES",     "REPLACE", "REPLICATE", "SAVE",  "SET",
-     "SHOW",     "SLICE",  "STEPS",   "SYNTHESIZE", "TO",        "TRAIN",   "VERBOSE",   "WITHIN"});
+inline constexpr auto kSpellings =
+    std::to_array<std::string_view>({"",          "AND",       "AS",
+                                     "BETWEEN",   "BY",        "CASE",
+                                     "CREATE",    "ELSE",      "END",
+                                     "FALSE",     "FROM",      "GROUP",
+                                     "INF",       "INIT",      "INPUT",
+                                     "JOIN",      "NOT",       "OF",
+                                     "ON",        "OR",        "OVER",
+                                     "PARAMETER", "PARTITION", "REPEAT",
+                                     "SELECT",    "STATE",     "THEN",
+                                     "TIMES",     "TRUE",      "WHEN",
+                                     "WHERE",     "WITH",      "ACROSS",
+                                     "ANALYZE",   "CAST",      "CLUSTER",
+                                     "DESCRIBE",  "DEVICE",    "DEVICES",
+                                     "DROP",      "EXPLAIN",   "FORMAT",
+                                     "HINT",      "INFER",     "LAYER",
+                                     "LINK",      "LOAD",      "LOCAL",
+                                     "MODEL",     "NODES",     "OVERSUBSCRIBED",
+                                     "REPLACE",   "REPLICATE", "SAVE",
+                                     "SET",       "SHAPE",     "SHOW",
+                                     "SLICE",     "STEPS",     "SYNTHESIZE",
+                                     "TO",        "TRAIN",     "VERBOSE",
+                                     "WITHIN"});
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);
 
 constexpr std::string_view spelling(Keyword keyword) { return kSpellings[static_cast<std::size_t>(keyword)]; }

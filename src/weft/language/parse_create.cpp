@@ -2,6 +2,7 @@
 // device    = DEVICE name settings
 // cluster   = CLUSTER name AS count NODES OF count DEVICES name { link }
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
+//             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]
 // layer     = LAYER name "(" tensor {"," tensor} ")" body
 // model     = MODEL name body
 // body      = [ "(" size {"," size} ")" ] [ INPUT tensor {"," tensor} ]
@@ -51,8 +52,9 @@ const Statement* Grammar::cluster(std::uint32_t start, bool replace) {
   const Name kind = name("a device name");
   Gather<Link> links(*this);
   while (at(Keyword::kw_link)) links.add(link());
-  expect_end({Keyword::kw_link});
-  return make<CreateCluster>(start, replace, called, nodes, devices, kind, links.finish());
+  const auto joined = links.finish();
+  end_cluster(joined);
+  return make<CreateCluster>(start, replace, called, nodes, devices, kind, joined);
 }
 
 Link Grammar::link() {
@@ -73,6 +75,12 @@ Link Grammar::link() {
   expect(Kind::comma, "',' and a latency");
   result.latency = quantity("a latency such as 1.5 us");
   if (!accept(Kind::right_paren)) fail_group(open);
+  if (accept(Keyword::kw_shape)) {
+    result.shape = name("a shape such as ring");
+    if (at(Kind::left_paren))
+      result.sides = parens<Number>("'('", [&] { return whole_number("the length of a side", 1); });
+  }
+  if (accept(Keyword::kw_oversubscribed)) result.oversubscribed = number("how many times, such as 2");
   result.span = since(start);
   return result;
 }

@@ -56,6 +56,9 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"WITHIN or ACROSS", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"'(', a bandwidth and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
     {"',' and a latency", "write LINK gpu WITHIN node (450 GB/s, 1.5 us)"},
+    {"a shape such as ring",
+     "shapes are switch, ring, full, mesh(4, 4), torus(4, 4), hybrid_cube_mesh and mi250"},
+    {"how many times, such as 2", "write OVERSUBSCRIBED 2 where half of what the nodes send gets through"},
     {"a name", "a name is letters, digits and _; any other stands in double quotes"},
 });
 
@@ -199,6 +202,14 @@ void Grammar::end_select(const syntax::Select& select) {
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
   expect_end({kw_join, kw_where, kw_group});
+}
+
+// The last link may still say how it is wired.
+void Grammar::end_cluster(std::span<const syntax::Link> links) {
+  const bool told = links.empty() || links.back().shape.given() || links.back().oversubscribed;
+  if (told) return expect_end({kw_link});
+  const bool within = links.back().kind == syntax::LinkKind::within;
+  expect_end({within ? kw_shape : kw_oversubscribed, kw_link});
 }
 
 // Where a query or a statement may end, or go on with one of some clauses.

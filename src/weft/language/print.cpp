@@ -127,6 +127,19 @@ void Printer::write(const Link& link) {
   out_ += ", ";
   write(link.latency);
   out_ += ')';
+  if (link.shape.given()) {
+    out_ += " SHAPE ";
+    write(link.shape);
+    if (!link.sides.empty()) {
+      out_ += '(';
+      list(link.sides);
+      out_ += ')';
+    }
+  }
+  if (link.oversubscribed) {
+    out_ += " OVERSUBSCRIBED ";
+    write(*link.oversubscribed);
+  }
 }
 
 void Printer::lay_out(const Body& body) {

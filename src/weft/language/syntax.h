@@ -109,7 +109,10 @@ struct Link {  // LINK ib ACROSS node (50 GB/s, 5 us)
   Name name;
   LinkKind kind;
   Name level;
-  Value bandwidth, latency;  // both ValueKind::quantity; the dimensions are the binder's to check
+  Value bandwidth, latency;              // both ValueKind::quantity; the dimensions are the binder's to check
+  Name shape;                            // SHAPE torus(4, 4): may be absent
+  std::span<const Number> sides;         // may be empty; whole, at least 1
+  std::optional<Number> oversubscribed;  // OVERSUBSCRIBED 2
   Span span;
 };
 struct CreateCluster : Statement {
