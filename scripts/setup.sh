@@ -29,6 +29,7 @@ build must libfmt-dev                    fmt                     writes text
 build must nlohmann-json3-dev            nlohmann-json           writes JSON
 build must libcli11-dev                  CLI11                   reads the command line
 build must zlib1g-dev                    zlib                    reads .gz data
+build must libpugixml-dev                pugixml                 reads MSCCL programs and NCCL topologies
 build may  libopenblas-dev               OpenBLAS                matrix products
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  ccache                        ccache                  faster second builds

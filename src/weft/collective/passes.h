@@ -1,0 +1,22 @@
+// weft/collective/passes.h -- the passes of compile() one by one, with a look at what each leaves.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/collective/compile.h"
+#include "weft/collective/moves.h"
+
+namespace weft::collective {
+
+// In the order compile() runs them: dependence, split, fuse, assign, cut, order, waits, instances.
+std::span<const std::string_view> pass_names();
+
+// Runs the named passes in the order given and returns the text of what the last one left: the moves (and
+// their dependences), instructions or a program. A pass that needs what another makes has to come after
+// it; after `cut` it all begins again with shorter moves. Nothing is checked.
+Result<std::string> run_passes(const Moves& moves, std::span<const std::string_view> names,
+                               const CompileOptions& options = {});
+
+}  // namespace weft::collective
