@@ -1,0 +1,54 @@
+// weft/formats/msccl_words.h -- the words of MSCCL XML and what they are called here.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/collective/program.h"
+
+namespace weft::formats {
+
+// By collective::Op.
+inline constexpr std::array<std::string_view, collective::kOps> kStepTypes = {"nop", "cpy", "re",  "s",   "r",
+                                                                              "rcs", "rrc", "rrs", "rrcs"};
+
+inline constexpr std::string_view kBufferLetters = "ios";  // by collective::Buffer
+
+// By collective::Protocol; they are spelled as in the file.
+inline constexpr std::array<collective::Protocol, 3> kXmlProtocols = {
+    collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128};
+
+// Empty: the dialect's loaders do not know the collective.
+struct CollectiveWords {
+  collective::Kind kind;
+  std::string_view msccl, azure;
+};
+inline constexpr std::array<CollectiveWords, 10> kCollectiveWords = {{
+    {collective::Kind::all_reduce, "allreduce", "allreduce"},
+    {collective::Kind::reduce_scatter, "reduce_scatter", "reducescatter"},
+    {collective::Kind::all_gather, "allgather", "allgather"},
+    {collective::Kind::all_to_all, "alltoall", "alltoall"},
+    {collective::Kind::broadcast, "broadcast", "broadcast"},
+    {collective::Kind::reduce, "reduce", "reduce"},
+    {collective::Kind::gather, "", "gather"},
+    {collective::Kind::scatter, "", "scatter"},
+    {collective::Kind::send, "", "send"},
+    {collective::Kind::custom, "custom", ""},
+}};
+
+inline constexpr std::string_view word(collective::Kind kind, bool azure) {
+  for (const CollectiveWords& words : kCollectiveWords)
+    if (words.kind == kind) return azure ? words.azure : words.msccl;
+  return {};
+}
+
+// What nchunksperloop counts: the chunks of the message as the runtimes measure it. That of a gather or
+// scatter is a block; a custom collective has no blocks, and its `chunks` is nchunksperloop itself.
+inline std::int64_t chunks_per_loop(const collective::Collective& collective) {
+  using enum collective::Kind;
+  const bool per_rank =
+      collective.kind == all_gather || collective.kind == reduce_scatter || collective.kind == all_to_all;
+  return std::int64_t{collective.chunks} * (per_rank ? collective.ranks : 1);
+}
+
+}  // namespace weft::formats

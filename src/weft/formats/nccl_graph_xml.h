@@ -1,0 +1,34 @@
+// weft/formats/nccl_graph_xml.h -- rings and trees that stock NCCL is to use, for NCCL_GRAPH_FILE.
+//
+//   rings {{0, 1, 3, 2}}  ->   <graph id="0" pattern="4" ... nchannels="1">
+//                                <channel> <gpu dev="0x0"/> <gpu dev="0x1"/> <gpu dev="0x3"/> ...
+//
+// A channel is the order in which data visits the gpus of one host; the last leads to the first of the
+// next host, or of its own. Where data leaves by the network, the channel begins and ends with a <net>.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft::formats {
+
+struct NcclChannel {
+  std::vector<std::int32_t> devices;       // each gpu of the host once
+  std::int32_t net_in = -1, net_out = -1;  // network devices; -1: stays on the host
+};
+
+struct NcclGraph {
+  enum class Pattern : std::uint8_t { ring, tree };
+  Pattern pattern = Pattern::ring;
+  double speed_inside = 0, speed_between = 0;  // GB/s of a channel
+  std::string type_inside = "NVL";             // of the slowest link: LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS
+  std::string type_between = "PIX";            // of the path to the network
+  std::vector<NcclChannel> channels;
+};
+
+// Fails where channels are none or too many, or do not visit the same gpus, each once.
+Result<std::string> write_nccl_graphs(const std::vector<NcclGraph>& graphs);
+
+}  // namespace weft::formats

@@ -1,0 +1,19 @@
+// weft/formats/system_topology.h -- the wires of a machine that NCCL or RCCL has described.
+//
+//   NcclSystem                           Topology
+//     gpus, by rank or as they stand       devices
+//     nvswitch, pci                        switches
+//     cpus                                 hosts
+//     nics                                 network cards
+//     nets                                 ports of one switch, the network
+#pragma once
+#include "weft/base/result.h"
+#include "weft/cluster/topology.h"
+#include "weft/formats/nccl_topology_xml.h"
+
+namespace weft::formats {
+
+// Fails on a machine without gpus.
+Result<cluster::Topology> topology_of(const NcclSystem& system);
+
+}  // namespace weft::formats

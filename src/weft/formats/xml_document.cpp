@@ -1,0 +1,250 @@
+#include "weft/formats/xml_document.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#ifdef WEFT_HAS_PUGIXML
+#include <pugixml.hpp>
+#endif
+
+namespace weft::formats {
+
+#ifdef WEFT_HAS_PUGIXML
+
+// The parser works in place, so names and values are stretches of `copy`, and whatever lies k bytes into
+// it lies k bytes into `text`, which still is as it was.
+struct XmlDocument::Tree {
+  std::string_view text;
+  std::unique_ptr<char[]> copy;
+  pugi::xml_document document;
+
+  std::uint32_t offset_of(const char* at) const { return static_cast<std::uint32_t>(at - copy.get()); }
+};
+
+namespace {
+
+constexpr std::size_t kMaxAttributes = 64;                       // of an element
+constexpr std::size_t kMaxAllAttributes = std::size_t{1} << 25;  // of a document
+
+pugi::xml_node as_node(void* node) { return pugi::xml_node(static_cast<pugi::xml_node_struct*>(node)); }
+
+pugi::xml_node element_from(pugi::xml_node node) {
+  while (node && node.type() != pugi::node_element) node = node.next_sibling();
+  return node;
+}
+
+// For texts of a few letters, of which a document has hundreds of thousands, a loop beats a call.
+std::size_t length(const char* text) {
+  const char* end = text;
+  while (*end != '\0') ++end;
+  return static_cast<std::size_t>(end - text);
+}
+
+bool same(const char* text, std::string_view other) {
+  for (const char letter : other)
+    if (*text++ != letter) return false;
+  return *text == '\0';
+}
+
+// The tree takes some 64 bytes an element and 40 an attribute, so a document of the largest size that is
+// all brackets would take gigabytes: count before building.
+Status check_size(std::string_view text) {
+  if (text.size() > kMaxXmlBytes)
+    return user_error(fmt::format("XML is longer than {} bytes: {}", kMaxXmlBytes, text.size()));
+  if (const std::size_t zero = text.find('\0'); zero != text.npos)
+    return user_error(fmt::format("XML has a zero byte: byte {}", zero), "is it cut off, or no text at all?");
+  constexpr std::size_t kShortestElement = 4;  // <a/>
+  if (text.size() / kShortestElement <= kMaxXmlElements) return {};
+  const auto many = [&](char mark, std::size_t most) {
+    return static_cast<std::size_t>(std::ranges::count(text, mark)) > most;
+  };
+  if (many('<', 2 * kMaxXmlElements))  // an element has two tags at most
+    return user_error(fmt::format("XML has more than {} elements", kMaxXmlElements));
+  if (many('=', kMaxAllAttributes))
+    return user_error(fmt::format("XML has more than {} attributes", kMaxAllAttributes));
+  return {};
+}
+
+Error syntax_error(std::string_view text, const pugi::xml_parse_result& result) {
+  const auto offset = static_cast<std::size_t>(std::max<std::ptrdiff_t>(result.offset, 0));
+  const std::string place = describe_place(text, std::min(offset, text.size()));
+  const Span span{static_cast<std::uint32_t>(offset), offset < text.size() ? 1u : 0u};
+  switch (result.status) {
+    case pugi::status_out_of_memory: return world_error("not enough memory for the XML");
+    case pugi::status_no_document_element: return user_error("XML has no element");
+    case pugi::status_bad_doctype:
+      return user_error(fmt::format("a DOCTYPE is not accepted: {}", place), "remove it", span);
+    case pugi::status_end_element_mismatch:
+      return user_error(
+          fmt::format("XML ends an element that is not the open one, or ends too early: {}", place),
+          "is the file cut off?", span);
+    default:
+      return user_error(fmt::format("XML is not well formed: {} at {}", result.description(), place),
+                        "is the file cut off?", span);
+  }
+}
+
+// Finds an attribute that an element has twice. Most names are told apart by one bit of 64, the rest by hash.
+class Duplicates {
+ public:
+  bool full() const { return count_ == kMaxAttributes; }
+  bool again(const char* name) {
+    std::uint32_t hash = 0;
+    for (const char* at = name; *at != '\0'; ++at) hash = hash * 33 + static_cast<unsigned char>(*at);
+    const std::uint64_t bit = std::uint64_t{1} << ((hash * 0x9e3779b1u) >> 26);
+    if ((bits_ & bit) != 0)
+      for (std::size_t i = 0; i < count_; ++i)
+        if (hashes_[i] == hash && std::strcmp(names_[i], name) == 0) return true;
+    bits_ |= bit;
+    hashes_[count_] = hash;
+    names_[count_++] = name;
+    return false;
+  }
+
+ private:
+  std::size_t count_ = 0;
+  std::uint64_t bits_ = 0;
+  std::array<std::uint32_t, kMaxAttributes> hashes_;
+  std::array<const char*, kMaxAttributes> names_;
+};
+
+}  // namespace
+
+Status XmlDocument::check_attributes(void* node, Quotes quotes) const {
+  Duplicates duplicates;
+  const pugi::xml_node element = as_node(node);
+  for (pugi::xml_attribute it = element.first_attribute(); it; it = it.next_attribute()) {
+    const XmlElement at(this, node);
+    if (duplicates.full())
+      return at.error(
+          fmt::format("<{}> at {} has more than {} attributes", at.tag(), at.place(), kMaxAttributes));
+    if (duplicates.again(it.name()))
+      return at.error(fmt::format("<{}> at {} has an attribute twice: {}", at.tag(), at.place(), it.name()));
+    if (quotes == Quotes::double_only && tree_->text[tree_->offset_of(it.value()) - 1] != '"')
+      return user_error(fmt::format("attribute {} of <{}> at {} stands in single quotes", it.name(), at.tag(),
+                                    at.place(it.name())),
+                        "the loaders end a value at a double quote only", at.span(it.name()));
+  }
+  return {};
+}
+
+// What the parser lets through: nesting without end, attributes twice, several roots, a DOCTYPE.
+Status XmlDocument::check(Quotes quotes) const {
+  const auto internal = [](pugi::xml_node node) { return static_cast<void*>(node.internal_object()); };
+  pugi::xml_node root;
+  for (pugi::xml_node node = tree_->document.first_child(); node; node = node.next_sibling()) {
+    if (node.type() == pugi::node_doctype) return user_error("a DOCTYPE is not accepted", "remove it");
+    if (node.type() != pugi::node_element) continue;
+    if (root) {
+      const XmlElement second(this, internal(node));
+      return second.error(fmt::format("XML has a second root at {}: {}", second.place(), node.name()));
+    }
+    root = node;
+  }
+  int depth = 1;
+  for (pugi::xml_node node = root; node;) {
+    if (depth > kMaxXmlDepth) {
+      const XmlElement deep(this, internal(node));
+      return deep.error(fmt::format("elements are nested deeper than {}: {}", kMaxXmlDepth, deep.place()));
+    }
+    WEFT_TRY_STATUS(check_attributes(internal(node), quotes));
+    if (const pugi::xml_node child = element_from(node.first_child()); child) {
+      node = child;
+      ++depth;
+      continue;
+    }
+    for (; depth > 0; node = node.parent(), --depth) {
+      if (depth == 1) return {};
+      if (const pugi::xml_node next = element_from(node.next_sibling()); next) {
+        node = next;
+        break;
+      }
+    }
+  }
+  return {};
+}
+
+Result<XmlDocument> XmlDocument::parse(std::string_view text, Quotes quotes) {
+  WEFT_TRY_STATUS(check_size(text));
+  auto tree = std::make_unique<Tree>();
+  tree->text = text;
+  tree->copy = std::make_unique_for_overwrite<char[]>(text.size() + 1);
+  text.copy(tree->copy.get(), text.size());
+  // A DOCTYPE is kept to be seen; its entities would be left alone in any case.
+  constexpr unsigned kWhat = pugi::parse_minimal | pugi::parse_escapes | pugi::parse_doctype;
+  const auto result =
+      tree->document.load_buffer_inplace(tree->copy.get(), text.size(), kWhat, pugi::encoding_utf8);
+  if (!result) return syntax_error(text, result);
+  XmlDocument document(std::move(tree));
+  WEFT_TRY_STATUS(document.check(quotes));
+  return document;
+}
+
+XmlElement XmlDocument::root() const {
+  return XmlElement(this, element_from(tree_->document.first_child()).internal_object());
+}
+
+std::string_view XmlDocument::text() const { return tree_->text; }
+
+std::string_view XmlElement::tag() const { return as_node(node_).name(); }
+
+XmlElement XmlElement::first_child() const {
+  return XmlElement(document_, element_from(as_node(node_).first_child()).internal_object());
+}
+
+XmlElement XmlElement::next_sibling() const {
+  return XmlElement(document_, element_from(as_node(node_).next_sibling()).internal_object());
+}
+
+void XmlElement::find_all(std::span<const std::string_view> names, std::span<std::string_view> values) const {
+  std::ranges::fill(values, std::string_view());
+  std::size_t expected = 0;
+  for (pugi::xml_attribute it = as_node(node_).first_attribute(); it; it = it.next_attribute()) {
+    const char* const name = it.name();
+    if (expected == names.size() || !same(name, names[expected])) {
+      expected = static_cast<std::size_t>(std::ranges::find(names, std::string_view(name)) - names.begin());
+      if (expected == names.size()) continue;
+    }
+    const char* const value = it.value();
+    values[expected++] = {value, length(value)};
+  }
+}
+
+Span XmlElement::span(std::string_view attribute) const {
+  const pugi::xml_node node = as_node(node_);
+  const char* name = node.name();
+  if (!attribute.empty())
+    for (pugi::xml_attribute it = node.first_attribute(); it; it = it.next_attribute())
+      if (attribute == it.name()) name = it.name();
+  return {document_->tree_->offset_of(name), static_cast<std::uint32_t>(std::strlen(name))};
+}
+
+#else
+
+struct XmlDocument::Tree {};
+
+Result<XmlDocument> XmlDocument::parse(std::string_view, Quotes) {
+  return world_error("this build cannot read XML", "install libpugixml-dev and configure again");
+}
+
+XmlElement XmlDocument::root() const { return {}; }
+std::string_view XmlDocument::text() const { return {}; }
+Status XmlDocument::check(Quotes) const { return {}; }
+Status XmlDocument::check_attributes(void*, Quotes) const { return {}; }
+std::string_view XmlElement::tag() const { return {}; }
+XmlElement XmlElement::first_child() const { return {}; }
+XmlElement XmlElement::next_sibling() const { return {}; }
+void XmlElement::find_all(std::span<const std::string_view>, std::span<std::string_view>) const {}
+Span XmlElement::span(std::string_view) const { return {}; }
+
+#endif
+
+XmlDocument::XmlDocument(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
+XmlDocument::XmlDocument(XmlDocument&&) noexcept = default;
+XmlDocument& XmlDocument::operator=(XmlDocument&&) noexcept = default;
+XmlDocument::~XmlDocument() = default;
+
+}  // namespace weft::formats

@@ -1,0 +1,28 @@
+// Any text is a program or an error of the user; a program that can be written is read back the same.
+
+#include "promise.h"
+#include "weft/formats/msccl_target.h"
+#include "weft/formats/msccl_xml.h"
+
+using weft::fuzz::promise;
+using namespace weft::formats;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const XmlOperands operands : {XmlOperands::runtime, XmlOperands::automatic}) {
+    const auto read = read_msccl_xml(text, {.operands = operands});
+    if (!read.ok()) {
+      promise(!read.error().message.empty(), "an error has a message");
+      continue;
+    }
+    promise(!read->program.ranks.empty(), "a program has ranks");
+    for (const Target target : {Target::msccl, Target::azure, Target::rccl}) check_target(*read, target);
+    const auto written = write_msccl_xml(read->program);
+    if (!written.ok()) continue;
+    const auto again = read_msccl_xml(*written);
+    promise(again.ok(), "what is written can be read", *written);
+    promise(again->program == read->program, "what is written is what was read", *written);
+    promise(*write_msccl_xml(again->program) == *written, "writing is the same every time", *written);
+  }
+  return 0;
+}

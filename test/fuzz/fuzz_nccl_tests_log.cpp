@@ -1,0 +1,38 @@
+// Any text is a table of times or an error of the user; a table's sizes ascend, its times are finite, and
+// what is printed of it is read back with the same sizes.
+
+#include <cmath>
+
+#include "promise.h"
+#include "weft/formats/nccl_tests_log.h"
+
+using weft::fuzz::promise;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto table = weft::formats::parse_collective_table(text, "a.log");
+  if (!table.ok()) {
+    promise(table.error().fault == weft::Fault::user, "a wrong file is the user's");
+    promise(!table.error().message.empty(), "an error has a message");
+    return 0;
+  }
+  promise(!table->rows.empty(), "a table has rows");
+  std::int64_t last = 0;
+  for (const auto& row : table->rows) {
+    promise(row.bytes > last, "sizes ascend");
+    promise(std::isfinite(row.out_of_place_us) && std::isfinite(row.in_place_us), "times are finite");
+    promise(row.out_of_place_us >= 0 && row.in_place_us >= 0, "times are not negative");
+    last = row.bytes;
+  }
+  const std::string printed = weft::formats::print_nccl_tests_log(*table);
+  const auto again = weft::formats::parse_collective_table(printed, "again.log");
+  promise(again.ok(), "what is printed can be read", printed);
+  promise(again->rows.size() == table->rows.size(), "as many rows are read back", printed);
+  promise(again->ranks == table->ranks, "the ranks are read back", printed);
+  for (std::size_t i = 0; i < table->rows.size(); ++i) {
+    promise(again->rows[i].bytes == table->rows[i].bytes, "sizes are read back", printed);
+    const double before = table->rows[i].in_place_us, after = again->rows[i].in_place_us;
+    promise(std::fabs(after - before) <= 0.06 * before, "times are read back, rounded", printed);
+  }
+  return 0;
+}
