@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "collective.h"
 #include "interrupt.h"
 #include "output.h"
 #include "progress.h"
@@ -31,6 +32,7 @@ usage:
   weft                     a prompt; or a script from the standard input
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
   weft -c 'STATEMENT'      run a statement; may be given several times
+  weft collective ...      check, convert, price and choose collective algorithms
   weft help [TOPIC]        the language, topic by topic
 
 options:
@@ -62,7 +64,7 @@ int fail(const Error& error) {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run", "help"};
+  constexpr std::string_view kCommands[] = {"run", "help", "collective"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -149,6 +151,11 @@ int print(Output& output, const session::Reply& reply) {
 }
 
 int main_of(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "collective") {
+    const Result<session::Reply> reply = run_collective(argc - 1, argv + 1);
+    Output output;
+    return reply.ok() ? print(output, *reply) : fail(reply.error());
+  }
   const Result<Arguments> read = read_arguments(argc, argv);
   if (!read.ok()) return fail(read.error());
   const Arguments& given = *read;

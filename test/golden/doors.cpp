@@ -17,6 +17,12 @@ std::span<const Door> doors() {
       {"run", run_door},
       {"program", program_door},
       {"pack", pack_door},
+      {"trace", trace_door},
+      {"chunk-program", chunk_program_door},
+      {"check", check_door},
+      {"compile", compile_door},
+      {"cost", cost_door},
+      {"choose", choose_door},
   };
   return kDoors;
 }

@@ -12,6 +12,13 @@
 //   run [seed=N] [show=NAME]         plan text     -> outputs for small made-up inputs
 //   program [workers=N]              plan text     -> the program of one rank
 //   pack [capacity=N] [alignment=N]  born dies size, a line each -> an address for each buffer
+//   trace with=NAME=VALUE,..         algorithm     -> its moves, its steps and what it sends
+//   chunk-program                    program text  -> read and printed again
+//   check [slots=N]                  program text  -> ok, or what is wrong
+//   compile [passes=NAME,..] [fuse=no] [slots=N] [instances=N]
+//                                    moves         -> a program, or what the last pass made
+//   cost on=CLUSTER [sizes=A..B] [protocol=P]    algorithm -> a table of times
+//   choose collective=NAME on=CLUSTER [sizes=A..B]  algorithms, a line each -> the best by size
 //   same-plan [model=NAME]           texts, == between -> `one plan`, or how many there are
 //
 // With `expand`, {300*(} in the script is 300 times ( and \x00 is that byte; `only` keeps the fields
@@ -48,5 +55,11 @@ std::string work_door(const Case& test);
 std::string run_door(const Case& test);
 std::string program_door(const Case& test);
 std::string pack_door(const Case& test);
+std::string trace_door(const Case& test);
+std::string chunk_program_door(const Case& test);
+std::string check_door(const Case& test);
+std::string compile_door(const Case& test);
+std::string cost_door(const Case& test);
+std::string choose_door(const Case& test);
 
 }  // namespace weft::golden

@@ -1,5 +1,7 @@
 #include "golden_file.h"
 
+#include <charconv>
+
 #include <fmt/format.h>
 
 namespace weft::golden {
@@ -77,6 +79,13 @@ Status read_expected(Lines& lines, Case& current) {
 std::string Case::flag(std::string_view name, std::string_view otherwise) const {
   const auto found = flags.find(name);
   return found == flags.end() ? std::string(otherwise) : found->second;
+}
+
+std::int64_t Case::number(std::string_view name, std::int64_t otherwise) const {
+  const std::string text = flag(name);
+  std::int64_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
 }
 
 Result<GoldenFile> read_golden(std::string_view text) {

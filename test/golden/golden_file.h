@@ -18,6 +18,7 @@
 //   ----
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ struct Case {
   std::string expected;                                   // likewise
 
   std::string flag(std::string_view name, std::string_view otherwise = {}) const;
+  std::int64_t number(std::string_view name, std::int64_t otherwise) const;
 };
 
 struct GoldenFile {

@@ -1,5 +1,4 @@
 // The doors to what runs: programs of plans, and packings of buffers.
-#include <charconv>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -13,21 +12,10 @@
 #include "weft/program/program.h"
 
 namespace weft::golden {
-namespace {
-
-std::int64_t number(const Case& test, std::string_view flag, std::int64_t otherwise) {
-  const std::string text = test.flag(flag);
-  std::int64_t value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-}  // namespace
-
 std::string program_door(const Case& test) {
   auto graph = plan::read(test.input, ops::all());
   if (!graph.ok()) return language::complain(graph.error(), test.input);
-  const int workers = static_cast<int>(number(test, "workers", 1));
+  const int workers = static_cast<int>(test.number("workers", 1));
   const auto program =
       program::compile(std::make_shared<plan::Graph>(std::move(*graph)), {.workers = workers});
   return program.ok() ? program::print(*program) : fmt::format("error: {}\n", program.error().message);
@@ -38,8 +26,8 @@ std::string pack_door(const Case& test) {
   std::istringstream lines(test.input);
   for (memory::Buffer buffer; lines >> buffer.born >> buffer.dies >> buffer.size;) buffers.push_back(buffer);
   memory::PackOptions options;
-  options.capacity = number(test, "capacity", memory::kUnlimited);
-  options.alignment = number(test, "alignment", 1);
+  options.capacity = test.number("capacity", memory::kUnlimited);
+  options.alignment = test.number("alignment", 1);
   const auto packing = memory::pack(buffers, options);
   if (!packing.ok()) return fmt::format("error: {}\n", packing.error().message);
   if (const Status judged = memory::check(buffers, *packing, options); !judged.ok())

@@ -1,0 +1,182 @@
+#include "collective.h"
+
+#include <functional>
+#include <string>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "weft/base/nearest.h"
+#include "weft/session/collective.h"
+
+namespace weft {
+namespace {
+
+using namespace session;  // NOLINT: this file is about nothing else
+
+constexpr std::string_view kUsage =
+    R"(weft collective: write, check, convert, price and choose collective algorithms
+
+usage:
+  weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE]
+  weft collective convert IN OUT [--dialect msccl|azure] [--operands runtime|sender|automatic] [--as COLLECTIVE]
+  weft collective compile ALGORITHM [-o OUT] [--protocol P] [--instances N] [--slots N] [--passes LIST]
+  weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
+  weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [-o OUT]
+  weft collective fit TABLE... [--every-other]
+  weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S]
+  weft collective list [COLLECTIVE]
+
+PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
+parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by its ending.
+`weft help collective` explains each. --format json answers in JSON.
+)";
+
+struct Command {
+  CLI::App* app;
+  std::function<Reply()> run;
+};
+
+void add_format(CLI::App* app, Format& format) {
+  app->add_option_function<std::string>(
+         "--format",
+         [&format](const std::string& name) { format = name == "json" ? Format::json : Format::text; })
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+CLI::App* add_check(CLI::App& app, CollectiveCheck& check) {
+  CLI::App* command = app.add_subcommand("check");
+  command->add_option("PROGRAM", check.programs)->required();
+  command->add_option("--target", check.target);
+  command->add_option("--slots", check.slots)->check(CLI::Range(0, 1 << 20));
+  command->add_option("--as", check.as);
+  add_format(command, check.format);
+  return command;
+}
+
+CLI::App* add_convert(CLI::App& app, CollectiveConvert& convert) {
+  CLI::App* command = app.add_subcommand("convert");
+  command->add_option("IN", convert.from)->required();
+  command->add_option("OUT", convert.to)->required();
+  command->add_option("--dialect", convert.dialect);
+  command->add_option("--operands", convert.operands);
+  command->add_option("--as", convert.as);
+  return command;
+}
+
+CLI::App* add_compile(CLI::App& app, CollectiveCompile& compile) {
+  CLI::App* command = app.add_subcommand("compile");
+  command->add_option("ALGORITHM", compile.algorithm)->required();
+  command->add_option("-o,--output", compile.to);
+  command->add_option("--protocol", compile.protocol);
+  command->add_option("--instances", compile.instances)->check(CLI::Range(1, 1024));
+  command->add_option("--max-channels", compile.max_channels)->check(CLI::Range(1, 1024));
+  command->add_option("--slots", compile.slots)->check(CLI::Range(0, 1 << 20));
+  command->add_flag("!--no-fuse", compile.fuse);
+  command->add_flag("--out-of-place", compile.out_of_place);
+  command->add_option("--passes", compile.passes);
+  command->add_option("--dialect", compile.dialect);
+  return command;
+}
+
+CLI::App* add_cost(CLI::App& app, CollectiveCost& cost) {
+  CLI::App* command = app.add_subcommand("cost");
+  command->add_option("ALGORITHM", cost.algorithm)->required();
+  command->add_option("--on", cost.cluster)->required();
+  command->add_option("--sizes", cost.sizes);
+  command->add_option("--protocol", cost.protocol);
+  command->add_option("--instances", cost.instances)->check(CLI::Range(1, 1024));
+  command->add_option("--fit", cost.fit);
+  add_format(command, cost.format);
+  return command;
+}
+
+CLI::App* add_choose(CLI::App& app, CollectiveChoose& choose) {
+  CLI::App* command = app.add_subcommand("choose");
+  command->add_option("COLLECTIVE", choose.collective)->required();
+  command->add_option("--on", choose.cluster)->required();
+  command->add_option("--sizes", choose.sizes);
+  command->add_option("--among", choose.candidates);
+  command->add_option("-o,--output", choose.to);
+  add_format(command, choose.format);
+  return command;
+}
+
+CLI::App* add_fit(CLI::App& app, CollectiveFit& fit) {
+  CLI::App* command = app.add_subcommand("fit");
+  command->add_option("TABLE", fit.tables)->required();
+  command->add_flag("--every-other", fit.every_other);
+  add_format(command, fit.format);
+  return command;
+}
+
+CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
+  CLI::App* command = app.add_subcommand("show");
+  command->add_option("PROGRAM", show.program)->required();
+  command->add_option("-o,--output", show.to);
+  command->add_option("--on", show.cluster);
+  command->add_option("--size", show.size);
+  add_format(command, show.format);
+  return command;
+}
+
+CLI::App* add_list(CLI::App& app, CollectiveList& list) {
+  CLI::App* command = app.add_subcommand("list");
+  command->add_option("COLLECTIVE", list.collective);
+  add_format(command, list.format);
+  return command;
+}
+
+Error unknown(const std::string& word) {
+  constexpr std::string_view kCommands[] = {"check",  "convert", "compile", "cost",
+                                            "choose", "fit",     "show",    "list"};
+  const std::string hint = did_you_mean(word, kCommands);
+  return user_error(fmt::format("weft collective cannot do: {}", word),
+                    hint.empty() ? "weft collective --help lists what it can" : hint);
+}
+
+}  // namespace
+
+Result<Reply> run_collective(int argc, char** argv) {
+  CollectiveCheck check;
+  CollectiveConvert convert;
+  CollectiveCompile compile;
+  CollectiveCost cost;
+  CollectiveChoose choose;
+  CollectiveFit fit;
+  CollectiveShow show;
+  CollectiveList list;
+
+  CLI::App app;
+  bool usage = false;
+  app.set_help_flag();
+  app.add_flag("-h,--help", usage);
+  app.allow_extras();
+  const Command commands[] = {
+      {add_check(app, check), [&] { return run(check); }},
+      {add_convert(app, convert), [&] { return run(convert); }},
+      {add_compile(app, compile), [&] { return run(compile); }},
+      {add_cost(app, cost), [&] { return run(cost); }},
+      {add_choose(app, choose), [&] { return run(choose); }},
+      {add_fit(app, fit), [&] { return run(fit); }},
+      {add_show(app, show), [&] { return run(show); }},
+      {add_list(app, list), [&] { return run(list); }},
+  };
+  for (const Command& command : commands) {
+    command.app->set_help_flag();
+    command.app->add_flag("-h,--help", usage);
+  }
+  const Reply answer{ExitCode::ok, std::string(kUsage), {}};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (usage) return answer;
+    return user_error(error.what(), "weft collective --help shows how it is used");
+  }
+  if (usage || argc == 1) return answer;
+  for (const Command& command : commands)
+    if (command.app->parsed()) return command.run();
+  return unknown(app.remaining().empty() ? "nothing" : app.remaining().front());
+}
+
+}  // namespace weft

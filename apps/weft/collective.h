@@ -1,0 +1,12 @@
+// weft collective ...: reads the arguments of the command and has a session do it.
+#pragma once
+#include "output.h"
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is the word `collective`. Fails when the arguments make no sense.
+Result<session::Reply> run_collective(int argc, char** argv);
+
+}  // namespace weft

@@ -1,0 +1,97 @@
+// weft/session/collective.h -- `weft collective`: what people do with collective algorithms.
+//
+//   check    proves programs right, or says what is wrong and where
+//   convert  reads one format, writes another; what it writes was checked
+//   compile  an algorithm with its parameters, to a program; any pass alone
+//   cost     time and bandwidth by message size, on a cluster
+//   choose   the best algorithm for each range of sizes, and why
+//   fit      latency and bandwidth from a measured table
+//   show     a program as a table, or drawn
+//   list     the shipped algorithms
+//
+// A program is named by a file (MSCCL XML, MSCCL++ JSON, Weft's text of programs or of algorithms) or as a
+// shipped algorithm with parameters: "all_reduce_ring(ranks=8, chunks=4)". Nothing here prints.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/session/session.h"
+
+namespace weft::session {
+
+struct CollectiveCheck {
+  std::vector<std::string> programs;
+  std::string target;      // msccl, rccl, azure or mscclpp: its limits and slots count too
+  std::int32_t slots = 0;  // that a connection has; 0: as many as needed
+  std::string as;          // the collective it is held to, where the file cannot say
+  Format format = Format::text;
+};
+Reply run(const CollectiveCheck& request);
+
+struct CollectiveConvert {
+  std::string from, to;
+  std::string dialect;   // msccl or azure, for XML that is written; else by what was read
+  std::string operands;  // runtime, sender or automatic: whose slot the source of rrc names in XML read
+  std::string as;
+};
+Reply run(const CollectiveConvert& request);
+
+struct CollectiveCompile {
+  std::string algorithm;
+  std::string to;        // a file; else the text is the answer
+  std::string protocol;  // Simple, LL, LL128
+  std::int32_t instances = 1;
+  std::int32_t max_channels = 32;
+  std::int32_t slots = 0;
+  bool fuse = true;
+  bool out_of_place = false;
+  std::string passes;  // stop after the last of these, and show what it made
+  std::string dialect;
+};
+Reply run(const CollectiveCompile& request);
+
+struct CollectiveCost {
+  std::string algorithm;
+  std::string cluster;
+  std::string sizes;  // "1KiB..1GiB"
+  std::string protocol;
+  std::int32_t instances = 1;
+  std::string fit;  // a measured table whose latency and bandwidth are used
+  Format format = Format::text;
+};
+Reply run(const CollectiveCost& request);
+
+struct CollectiveChoose {
+  std::string collective;
+  std::string cluster;
+  std::string sizes;
+  std::vector<std::string> candidates;  // none: every shipped algorithm of the collective
+  std::string to;                       // .svg, .csv (NCCL tuner), .json; else text is the answer
+  Format format = Format::text;
+};
+Reply run(const CollectiveChoose& request);
+
+struct CollectiveFit {
+  std::vector<std::string> tables;
+  bool every_other = false;  // fit on every other size and say how well the others are predicted
+  Format format = Format::text;
+};
+Reply run(const CollectiveFit& request);
+
+struct CollectiveShow {
+  std::string program;
+  std::string to;       // .svg: a space-time diagram
+  std::string cluster;  // place the steps by simulated time there
+  std::string size;     // of the message, with `cluster`
+  Format format = Format::text;
+};
+Reply run(const CollectiveShow& request);
+
+struct CollectiveList {
+  std::string collective;  // only those of this kind
+  Format format = Format::text;
+};
+Reply run(const CollectiveList& request);
+
+}  // namespace weft::session

@@ -1,0 +1,34 @@
+// weft/session/collective_cluster.h -- the wires a collective is priced on, from wherever they are described.
+//
+//   pod                  a cluster of the catalog
+//   my.weft              a script with CREATE CLUSTER; the last one counts
+//   taccl_topo-ndv2.json a topology of TACCL's or SCCL's kind
+//   topo.xml             what NCCL_TOPO_DUMP_FILE writes
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/topology.h"
+#include "weft/collective/algorithm.h"
+
+namespace weft::session {
+
+struct CollectiveCluster {
+  cluster::Topology topology;
+  std::int32_t local = 1;           // devices of a node
+  std::vector<std::int64_t> sides;  // of a torus or mesh
+};
+
+Result<CollectiveCluster> find_collective_cluster(const std::string& reference);
+
+// Gives the parameters that a cluster decides and nobody has given: ranks, local, rows and columns.
+void fill_parameters(const collective::Algorithm& algorithm, const CollectiveCluster& cluster,
+                     collective::Arguments& arguments);
+
+// "1KiB..1GiB", "1MiB"; powers of two between. Nothing given: 1 KiB to 1 GiB.
+Result<std::vector<std::int64_t>> parse_sizes(std::string_view text);
+
+}  // namespace weft::session

@@ -1,0 +1,148 @@
+// weft collective convert and compile: programs in one format, checked, in another.
+#include <array>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/file.h"
+#include "weft/base/nearest.h"
+#include "weft/collective/lower_one_sided.h"
+#include "weft/collective/out_of_place.h"
+#include "weft/collective/passes.h"
+#include "weft/collective/program_text.h"
+#include "weft/collective/rings.h"
+#include "weft/formats/mscclpp_json.h"
+#include "weft/formats/nccl_graph_xml.h"
+#include "weft/session/collective.h"
+#include "weft/session/collective_source.h"
+
+namespace weft::session {
+namespace {
+
+Result<formats::XmlDialect> find_dialect(const std::string& name) {
+  if (name.empty()) return formats::XmlDialect::automatic;
+  if (name == "msccl") return formats::XmlDialect::msccl;
+  if (name == "azure" || name == "rccl") return formats::XmlDialect::azure;
+  return user_error(fmt::format("unknown dialect: {}", name), "msccl, or azure, which RCCL reads too");
+}
+
+Result<formats::XmlOperands> find_operands(const std::string& name) {
+  if (name.empty() || name == "runtime") return formats::XmlOperands::runtime;
+  if (name == "sender") return formats::XmlOperands::sender;
+  if (name == "automatic") return formats::XmlOperands::automatic;
+  return user_error(
+      fmt::format("unknown operands: {}", name),
+      "runtime (the receiver's slot, which is what runs), sender (as MSCCLang writes them) or automatic");
+}
+
+Result<std::string> to_graph(const collective::Program& program) {
+  WEFT_TRY(circuits, collective::circuits(program));
+  formats::NcclGraph graph;
+  graph.pattern =
+      circuits.front().closed ? formats::NcclGraph::Pattern::ring : formats::NcclGraph::Pattern::tree;
+  for (collective::Circuit& circuit : circuits) graph.channels.push_back({std::move(circuit.ranks), -1, -1});
+  return formats::write_nccl_graphs({graph});
+}
+
+Status judge(const collective::Report& report) {
+  if (!report.finding) return {};
+  const std::string place = print(report.finding->where);
+  return user_error(fmt::format("not written, because it is wrong ({}): {}{}{}", name(report.verdict()),
+                                place, place.empty() ? "" : ": ", report.finding->text),
+                    "weft collective check judges without writing");
+}
+
+Result<std::string> to_json(const CollectiveSource& source, const collective::CompileOptions& options) {
+  if (source.one_sided) {
+    WEFT_TRY_STATUS(judge(collective::check(*source.one_sided)));
+    return formats::write_mscclpp_json(*source.one_sided);
+  }
+  WEFT_TRY(program, to_program(source, options));
+  WEFT_TRY_STATUS(judge(collective::check(program)));
+  WEFT_TRY(lowered, collective::lower_one_sided(program));
+  WEFT_TRY_STATUS(judge(collective::check(lowered)));
+  return formats::write_mscclpp_json(lowered);
+}
+
+// What `path` is to hold, by its ending.
+Result<std::string> render(const CollectiveSource& source, const std::string& path,
+                           const std::string& dialect_name, const collective::CompileOptions& options) {
+  if (path.ends_with(".json")) return to_json(source, options);
+  const bool is_graph = path.ends_with(".graph.xml");
+  const bool is_xml = path.ends_with(".xml");
+  if (!is_xml && !path.ends_with(".program"))
+    return user_error(
+        fmt::format("the ending does not say a format: {}", path),
+        ".xml (MSCCL), .json (MSCCL++), .program (Weft's text) or .graph.xml (NCCL_GRAPH_FILE)");
+  WEFT_TRY(program, to_program(source, options));
+  WEFT_TRY_STATUS(judge(collective::check(program)));
+  if (is_graph) return to_graph(program);
+  if (!is_xml) return collective::print(program);
+  WEFT_TRY(dialect, find_dialect(dialect_name));
+  if (dialect == formats::XmlDialect::automatic && source.program && source.program->azure)
+    dialect = formats::XmlDialect::azure;
+  return formats::write_msccl_xml(program, dialect);
+}
+
+Status write(const std::string& path, std::string_view text) {
+  const std::array pieces = {text};
+  return write_file_atomically(path, pieces);
+}
+
+std::vector<std::string> words(const std::string& list) {
+  std::vector<std::string> found;
+  std::istringstream stream(list);
+  for (std::string word; std::getline(stream, word, ',');)
+    if (!word.empty()) found.push_back(word);
+  return found;
+}
+
+Result<std::string> convert(const CollectiveConvert& request) {
+  WEFT_TRY(operands, find_operands(request.operands));
+  WEFT_TRY(source, read_collective(request.from, operands));
+  WEFT_TRY_STATUS(hold_to(source, request.as));
+  WEFT_TRY(text, render(source, request.to, request.dialect, {}));
+  WEFT_TRY_STATUS(write(request.to, text));
+  return fmt::format("{}: {}, {} ranks, checked\n", request.to, name(source.collective().kind),
+                     source.collective().ranks);
+}
+
+Result<std::string> compile(const CollectiveCompile& request) {
+  WEFT_TRY(source, read_collective(request.algorithm));
+  if (!source.moves)
+    return user_error(fmt::format("{} is compiled already", request.algorithm),
+                      "weft collective convert writes it anew");
+  collective::CompileOptions options;
+  WEFT_TRY(protocol, find_protocol(request.protocol));
+  options.protocol = protocol;
+  options.instances = request.instances;
+  options.max_channels = request.max_channels;
+  options.slots = request.slots;
+  options.fuse = request.fuse;
+  if (request.out_of_place) source.moves = collective::out_of_place(*source.moves);
+  if (!request.passes.empty()) {
+    const std::vector<std::string> names = words(request.passes);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    return collective::run_passes(*source.moves, views, options);
+  }
+  if (request.to.empty()) {
+    WEFT_TRY(program, to_program(source, options));
+    return collective::print(program);
+  }
+  WEFT_TRY(text, render(source, request.to, request.dialect, options));
+  WEFT_TRY_STATUS(write(request.to, text));
+  return fmt::format("{}: {}, {} ranks, checked\n", request.to, name(source.collective().kind),
+                     source.collective().ranks);
+}
+
+Reply reply_of(const Result<std::string>& answer) {
+  return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
+}
+
+}  // namespace
+
+Reply run(const CollectiveConvert& request) { return reply_of(convert(request)); }
+Reply run(const CollectiveCompile& request) { return reply_of(compile(request)); }
+
+}  // namespace weft::session

@@ -1,0 +1,55 @@
+// weft collective cost: a table as nccl-tests prints it, from a simulation.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/formats/nccl_tests_log.h"
+#include "weft/session/collective.h"
+#include "weft/session/collective_price.h"
+#include "weft/session/collective_source.h"
+
+namespace weft::session {
+namespace {
+
+std::string to_json(const PricedProgram& program, const std::vector<sim::CostRow>& rows) {
+  nlohmann::ordered_json json;
+  json["algorithm"] = program.name;
+  json["collective"] = name(program.collective.kind);
+  json["ranks"] = program.collective.ranks;
+  json["source"] = "simulated";
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const sim::CostRow& row : rows)
+    json["rows"].push_back({{"bytes", row.bytes},
+                            {"seconds", row.seconds},
+                            {"algorithm_bandwidth", row.algorithm_bandwidth},
+                            {"bus_bandwidth", row.bus_bandwidth}});
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> answer(const CollectiveCost& request) {
+  WEFT_TRY(sizes, parse_sizes(request.sizes));
+  WEFT_TRY(protocol, find_protocol(request.protocol));
+  WEFT_TRY(cluster, find_collective_cluster(request.cluster));
+  WEFT_TRY(program, prepare(request.algorithm, cluster, protocol, request.instances));
+  if (!request.fit.empty()) WEFT_TRY_STATUS(calibrate(request.fit, program, cluster));
+  WEFT_TRY(rows, price(program, cluster, sizes));
+  if (request.format == Format::json) return to_json(program, rows);
+  formats::CollectiveTable table;
+  table.algorithm = program.name;
+  table.kind = program.collective.kind;
+  table.ranks = program.collective.ranks;
+  const bool in_place = program.actions.placement == collective::Placement::in_place;
+  for (const sim::CostRow& row : rows) {
+    const double microseconds = row.seconds * 1e6;
+    table.rows.push_back({row.bytes, in_place ? 0 : microseconds, in_place ? microseconds : 0});
+  }
+  return formats::print_nccl_tests_log(table);
+}
+
+}  // namespace
+
+Reply run(const CollectiveCost& request) {
+  const Result<std::string> text = answer(request);
+  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
+}
+
+}  // namespace weft::session

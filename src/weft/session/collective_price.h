@@ -1,0 +1,36 @@
+// weft/session/collective_price.h -- an algorithm made ready for a cluster: compiled, checked, and priced.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/collective/actions.h"
+#include "weft/collective/collective.h"
+#include "weft/search/choose_collective.h"
+#include "weft/session/collective_cluster.h"
+#include "weft/sim/cost_table.h"
+
+namespace weft::session {
+
+struct PricedProgram {
+  std::string name;  // "all_reduce_ring(chunks=4) LL"
+  collective::Collective collective;
+  search::CollectiveFacts facts;
+  collective::Actions actions;  // at step grain
+  sim::RunParameters parameters;
+};
+
+// `reference` as in collective_source.h; parameters that the cluster decides need not be given.
+Result<PricedProgram> prepare(const std::string& reference, const CollectiveCluster& cluster,
+                              collective::Protocol protocol, std::int32_t instances);
+
+// Sets the program's launch time and the rates of the cluster's links so that the simulation meets the table
+// measured in `path` (see formats/nccl_tests_log.h) at its smallest and at its largest size.
+Status calibrate(const std::string& path, PricedProgram& program, CollectiveCluster& cluster);
+
+Result<std::vector<sim::CostRow>> price(const PricedProgram& program, const CollectiveCluster& cluster,
+                                        std::span<const std::int64_t> sizes);
+
+}  // namespace weft::session

@@ -1,0 +1,60 @@
+// weft/session/collective_source.h -- a chunk program, from wherever it is written.
+//
+//   ring.xml                              MSCCL XML
+//   plan.json                             MSCCL++ execution plan
+//   ring.program                          Weft's text of a program
+//   ring.algorithm(ranks=8)               an algorithm, with the parameters it needs
+//   all_reduce_ring(ranks=8, chunks=4)    a shipped algorithm
+//
+// What a file holds is seen by its first characters, not by its name.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/collective/algorithm.h"
+#include "weft/collective/compile.h"
+#include "weft/collective/moves.h"
+#include "weft/collective/one_sided.h"
+#include "weft/collective/program.h"
+#include "weft/formats/msccl_xml.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+
+// One of the first three is there.
+struct CollectiveSource {
+  std::optional<formats::XmlProgram> program;  // XML, or a program in Weft's text as if it were
+  std::optional<collective::OneSided> one_sided;
+  std::optional<collective::Moves> moves;
+  bool is_xml = false;
+  std::string text;  // what was read, for carets; empty for shipped algorithms
+
+  const collective::Collective& collective() const;
+};
+
+Result<CollectiveSource> read_collective(std::string_view reference,
+                                         formats::XmlOperands operands = formats::XmlOperands::runtime);
+
+// An algorithm, shipped or in a file, and the parameters given with it. None: `reference` is neither.
+struct NamedAlgorithm {
+  collective::Algorithm algorithm;
+  collective::Arguments arguments;
+};
+Result<std::optional<NamedAlgorithm>> find_named_algorithm(std::string_view reference);
+
+// Holds the program to another collective: see collective/restate.h. Nothing where `as` is empty.
+Status hold_to(CollectiveSource& source, std::string_view as);
+
+// The source as threadblocks that send and receive: compiled if it is an algorithm, compiled again from its
+// moves if it is one-sided. Whatever is compiled was checked.
+Result<collective::Program> to_program(const CollectiveSource& source,
+                                       const collective::CompileOptions& options = {});
+
+Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
+
+// The error as a reply, its place shown where `text` has it.
+Reply complain(const Error& error, std::string_view text = {});
+
+}  // namespace weft::session
