@@ -338,6 +338,25 @@ TEST(Fuse, TakingApartKeepsWhoMustWaitForTheSend) {
   EXPECT_NE(std::ranges::find(last, 2), last.end());
 }
 
+TEST(Fuse, WhoeverComesAfterASumThatIsNotStoredStillWaitsForItsReaders) {
+  // Rank 1 sends its input to 3, adds to it and passes the sum to 2, which puts something else there.
+  Moves moves = start(Kind::custom, 4, 1, true, 1);
+  reduce(moves, {0, kInput, 0}, {1, kInput, 0}, 1, 0);
+  copy(moves, {1, kInput, 0}, {3, kScratch, 0}, 1, 0);
+  reduce(moves, {2, kInput, 0}, {1, kInput, 0}, 1, 0);
+  copy(moves, {1, kInput, 0}, {2, kScratch, 0}, 1, 0);
+  copy(moves, {2, kScratch, 0}, {1, kInput, 0}, 1, 0);
+  copy(moves, {3, kScratch, 0}, {3, kInput, 0});
+  moves.collective.wants = {{1, 0, {{0, 0}, {1, 0}, {2, 0}}}, {3, 0, {{0, 0}, {1, 0}}}};
+  for (const std::int32_t slots : {1, 2}) compiled(moves, {.max_channels = 1, .slots = slots});
+}
+
+TEST(Assign, ChainsThatLeaveARingAreCutThere) {
+  const Program program = compiled(hierarchical_all_reduce(2, 4));
+  EXPECT_EQ(program.channels, 1);
+  for (const RankProgram& rank : program.ranks) EXPECT_EQ(rank.blocks.size(), 2u);
+}
+
 TEST(Assign, MessagesTakeTheChannelAskedFor) {
   const Program program = compiled(ring_all_reduce(4, 4, 4));
   EXPECT_EQ(program.channels, 4);
@@ -396,6 +415,17 @@ TEST(Order, OneWayMessagesStayWhole) {
   EXPECT_EQ(count(compiled(binomial_reduce(8, 16))).messages, 7);
 }
 
+TEST(Order, AChainThatComesBackToItsBlockIsTakenApart) {
+  // Longer than the connection holds, it would have to run all at once, in a block that can do one thing.
+  Moves moves = start(Kind::custom, 2, 1, false, 6);
+  copy(moves, {0, kInput, 0}, {1, kScratch, 0}, 3);
+  copy(moves, {1, kScratch, 0}, {0, kScratch, 0}, 3);
+  copy(moves, {0, kScratch, 0}, {1, kScratch, 3}, 3);
+  copy(moves, {1, kScratch, 3}, {1, kOutput, 0}, 3);
+  for (int i = 0; i < 3; ++i) moves.collective.wants.push_back({1, i, {{0, i}}});
+  for (const std::int32_t slots : {1, 2, 3, 4}) compiled(moves, {.slots = slots});
+}
+
 TEST(BlockWaits, KnownThingsAreNotWaitedFor) {
   // Both sends wait for the same receive; the second knows.
   Moves moves = start(Kind::broadcast, 3, 2, true);
@@ -415,6 +445,25 @@ TEST(BlockWaits, SeveralWaitsAreNopsBeforeTheStep) {
   const Program program = compiled(moves);
   EXPECT_EQ(waits(program), 2);
   EXPECT_EQ(count_of(program, Op::nop), 1);
+}
+
+// What rank 0 sends comes back to it on another channel, so into another block, over what it sent.
+Moves there_and_back(int count) {
+  Moves moves = start(Kind::custom, 2, 1, true, count);
+  copy(moves, {0, kInput, 0}, {1, kScratch, 0}, count, 0);
+  copy(moves, {1, kScratch, 0}, {0, kInput, count - 1}, count, 1);
+  for (int i = 0; i < count; ++i) moves.collective.wants.push_back({0, count - 1 + i, {{0, i}}});
+  return moves;
+}
+
+TEST(BlockWaits, AMessageTellsThatItWasSentButOnlyOfItsFirstChunk) {
+  const auto waits_of_0 = [](const Moves& moves) {
+    Program program = compiled(moves);
+    program.ranks.resize(1);
+    return waits(program);
+  };
+  EXPECT_EQ(waits_of_0(there_and_back(1)), 0);
+  EXPECT_EQ(waits_of_0(there_and_back(2)), 1);
 }
 
 TEST(Instances, EachHasItsOwnChannelsAndPartOfEveryChunk) {

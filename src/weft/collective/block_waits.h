@@ -6,8 +6,8 @@
 //
 // What a block has waited for once it knows for good, and with it all that the other block knew then; a
 // wait for something known is left out. So is one for a step that the message just received must have
-// come after, because it went through that block on its way round. A step waits for one block: others are nops before it, so that a
-// nop is always followed by an instruction that waits itself.
+// come after, because it went through that block on its way round. A step waits for one block: others
+// are nops before it, so that a nop is always followed by an instruction that waits itself.
 #pragma once
 #include "weft/collective/instructions.h"
 #include "weft/collective/program.h"

@@ -1,6 +1,8 @@
 // weft/collective/compile.h -- from moves to a chunk program that has been proved right.
 //
 //   moves -> dependence -> split -> fuse -> assign -> order -> waits -> instances -> check
+//     ^                                       |
+//     +----------------- cut -----------------+      where long messages would block each other
 //
 // Each pass is a function on values with a file of its own; passes.h shows what one of them did.
 #pragma once

@@ -1,16 +1,20 @@
 // weft collective choose: the best algorithm by size, and why.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
+#include "weft/base/machine.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
+#include "weft/collective/claims.h"
 #include "weft/collective/library.h"
 #include "weft/explain/plot.h"
 #include "weft/explain/table.h"
@@ -25,6 +29,8 @@ namespace {
 
 // Programs longer than this are not among the candidates unless asked for: simulating them takes minutes.
 constexpr std::size_t kMostActions = 200'000;
+// Slices of a long message that are walked: half of what `cost` walks, which is enough to tell who wins.
+constexpr std::int32_t kMostSlices = 8;
 
 struct Candidate {
   std::string reference;
@@ -47,25 +53,43 @@ struct Chosen {
   std::vector<std::string> left_out;  // "all_reduce_swing: needs ..."
 };
 
+// A reference and how many instances of it are to run side by side.
+struct Variant {
+  std::string reference;
+  std::int32_t instances = 1;
+};
+
+// Whether messages follow each other so that smaller ones could overlap. Where it is not known, they might.
+bool has_chains(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
+  collective::Arguments arguments;
+  fill_parameters(algorithm, cluster, arguments);
+  const auto claimed = collective::claims(algorithm, arguments);
+  return !claimed.ok() || claimed->steps.value_or(3) > 2;
+}
+
 // An algorithm with the parameters worth trying: pipelined and spread over channels where it can be.
-std::vector<std::string> variants(const collective::Algorithm& algorithm) {
+std::vector<Variant> variants(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
   const auto has = [&](std::string_view name) {
     return std::ranges::any_of(algorithm.parameters(),
                                [&](const auto& parameter) { return parameter.name == name; });
   };
-  std::vector<std::string> found = {algorithm.name()};
+  std::vector<Variant> found = {{algorithm.name(), 1}};
+  if (!has_chains(algorithm, cluster)) return found;
   if (has("channels")) {
-    found.push_back(algorithm.name() + "(channels=4)");
-    found.push_back(algorithm.name() + "(channels=8)");
-  } else if (has("chunks")) {
-    found.push_back(algorithm.name() + "(chunks=8)");
+    found.push_back({algorithm.name() + "(channels=4)", 1});
+    found.push_back({algorithm.name() + "(channels=8)", 1});
+  } else {
+    if (has("chunks")) found.push_back({algorithm.name() + "(chunks=8)", 1});
+    found.push_back({algorithm.name(), 8});
   }
   return found;
 }
 
-Result<std::vector<std::string>> references(const CollectiveChoose& request, collective::Kind kind) {
-  if (!request.candidates.empty()) return request.candidates;
-  std::vector<std::string> found;
+Result<std::vector<Variant>> references(const CollectiveChoose& request, collective::Kind kind,
+                                        const CollectiveCluster& cluster) {
+  std::vector<Variant> found;
+  for (const std::string& candidate : request.candidates) found.push_back({candidate, 1});
+  if (!found.empty()) return found;
   const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
   for (const std::string_view name : library.names()) {
     const collective::Algorithm& algorithm = *library.find(name);
@@ -74,11 +98,55 @@ Result<std::vector<std::string>> references(const CollectiveChoose& request, col
       return parameter.type == collective::ParameterType::list;
     };
     if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
-    for (std::string& variant : variants(algorithm)) found.push_back(std::move(variant));
+    for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
   }
   if (found.empty())
     return user_error(fmt::format("no shipped algorithm for {}", name(kind)), "name candidates with --among");
   return found;
+}
+
+// Prices all candidates, as many at once as the machine has processors; the outcome does not depend on that.
+Status price_all(std::vector<Candidate>& candidates, const CollectiveCluster& cluster,
+                 const std::vector<std::int64_t>& sizes) {
+  std::vector<Status> outcomes(candidates.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < candidates.size(); i = next++) {
+      auto rows = price(candidates[i].program, cluster, sizes);
+      if (rows.ok())
+        candidates[i].rows = std::move(*rows);
+      else
+        outcomes[i] = rows.error();
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 1; i < available_processors(); ++i) workers.emplace_back(work);
+    work();
+  }
+  for (Status& outcome : outcomes) WEFT_TRY_STATUS(std::move(outcome));
+  return {};
+}
+
+// Most candidates win nowhere. A look at every fourth doubling tells: who is nowhere within kHopeless of the
+// best there is not priced at the sizes between.
+constexpr double kHopeless = 2;
+
+Result<std::vector<Candidate>> drop_hopeless(std::vector<Candidate> candidates,
+                                             const CollectiveCluster& cluster,
+                                             const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> coarse;
+  for (std::size_t i = 0; i < sizes.size(); i += 4) coarse.push_back(sizes[i]);
+  std::vector<double> best(coarse.size(), std::numeric_limits<double>::infinity());
+  WEFT_TRY_STATUS(price_all(candidates, cluster, coarse));
+  for (const Candidate& candidate : candidates)
+    for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], candidate.rows[i].seconds);
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    for (std::size_t i = 0; i < best.size(); ++i)
+      if (candidate.rows[i].seconds <= kHopeless * best[i]) return false;
+    return true;
+  });
+  return candidates;
 }
 
 Result<Chosen> choose(const CollectiveChoose& request) {
@@ -98,24 +166,30 @@ Result<Chosen> choose(const CollectiveChoose& request) {
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
   chosen.ranks = cluster.topology.devices;
   chosen.nodes = cluster.topology.devices / cluster.local;
-  WEFT_TRY(names, references(request, *kind));
+  WEFT_TRY(names, references(request, *kind, cluster));
   using enum collective::Protocol;
-  std::vector<search::CollectiveCandidate> curves;
-  for (const std::string& reference : names) {
+  std::vector<Candidate> prepared;
+  for (const auto& [reference, instances] : names) {
     for (const collective::Protocol protocol : {simple, ll, ll128}) {
-      Result<PricedProgram> program = prepare(reference, cluster, protocol, 1);
+      Result<PricedProgram> program = prepare(reference, cluster, protocol, instances);
       if (program.ok() && program->actions.actions.size() > kMostActions && request.candidates.empty())
         program =
             user_error(fmt::format("{} steps are too many to try unasked", program->actions.actions.size()));
       if (!program.ok()) {
+        if ((reference.ends_with(')') || instances > 1) && request.candidates.empty())
+          break;  // said of the plain one
         chosen.left_out.push_back(fmt::format("{}: {}", reference, program.error().message));
         break;
       }
-      WEFT_TRY(rows, price(*program, cluster, chosen.sizes));
-      chosen.candidates.push_back({reference, std::move(*program), std::move(rows)});
-      curves.push_back(curve_of(chosen.candidates.back(), chosen.sizes));
+      program->parameters.most_slices = kMostSlices;
+      prepared.push_back({reference, std::move(*program), {}});
     }
   }
+  WEFT_TRY(able, drop_hopeless(std::move(prepared), cluster, chosen.sizes));
+  chosen.candidates = std::move(able);
+  std::vector<search::CollectiveCandidate> curves;
+  WEFT_TRY_STATUS(price_all(chosen.candidates, cluster, chosen.sizes));
+  for (const Candidate& candidate : chosen.candidates) curves.push_back(curve_of(candidate, chosen.sizes));
   if (curves.empty())
     return user_error(fmt::format("no candidate for {} runs on {}", name(*kind), request.cluster),
                       chosen.left_out.empty() ? "" : chosen.left_out.front());

@@ -17,8 +17,9 @@ namespace weft::session {
 namespace {
 
 // What people see: the reference without what the cluster decided.
-std::string label(const std::string& reference, collective::Protocol protocol) {
-  return fmt::format("{} {}", reference, collective::name(protocol));
+std::string label(const std::string& reference, collective::Protocol protocol, std::int32_t instances) {
+  const std::string times = instances > 1 ? fmt::format(" x{}", instances) : "";
+  return fmt::format("{}{} {}", reference, times, collective::name(protocol));
 }
 
 search::CollectiveFacts facts_of(const collective::Moves& moves, const collective::Program& program,
@@ -53,7 +54,7 @@ Result<PricedProgram> prepare(const std::string& reference, const CollectiveClus
     options.instances = instances;
     WEFT_TRY(compiled, collective::compile(moves, options));
     priced.facts = facts_of(moves, compiled, collective::fifo_slots(protocol));
-    priced.name = label(reference, protocol);
+    priced.name = label(reference, protocol, instances);
     program = std::move(compiled);
   } else {
     WEFT_TRY(source, read_collective(reference));
