@@ -75,9 +75,8 @@ TEST(ChooseCollective, ExplainsByProtocolAndChannelsWhereStepsAreEqual) {
                                                       with("ll", Protocol::ll, 8, 10e-6, 50e9)};
   const CollectiveChoice choice = choose(protocols, doubling_sizes(1024, 1 << 30));
   ASSERT_EQ(choice.ranges.size(), 2u);
-  EXPECT_EQ(choice.ranges[0].why, "latency-bound: LL waits for no fence, Simple does");
-  EXPECT_EQ(choice.ranges[1].why,
-            "bandwidth-bound: Simple carries more data a byte than LL, half of which is flags");
+  EXPECT_EQ(choice.ranges[0].why, "latency-bound: messages of LL are seen sooner than those of Simple");
+  EXPECT_EQ(choice.ranges[1].why, "bandwidth-bound: Simple sends fewer flags with the data than LL");
   const std::vector<CollectiveCandidate> channels = {with("one", Protocol::simple, 1, 20e-6, 10e9),
                                                      with("four", Protocol::simple, 4, 20e-6, 40e9)};
   EXPECT_EQ(choose(channels, {1 << 28}).ranges[0].why, "bandwidth-bound: 4 channels against 1");
@@ -89,7 +88,7 @@ TEST(ChooseCollective, OwnsUpWhenThereIsNoReason) {
   EXPECT_EQ(choose(same, {1024}).ranges[0].best, 0u);  // of equals the first
   const std::vector<CollectiveCandidate> odd = {affine("a", 4, 2, 2e-6), affine("b", 4, 2)};
   EXPECT_EQ(choose(odd, {1024}).ranges[0].why,
-            "faster, for no reason that steps, wire, protocol or channels show");
+            "the wires are better used: neither steps nor bytes sent tell the two apart");
   const std::vector<CollectiveCandidate> alone = {affine("a", 4, 2)};
   EXPECT_EQ(choose(alone, {1024}).ranges[0].why, "no other can do it");
 }

@@ -75,7 +75,8 @@ class Blame {
     };
     for (const Part& part : parts_)
       if (expects(part.input) > 0 && part.times > expects(part.input)) return doubled(part);
-    if (expected.size() <= 1 || parts_.size() <= 1) return other(expected);
+    const bool alone = parts_.size() <= 1 && (parts_.empty() || expects(parts_[0].input) == 0);
+    if (expected.size() <= 1 || alone) return other(expected);
     for (const Part& part : parts_)
       if (expects(part.input) == 0) return foreign(part, expected);
     return lacking(expected);

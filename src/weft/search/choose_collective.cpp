@@ -45,8 +45,12 @@ std::string latency_reason(const CollectiveFacts& best, const CollectiveFacts& n
   if (clearly_more(next.steps, best.steps))
     return fmt::format("latency-bound: {:g} step{} against {:g}", best.steps, best.steps == 1 ? "" : "s",
                        next.steps);
-  if (best.protocol != next.protocol && next.protocol == collective::Protocol::simple)
-    return fmt::format("latency-bound: {} waits for no fence, {} does", name(best.protocol),
+  // LL's flag travels with every word, LL128's with every line, Simple's behind a fence.
+  constexpr auto kWaiting = [](collective::Protocol protocol) {
+    return protocol == collective::Protocol::ll ? 0 : protocol == collective::Protocol::ll128 ? 1 : 2;
+  };
+  if (kWaiting(best.protocol) < kWaiting(next.protocol))
+    return fmt::format("latency-bound: messages of {} are seen sooner than those of {}", name(best.protocol),
                        name(next.protocol));
   return {};
 }
@@ -54,9 +58,12 @@ std::string latency_reason(const CollectiveFacts& best, const CollectiveFacts& n
 std::string bandwidth_reason(const CollectiveFacts& best, const CollectiveFacts& next) {
   if (clearly_more(next.wire, best.wire))
     return fmt::format("bandwidth-bound: sends {:.3g}x of the buffer against {:.3g}x", best.wire, next.wire);
-  if (best.protocol != next.protocol && next.protocol == collective::Protocol::ll)
-    return fmt::format("bandwidth-bound: {} carries more data a byte than LL, half of which is flags",
-                       name(best.protocol));
+  constexpr auto kFlags = [](collective::Protocol protocol) {
+    return protocol == collective::Protocol::ll ? 2 : protocol == collective::Protocol::ll128 ? 1 : 0;
+  };
+  if (kFlags(best.protocol) < kFlags(next.protocol))
+    return fmt::format("bandwidth-bound: {} sends fewer flags with the data than {}", name(best.protocol),
+                       name(next.protocol));
   if (next.channels > 0 && best.channels > next.channels)
     return fmt::format("bandwidth-bound: {} channels against {}", best.channels, next.channels);
   return {};
@@ -84,7 +91,7 @@ std::string explain(std::span<const CollectiveCandidate> candidates, const Colle
   const std::string bandwidth = bandwidth_reason(best.facts, next.facts);
   for (const std::string& reason : {latency_bound ? latency : bandwidth, latency_bound ? bandwidth : latency})
     if (!reason.empty()) return reason;
-  return "faster, for no reason that steps, wire, protocol or channels show";
+  return "the wires are better used: neither steps nor bytes sent tell the two apart";
 }
 
 void rank_the_others(std::span<const CollectiveCandidate> candidates, std::span<const std::int64_t> sizes,

@@ -21,6 +21,7 @@ using collective::Verdict;
 struct Judged {
   std::string program;
   Verdict verdict = Verdict::ok;
+  bool unreadable = false;  // the world's fault, not the program's
   collective::Where where;
   std::string text;  // what is wrong
   std::string collective = "custom";
@@ -85,6 +86,7 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
   judged.program = reference;
   Result<CollectiveSource> read = read_collective(reference);
   if (!read.ok()) {
+    judged.unreadable = read.error().fault == Fault::world;
     refuse(judged, Verdict::malformed, {}, read.error().message);
     return judged;
   }
@@ -125,19 +127,23 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
   return judged;
 }
 
+std::string_view word(const Judged& judged) {
+  return judged.unreadable ? "unreadable" : name(judged.verdict);
+}
+
 std::string line(const Judged& judged) {
   if (judged.verdict == Verdict::ok)
     return fmt::format("{}: ok ({}, {} ranks, slots {})\n", judged.program, judged.collective, judged.ranks,
                        judged.slots);
   const std::string place = print(judged.where);
-  return fmt::format("{}: {}: {}{}{}\n", judged.program, name(judged.verdict), place,
-                     place.empty() ? "" : ": ", judged.text);
+  return fmt::format("{}: {}: {}{}{}\n", judged.program, word(judged), place, place.empty() ? "" : ": ",
+                     judged.text);
 }
 
 nlohmann::ordered_json to_json(const Judged& judged) {
   nlohmann::ordered_json json;
   json["file"] = judged.program;
-  json["verdict"] = name(judged.verdict);
+  json["verdict"] = word(judged);
   json["collective"] = judged.collective;
   json["ranks"] = judged.ranks;
   if (judged.verdict == Verdict::ok) {
@@ -165,7 +171,10 @@ Reply run(const CollectiveCheck& request) {
   auto all = nlohmann::ordered_json::array();
   for (const std::string& program : request.programs) {
     const Judged judged = judge(program, request, *target);
-    if (judged.verdict != Verdict::ok) reply.exit_code = ExitCode::user_error;
+    if (judged.unreadable)
+      reply.exit_code = ExitCode::world_error;
+    else if (judged.verdict != Verdict::ok && reply.exit_code == ExitCode::ok)
+      reply.exit_code = ExitCode::user_error;
     if (request.format == Format::json) {
       all.push_back(to_json(judged));
       continue;

@@ -1,6 +1,7 @@
 #include "weft/session/collective_source.h"
 
-#include <array>
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -50,6 +51,7 @@ std::string first_word(std::string_view text) {
   }
   std::size_t end = at;
   while (end < text.size() && (std::isalpha(static_cast<unsigned char>(text[end])) != 0)) ++end;
+  if (at == text.size()) return "\n";  // nothing but blanks
   return lower(text.substr(at, std::max<std::size_t>(end - at, 1)));
 }
 
@@ -95,8 +97,10 @@ Result<CollectiveSource> from_text(const std::string& text, const std::string& p
     if (!moves.ok()) return with_text(moves.error(), text);
     source.moves = std::move(*moves);
   } else {
+    const bool readable = std::isprint(static_cast<unsigned char>(word.front())) != 0;
     return user_error(
-        fmt::format("{} is no collective program: it begins with '{}'", path, word),
+        fmt::format("{} is no collective program{}", path,
+                    readable ? fmt::format(": it begins with '{}'", word) : ""),
         "MSCCL XML begins with <algo, an MSCCL++ plan with {, Weft's texts with PROGRAM, MOVES or ALGORITHM");
   }
   return source;
