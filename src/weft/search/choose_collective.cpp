@@ -105,7 +105,16 @@ void rank_the_others(std::span<const CollectiveCandidate> candidates, std::span<
     if (std::isfinite(ratio)) range.runners_up.push_back({i, ratio});
   }
   std::ranges::stable_sort(range.runners_up, {}, &RunnerUp::ratio);
-  range.runners_up.resize(std::min(range.runners_up.size(), kMostRunnersUp));
+  std::vector<RunnerUp> kept;
+  for (const RunnerUp& one : range.runners_up) {
+    const auto akin = [&](std::size_t other) {
+      return !candidates[other].family.empty() &&
+             candidates[other].family == candidates[one.candidate].family;
+    };
+    if (kept.size() == kMostRunnersUp) break;
+    if (!akin(range.best) && std::ranges::none_of(kept, akin, &RunnerUp::candidate)) kept.push_back(one);
+  }
+  range.runners_up = std::move(kept);
 }
 
 // The largest size from `low` up to below `high` at which `best` still wins, halving towards it.

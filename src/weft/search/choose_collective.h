@@ -32,6 +32,9 @@ struct CollectiveCandidate {
   std::string name;
   CollectiveFacts facts = {};
   std::function<double(std::int64_t)> seconds;  // of a call of so many bytes; infinite: it cannot do that
+  // Candidates that differ in parameters and protocol only. Runners-up are of other families than the
+  // winner and one another: whom else there is says more than the same thing slightly changed.
+  std::string family = {};
 };
 
 // A candidate known by its times at some sizes, straight lines in log bytes, log seconds between them;
@@ -47,7 +50,7 @@ struct RunnerUp {
 struct CollectiveRange {
   std::int64_t min_bytes = 0, max_bytes = 0;  // both belong to it
   std::size_t best = 0;                       // of the candidates
-  std::vector<RunnerUp> runners_up;           // the nearest first, two at most
+  std::vector<RunnerUp> runners_up;           // the nearest first, two at most, a family each
   std::string why;                            // "latency-bound: 4 steps against 14"
 };
 

@@ -38,10 +38,18 @@ struct Candidate {
   std::vector<sim::CostRow> rows;
 };
 
+// Without its parameters.
+std::string plain_name(const Candidate& candidate) {
+  return candidate.reference.substr(0, candidate.reference.find('('));
+}
+
 search::CollectiveCandidate curve_of(const Candidate& candidate, std::span<const std::int64_t> sizes) {
   std::vector<double> seconds;
   for (const sim::CostRow& row : candidate.rows) seconds.push_back(row.seconds);
-  return search::tabled(candidate.program.name, candidate.program.facts, sizes, seconds);
+  search::CollectiveCandidate curve =
+      search::tabled(candidate.program.name, candidate.program.facts, sizes, seconds);
+  curve.family = plain_name(candidate);
+  return curve;
 }
 
 struct Chosen {
@@ -203,6 +211,12 @@ std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(c
 std::string to_text(const Chosen& chosen, const std::string& cluster) {
   std::string text =
       fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind), cluster, chosen.ranks);
+  // Every name begins with the collective, which the first line has said.
+  const auto shown_name = [&](std::size_t candidate) {
+    const std::string& whole = chosen.candidates[candidate].program.name;
+    const std::string prefix = fmt::format("{}_", name(chosen.kind));
+    return whole.starts_with(prefix) ? whole.substr(prefix.size()) : whole;
+  };
   explain::Table table({{"from", explain::Align::right},
                         {"to", explain::Align::right},
                         {"algorithm"},
@@ -218,9 +232,9 @@ std::string to_text(const Chosen& chosen, const std::string& cluster) {
       if (row.bytes <= range.max_bytes) shown = &row;
     std::string next;
     for (const search::RunnerUp& other : range.runners_up)
-      next += fmt::format("{}{} ({:.2f}x)", next.empty() ? "" : ", ",
-                          chosen.candidates[other.candidate].program.name, other.ratio);
-    table.add({bytes(range.min_bytes), bytes(range.max_bytes), chosen.candidates[range.best].program.name,
+      next +=
+          fmt::format("{}{} ({:.2f}x)", next.empty() ? "" : ", ", shown_name(other.candidate), other.ratio);
+    table.add({bytes(range.min_bytes), bytes(range.max_bytes), shown_name(range.best),
                print_seconds(shown->seconds), print_rate(shown->bus_bandwidth), next, range.why});
   }
   text += table.print();
@@ -307,7 +321,7 @@ Result<std::string> to_plot(const Chosen& chosen, const std::string& cluster) {
   std::vector<std::size_t> color(chosen.candidates.size());
   for (std::size_t i = 0; i < chosen.candidates.size(); ++i) {
     const Candidate& candidate = chosen.candidates[i];
-    const std::string plain = candidate.reference.substr(0, candidate.reference.find('('));
+    const std::string plain = plain_name(candidate);
     auto curve = std::ranges::find(curves, plain, &explain::PlotCurve::name);
     if (curve == curves.end()) {
       curves.push_back({plain, {}, false, curves.size()});
