@@ -89,7 +89,7 @@ void convert() {
   const collective::Program program = *collective::compile(traced("all_reduce_ring(ranks=16, channels=4)"));
   const std::string xml = *formats::write_msccl_xml(program);
   const std::string json = *formats::write_mscclpp_json(
-      *collective::lower_one_sided(*collective::compile(traced("all_reduce_ring(ranks=8)"))));
+      *collective::lower_one_sided(*collective::compile(traced("all_reduce_ring(ranks=4)"))));
   measure({{fmt::format("read MSCCL XML, {:.0f} steps", steps(program)), "file", 1,
             [&] { WEFT_CHECK(formats::read_msccl_xml(xml).ok()); }},
            {fmt::format("write MSCCL XML, {:.0f} steps", steps(program)), "file", 1,
@@ -100,7 +100,7 @@ void convert() {
               WEFT_CHECK(!collective::check(read->program).finding);
               WEFT_CHECK(formats::write_msccl_xml(read->program).ok());
             }},
-           {"read MSCCL++ JSON, ring of 8", "file", 1,
+           {"read MSCCL++ JSON, ring of 4", "file", 1,
             [&] { WEFT_CHECK(formats::read_mscclpp_json(json).ok()); }}},
           9);
 }

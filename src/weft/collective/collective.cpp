@@ -42,6 +42,8 @@ Want chunk(std::int32_t rank, std::int32_t index) { return {Want::What::chunk, r
 Want sum(std::int32_t index) { return {Want::What::sum, 0, index, {}}; }
 
 Want want_of_all_to_all(const Collective& collective, std::int32_t rank, std::int32_t index) {
+  if (collective.counts.empty())
+    return chunk(index / collective.chunks, rank * collective.chunks + index % collective.chunks);
   std::int32_t from = 0;
   while (index >= pair(collective, from, rank)) index -= pair(collective, from++, rank);
   std::int32_t first = 0;
@@ -100,6 +102,7 @@ std::int32_t extent(const Collective& collective, Buffer buffer, std::int32_t ra
     case all_gather:
     case gather: return input ? block(collective, rank) : all();
     case all_to_all: {
+      if (collective.counts.empty()) return collective.chunks * collective.ranks;
       std::int32_t total = 0;
       for (std::int32_t other = 0; other < collective.ranks; ++other)
         total += input ? pair(collective, rank, other) : pair(collective, other, rank);
