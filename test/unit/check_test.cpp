@@ -303,7 +303,8 @@ TEST(CheckResult, SaysWhatIsWrong) {
   program = there_and_back(1);
   program.ranks[0].blocks[1].steps[1] = publish(copy(scratch(0), in(0)));
   EXPECT_EQ(told(program),
-            "wrong-result: gpu 0 tb 1 step 1: output[0] holds input[0] of gpu 1, expected a sum of 2 inputs");
+            "wrong-result: gpu 0 tb 1 step 1: overwrites input[0] before anybody has read it, so output[0] "
+            "lacks it");
 
   program = ring(3);
   program.ranks[0].blocks[0].steps[1].op = Op::receive_reduce_send;
