@@ -140,7 +140,10 @@ class Plot {
     for (const PlotPoint& point : curve.points)
       if (usable(point)) path.push_back({place_x(static_cast<double>(point.bytes)), place_y(value(point))});
     if (!curve.measured)
-      svg.polyline(path, {.stroke = palette(curve.color), .stroke_width = 2, .title = curve.name});
+      svg.polyline(path, {.stroke = palette(curve.color),
+                          .stroke_width = 2,
+                          .dash = palette_dash(curve.color),
+                          .title = curve.name});
     if (curve.measured || path.size() == 1)
       for (const Position& dot : path)
         svg.circle(dot, 3, {.fill = "#ffffff", .stroke = palette(curve.color), .stroke_width = 1.5});
@@ -154,7 +157,7 @@ class Plot {
                    {.fill = "#ffffff", .stroke = palette(curve.color), .stroke_width = 1.5});
       else
         svg.line({kLegendLeft, y}, {kLegendLeft + 20, y},
-                 {.stroke = palette(curve.color), .stroke_width = 2.5});
+                 {.stroke = palette(curve.color), .stroke_width = 2.5, .dash = palette_dash(curve.color)});
       svg.text(kLegendLeft + 28, y + 4, curve.name);
       y += kLegendLine;
     }

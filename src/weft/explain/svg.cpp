@@ -59,6 +59,11 @@ std::string number(double value) {
 
 std::string_view palette(std::size_t index) { return kPalette[index % kPalette.size()]; }
 
+std::string_view palette_dash(std::size_t index) {
+  constexpr std::array<std::string_view, 3> kDashes = {"", "7 3", "2 3"};
+  return kDashes[index / kPalette.size() % kDashes.size()];
+}
+
 double text_width(std::string_view text, double size) {
   double width = 0;
   for (const char c : text) {

@@ -43,6 +43,8 @@ struct Position {
 
 // Eight colours that stay apart on white, also for the colour-blind (after Okabe and Ito).
 std::string_view palette(std::size_t index);
+// Colours come again after a while; lines that have one for the second time are dashed.
+std::string_view palette_dash(std::size_t index);
 
 // About how wide a text of the drawing's font is.
 double text_width(std::string_view text, double size);

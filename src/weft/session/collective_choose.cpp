@@ -365,9 +365,6 @@ Result<std::string> answer(const CollectiveChoose& request) {
 
 }  // namespace
 
-Reply run(const CollectiveChoose& request) {
-  const Result<std::string> text = answer(request);
-  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
-}
+Reply run(const CollectiveChoose& request) { return to_reply(answer(request)); }
 
 }  // namespace weft::session

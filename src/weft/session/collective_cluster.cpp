@@ -32,6 +32,7 @@ Result<CollectiveCluster> from_cluster(const cluster::Cluster& found) {
 Result<CollectiveCluster> from_script(const std::string& text) {
   language::Catalog catalog;
   load_shipped(catalog);
+  catalog.clusters.clear();  // a changed copy of a shipped script need not rename its clusters
   auto parsed = language::parse_and_keep(text);
   if (!parsed.ok()) {
     Error error = parsed.error();

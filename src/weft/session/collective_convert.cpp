@@ -136,13 +136,9 @@ Result<std::string> compile(const CollectiveCompile& request) {
                      source.collective().ranks);
 }
 
-Reply reply_of(const Result<std::string>& answer) {
-  return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
-}
-
 }  // namespace
 
-Reply run(const CollectiveConvert& request) { return reply_of(convert(request)); }
-Reply run(const CollectiveCompile& request) { return reply_of(compile(request)); }
+Reply run(const CollectiveConvert& request) { return to_reply(convert(request)); }
+Reply run(const CollectiveCompile& request) { return to_reply(compile(request)); }
 
 }  // namespace weft::session

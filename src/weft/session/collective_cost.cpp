@@ -47,9 +47,6 @@ Result<std::string> answer(const CollectiveCost& request) {
 
 }  // namespace
 
-Reply run(const CollectiveCost& request) {
-  const Result<std::string> text = answer(request);
-  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
-}
+Reply run(const CollectiveCost& request) { return to_reply(answer(request)); }
 
 }  // namespace weft::session

@@ -180,9 +180,6 @@ Result<std::string> answer(const CollectiveFit& request) {
 
 }  // namespace
 
-Reply run(const CollectiveFit& request) {
-  const Result<std::string> text = answer(request);
-  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
-}
+Reply run(const CollectiveFit& request) { return to_reply(answer(request)); }
 
 }  // namespace weft::session

@@ -122,14 +122,8 @@ Result<std::string> list(const CollectiveList& request) {
 
 }  // namespace
 
-Reply run(const CollectiveShow& request) {
-  const Result<std::string> text = show(request);
-  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
-}
+Reply run(const CollectiveShow& request) { return to_reply(show(request)); }
 
-Reply run(const CollectiveList& request) {
-  const Result<std::string> text = list(request);
-  return text.ok() ? Reply{ExitCode::ok, *text, {}} : complain(text.error());
-}
+Reply run(const CollectiveList& request) { return to_reply(list(request)); }
 
 }  // namespace weft::session

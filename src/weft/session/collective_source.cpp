@@ -189,11 +189,15 @@ Result<collective::Protocol> find_protocol(std::string_view name) {
   return user_error(fmt::format("unknown protocol: {}", name), "Simple, LL or LL128");
 }
 
-Reply complain(const Error& error, std::string_view text) {
+Reply complain(const Error& error) {
   Reply reply;
   reply.exit_code = error.fault == Fault::world ? ExitCode::world_error : ExitCode::user_error;
-  reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : text);
+  reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : "");
   return reply;
+}
+
+Reply to_reply(const Result<std::string>& answer) {
+  return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
 }
 
 }  // namespace weft::session

@@ -54,7 +54,8 @@ Result<collective::Program> to_program(const CollectiveSource& source,
 
 Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
 
-// The error as a reply, its place shown where `text` has it.
-Reply complain(const Error& error, std::string_view text = {});
+// The error as a reply, its place shown where it has one.
+Reply complain(const Error& error);
+Reply to_reply(const Result<std::string>& answer);
 
 }  // namespace weft::session

@@ -158,7 +158,7 @@ Status check_measurements(std::span<const Measurement> measurements) {
 void measure_errors(Fit& fit, std::span<const Measurement> measurements) {
   std::vector<double> errors;
   for (const Measurement& point : measurements)
-    errors.push_back(std::fabs(fit.seconds(point.bytes) / point.seconds - 1));
+    errors.push_back(std::fabs(fit.regime_seconds(point.bytes) / point.seconds - 1));
   std::ranges::sort(errors);
   const std::size_t middle = errors.size() / 2;
   fit.median_relative_error =
@@ -184,6 +184,18 @@ AlgorithmShape all_pairs_all_reduce(std::int32_t ranks) {
 double Regime::seconds(double bytes) const { return intercept + slope * growth_of(growth, bytes); }
 
 double Fit::seconds(std::int64_t bytes) const {
+  const double whole = regime_seconds(bytes);
+  const auto size = static_cast<double>(std::max<std::int64_t>(bytes, 0));
+  const auto after =
+      std::ranges::upper_bound(residuals, size, {}, [](const Residual& residual) { return residual.bytes; });
+  // Outside the fitted sizes nothing is known but the regimes.
+  if (after == residuals.begin()) return whole;
+  const Residual& before = *(after - 1);
+  if (after == residuals.end()) return size == before.bytes ? whole * before.ratio : whole;
+  return whole * between(size, before.bytes, before.ratio, after->bytes, after->ratio);
+}
+
+double Fit::regime_seconds(std::int64_t bytes) const {
   const auto size = static_cast<double>(std::max<std::int64_t>(bytes, 0));
   for (std::size_t i = 0; i + 1 < regimes.size(); ++i) {
     if (bytes <= regimes[i].last_bytes) return regimes[i].seconds(size);
@@ -208,6 +220,9 @@ Result<Fit> fit(std::span<const Measurement> measurements, const AlgorithmShape&
     points[i].seconds = std::min(points[i].seconds, points[i + 1].seconds);
   Fit result{.shape = shape, .regimes = best_regimes(points)};
   measure_errors(result, measurements);
+  for (const Measurement& point : points)
+    result.residuals.push_back(
+        {static_cast<double>(point.bytes), point.seconds / result.regime_seconds(point.bytes)});
   return result;
 }
 

@@ -17,6 +17,9 @@
 // regime and the first of the next nobody knows where the change is: the time there is the straight line
 // in log bytes, log seconds. A larger call does all that a smaller one does, so a smaller one measured
 // slower is a disturbance (the first size of a run is often cold) and counts as fast as the larger.
+//
+// Regimes explain; predictions also keep what they leave unexplained at the measured sizes (residuals),
+// without which curves that lie close together would cross in the wrong place.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -55,11 +58,19 @@ struct Regime {
 
 struct Fit {
   AlgorithmShape shape = {};
-  std::vector<Regime> regimes = {};                          // by size, at least one
-  double median_relative_error = 0, max_relative_error = 0;  // on the fitted points, as measured
+  std::vector<Regime> regimes = {};  // by size, at least one
+  // What the regimes leave unexplained at the fitted sizes: bytes, and measured over regime. Between sizes
+  // it is carried along a straight line in logs, so that seconds() meets every size it was fitted to.
+  struct Residual {
+    double bytes = 0, ratio = 1;
+  };
+  std::vector<Residual> residuals = {};
+  double median_relative_error = 0,
+         max_relative_error = 0;  // of the regimes on the fitted points, as measured
 
   // Outside the fitted sizes the first and the last regime go on.
   double seconds(std::int64_t bytes) const;
+  double regime_seconds(std::int64_t bytes) const;  // without the residuals
 
   // For a simulator. The bandwidth, in bytes per second, is what a rank's busiest link carries in the
   // last streaming regime (0: none was found); the latency, in seconds, is the time of no bytes at all.
