@@ -35,7 +35,7 @@ if(WEFT_SANITIZE)
   # Without -O1 the sanitized tests take minutes; with it the stack traces are still good. What only tests
   # runs once: there it would cost more to compile than it saves.
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-    target_compile_options(weft_compile_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:WEFT_ONLY_TESTS>>,-O0,-O1>)
+    target_compile_options(weft_compile_options INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:WEFT_UNOPTIMIZED>>,-O0,-O1>)
   endif()
 endif()
 
@@ -64,8 +64,8 @@ function(weft_precompile target)
   # Most files of these speak JSON, whose header takes longer to read than all others together.
   if(target MATCHES "^weft_(formats|explain|session)$")
     target_precompile_headers(${target} PRIVATE ${headers} <nlohmann/json.hpp>)
-  elseif(target STREQUAL "weft_base")
-    target_precompile_headers(weft_base PRIVATE ${headers})
+  elseif(target MATCHES "^weft_(base|collective)$")  # base is optimized in the tests' build, collective is not
+    target_precompile_headers(${target} PRIVATE ${headers})
   else()
     target_precompile_headers(${target} REUSE_FROM weft_base)
     return()
