@@ -3,8 +3,7 @@
 //
 //   build/release/bench_collectives [check|trace|convert|simulate]
 //
-// Medians of alternating repetitions in one run, by processor time. There is no peer to run beside: what
-// others publish of their checkers and simulators is in docs/measurements.md.
+// Medians of alternating repetitions in one run, by processor time.
 #include <functional>
 #include <string>
 #include <vector>

@@ -1,12 +1,10 @@
 #include "collective.h"
 
-#include <functional>
-#include <string>
+#include <string_view>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "weft/base/nearest.h"
+#include "subcommands.h"
 #include "weft/session/collective.h"
 
 namespace weft {
@@ -31,18 +29,6 @@ PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped a
 parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by its ending.
 `weft help collective` explains each. --format json answers in JSON.
 )";
-
-struct Command {
-  CLI::App* app;
-  std::function<Reply()> run;
-};
-
-void add_format(CLI::App* app, Format& format) {
-  app->add_option_function<std::string>(
-         "--format",
-         [&format](const std::string& name) { format = name == "json" ? Format::json : Format::text; })
-      ->check(CLI::IsMember({"text", "json"}));
-}
 
 CLI::App* add_check(CLI::App& app, CollectiveCheck& check) {
   CLI::App* command = app.add_subcommand("check");
@@ -127,14 +113,6 @@ CLI::App* add_list(CLI::App& app, CollectiveList& list) {
   return command;
 }
 
-Error unknown(const std::string& word) {
-  constexpr std::string_view kCommands[] = {"check",  "convert", "compile", "cost",
-                                            "choose", "fit",     "show",    "list"};
-  const std::string hint = did_you_mean(word, kCommands);
-  return user_error(fmt::format("weft collective cannot do: {}", word),
-                    hint.empty() ? "weft collective --help lists what it can" : hint);
-}
-
 }  // namespace
 
 Result<Reply> run_collective(int argc, char** argv) {
@@ -148,35 +126,16 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveList list;
 
   CLI::App app;
-  bool usage = false;
-  app.set_help_flag();
-  app.add_flag("-h,--help", usage);
-  app.allow_extras();
-  const Command commands[] = {
-      {add_check(app, check), [&] { return run(check); }},
-      {add_convert(app, convert), [&] { return run(convert); }},
-      {add_compile(app, compile), [&] { return run(compile); }},
-      {add_cost(app, cost), [&] { return run(cost); }},
-      {add_choose(app, choose), [&] { return run(choose); }},
-      {add_fit(app, fit), [&] { return run(fit); }},
-      {add_show(app, show), [&] { return run(show); }},
-      {add_list(app, list), [&] { return run(list); }},
-  };
-  for (const Command& command : commands) {
-    command.app->set_help_flag();
-    command.app->add_flag("-h,--help", usage);
-  }
-  const Reply answer{ExitCode::ok, std::string(kUsage), {}};
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (usage) return answer;
-    return user_error(error.what(), "weft collective --help shows how it is used");
-  }
-  if (usage || argc == 1) return answer;
-  for (const Command& command : commands)
-    if (command.app->parsed()) return command.run();
-  return unknown(app.remaining().empty() ? "nothing" : app.remaining().front());
+  return run_subcommand(app,
+                        {{add_check(app, check), [&] { return run(check); }},
+                         {add_convert(app, convert), [&] { return run(convert); }},
+                         {add_compile(app, compile), [&] { return run(compile); }},
+                         {add_cost(app, cost), [&] { return run(cost); }},
+                         {add_choose(app, choose), [&] { return run(choose); }},
+                         {add_fit(app, fit), [&] { return run(fit); }},
+                         {add_show(app, show), [&] { return run(show); }},
+                         {add_list(app, list), [&] { return run(list); }}},
+                        "collective", kUsage, argc, argv);
 }
 
 }  // namespace weft

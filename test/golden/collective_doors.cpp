@@ -53,8 +53,7 @@ std::string check_door(const Case& test) {
   if (!program.ok()) return complaint(program.error(), test.input);
   const collective::Report report = collective::check(*program, {.slots = static_cast<std::int32_t>(test.number("slots", 0))});
   if (!report.finding) return fmt::format("ok, slots {}, small {}\n", report.slots, report.slots_small);
-  return fmt::format("{}: {}: {}\n", name(report.verdict()), print(report.finding->where),
-                     report.finding->text);
+  return fmt::format("{}: {}\n", name(report.verdict()), collective::print(*report.finding));
 }
 
 std::string compile_door(const Case& test) {

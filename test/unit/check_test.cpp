@@ -19,9 +19,7 @@ namespace {
 
 std::string told(const Report& report) {
   if (!report.finding) return fmt::format("ok, {} slots, {} small", report.slots, report.slots_small);
-  const std::string where = print(report.finding->where);
-  return fmt::format("{}: {}{}{}", name(report.finding->verdict), where, where.empty() ? "" : ": ",
-                     report.finding->text);
+  return fmt::format("{}: {}", name(report.finding->verdict), print(*report.finding));
 }
 std::string told(const Program& program, const CheckOptions& options = {}) {
   return told(check(program, options));

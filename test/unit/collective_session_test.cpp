@@ -8,6 +8,7 @@
 
 #include "temporary_folder.h"
 #include "weft/session/collective.h"
+#include "weft/session/collective_choice.h"
 
 namespace weft::session {
 namespace {
@@ -156,6 +157,55 @@ TEST(CollectiveChoose, WritesAPlotAndATunerTable) {
   }
   EXPECT_NE(read(folder / "choice.csv").find("allreduce,0,"), std::string::npos);
   EXPECT_NE(read(folder / "choice.svg").find("</svg>"), std::string::npos);
+}
+
+TEST(CollectiveChoose, KeepsWhatItWasAskedFor) {
+  CollectiveChoose request;
+  request.collective = "allreduce";
+  request.cluster = "dgx1";
+  request.sizes = "1KiB..4KiB";
+  request.candidates = {"all_reduce_chain", "all_reduce_all_pairs_one_shot"};
+  request.format = Format::json;
+  const auto chosen = nlohmann::json::parse(run(request).output);
+  EXPECT_EQ(chosen["candidates"].size(), 6u);  // either with three protocols, though the chain is far behind
+  ASSERT_EQ(chosen["ranges"].size(), 1u);
+  EXPECT_EQ(chosen["ranges"][0]["runners_up"][0]["name"], "all_reduce_chain LL");
+  EXPECT_GT(chosen["ranges"][0]["runners_up"][0]["ratio"], 2);
+}
+
+// NCCL's own algorithms are far behind what else there is here, yet its tuner can have no other.
+TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
+  const TemporaryFolder folder;
+  CollectiveChoose request;
+  request.collective = "allreduce";
+  request.cluster = "mi300x_node";
+  request.sizes = "1KiB";
+  request.to = folder / "choice.csv";
+  const Reply reply = run(request);
+  ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_NE(read(request.to).find("allreduce,0,9223372036854775807,tree,ll,"), std::string::npos)
+      << read(request.to);
+}
+
+TEST(CollectiveChoose, ATreeOfAnotherKindIsNotNccls) {
+  EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
+  EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
+  EXPECT_EQ(nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
+  for (const char* other : {"all_reduce_binomial_tree", "all_reduce_ring_bidirectional", "all_gather_ring",
+                            "all_reduce_", "ring", "spring.xml", ""})
+    EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
+}
+
+TEST(CollectiveChoose, NamesThatAreNoTextAreAnswered) {
+  CollectiveChoose request;
+  request.collective = "allreduce";
+  request.cluster = "dgx1";
+  request.sizes = "1KiB";
+  request.candidates = {"all_reduce_ring", "\xff"};
+  request.format = Format::json;
+  const Reply reply = run(request);
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_EQ(nlohmann::json::parse(reply.output)["left_out"].size(), 1u);
 }
 
 TEST(CollectiveShow, DrawsByTime) {

@@ -35,9 +35,6 @@ class FileTest : public testing::Test {
     std::ranges::sort(names);
     return names;
   }
-  static Status write(const std::string& path, std::string_view text) {
-    return write_file_atomically(path, std::span(&text, 1));
-  }
 
   const TemporaryFolder folder_;
 };
@@ -46,15 +43,15 @@ TEST_F(FileTest, WhatIsWrittenIsRead) {
   const std::string_view pieces[] = {"one ", "", std::string_view("t\0o", 3)};
   ASSERT_TRUE(write_file_atomically(path("a"), pieces).ok());
   EXPECT_EQ(*read_file(path("a"), kMost), std::string("one t\0o", 7));
-  ASSERT_TRUE(write(path("a"), "shorter").ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "shorter").ok());
   EXPECT_EQ(*read_file(path("a"), kMost), "shorter");
-  ASSERT_TRUE(write_file_atomically(path("a"), {}).ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "").ok());
   EXPECT_EQ(*read_file(path("a"), kMost), "");
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
 TEST_F(FileTest, ReadingSaysWhatIsWrong) {
-  ASSERT_TRUE(write(path("digits.csv"), "12345").ok());
+  ASSERT_TRUE(write_file_atomically(path("digits.csv"), "12345").ok());
   const auto missing = read_file(path("digit.csv"), kMost);
   EXPECT_EQ(missing.error().message, "cannot read " + path("digit.csv") + ": No such file or directory");
   EXPECT_EQ(missing.error().hint, "did you mean 'digits.csv'?");
@@ -85,31 +82,32 @@ TEST_F(FileTest, ReadsPipes) {
 }
 
 TEST_F(FileTest, WritingSaysWhatIsWrong) {
-  const Status lost = write(path("no/a"), "x");
+  const Status lost = write_file_atomically(path("no/a"), "x");
   EXPECT_EQ(lost.error().message, "cannot write " + path("no/a") + ": No such file or directory");
   EXPECT_EQ(lost.error().hint, "make the folder first");
-  EXPECT_EQ(write(folder_.path(), "x").error().message,
+  EXPECT_EQ(write_file_atomically(folder_.path(), "x").error().message,
             "cannot write " + folder_.path() + ": Is a directory");
   // Renaming a file over a device would take the device away.
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(write(path("pipe"), "x").error().message,
+  EXPECT_EQ(write_file_atomically(path("pipe"), "x").error().message,
             "cannot write " + path("pipe") + ": expected a regular file");
   EXPECT_EQ(names(), std::vector<std::string>{"pipe"});
 }
 
 TEST_F(FileTest, AReadOnlyFileIsNotReplaced) {
   if (geteuid() == 0) GTEST_SKIP() << "nothing is read-only to root";
-  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   ASSERT_EQ(chmod(path("a").c_str(), 0444), 0);
-  EXPECT_EQ(write(path("a"), "new").error().message, "cannot write " + path("a") + ": Permission denied");
+  EXPECT_EQ(write_file_atomically(path("a"), "new").error().message,
+            "cannot write " + path("a") + ": Permission denied");
   EXPECT_EQ(*read_file(path("a"), kMost), "old");
 }
 
 TEST_F(FileTest, KeepsPermissionsAndLinks) {
-  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   ASSERT_EQ(chmod(path("a").c_str(), 0640), 0);
   fs::create_symlink("a", path("link"));
-  ASSERT_TRUE(write(path("link"), "new").ok());
+  ASSERT_TRUE(write_file_atomically(path("link"), "new").ok());
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(*read_file(path("a"), kMost), "new");
   struct stat about = {};
@@ -119,14 +117,14 @@ TEST_F(FileTest, KeepsPermissionsAndLinks) {
 
 // A limit on the size of files stands in for a full disk.
 TEST_F(FileTest, WhenTheDiskIsFullTheOldFileStays) {
-  ASSERT_TRUE(write(path("a"), "old").ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {4096, 4096};
     setrlimit(RLIMIT_FSIZE, &limit);
-    const Status full = write(path("a"), std::string(100'000, 'x'));
+    const Status full = write_file_atomically(path("a"), std::string(100'000, 'x'));
     const bool told = !full.ok() &&
                       full.error().message == "cannot write " + path("a") + ": File too large" &&
                       full.error().hint == "free some space, or write to another disk";
@@ -143,7 +141,7 @@ TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
   const int leftover = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(::write(leftover, "half of a long", 14), 14);
   close(leftover);
-  ASSERT_TRUE(write(path("a"), "new").ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), "new").ok());
   EXPECT_EQ(*read_file(path("a"), kMost), "new");
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
@@ -151,7 +149,7 @@ TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
 TEST_F(FileTest, LeavesALiveWriterAlone) {
   const int other = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
-  EXPECT_EQ(write(path("a"), "new").error().message,
+  EXPECT_EQ(write_file_atomically(path("a"), "new").error().message,
             "cannot write " + path("a") + ": another writer is at it");
   EXPECT_EQ(names(), std::vector<std::string>{".a.partial"});
   close(other);
@@ -159,12 +157,12 @@ TEST_F(FileTest, LeavesALiveWriterAlone) {
 
 // Writers of one name at one time: some are told to wait, none harms another.
 TEST_F(FileTest, WritersDoNotMix) {
-  ASSERT_TRUE(write(path("a"), std::string(50'000, 'z')).ok());
+  ASSERT_TRUE(write_file_atomically(path("a"), std::string(50'000, 'z')).ok());
   std::vector<std::thread> writers;
   for (const char letter : {'p', 'q', 'r'})
     writers.emplace_back([this, letter] {
       for (int i = 0; i < 30; ++i) {
-        const Status wrote = write(path("a"), std::string(50'000, letter));
+        const Status wrote = write_file_atomically(path("a"), std::string(50'000, letter));
         EXPECT_TRUE(wrote.ok() || wrote.error().message.ends_with(": another writer is at it"));
       }
     });

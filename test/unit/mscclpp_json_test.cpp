@@ -53,9 +53,7 @@ std::string error_of(const std::string& text) {
   return plan.ok() ? "no error" : plan.error().message;
 }
 
-std::string told(const Report& report) {
-  return report.finding ? print(report.finding->where) + ": " + report.finding->text : "right";
-}
+std::string told(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
 
 TEST(MscclppJson, APlanIsReadAndJudged) {
   const auto plan = read_mscclpp_json(all_gather());

@@ -73,9 +73,7 @@ OneSided lowered(const Program& program, const OneSidedOptions& options = {}) {
   return std::move(plan).value();
 }
 
-std::string told(const Report& report) {
-  return report.finding ? print(report.finding->where) + ": " + report.finding->text : "right";
-}
+std::string told(const Report& report) { return report.finding ? print(*report.finding) : "right"; }
 
 std::vector<OneSidedStep>& steps(OneSided& plan, std::int32_t rank, std::int32_t block = 0) {
   return plan.ranks[rank].blocks[block];
@@ -194,7 +192,7 @@ Operand remote(std::int32_t rank, Buffer buffer, std::int32_t index, std::int32_
 TEST(CheckOneSided, FormIsJudgedBeforeAnythingRuns) {
   const auto text = [](OneSidedStep step) {
     const auto finding = check_form(single(std::move(step)));
-    return finding ? print(finding->where) + ": " + finding->text : "fine";
+    return finding ? print(*finding) : "fine";
   };
   using enum Buffer;
   EXPECT_EQ(text({.verb = Verb::copy, .sources = {at(input, 0)}, .targets = {at(output, 3)}}), "fine");
@@ -226,7 +224,7 @@ TEST(CheckOneSided, FormIsJudgedBeforeAnythingRuns) {
       "gpu 0 tb 0 step 0: expected a part of 2, found 2");
   EXPECT_EQ(
       text({.verb = Verb::copy, .sources = {at(input, 0)}, .targets = {at(output, 0)}, .parts = 1 << 20}),
-      ": expected groups of threadblocks that divide a chunk into at most 4096 parts, found more");
+      "expected groups of threadblocks that divide a chunk into at most 4096 parts, found more");
 }
 
 TEST(OneSidedActions, AGroupDividesEveryChunk) {

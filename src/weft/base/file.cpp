@@ -199,4 +199,8 @@ Status write_file_atomically(const std::string& path, std::span<const std::strin
   return holder.valid() ? make_durable(holder.number(), path) : Status();
 }
 
+Status write_file_atomically(const std::string& path, std::string_view text) {
+  return write_file_atomically(path, std::span(&text, 1));
+}
+
 }  // namespace weft

@@ -25,5 +25,6 @@ Result<std::string> read_file(const std::string& path, std::int64_t most_bytes);
 // Makes `path` a file of these pieces. On failure the old file is untouched and nothing is left
 // behind. A symbolic link is followed; what is not a regular file is refused; permissions are kept.
 Status write_file_atomically(const std::string& path, std::span<const std::string_view> pieces);
+Status write_file_atomically(const std::string& path, std::string_view text);
 
 }  // namespace weft

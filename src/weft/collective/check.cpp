@@ -121,6 +121,11 @@ std::string print(const Where& where) {
   return text;
 }
 
+std::string print(const Finding& finding) {
+  const std::string place = print(finding.where);
+  return fmt::format("{}{}{}", place, place.empty() ? "" : ": ", finding.text);
+}
+
 Report check(const Program& program, const CheckOptions& options) {
   Report report;
   if ((report.finding = check_form(program))) return report;

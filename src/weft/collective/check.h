@@ -39,6 +39,8 @@ struct Finding {
   std::string text;  // without the place: "output[3] lacks the contribution of gpu 2"
 };
 
+std::string print(const Finding& finding);  // "gpu 5 tb 0 step 7: output[3] lacks ..."
+
 struct Report {
   std::optional<Finding> finding;  // none: the program is right
   // The smallest number of slots per connection without deadlock: each holding one chunk (what large

@@ -5,6 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "weft/base/letters.h"
+#include "weft/base/nearest.h"
+
 namespace weft::collective {
 namespace {
 
@@ -15,12 +20,6 @@ constexpr std::array<std::string_view, 11> kKinds = {
 // Chunks of the block of `rank`, where blocks are one a rank.
 std::int32_t block(const Collective& collective, std::int32_t rank) {
   return collective.counts.empty() ? collective.chunks : collective.counts[rank];
-}
-
-// Chunks of the blocks before `rank`'s.
-std::int32_t before(const Collective& collective, std::int32_t rank) {
-  if (collective.counts.empty()) return collective.chunks * rank;
-  return std::accumulate(collective.counts.begin(), collective.counts.begin() + rank, 0);
 }
 
 // The block that chunk `index` of a buffer with a block for every rank is in, and its place there.
@@ -62,18 +61,31 @@ Want want_of_custom(const Collective& collective, std::int32_t rank, std::int32_
 
 std::string_view name(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 
+std::string field_name(Kind kind) {
+  std::string plain(name(kind));
+  std::erase(plain, '_');
+  return plain;
+}
+
+std::span<const std::string_view> kind_names() { return kKinds; }
+
 std::optional<Kind> find_kind(std::string_view name) {
   std::string plain;
   for (const char letter : name)
-    if (letter != '_' && letter != '-')
-      plain += letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
+    if (letter != '_' && letter != '-') plain += to_lower(letter);
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    std::string known(kKinds[i]);
-    std::erase(known, '_');
+    const std::string known = field_name(static_cast<Kind>(i));
     if (plain == known || (plain == known + "v" && known != "custom")) return static_cast<Kind>(i);
   }
   if (plain == "sendrecv" || plain == "recv" || plain == "sendreceive") return Kind::send;
   return std::nullopt;
+}
+
+Result<Kind> parse_kind(std::string_view name) {
+  if (const auto kind = find_kind(name)) return *kind;
+  const std::string hint = did_you_mean(name, kKinds);
+  return user_error(fmt::format("unknown collective: {}", name),
+                    hint.empty() ? fmt::format("collectives are {}", fmt::join(kKinds, ", ")) : hint);
 }
 
 std::string_view name(Buffer buffer) {
@@ -86,11 +98,27 @@ bool reduces(Kind kind) {
          kind == Kind::barrier;
 }
 
+bool has_one_block(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::gather || kind == Kind::reduce_scatter ||
+         kind == Kind::scatter;
+}
+
+bool has_block_a_rank(Kind kind) { return has_one_block(kind) || kind == Kind::all_to_all; }
+
+Buffer shared_buffer(Kind kind) {
+  return kind == Kind::all_gather || kind == Kind::gather ? Buffer::output : Buffer::input;
+}
+
+std::int32_t first_of_block(const Collective& collective, std::int32_t rank) {
+  if (collective.counts.empty()) return collective.chunks * rank;
+  return std::accumulate(collective.counts.begin(), collective.counts.begin() + rank, 0);
+}
+
 std::int32_t extent(const Collective& collective, Buffer buffer, std::int32_t rank) {
   using enum Kind;
   if (buffer == Buffer::scratch) return 0;
   const bool input = buffer == Buffer::input;
-  const auto all = [&] { return before(collective, collective.ranks); };
+  const auto all = [&] { return first_of_block(collective, collective.ranks); };
   switch (collective.kind) {
     case all_reduce:
     case broadcast:
@@ -130,7 +158,7 @@ Want want(const Collective& collective, std::int32_t rank, std::int32_t index) {
     case all_reduce:
     case barrier: return sum(index);
     case reduce: return at_root ? sum(index) : Want{};
-    case reduce_scatter: return sum(before(collective, rank) + index);
+    case reduce_scatter: return sum(first_of_block(collective, rank) + index);
     case all_gather:
     case gather: {
       if (collective.kind == gather && !at_root) return {};
@@ -139,7 +167,7 @@ Want want(const Collective& collective, std::int32_t rank, std::int32_t index) {
     }
     case all_to_all: return want_of_all_to_all(collective, rank, index);
     case broadcast: return chunk(collective.root, index);
-    case scatter: return chunk(collective.root, before(collective, rank) + index);
+    case scatter: return chunk(collective.root, first_of_block(collective, rank) + index);
     case send: return rank == collective.peer ? chunk(collective.root, index) : Want{};
     case custom: return want_of_custom(collective, rank, index);
   }

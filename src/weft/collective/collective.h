@@ -27,9 +27,12 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "weft/base/result.h"
 
 namespace weft::collective {
 
@@ -47,9 +50,13 @@ enum class Kind : std::uint8_t {
   custom
 };
 
-std::string_view name(Kind kind);  // "all_reduce"
+std::string_view name(Kind kind);   // "all_reduce"
+std::string field_name(Kind kind);  // "allreduce", as other tools write it
+std::span<const std::string_view> kind_names();
 // Reads Weft's names and those of other tools: allreduce, reducescatter, alltoallv, sendrecv.
 std::optional<Kind> find_kind(std::string_view name);
+// The same, with an error that says which name is near.
+Result<Kind> parse_kind(std::string_view name);
 
 enum class Buffer : std::uint8_t { input, output, scratch };
 
@@ -101,6 +108,15 @@ struct Collective {
 };
 
 bool reduces(Kind kind);  // whether it sums
+// Whether one of its buffers has a block for every rank, ...
+bool has_block_a_rank(Kind kind);
+// ... and whether the other is one of those blocks: all of these but all_to_all.
+bool has_one_block(Kind kind);
+// The buffer that is all of the memory that input and output share in place.
+Buffer shared_buffer(Kind kind);
+
+// Where the block of `rank` begins in a buffer with a block for every rank.
+std::int32_t first_of_block(const Collective& collective, std::int32_t rank);
 
 // How many chunks `rank` has in its input or output buffer; 0 for scratch.
 std::int32_t extent(const Collective& collective, Buffer buffer, std::int32_t rank);

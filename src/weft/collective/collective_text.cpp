@@ -72,12 +72,6 @@ Placement read_placement(Reader& reader) {
 
 }  // namespace
 
-std::vector<std::string_view> kind_names() {
-  std::vector<std::string_view> result;
-  for (int i = 0; i <= static_cast<int>(Kind::custom); ++i) result.push_back(name(static_cast<Kind>(i)));
-  return result;
-}
-
 std::string print_collective(const Collective& collective, Placement placement) {
   std::string result =
       fmt::format("collective {}, {}, {}", name(collective.kind), print_amount(collective.ranks, "rank"),
@@ -92,7 +86,7 @@ std::string print_collective(const Collective& collective, Placement placement) 
 
 void read_collective(Reader& reader, Collective& collective, Placement& placement) {
   reader.expect_word("collective");
-  const std::vector<std::string_view> kinds = kind_names();
+  const std::span<const std::string_view> kinds = kind_names();
   const auto kind =
       std::ranges::find_if(kinds, [&](std::string_view known) { return reader.at_word(known); });
   if (kind == kinds.end())

@@ -15,8 +15,6 @@
 
 namespace weft::collective {
 
-std::vector<std::string_view> kind_names();
-
 std::string print_collective(const Collective& collective, Placement placement);
 
 // From the word `collective` on, wants included. Mistakes are the reader's.

@@ -84,7 +84,7 @@ Result<Program> compile(const Moves& moves, const CompileOptions& options) {
 
   const Report report = check(program, {.slots = slots_of(options)});
   if (!report.finding) return program;
-  const std::string said = print(report.finding->where) + ": " + report.finding->text;
+  const std::string said = print(*report.finding);
   const bool result = report.verdict() == Verdict::wrong_result;
   const std::optional<Place> wrong = result ? first_wrong(moves) : std::nullopt;
   WEFT_CHECK(wrong.has_value(), "compiled program is wrong: " + said);

@@ -146,12 +146,7 @@ class Lowering {
 
  private:
   // As MSCCL++ says it: without underscores, and sendrecv.
-  static std::string word_of(Kind kind) {
-    if (kind == Kind::send) return "sendrecv";
-    std::string word(name(kind));
-    std::erase(word, '_');
-    return word;
-  }
+  static std::string word_of(Kind kind) { return kind == Kind::send ? "sendrecv" : field_name(kind); }
 
   void add_buffers(std::int32_t rank) {
     const RankProgram& own = program_.ranks[rank];

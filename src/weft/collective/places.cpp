@@ -12,16 +12,10 @@ namespace {
 
 constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;  // in a buffer
 
-// Whether the smaller buffer is one block of the larger one.
-bool has_blocks(Kind kind) {
-  return kind == Kind::all_gather || kind == Kind::gather || kind == Kind::reduce_scatter ||
-         kind == Kind::scatter;
-}
-
 Status check_counts(const Collective& collective) {
   const std::vector<std::int32_t>& counts = collective.counts;
   const std::int64_t ranks = collective.ranks;
-  if (!has_blocks(collective.kind) && collective.kind != Kind::all_to_all)
+  if (!has_block_a_rank(collective.kind))
     return user_error(fmt::format("blocks cannot differ: {} has no counts", name(collective.kind)));
   const std::int64_t wanted = collective.kind == Kind::all_to_all ? ranks * ranks : ranks;
   if (static_cast<std::int64_t>(counts.size()) != wanted)
@@ -57,19 +51,14 @@ Status check_collective(const Collective& collective) {
   const std::int64_t ranks = collective.ranks, chunks = collective.chunks;
   if (ranks < 1 || ranks > kMostRanks)
     return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
-  const bool block_a_rank = has_blocks(collective.kind) || collective.kind == Kind::all_to_all;
   if (chunks < 1) return user_error(fmt::format("a block has one chunk at least: {}", chunks));
-  if (chunks * (block_a_rank ? ranks : 1) > kMostChunks)
+  if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostChunks)
     return user_error(fmt::format("buffers are too large: {} chunks a block, {} ranks", chunks, ranks));
   for (const auto& [what, rank] : {std::pair("root", collective.root), std::pair("peer", collective.peer)})
     if (rank < 0 || rank >= ranks)
       return user_error(fmt::format("{} is no rank: {} of {}", what, rank, ranks));
   if (!collective.counts.empty()) WEFT_TRY_STATUS(check_counts(collective));
   return check_wants(collective);
-}
-
-Buffer shared_buffer(Kind kind) {
-  return kind == Kind::all_gather || kind == Kind::gather ? Buffer::output : Buffer::input;
 }
 
 Places::Places(const Collective& collective, bool in_place, std::int32_t inputs, std::int32_t outputs)
@@ -101,7 +90,7 @@ Places::Places(const Collective& collective, bool in_place, std::int32_t inputs,
     extents_[whole] = {firsts_.back() + collective.counts.back()};
     extents_[1 - whole] = collective.counts;
   }
-  if (in_place_ && !has_blocks(kind_)) {  // one memory, as long as the longer of its two names
+  if (in_place_ && !has_one_block(kind_)) {  // one memory, as long as the longer of its two names
     const std::size_t longest = std::max(input.size(), output.size());
     for (std::size_t i = 0; i < longest; ++i) input[i] = output[i] = std::max(input[i], output[i]);
   }
@@ -115,7 +104,7 @@ std::int32_t Places::extent(Buffer buffer, std::int32_t rank) const {
 Place Places::resolve(Place place) const {
   const Buffer shared = shared_buffer(kind_);
   if (!in_place_ || place.buffer == Buffer::scratch || place.buffer == shared) return place;
-  if (has_blocks(kind_)) place.index += firsts_.empty() ? chunks_ * place.rank : firsts_[place.rank];
+  if (has_one_block(kind_)) place.index += firsts_.empty() ? chunks_ * place.rank : firsts_[place.rank];
   place.buffer = shared;
   return place;
 }

@@ -1,9 +1,9 @@
 // weft/collective/places.h -- the memory that moves move in: what lies within it, and what is the same chunk.
 //
-//   all_gather in place, 2 ranks, 1 chunk, scratch [0, 3]
+//   all_gather in place, 2 ranks, 1 chunk      output of a rank has 2 chunks, input 1;
+//                                              input[0] of 1 is output[1] of 1
 //
-//     cell   0 1         2 3         4 5 6
-//            output of 0 output of 1 scratch of 1        (input[0] of 1 is output[1] of 1: cell 3)
+// The same as extent() and resolve(), which count blocks anew at every question; here they were counted once.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -18,9 +18,6 @@ namespace weft::collective {
 // Whether ranks, chunks, root, peer and counts make sense together and every buffer has less than 2^30
 // chunks, so that whatever asks about the collective can add in 32 bits.
 Status check_collective(const Collective& collective);
-
-// The buffer that `data` names: all of the memory that input and output share in place.
-Buffer shared_buffer(Kind kind);
 
 class Places {
  public:

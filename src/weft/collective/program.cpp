@@ -1,7 +1,6 @@
 #include "weft/collective/program.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace weft::collective {
 namespace {
@@ -25,21 +24,6 @@ constexpr std::array<OpTraits, kOps> kTraits = {{
 
 const OpTraits& traits(Op op) { return kTraits[static_cast<std::size_t>(op)]; }
 
-// The buffer that is all of the shared memory in place; the other is part of it, or the same.
-Buffer whole(Kind kind) {
-  return kind == Kind::all_gather || kind == Kind::gather ? Buffer::output : Buffer::input;
-}
-
-bool has_blocks(Kind kind) {
-  return kind == Kind::all_gather || kind == Kind::gather || kind == Kind::reduce_scatter ||
-         kind == Kind::scatter;
-}
-
-std::int32_t first_of_block(const Collective& collective, std::int32_t rank) {
-  if (collective.counts.empty()) return collective.chunks * rank;
-  return std::accumulate(collective.counts.begin(), collective.counts.begin() + rank, 0);
-}
-
 }  // namespace
 
 std::string_view name(Op op) { return traits(op).name; }
@@ -61,9 +45,9 @@ std::string_view name(Placement placement) {
 
 Slot resolve(const Collective& collective, Placement placement, std::int32_t rank, Slot slot) {
   if (placement != Placement::in_place || slot.buffer == Buffer::scratch) return slot;
-  const Buffer shared = whole(collective.kind);
+  const Buffer shared = shared_buffer(collective.kind);
   if (slot.buffer == shared) return slot;
-  if (has_blocks(collective.kind)) slot.index += first_of_block(collective, rank);
+  if (has_one_block(collective.kind)) slot.index += first_of_block(collective, rank);
   slot.buffer = shared;
   return slot;
 }
@@ -76,9 +60,9 @@ std::int32_t memory_chunks(const Program& program, Placement placement, std::int
                     extent(program.collective, which, rank));
   };
   if (placement != Placement::in_place) return own(buffer);
-  if (buffer != whole(program.collective.kind)) return 0;
-  return has_blocks(program.collective.kind) ? own(buffer)
-                                             : std::max(own(Buffer::input), own(Buffer::output));
+  if (buffer != shared_buffer(program.collective.kind)) return 0;
+  return has_one_block(program.collective.kind) ? own(buffer)
+                                                : std::max(own(Buffer::input), own(Buffer::output));
 }
 
 Count count(const Program& program) {

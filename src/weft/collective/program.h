@@ -104,6 +104,11 @@ enum class Placement : std::uint8_t { out_of_place, in_place, either };
 
 std::string_view name(Placement placement);
 
+// The placement to run a program with when one is enough: in place where either will do.
+constexpr Placement any_one(Placement placement) {
+  return placement == Placement::either ? Placement::in_place : placement;
+}
+
 struct Program {
   std::string name;
   Collective collective;

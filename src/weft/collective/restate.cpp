@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/nearest.h"
-
 namespace weft::collective {
 namespace {
 
@@ -58,17 +56,9 @@ Result<Collective> restate(std::string_view text, std::span<const std::int32_t> 
   if (const auto by = shift_of(plain)) return shifted(*by, inputs, outputs);
 
   const std::size_t paren = plain.find('(');
-  const auto kind = find_kind(plain.substr(0, paren));
-  if (!kind) {
-    constexpr std::string_view kKinds[] = {"allreduce", "reducescatter", "allgather", "alltoall",
-                                           "broadcast", "reduce",        "gather",    "scatter",
-                                           "send",      "barrier",       "custom"};
-    const std::string hint = did_you_mean(plain.substr(0, paren), kKinds);
-    return user_error(fmt::format("unknown collective: {}", text),
-                      hint.empty() ? "a collective such as broadcast(root=2), or out[r]=in[r+1]" : hint);
-  }
+  WEFT_TRY(kind, parse_kind(plain.substr(0, paren)));
   Collective made;
-  made.kind = *kind;
+  made.kind = kind;
   made.ranks = static_cast<std::int32_t>(inputs.size());
   if (paren != std::string::npos) {
     constexpr std::string_view kRoot = "(root=";
@@ -84,11 +74,10 @@ Result<Collective> restate(std::string_view text, std::span<const std::int32_t> 
   std::int32_t most = 1;
   for (std::size_t rank = 0; rank < inputs.size(); ++rank)
     most = std::max({most, inputs[rank], outputs[rank]});
-  const bool by_rank = *kind == Kind::all_gather || *kind == Kind::gather || *kind == Kind::reduce_scatter ||
-                       *kind == Kind::scatter || *kind == Kind::all_to_all;
+  const bool by_rank = has_block_a_rank(kind);
   if (by_rank && most % made.ranks != 0)
     return user_error(fmt::format("{} chunks are not a block for each of {} ranks", most, made.ranks),
-                      fmt::format("{} needs a whole block a rank", name(*kind)));
+                      fmt::format("{} needs a whole block a rank", name(kind)));
   made.chunks = by_rank ? most / made.ranks : most;
   return made;
 }

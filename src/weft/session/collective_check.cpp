@@ -1,6 +1,4 @@
 // weft collective check: a line a program.
-#include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include "weft/formats/msccl_target.h"
 #include "weft/session/collective.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/reply.h"
 
 namespace weft::session {
 namespace {
@@ -20,22 +19,13 @@ using collective::Verdict;
 
 struct Judged {
   std::string program;
-  Verdict verdict = Verdict::ok;
   bool unreadable = false;  // the world's fault, not the program's
-  collective::Where where;
-  std::string text;  // what is wrong
+  collective::Finding finding;
   std::string collective = "custom";
   std::int32_t ranks = 0;
   std::int32_t slots = 0, slots_small = 0;
   std::vector<std::string> notes;  // nothing wrong, but worth knowing
 };
-
-// The names the field uses: allreduce, reducescatter.
-std::string plain_name(collective::Kind kind) {
-  std::string plain(collective::name(kind));
-  std::erase(plain, '_');
-  return plain;
-}
 
 // None: no target was asked for, or MSCCL++.
 Result<std::optional<formats::Target>> target_of(const std::string& name) {
@@ -47,28 +37,29 @@ Result<std::optional<formats::Target>> target_of(const std::string& name) {
                     hint.empty() ? "msccl, azure, rccl or mscclpp" : hint);
 }
 
-void refuse(Judged& judged, Verdict verdict, collective::Where where, std::string text) {
-  judged.verdict = verdict;
-  judged.where = where;
-  judged.text = std::move(text);
+void refuse(Judged& judged, Verdict verdict, std::string text) {
+  judged.finding = {verdict, {}, std::move(text)};
 }
 
 void take(Judged& judged, const collective::Report& report) {
   judged.slots = report.slots;
   judged.slots_small = report.slots_small;
-  if (report.finding) refuse(judged, report.finding->verdict, report.finding->where, report.finding->text);
+  if (report.finding) judged.finding = *report.finding;
 }
 
 void judge_program(Judged& judged, const CollectiveSource& source, std::optional<formats::Target> target,
                    const collective::CheckOptions& options) {
   const collective::Program& program = source.program->program;
   take(judged, collective::check(program, options));
-  if (judged.verdict != Verdict::ok) return;
+  if (judged.finding.verdict != Verdict::ok) return;
   judged.notes = source.program->notes;
   if (target) {
     const auto limits = source.is_xml ? formats::check_target(*source.program, *target)
                                       : formats::check_target(program, *target);
-    if (!limits.empty()) return refuse(judged, Verdict::malformed, limits.front().where, limits.front().text);
+    if (!limits.empty()) {
+      judged.finding = {Verdict::malformed, limits.front().where, limits.front().text};
+      return;
+    }
   }
   const formats::Target runtime = target.value_or(formats::Target::msccl);
   const auto bytes = formats::hang_size(program, judged.slots, judged.slots_small, runtime);
@@ -87,57 +78,53 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
   Result<CollectiveSource> read = read_collective(reference);
   if (!read.ok()) {
     judged.unreadable = read.error().fault == Fault::world;
-    refuse(judged, Verdict::malformed, {}, read.error().message);
+    refuse(judged, Verdict::malformed, read.error().message);
     return judged;
   }
   CollectiveSource& source = *read;
   if (const Status held = hold_to(source, request.as); !held.ok()) {
-    refuse(judged, Verdict::malformed, {}, held.error().message);
+    refuse(judged, Verdict::malformed, held.error().message);
     return judged;
   }
-  judged.collective = plain_name(source.collective().kind);
+  judged.collective = field_name(source.collective().kind);
   judged.ranks = source.collective().ranks;
   const collective::CheckOptions options{.slots = request.slots};
   if (source.moves) {
     // An algorithm is judged by what it compiles to.
     Result<collective::Program> compiled = to_program(source);
     if (!compiled.ok()) {
-      refuse(judged, Verdict::wrong_result, {}, compiled.error().message);
+      refuse(judged, Verdict::wrong_result, compiled.error().message);
       return judged;
     }
     source.program.emplace().program = std::move(*compiled);
   }
   if (source.program) {
     if (request.target == "mscclpp")
-      refuse(judged, Verdict::malformed, {},
-             "MSCCL++ runs plans in JSON; weft collective convert writes one");
+      refuse(judged, Verdict::malformed, "MSCCL++ runs plans in JSON; weft collective convert writes one");
     else
       judge_program(judged, source, target, options);
   } else {
     if (target) {
-      refuse(judged, Verdict::malformed, {},
-             fmt::format("{} runs XML; this is an MSCCL++ plan", request.target));
+      refuse(judged, Verdict::malformed, fmt::format("{} runs XML; this is an MSCCL++ plan", request.target));
       return judged;
     }
     take(judged, collective::check(*source.one_sided));
-    if (judged.verdict == Verdict::ok && request.target == "mscclpp")
+    if (judged.finding.verdict == Verdict::ok && request.target == "mscclpp")
       if (const Status fits = collective::check_limits(*source.one_sided); !fits.ok())
-        refuse(judged, Verdict::malformed, {}, fits.error().message);
+        refuse(judged, Verdict::malformed, fits.error().message);
   }
   return judged;
 }
 
 std::string_view word(const Judged& judged) {
-  return judged.unreadable ? "unreadable" : name(judged.verdict);
+  return judged.unreadable ? "unreadable" : name(judged.finding.verdict);
 }
 
 std::string line(const Judged& judged) {
-  if (judged.verdict == Verdict::ok)
+  if (judged.finding.verdict == Verdict::ok)
     return fmt::format("{}: ok ({}, {} ranks, slots {})\n", judged.program, judged.collective, judged.ranks,
                        judged.slots);
-  const std::string place = print(judged.where);
-  return fmt::format("{}: {}: {}{}{}\n", judged.program, word(judged), place, place.empty() ? "" : ": ",
-                     judged.text);
+  return fmt::format("{}: {}: {}\n", judged.program, word(judged), print(judged.finding));
 }
 
 nlohmann::ordered_json to_json(const Judged& judged) {
@@ -146,17 +133,17 @@ nlohmann::ordered_json to_json(const Judged& judged) {
   json["verdict"] = word(judged);
   json["collective"] = judged.collective;
   json["ranks"] = judged.ranks;
-  if (judged.verdict == Verdict::ok) {
+  if (judged.finding.verdict == Verdict::ok) {
     json["slots"] = judged.slots;
     json["slots_small"] = judged.slots_small;
   } else {
     const auto known = [](std::int32_t number) {
       return number < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(number);
     };
-    json["gpu"] = known(judged.where.rank);
-    json["tb"] = known(judged.where.block);
-    json["step"] = known(judged.where.step);
-    json["text"] = judged.text;
+    json["gpu"] = known(judged.finding.where.rank);
+    json["tb"] = known(judged.finding.where.block);
+    json["step"] = known(judged.finding.where.step);
+    json["text"] = judged.finding.text;
   }
   json["notes"] = judged.notes;
   return json;
@@ -173,7 +160,7 @@ Reply run(const CollectiveCheck& request) {
     const Judged judged = judge(program, request, *target);
     if (judged.unreadable)
       reply.exit_code = ExitCode::world_error;
-    else if (judged.verdict != Verdict::ok && reply.exit_code == ExitCode::ok)
+    else if (judged.finding.verdict != Verdict::ok && reply.exit_code == ExitCode::ok)
       reply.exit_code = ExitCode::user_error;
     if (request.format == Format::json) {
       all.push_back(to_json(judged));

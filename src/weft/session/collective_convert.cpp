@@ -1,12 +1,10 @@
 // weft collective convert and compile: programs in one format, checked, in another.
-#include <array>
 #include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
-#include "weft/base/nearest.h"
 #include "weft/collective/lower_one_sided.h"
 #include "weft/collective/out_of_place.h"
 #include "weft/collective/passes.h"
@@ -16,6 +14,7 @@
 #include "weft/formats/nccl_graph_xml.h"
 #include "weft/session/collective.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/reply.h"
 
 namespace weft::session {
 namespace {
@@ -45,13 +44,7 @@ Result<std::string> to_graph(const collective::Program& program) {
   return formats::write_nccl_graphs({graph});
 }
 
-Status judge(const collective::Report& report) {
-  if (!report.finding) return {};
-  const std::string place = print(report.finding->where);
-  return user_error(fmt::format("not written, because it is wrong ({}): {}{}{}", name(report.verdict()),
-                                place, place.empty() ? "" : ": ", report.finding->text),
-                    "weft collective check judges without writing");
-}
+Status judge(const collective::Report& report) { return expect_right(report, "not written, because it is"); }
 
 Result<std::string> to_json(const CollectiveSource& source, const collective::CompileOptions& options) {
   if (source.one_sided) {
@@ -85,9 +78,13 @@ Result<std::string> render(const CollectiveSource& source, const std::string& pa
   return formats::write_msccl_xml(program, dialect);
 }
 
-Status write(const std::string& path, std::string_view text) {
-  const std::array pieces = {text};
-  return write_file_atomically(path, pieces);
+// Makes the file and says what it holds.
+Result<std::string> write(const CollectiveSource& source, const std::string& path, const std::string& dialect,
+                          const collective::CompileOptions& options) {
+  WEFT_TRY(text, render(source, path, dialect, options));
+  WEFT_TRY_STATUS(write_file_atomically(path, text));
+  return fmt::format("{}: {}, {} ranks, checked\n", path, name(source.collective().kind),
+                     source.collective().ranks);
 }
 
 std::vector<std::string> words(const std::string& list) {
@@ -100,12 +97,9 @@ std::vector<std::string> words(const std::string& list) {
 
 Result<std::string> convert(const CollectiveConvert& request) {
   WEFT_TRY(operands, find_operands(request.operands));
-  WEFT_TRY(source, read_collective(request.from, operands));
+  WEFT_TRY(source, read_collective(request.from, {.operands = operands}));
   WEFT_TRY_STATUS(hold_to(source, request.as));
-  WEFT_TRY(text, render(source, request.to, request.dialect, {}));
-  WEFT_TRY_STATUS(write(request.to, text));
-  return fmt::format("{}: {}, {} ranks, checked\n", request.to, name(source.collective().kind),
-                     source.collective().ranks);
+  return write(source, request.to, request.dialect, {});
 }
 
 Result<std::string> compile(const CollectiveCompile& request) {
@@ -130,10 +124,7 @@ Result<std::string> compile(const CollectiveCompile& request) {
     WEFT_TRY(program, to_program(source, options));
     return collective::print(program);
   }
-  WEFT_TRY(text, render(source, request.to, request.dialect, options));
-  WEFT_TRY_STATUS(write(request.to, text));
-  return fmt::format("{}: {}, {} ranks, checked\n", request.to, name(source.collective().kind),
-                     source.collective().ranks);
+  return write(source, request.to, request.dialect, options);
 }
 
 }  // namespace

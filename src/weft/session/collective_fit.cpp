@@ -11,6 +11,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/collective_measured.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/reply.h"
 #include "weft/sim/fit.h"
 
 namespace weft::session {

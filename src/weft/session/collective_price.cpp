@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/collective/claims.h"
-#include "weft/collective/library.h"
 #include "weft/session/collective_measured.h"
 #include "weft/session/collective_source.h"
 #include "weft/sim/run_parameters.h"
@@ -22,66 +19,47 @@ std::string label(const std::string& reference, collective::Protocol protocol, s
   return fmt::format("{}{} {}", reference, times, collective::name(protocol));
 }
 
-search::CollectiveFacts facts_of(const collective::Moves& moves, const collective::Program& program,
-                                 std::int32_t slots) {
+search::CollectiveFacts facts_of(const collective::Moves& moves) {
   const collective::Measure measured = collective::measure(moves);
   search::CollectiveFacts facts;
   facts.steps = static_cast<double>(measured.steps);
   facts.wire =
       static_cast<double>(measured.wire) / static_cast<double>(collective::loop_chunks(moves.collective));
-  facts.slots = slots;
-  facts.channels = program.channels;
-  facts.protocol = program.protocol;
   return facts;
-}
-
-collective::Placement first_placement(collective::Placement placement) {
-  return placement == collective::Placement::either ? collective::Placement::in_place : placement;
 }
 
 }  // namespace
 
 Result<PricedProgram> prepare(const std::string& reference, const CollectiveCluster& cluster,
                               collective::Protocol protocol, std::int32_t instances) {
-  WEFT_TRY(named, find_named_algorithm(reference));
+  WEFT_TRY(source, read_collective(reference, {.complete = [&](const auto& algorithm, auto& arguments) {
+                                     fill_parameters(algorithm, cluster, arguments);
+                                   }}));
   PricedProgram priced;
-  std::optional<collective::Program> program;
-  if (named) {
-    fill_parameters(named->algorithm, cluster, named->arguments);
-    WEFT_TRY(moves, collective::trace(named->algorithm, named->arguments, collective::shipped_algorithms()));
+  priced.name = reference;
+  if (source.one_sided) {
+    // A plan that puts and signals is priced as it is.
+    WEFT_TRY_STATUS(expect_right(collective::check(*source.one_sided), reference + " is"));
+    priced.actions = collective::to_actions(*source.one_sided, collective::Grain::step);
+    priced.facts.protocol = source.one_sided->protocol;
+  } else {
     collective::CompileOptions options;
     options.protocol = protocol;
     options.instances = instances;
-    WEFT_TRY(compiled, collective::compile(moves, options));
-    priced.facts = facts_of(moves, compiled, collective::fifo_slots(protocol));
-    priced.name = label(reference, protocol, instances);
-    program = std::move(compiled);
-  } else {
-    WEFT_TRY(source, read_collective(reference));
-    priced.name = reference;
-    if (source.one_sided) {
-      // A plan that puts and signals is priced as it is.
-      if (const auto report = collective::check(*source.one_sided); report.finding)
-        return user_error(fmt::format("{} is wrong: {}", reference, report.finding->text),
-                          "weft collective check says more");
-      priced.actions = collective::to_actions(*source.one_sided, collective::Grain::step);
-      priced.facts.protocol = source.one_sided->protocol;
+    WEFT_TRY(program, to_program(source, options));
+    if (source.moves) {
+      priced.name = label(reference, protocol, instances);
+      priced.facts = facts_of(*source.moves);
+      priced.facts.slots = collective::fifo_slots(protocol);
     } else {
-      WEFT_TRY(read, to_program(source));
-      const collective::Report report = collective::check(read);
-      if (report.finding)
-        return user_error(
-            fmt::format("{} is wrong: {}: {}", reference, print(report.finding->where), report.finding->text),
-            "weft collective check says more");
+      const collective::Report report = collective::check(program);
+      WEFT_TRY_STATUS(expect_right(report, reference + " is"));
       priced.facts.slots = report.slots;
-      priced.facts.channels = read.channels;
-      priced.facts.protocol = read.protocol;
-      program = std::move(read);
     }
+    priced.facts.channels = program.channels;
+    priced.facts.protocol = program.protocol;
+    priced.actions = collective::to_actions(program, any_one(program.placement), collective::Grain::step);
   }
-  if (program)
-    priced.actions =
-        collective::to_actions(*program, first_placement(program->placement), collective::Grain::step);
   priced.collective = priced.actions.collective;
   priced.parameters = sim::run_parameters(priced.facts.protocol);
   if (priced.collective.ranks > cluster.topology.devices)
@@ -112,8 +90,7 @@ Status calibrate(const std::string& path, PricedProgram& program, CollectiveClus
 
 Result<std::vector<sim::CostRow>> price(const PricedProgram& program, const CollectiveCluster& cluster,
                                         std::span<const std::int64_t> sizes) {
-  return sim::cost_table(program.actions, cluster.topology, sizes,
-                         sim::run_parameters(program.facts.protocol));
+  return sim::cost_table(program.actions, cluster.topology, sizes, program.parameters);
 }
 
 }  // namespace weft::session

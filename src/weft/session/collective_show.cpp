@@ -1,6 +1,5 @@
 // weft collective show and list: a program as a table or a drawing; the shipped algorithms.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +15,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/collective_cluster.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/reply.h"
 #include "weft/sim/run_parameters.h"
 #include "weft/sim/simulate_collective.h"
 
@@ -28,10 +28,8 @@ Result<std::vector<explain::StepTime>> timeline(const collective::Program& progr
                                                 const CollectiveShow& request) {
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
   WEFT_TRY(sizes, parse_sizes(request.size.empty() ? "1MiB" : request.size));
-  const collective::Placement placement = program.placement == collective::Placement::either
-                                              ? collective::Placement::in_place
-                                              : program.placement;
-  const collective::Actions actions = collective::to_actions(program, placement, collective::Grain::step);
+  const collective::Actions actions =
+      collective::to_actions(program, any_one(program.placement), collective::Grain::step);
   WEFT_TRY(run, sim::simulate(actions, cluster.topology, sizes.front(), sim::run_parameters(program.protocol),
                               sim::Timeline::yes));
   std::vector<explain::StepTime> times(actions.actions.size(), {-1, -1});
@@ -48,8 +46,7 @@ Result<std::string> show(const CollectiveShow& request) {
   WEFT_TRY(source, read_collective(request.program));
   WEFT_TRY(program, to_program(source));
   if (const auto wrong = collective::check_form(program))
-    return user_error(fmt::format("{}: {}", print(wrong->where), wrong->text),
-                      "weft collective check says more");
+    return user_error(print(*wrong), "weft collective check says more");
   std::vector<explain::StepTime> times;
   if (!request.cluster.empty()) {
     if (request.to.empty())
@@ -65,8 +62,7 @@ Result<std::string> show(const CollectiveShow& request) {
   explain::SpaceTimeOptions options;
   options.timeline = times;
   WEFT_TRY(drawing, explain::draw_space_time(program, options));
-  const std::array<std::string_view, 1> pieces = {drawing};
-  WEFT_TRY_STATUS(write_file_atomically(request.to, pieces));
+  WEFT_TRY_STATUS(write_file_atomically(request.to, drawing));
   return text;
 }
 
@@ -98,10 +94,8 @@ std::string about(const collective::Algorithm& algorithm) {
 Result<std::string> list(const CollectiveList& request) {
   std::optional<collective::Kind> only;
   if (!request.collective.empty()) {
-    only = collective::find_kind(request.collective);
-    if (!only)
-      return user_error(fmt::format("unknown collective: {}", request.collective),
-                        "weft collective list shows all");
+    WEFT_TRY(kind, collective::parse_kind(request.collective));
+    only = kind;
   }
   explain::Table table({{"algorithm"}, {"collective"}, {"parameters"}, {"what it does"}});
   auto json = nlohmann::ordered_json::array();

@@ -10,13 +10,11 @@
 
 #include "weft/base/file.h"
 #include "weft/base/letters.h"
-#include "weft/base/nearest.h"
 #include "weft/collective/library.h"
 #include "weft/collective/program_text.h"
 #include "weft/collective/recover_moves.h"
 #include "weft/collective/restate.h"
 #include "weft/formats/mscclpp_json.h"
-#include "weft/language/complaint.h"
 
 namespace weft::session {
 namespace {
@@ -55,34 +53,35 @@ std::string first_word(std::string_view text) {
   return lower(text.substr(at, std::max<std::size_t>(end - at, 1)));
 }
 
-Result<CollectiveSource> from_algorithm(const NamedAlgorithm& named) {
-  WEFT_TRY(moves, collective::trace(named.algorithm, named.arguments, collective::shipped_algorithms()));
-  CollectiveSource source;
-  source.moves = std::move(moves);
-  return source;
-}
-
 Error with_text(Error error, const std::string& text) {
   if (error.span.known() && error.text == nullptr) error.text = std::make_shared<const std::string>(text);
   return error;
 }
 
-Result<CollectiveSource> from_text(const std::string& text, const std::string& path,
-                                   const std::string& parameters, formats::XmlOperands operands) {
+Result<CollectiveSource> traced(const collective::Algorithm& algorithm, collective::Arguments arguments,
+                                const CollectiveReading& reading) {
+  if (reading.complete) reading.complete(algorithm, arguments);
   CollectiveSource source;
-  source.text = text;
+  WEFT_TRY(moves, collective::trace(algorithm, arguments, collective::shipped_algorithms()));
+  source.moves = std::move(moves);
+  return source;
+}
+
+Result<CollectiveSource> from_text(const std::string& text, const std::string& path,
+                                   const std::string& parameters, const CollectiveReading& reading) {
+  CollectiveSource source;
   const std::string word = first_word(text);
   if (word == "algorithm") {
     auto algorithm = collective::parse_algorithm(text);
     if (!algorithm.ok()) return with_text(algorithm.error(), text);
     WEFT_TRY(reference, collective::parse_reference(algorithm->name() + parameters));
-    return from_algorithm({std::move(*algorithm), std::move(reference.arguments)});
+    return traced(*algorithm, std::move(reference.arguments), reading);
   }
   if (!parameters.empty())
     return user_error(fmt::format("{} takes no parameters: {}", path, parameters),
                       "only an algorithm has parameters");
   if (word == "<") {
-    WEFT_TRY(program, formats::read_msccl_xml(text, {.operands = operands}));
+    WEFT_TRY(program, formats::read_msccl_xml(text, {.operands = reading.operands}));
     source.program = std::move(program);
     source.is_xml = true;
   } else if (word == "{") {
@@ -113,36 +112,18 @@ const collective::Collective& CollectiveSource::collective() const {
   return one_sided ? one_sided->collective : moves->collective;
 }
 
-Result<std::optional<NamedAlgorithm>> find_named_algorithm(std::string_view reference) {
+Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading) {
   const auto [path, parameters] = split_parameters(reference);
-  if (is_file(path)) {
+  // What has a slash or a dot before any parenthesis was meant to be a file.
+  const bool meant = path.substr(0, path.find('(')).find_first_of("/.") != std::string::npos;
+  if (meant || is_file(path)) {
     WEFT_TRY(text, read_file(path, kMostBytes));
-    if (first_word(text) != "algorithm") return std::optional<NamedAlgorithm>{};
-    auto algorithm = collective::parse_algorithm(text);
-    if (!algorithm.ok()) return with_text(algorithm.error(), text);
-    WEFT_TRY(given, collective::parse_reference(algorithm->name() + parameters));
-    return std::optional(NamedAlgorithm{std::move(*algorithm), std::move(given.arguments)});
-  }
-  // Something with a slash or a dot before any parenthesis was meant to be a file.
-  if (path.substr(0, path.find('(')).find_first_of("/.") != std::string::npos) {
-    WEFT_TRY(text, read_file(path, kMostBytes));
-    return std::optional<NamedAlgorithm>{};
+    return from_text(text, path, parameters, reading);
   }
   auto named = collective::parse_reference(reference);
   if (!named.ok()) return with_text(named.error(), std::string(reference));
   WEFT_TRY(algorithm, collective::find_algorithm(collective::shipped_algorithms(), named->name));
-  return std::optional(NamedAlgorithm{std::move(algorithm), std::move(named->arguments)});
-}
-
-Result<CollectiveSource> read_collective(std::string_view reference, formats::XmlOperands operands) {
-  const auto [path, parameters] = split_parameters(reference);
-  if (is_file(path)) {
-    WEFT_TRY(text, read_file(path, kMostBytes));
-    return from_text(text, path, parameters, operands);
-  }
-  WEFT_TRY(named, find_named_algorithm(reference));
-  if (!named) return world_error(fmt::format("cannot read {}", reference));
-  return from_algorithm(*named);
+  return traced(algorithm, std::move(named->arguments), reading);
 }
 
 Status hold_to(CollectiveSource& source, std::string_view as) {
@@ -169,16 +150,18 @@ Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options) {
   if (source.program) return source.program->program;
   if (source.moves) return collective::compile(*source.moves, options);
-  if (const auto report = collective::check(*source.one_sided); report.finding)
-    return user_error(
-        fmt::format("the plan is wrong ({}): {}{}{}", name(report.verdict()), print(report.finding->where),
-                    report.finding->where.rank < 0 ? "" : ": ", report.finding->text),
-        "weft collective check says more");
+  WEFT_TRY_STATUS(expect_right(collective::check(*source.one_sided), "the plan is"));
   const collective::Actions actions = collective::to_actions(*source.one_sided, collective::Grain::chunk);
   WEFT_TRY(moves, collective::recover_moves(actions, source.one_sided->name));
   collective::CompileOptions same = options;
   same.protocol = source.one_sided->protocol;
   return collective::compile(moves, same);
+}
+
+Status expect_right(const collective::Report& report, std::string_view what) {
+  if (!report.finding) return {};
+  return user_error(fmt::format("{} wrong ({}): {}", what, name(report.verdict()), print(*report.finding)),
+                    "weft collective check judges programs without using them");
 }
 
 Result<collective::Protocol> find_protocol(std::string_view name) {
@@ -187,17 +170,6 @@ Result<collective::Protocol> find_protocol(std::string_view name) {
   for (const collective::Protocol protocol : {simple, ll, ll128})
     if (lower(name) == lower(collective::name(protocol))) return protocol;
   return user_error(fmt::format("unknown protocol: {}", name), "Simple, LL or LL128");
-}
-
-Reply complain(const Error& error) {
-  Reply reply;
-  reply.exit_code = error.fault == Fault::world ? ExitCode::world_error : ExitCode::user_error;
-  reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : "");
-  return reply;
-}
-
-Reply to_reply(const Result<std::string>& answer) {
-  return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
 }
 
 }  // namespace weft::session

@@ -8,6 +8,7 @@
 //
 // What a file holds is seen by its first characters, not by its name.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,20 +30,16 @@ struct CollectiveSource {
   std::optional<collective::OneSided> one_sided;
   std::optional<collective::Moves> moves;
   bool is_xml = false;
-  std::string text;  // what was read, for carets; empty for shipped algorithms
 
   const collective::Collective& collective() const;
 };
 
-Result<CollectiveSource> read_collective(std::string_view reference,
-                                         formats::XmlOperands operands = formats::XmlOperands::runtime);
-
-// An algorithm, shipped or in a file, and the parameters given with it. None: `reference` is neither.
-struct NamedAlgorithm {
-  collective::Algorithm algorithm;
-  collective::Arguments arguments;
+struct CollectiveReading {
+  formats::XmlOperands operands = formats::XmlOperands::runtime;
+  // Gives an algorithm what its reference left open, before it is traced.
+  std::function<void(const collective::Algorithm&, collective::Arguments&)> complete = {};
 };
-Result<std::optional<NamedAlgorithm>> find_named_algorithm(std::string_view reference);
+Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading = {});
 
 // Holds the program to another collective: see collective/restate.h. Nothing where `as` is empty.
 Status hold_to(CollectiveSource& source, std::string_view as);
@@ -52,10 +49,9 @@ Status hold_to(CollectiveSource& source, std::string_view as);
 Result<collective::Program> to_program(const CollectiveSource& source,
                                        const collective::CompileOptions& options = {});
 
-Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
+// Fails where the report found something: "{what} wrong (race): gpu 1 tb 0 step 2: ...".
+Status expect_right(const collective::Report& report, std::string_view what);
 
-// The error as a reply, its place shown where it has one.
-Reply complain(const Error& error);
-Reply to_reply(const Result<std::string>& answer);
+Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
 
 }  // namespace weft::session

@@ -1,0 +1,26 @@
+// subcommands.h -- `weft NAME WORD ...`: picks the command that WORD names and has its arguments read.
+#pragma once
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+struct Subcommand {
+  CLI::App* app;
+  std::function<session::Reply()> run;
+};
+
+// --format text|json
+void add_format(CLI::App* app, session::Format& format);
+
+// `argv[0]` is NAME. Without a word, or with --help, the answer is `usage`.
+Result<session::Reply> run_subcommand(CLI::App& app, std::vector<Subcommand> commands, std::string_view name,
+                                      std::string_view usage, int argc, char** argv);
+
+}  // namespace weft

@@ -1,0 +1,196 @@
+#include "weft/session/collective_choice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/machine.h"
+#include "weft/collective/claims.h"
+#include "weft/collective/library.h"
+
+namespace weft::session {
+namespace {
+
+// Programs longer than this are not among the candidates unless asked for: simulating them takes minutes.
+constexpr std::size_t kMostActions = 200'000;
+// Slices of a long message that are walked: half of what `cost` walks, which is enough to tell who wins.
+constexpr std::int32_t kMostSlices = 8;
+// Most candidates win nowhere. A look at every fourth doubling tells: who is nowhere within kHopeless of the
+// best there is not priced at the sizes between.
+constexpr double kHopeless = 2;
+
+// A reference and how many instances of it are to run side by side.
+struct Variant {
+  std::string reference;
+  std::int32_t instances = 1;
+};
+
+bool has_parameter(const collective::Algorithm& algorithm, std::string_view name) {
+  return std::ranges::any_of(algorithm.parameters(),
+                             [&](const auto& parameter) { return parameter.name == name; });
+}
+
+// Whether messages follow each other so that smaller ones could overlap. Where it is not known, they might.
+bool has_chains(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
+  collective::Arguments arguments;
+  fill_parameters(algorithm, cluster, arguments);
+  const auto claimed = collective::claims(algorithm, arguments);
+  return !claimed.ok() || claimed->steps.value_or(3) > 2;
+}
+
+// An algorithm with the parameters worth trying: pipelined and spread over channels where it can be.
+std::vector<Variant> variants(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
+  std::vector<Variant> found = {{algorithm.name(), 1}};
+  if (!has_chains(algorithm, cluster)) return found;
+  if (has_parameter(algorithm, "channels")) {
+    found.push_back({algorithm.name() + "(channels=4)", 1});
+    found.push_back({algorithm.name() + "(channels=8)", 1});
+  } else {
+    if (has_parameter(algorithm, "chunks")) found.push_back({algorithm.name() + "(chunks=8)", 1});
+    found.push_back({algorithm.name(), 8});
+  }
+  return found;
+}
+
+Result<std::vector<Variant>> references(const CollectiveChoose& request, collective::Kind kind,
+                                        const CollectiveCluster& cluster) {
+  std::vector<Variant> found;
+  for (const std::string& candidate : request.candidates) found.push_back({candidate, 1});
+  if (!found.empty()) return found;
+  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
+  for (const std::string_view name : library.names()) {
+    const collective::Algorithm& algorithm = *library.find(name);
+    if (algorithm.kind() != kind) continue;
+    const auto is_list = [](const auto& parameter) {
+      return parameter.type == collective::ParameterType::list;
+    };
+    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
+    for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
+  }
+  if (found.empty())
+    return user_error(fmt::format("no shipped algorithm for {}", name(kind)), "name candidates with --among");
+  return found;
+}
+
+// Adds the variant with every protocol, or says why it is left out.
+void add_candidates(PricedChoice& made, const Variant& variant, const CollectiveCluster& cluster,
+                    bool asked_for) {
+  using enum collective::Protocol;
+  for (const collective::Protocol protocol : {simple, ll, ll128}) {
+    Result<PricedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
+    if (program.ok() && program->actions.actions.size() > kMostActions && !asked_for)
+      program =
+          user_error(fmt::format("{} steps are too many to try unasked", program->actions.actions.size()));
+    if (!program.ok()) {
+      const bool plain = !variant.reference.ends_with(')') && variant.instances == 1;
+      if (plain || asked_for)  // else it was said of the plain one
+        made.left_out.push_back(fmt::format("{}: {}", variant.reference, program.error().message));
+      return;
+    }
+    program->parameters.most_slices = kMostSlices;
+    made.candidates.push_back({variant.reference, std::move(*program), {}});
+  }
+}
+
+// Prices all candidates, as many at once as the machine has processors; the outcome does not depend on that.
+Status price_all(std::vector<PricedCandidate>& candidates, const CollectiveCluster& cluster,
+                 const std::vector<std::int64_t>& sizes) {
+  std::vector<Status> outcomes(candidates.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < candidates.size(); i = next++) {
+      auto rows = price(candidates[i].program, cluster, sizes);
+      if (rows.ok())
+        candidates[i].rows = std::move(*rows);
+      else
+        outcomes[i] = rows.error();
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (int i = 1; i < available_processors(); ++i) workers.emplace_back(work);
+    work();
+  }
+  for (Status& outcome : outcomes) WEFT_TRY_STATUS(std::move(outcome));
+  return {};
+}
+
+// Those that NCCL has stay where `for_tuner`: one of them wins its table, however far behind.
+Status drop_hopeless(PricedChoice& made, const CollectiveCluster& cluster, bool for_tuner) {
+  std::vector<std::int64_t> coarse;
+  for (std::size_t i = 0; i < made.sizes.size(); i += 4) coarse.push_back(made.sizes[i]);
+  WEFT_TRY_STATUS(price_all(made.candidates, cluster, coarse));
+  std::vector<double> best(coarse.size(), std::numeric_limits<double>::infinity());
+  for (const PricedCandidate& candidate : made.candidates)
+    for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], candidate.rows[i].seconds);
+  std::erase_if(made.candidates, [&](const PricedCandidate& candidate) {
+    if (for_tuner && !nccl_algorithm(made.kind, candidate.family()).empty()) return false;
+    for (std::size_t i = 0; i < best.size(); ++i)
+      if (candidate.rows[i].seconds <= kHopeless * best[i]) return false;
+    return true;
+  });
+  return {};
+}
+
+search::CollectiveCandidate curve_of(const PricedCandidate& candidate,
+                                     const std::vector<std::int64_t>& sizes) {
+  std::vector<double> seconds;
+  for (const sim::CostRow& row : candidate.rows) seconds.push_back(row.seconds);
+  search::CollectiveCandidate curve =
+      search::tabled(candidate.program.name, candidate.program.facts, sizes, seconds);
+  curve.family = candidate.family();
+  return curve;
+}
+
+}  // namespace
+
+std::string PricedCandidate::family() const { return reference.substr(0, reference.find('(')); }
+
+std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) {
+  const std::string prefix = fmt::format("{}_", name(kind));
+  if (!family.starts_with(prefix)) return "";
+  family.remove_prefix(prefix.size());
+  if (family == "double_binary_tree") return "tree";
+  if (family == "ring") return "ring";
+  return family == "pat" ? "pat" : "";
+}
+
+bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
+
+Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
+                                              const std::vector<std::int64_t>& sizes) {
+  std::vector<search::CollectiveCandidate> curves;
+  for (const PricedCandidate* candidate : candidates) curves.push_back(curve_of(*candidate, sizes));
+  return search::choose_collective(curves, sizes);
+}
+
+Result<PricedChoice> choose(const CollectiveChoose& request) {
+  PricedChoice made;
+  WEFT_TRY(kind, collective::parse_kind(request.collective));
+  made.kind = kind;
+  WEFT_TRY(sizes, parse_sizes(request.sizes));
+  made.sizes = std::move(sizes);
+  WEFT_TRY(cluster, find_collective_cluster(request.cluster));
+  made.cluster = request.cluster;
+  made.ranks = cluster.topology.devices;
+  made.nodes = cluster.topology.devices / cluster.local;
+  WEFT_TRY(tried, references(request, kind, cluster));
+  const bool asked_for = !request.candidates.empty();
+  for (const Variant& variant : tried) add_candidates(made, variant, cluster, asked_for);
+  if (made.candidates.empty())
+    return user_error(fmt::format("no candidate for {} runs on {}", name(kind), request.cluster),
+                      made.left_out.empty() ? "" : made.left_out.front());
+  if (!asked_for) WEFT_TRY_STATUS(drop_hopeless(made, cluster, writes_tuner_table(request)));
+  WEFT_TRY_STATUS(price_all(made.candidates, cluster, made.sizes));
+  std::vector<const PricedCandidate*> all;
+  for (const PricedCandidate& candidate : made.candidates) all.push_back(&candidate);
+  WEFT_TRY(choice, choose_among(all, made.sizes));
+  made.choice = std::move(choice);
+  return made;
+}
+
+}  // namespace weft::session

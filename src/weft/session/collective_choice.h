@@ -1,0 +1,55 @@
+// weft/session/collective_choice.h -- the best algorithm by size, among those that a cluster can run.
+//
+//   references   every shipped algorithm of the collective, with the parameters worth trying, or those asked
+//   for
+//     -> candidates   each with every protocol, compiled and checked for the cluster
+//     -> few of them  who is far behind at every size goes, unless it was asked for
+//     -> rows         the time of each at each size
+//     -> choice       who wins from which size to which
+//
+// What people are shown of it is made in collective_choose.cpp.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/collective/collective.h"
+#include "weft/search/choose_collective.h"
+#include "weft/session/collective.h"
+#include "weft/session/collective_price.h"
+
+namespace weft::session {
+
+struct PricedCandidate {
+  std::string reference;  // "all_reduce_ring(chunks=8)"
+  PricedProgram program;
+  std::vector<sim::CostRow> rows;  // one a size
+
+  std::string family() const;  // the reference without its parameters
+};
+
+struct PricedChoice {
+  collective::Kind kind = collective::Kind::all_reduce;
+  std::string cluster;
+  std::int32_t ranks = 0, nodes = 1;
+  std::vector<std::int64_t> sizes;
+  std::vector<PricedCandidate> candidates;
+  search::CollectiveChoice choice;    // numbers of `candidates`
+  std::vector<std::string> left_out;  // "all_reduce_swing: needs ..."
+};
+
+Result<PricedChoice> choose(const CollectiveChoose& request);
+
+// The winners among candidates of one collective.
+Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
+                                              const std::vector<std::int64_t>& sizes);
+
+// What stock NCCL calls the algorithm that a family is: ring, tree or pat; empty where it has no such one.
+std::string_view nccl_algorithm(collective::Kind kind, std::string_view family);
+
+// Whether the file asked for is a table for NCCL's tuner, in which only NCCL's own algorithms may win.
+bool writes_tuner_table(const CollectiveChoose& request);
+
+}  // namespace weft::session

@@ -1,0 +1,20 @@
+#include "weft/session/reply.h"
+
+#include <string_view>
+
+#include "weft/language/complaint.h"
+
+namespace weft::session {
+
+Reply complain(const Error& error) {
+  Reply reply;
+  reply.exit_code = error.fault == Fault::world ? ExitCode::world_error : ExitCode::user_error;
+  reply.complaint = language::complain(error, error.text != nullptr ? std::string_view(*error.text) : "");
+  return reply;
+}
+
+Reply to_reply(const Result<std::string>& answer) {
+  return answer.ok() ? Reply{ExitCode::ok, *answer, {}} : complain(answer.error());
+}
+
+}  // namespace weft::session

@@ -1,0 +1,14 @@
+// weft/session/reply.h -- a result as the answer to a command.
+#pragma once
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+
+// The error as a reply, its place shown where it has one.
+Reply complain(const Error& error);
+Reply to_reply(const Result<std::string>& answer);
+
+}  // namespace weft::session
