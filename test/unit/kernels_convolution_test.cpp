@@ -8,11 +8,11 @@ namespace weft::device {
 namespace {
 
 Convolution sized(Convolution conv) {
-  const auto places = [&](std::int64_t size, std::int64_t window) {
-    return (size + 2 * conv.padding - window) / conv.stride + 1;
+  const auto places = [&](std::int64_t size, std::int64_t window, std::int64_t padding) {
+    return (size + 2 * padding - window) / conv.stride + 1;
   };
-  conv.out_height = places(conv.height, conv.kernel_height);
-  conv.out_width = places(conv.width, conv.kernel_width);
+  conv.out_height = places(conv.height, conv.kernel_height, conv.padding_height);
+  conv.out_width = places(conv.width, conv.kernel_width, conv.padding_width);
   return conv;
 }
 
@@ -26,7 +26,8 @@ struct Shaped {
         x(fmt::format("f32[b={},c={},h={},w={}]", c.batch, c.in, c.height, c.width)),
         w(fmt::format("f32[o={},i={},r={},q={}]", c.out, c.in / c.groups, c.kernel_height, c.kernel_width)),
         y(fmt::format("f32[b={},o={},h={},w={}]", c.batch, c.out, c.out_height, c.out_width)),
-        attributes(fmt::format("stride={}, padding={}, groups={}", c.stride, c.padding, c.groups)),
+        attributes(fmt::format("stride={}, padding={}, groups={}, padding_w={}", c.stride, c.padding_height,
+                               c.groups, c.padding_width)),
         x_size(c.batch * c.in * c.height * c.width),
         w_size(c.out * (c.in / c.groups) * c.kernel_height * c.kernel_width),
         y_size(c.batch * c.out * c.out_height * c.out_width) {}
@@ -90,7 +91,8 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
        .width = 8,
        .kernel_height = 3,
        .kernel_width = 3,
-       .padding = 1},
+       .padding_height = 1,
+       .padding_width = 1},
       {.batch = 27,
        .in = 4,
        .out = 9,
@@ -98,7 +100,8 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
        .width = 4,
        .kernel_height = 3,
        .kernel_width = 3,
-       .padding = 1},
+       .padding_height = 1,
+       .padding_width = 1},
       {.batch = 2,
        .in = 3,
        .out = 8,
@@ -106,8 +109,9 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
        .width = 32,
        .kernel_height = 7,
        .kernel_width = 7,
-       .stride = 2,
-       .padding = 3},
+       .padding_height = 3,
+       .padding_width = 3,
+       .stride = 2},
       {.batch = 2, .in = 5, .out = 7, .height = 28, .width = 28, .kernel_height = 1, .kernel_width = 1},
       {.batch = 3, .in = 5, .out = 7, .height = 9, .width = 6, .kernel_height = 1, .kernel_width = 1},
       {.batch = 2,
@@ -125,8 +129,25 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
        .width = 22,
        .kernel_height = 3,
        .kernel_width = 3,
-       .padding = 1,
+       .padding_height = 1,
+       .padding_width = 1,
        .groups = 6},
+      {.batch = 1,
+       .in = 4,
+       .out = 5,
+       .height = 17,
+       .width = 17,
+       .kernel_height = 1,
+       .kernel_width = 7,
+       .padding_width = 3},
+      {.batch = 3,
+       .in = 4,
+       .out = 5,
+       .height = 17,
+       .width = 17,
+       .kernel_height = 7,
+       .kernel_width = 1,
+       .padding_height = 3},
       {.batch = 1, .in = 1, .out = 1, .height = 1, .width = 1, .kernel_height = 1, .kernel_width = 1},
       {.batch = 2, .in = 1, .out = 2, .height = 3, .width = 500, .kernel_height = 2, .kernel_width = 5}};
   for (const Convolution& shape : shapes) expect_agreement(sized(shape), random);
@@ -141,11 +162,12 @@ TEST(KernelsConvolution, AgreesOnRandomShapes) {
                      .out = groups * random.between(1, 5),
                      .height = random.between(1, 12),
                      .width = random.between(1, 12),
+                     .padding_height = random.between(0, 2),
+                     .padding_width = random.between(0, 2),
                      .stride = random.between(1, 3),
-                     .padding = random.between(0, 2),
                      .groups = groups};
-    conv.kernel_height = random.between(1, std::min<std::int64_t>(5, conv.height + 2 * conv.padding));
-    conv.kernel_width = random.between(1, std::min<std::int64_t>(5, conv.width + 2 * conv.padding));
+    conv.kernel_height = random.between(1, std::min<std::int64_t>(5, conv.height + 2 * conv.padding_height));
+    conv.kernel_width = random.between(1, std::min<std::int64_t>(5, conv.width + 2 * conv.padding_width));
     expect_agreement(sized(conv), random);
   }
 }

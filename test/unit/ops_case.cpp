@@ -70,11 +70,15 @@ conv2d | f32[b=2,c=2,h=4,w=5] | f32[o=4,c=2,r=3,q=2]
 conv2d | f32[b=2,c=2,h=5,w=4] | f32[o=3,i=2,r=3,q=3] | {stride=2, padding=1}
 conv2d | f32[b=2,c=4,h=3,w=3] | f32[o=6,i=2,r=2,q=2] | {groups=2}
 conv2d | f32[b=2,c=3,h=4,w=4] | f32[o=3,i=1,r=3,q=3] | {stride=3, padding=2, groups=3}
+conv2d | f32[b=2,c=2,h=3,w=4] | f32[o=3,i=2,r=1,q=3] | {padding_w=1}
+conv2d | f32[b=1,c=2,h=3,w=5] | f32[o=2,i=2,r=3,q=3] | {stride=2, padding=1, padding_w=0}
 conv2d | f32[b=1,c=1,h=1,w=1] | f32[o=1,i=1,r=1,q=1]
 conv2d-input-gradient | f32[b=2,o=4,h=3,w=2] | f32[o=4,i=2,r=3,q=3] | {stride=2, padding=1, type=f32[b=2,c=2,h=5,w=4]}
 conv2d-input-gradient | f32[b=2,o=4,h=2,w=2] | f32[o=4,i=1,r=2,q=2] | {groups=2, type=f32[b=2,c=2,h=3,w=3]}
+conv2d-input-gradient | f32[b=2,o=4,h=3,w=4] | f32[o=4,i=2,r=1,q=3] | {padding_w=1, type=f32[b=2,c=2,h=3,w=4]}
 conv2d-weight-gradient | f32[b=2,o=4,h=3,w=2] | f32[b=2,c=2,h=5,w=4] | {stride=2, padding=1, type=f32[o=4,i=2,r=3,q=3]}
 conv2d-weight-gradient | f32[b=2,o=4,h=2,w=2] | f32[b=2,c=2,h=3,w=3] | {groups=2, type=f32[o=4,i=1,r=2,q=2]}
+conv2d-weight-gradient | f32[b=2,o=4,h=3,w=4] | f32[b=2,c=2,h=3,w=4] | {padding_w=1, type=f32[o=4,i=2,r=1,q=3]}
 max-pool | f32[b=2,c=2,h=4,w=5] | {size=2, stride=2}
 max-pool | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
 max-pool | f32[h=2,w=2] | {size=2, stride=1, padding=1}
@@ -107,6 +111,13 @@ log sqrt rsqrt | f32[b=2,d=3] > 0
 pow | f32[b=2,d=3] > 0 | f32[d=3]
 pow | f32[d=3] > 0 | f32[b=2,d=3]
 gelu-gradient gelu-tanh-gradient silu-gradient | f32[b=2,d=3] | f32[b=2,d=3]
+all-reduce | f32[b=2,d=3] | {axis=gpu}
+all-reduce | i32[b=2] < 5 | {axis=gpu, kind=max}
+reduce-scatter | f32[b=2,d=3] | {axis=gpu, along=d}
+all-gather slice-across | f32[b=2,d=3] | {axis=gpu, along=b}
+all-to-all | f32[b=2,d=3] | {axis=gpu, from=b, to=d}
+broadcast-from | f32[b=2,d=3] | {axis=gpu, root=1}
+permute-ranks | f32[b=2,d=3] | {axis=gpu, by=-2}
 )";
 
 std::string_view type_of(std::string_view operand) { return operand.substr(0, operand.find(' ')); }

@@ -85,6 +85,8 @@ conv2d | f32[b=1,c=2,h=2,w=4] | f32[o=3,i=2,r=3,q=3] | ! a window of 3 does not 
 conv2d | f32[b=1,c=2,h=4,w=4] | f32[o=3,i=2,r=3,q=3] | {stride=0} | ! stride must be from 1 to 1099511627776, found 0
 conv2d | f32[b=1,c=2,h=4,w=4] | f32[o=3,i=2,r=3,q=3] | {padding=4611686018427387904} | ! padding must be from 0 to 1099511627776
 conv2d | f32[b=1,c=2,h=4,w=4] | f32[o=3,i=2,r=3,q=3] | {padding=1099511627776} | ! tensor too large
+conv2d | f32[b=1,c=2,h=4,w=4] | f32[o=3,i=2,r=3,q=3] | {padding_w=-2} | ! padding_w must be from -1 to 1099511627776, found -2
+conv2d | f32[b=1,c=2,h=4,w=2] | f32[o=3,i=2,r=3,q=3] | {padding=1, padding_w=0} | ! a window of 3 does not fit index w of size 2 with padding 0
 conv2d-input-gradient | f32[b=1,o=3,h=3,w=3] | f32[o=3,i=2,r=3,q=3] | {type=f32[b=1,c=2,h=4,w=4]} | ! expected f32[b=1,o=3,h=2,w=2], found f32[b=1,o=3,h=3,w=3]
 conv2d-weight-gradient | f32[b=1,o=3,h=3,w=3] | f32[b=1,c=2,h=4,w=4] | {type=f32[o=3,i=2,r=3,q=3]} | ! expected f32[b=1,o=3,h=2,w=2], found f32[b=1,o=3,h=3,w=3]
 max-pool | f32[w=4] | {size=2, stride=2} | ! a pool runs over the last two indices, found [w]
@@ -102,6 +104,14 @@ sgd | f32[d=2] | f32[d=3] | {lr=1} | ! operands 0 and 1 must have one type, foun
 momentum:2 | f32[d=2] | f32[d=2] | bf16[d=2] | {lr=1} | ! operands 0 and 2 must have one type, found f32[d=2] and bf16[d=2]
 adam:3 | f32[d=2] | f32[d=2] | f32[d=2] | f32[d=2] | i64[d=2] | ! operand 4 must be one integer, the step
 adamw:3 | i32[d=2] | i32[d=2] | i32[d=2] | i32[d=2] | i64[] | ! operand 0 must be real, found i32
+all-reduce | f32[d=2] | {axis=""} | ! all-reduce needs the name of a mesh axis
+all-reduce | f32[d=2] | {axis=gpu, kind=mean} | ! all-reduce kind must be sum, max or min
+all-reduce | bool[d=2] | {axis=gpu} | ! operand 0 must be a number, found bool
+reduce-scatter | f32[d=2] | {axis=gpu, along=b} | ! index b is not among [d]
+all-gather | f32[d=2] | {axis=gpu} | ! all-gather needs the attribute along
+all-to-all | f32[b=2,d=2] | {axis=gpu, from=d, to=d} | ! all-to-all needs two different indices, found d twice
+broadcast-from | f32[d=2] | {axis=gpu, root=-1} | ! root must be from 0 to 1048575, found -1
+permute-ranks | f32[d=2] | {axis=gpu, by=-9223372036854775808} | ! by must be from -1048576 to 1048576
 )";
 
 TEST(OpsInfer, SaysWhatDoesNotFit) {

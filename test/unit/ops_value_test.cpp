@@ -91,6 +91,7 @@ slot | i32[s=5] = 1 0 1 1 9 | {experts=2, capacity=2, over=[s]} | => 2 0 3 -1 -1
 conv2d | f32[b=1,c=1,h=2,w=2] = 1 2 3 4 | f32[o=1,i=1,r=2,q=2] = 1 10 100 1000 | => 4321
 conv2d | f32[b=1,c=1,h=2,w=2] = 1 2 3 4 | f32[o=1,i=1,r=2,q=2] = 1 10 100 1000 | {stride=2, padding=1} | => 1000 200 30 4
 conv2d | f32[b=1,c=2,h=1,w=1] = 2 3 | f32[o=2,i=1,r=1,q=1] = 10 100 | {groups=2} | => 20 300
+conv2d | f32[b=1,c=1,h=2,w=2] = 1 2 3 4 | f32[o=1,i=1,r=1,q=3] = 1 10 100 | {padding_w=1} | => 210 21 430 43
 conv2d-input-gradient | f32[b=1,o=1,h=1,w=1] = 2 | f32[o=1,i=1,r=2,q=2] = 1 10 100 1000 | {type=f32[b=1,c=1,h=2,w=2]} | => 2 20 200 2000
 conv2d-weight-gradient | f32[b=1,o=1,h=1,w=1] = 2 | f32[b=1,c=1,h=2,w=2] = 1 2 3 4 | {type=f32[o=1,i=1,r=2,q=2]} | => 2 4 6 8
 max-pool | f32[h=2,w=4] = 1 2 5 4 3 0 7 8 | {size=2, stride=2} | => 3 8
@@ -105,6 +106,10 @@ sgd | f32[d=2] = 1 2 | f32[d=2] = 10 20 | {lr=0.1} | => 0 0
 momentum:2 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 4 | {lr=0.1, momentum=0.5} | => 0.6 ; 4
 adam:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1} | => 0.9 ; 0.2 ; 0.004
 adamw:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1, decay=0.5} | => 0.85 ; 0.2 ; 0.004
+all-reduce | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
+reduce-scatter all-gather slice-across | f32[b=2] = 1 2 | {axis=gpu, along=b} | => 1 2
+all-to-all | f32[b=1,d=2] = 1 2 | {axis=gpu, from=d, to=b} | => 1 2
+broadcast-from permute-ranks | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
 )";
 
 std::vector<double> numbers_in(const std::string& text) {

@@ -65,8 +65,9 @@ Convolution shape_of(const NodeView& node, const Type& x, const Type& w) {
           .out_width = conv.wide,
           .kernel_height = conv.rows,
           .kernel_width = conv.columns,
+          .padding_height = conv.padding,
+          .padding_width = conv.padding_w,
           .stride = conv.stride,
-          .padding = conv.padding,
           .groups = conv.groups};
 }
 

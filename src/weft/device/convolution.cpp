@@ -34,9 +34,10 @@ struct Layout {
         images(std::clamp<std::int64_t>(kColumns / places, 1, std::max<std::int64_t>(c.batch, 1))),
         rows(images > 1 ? c.out_height : std::clamp<std::int64_t>(kColumns / c.out_width, 1, c.out_height)),
         columns(images * rows * c.out_width),
-        high(c.height + 2 * c.padding),
-        wide(c.width + 2 * c.padding),
-        plain(depth == in && c.stride == 1 && c.padding == 0 && images == 1) {}
+        high(c.height + 2 * c.padding_height),
+        wide(c.width + 2 * c.padding_width),
+        border(c.padding_height > 0 || c.padding_width > 0),
+        plain(depth == in && c.stride == 1 && !border && images == 1) {}
 
   const Convolution& conv;
   std::int64_t in, out;  // channels of one group
@@ -46,11 +47,12 @@ struct Layout {
   std::int64_t rows;     // of places in a block: all, or some of one image
   std::int64_t columns;
   std::int64_t high, wide;  // of an image with its border
+  bool border;              // there is one
   bool plain;               // a window of one element: an image is its own columns
 
   std::int64_t window_floats() const { return depth * columns; }
   std::int64_t result_floats() const { return out * columns; }
-  std::int64_t border_floats() const { return conv.padding == 0 ? 0 : images * in * high * wide; }
+  std::int64_t border_floats() const { return !border ? 0 : images * in * high * wide; }
 
   // A block of images in a tensor of `channels` planes, from the first channel of a group on.
   template <class Float>
@@ -97,7 +99,7 @@ void add_border(const Layout& layout, std::int64_t images, const Planes<const fl
     for (std::int64_t i = 0; i < images; ++i)
       for (std::int64_t c = 0; c < layout.in; ++c)
         for (std::int64_t h = 0; h < conv.height; ++h)
-          std::copy_n(from.at(i, c, h), width, to.at(i, c, h + conv.padding) + conv.padding);
+          std::copy_n(from.at(i, c, h), width, to.at(i, c, h + conv.padding_height) + conv.padding_width);
   });
 }
 
@@ -108,7 +110,7 @@ void remove_border(const Layout& layout, std::int64_t images, const Planes<float
     for (std::int64_t i = 0; i < images; ++i)
       for (std::int64_t c = 0; c < layout.in; ++c)
         for (std::int64_t h = 0; h < conv.height; ++h)
-          std::copy_n(from.at(i, c, h + conv.padding) + conv.padding, width, to.at(i, c, h));
+          std::copy_n(from.at(i, c, h + conv.padding_height) + conv.padding_width, width, to.at(i, c, h));
   });
 }
 
@@ -199,7 +201,7 @@ class Windows {
 
   void prepare(std::int64_t image, std::int64_t images, std::int64_t group) {
     planes_ = layout_.inputs(x_, image, group);
-    if (layout_.conv.padding == 0) return;
+    if (!layout_.border) return;
     const Planes<float> bordered = layout_.bordered(border_);
     add_border(layout_, images, planes_, bordered);
     planes_ = {bordered.data, bordered.image, bordered.channel, bordered.row};
@@ -263,11 +265,10 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
   float* const columns = static_cast<float*>(scratch);
   float* const together = columns + layout.window_floats();
   const Planes<float> bordered = layout.bordered(together + layout.result_floats());
-  const bool border = conv.padding > 0;
   for_blocks(
       layout, begin, end,
       [&](std::int64_t image, std::int64_t images, std::int64_t group) {
-        if (border) {
+        if (layout.border) {
           std::fill_n(bordered.data, images * bordered.image, 0.0f);
         } else if (!layout.plain) {
           const Planes<float> planes = layout.inputs(dx, image, group);
@@ -276,7 +277,7 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
         }
       },
       [&](std::int64_t image, std::int64_t images, std::int64_t group, std::int64_t row, std::int64_t rows) {
-        const Planes<float> planes = border ? bordered : layout.inputs(dx, image, group);
+        const Planes<float> planes = layout.border ? bordered : layout.inputs(dx, image, group);
         const Matrix result = gather_results(layout, images, row, layout.results(dy, image, group), together);
         const std::int64_t n = images * rows * conv.out_width;
         portable_gemm(Transpose::yes, Transpose::no, layout.depth, n, layout.out, 1.0f,
@@ -285,7 +286,7 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
         if (!layout.plain) scatter_columns(layout, images, row, rows, columns, planes);
       },
       [&](std::int64_t image, std::int64_t images, std::int64_t group) {
-        if (border) remove_border(layout, images, bordered, layout.inputs(dx, image, group));
+        if (layout.border) remove_border(layout, images, bordered, layout.inputs(dx, image, group));
       });
 }
 

@@ -25,7 +25,8 @@ struct Convolution {
   std::int64_t batch = 0, in = 0, out = 0;
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
   std::int64_t kernel_height = 0, kernel_width = 0;
-  std::int64_t stride = 1, padding = 0, groups = 1;
+  std::int64_t padding_height = 0, padding_width = 0;  // on either side
+  std::int64_t stride = 1, groups = 1;
 };
 
 // What `scratch` must hold, aligned as a float, for any of the three.

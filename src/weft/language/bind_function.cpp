@@ -284,8 +284,12 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
     WEFT_TRY(stride, whole_argument(call, "stride", 1, 1, scope));
     WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
     WEFT_TRY(groups, whole_argument(call, "groups", 1, 1, scope));
-    WEFT_TRY(y, at(call.span,
-                   ops::add_conv2d(graph_, x, w, {.stride = stride, .padding = padding, .groups = groups})));
+    WEFT_TRY(padding_w, whole_argument(call, "padding_w", 0, padding, scope));
+    const ops::ConvWindow window{.stride = stride,
+                                 .padding = padding,
+                                 .groups = groups,
+                                 .padding_w = padding_w};
+    WEFT_TRY(y, at(call.span, ops::add_conv2d(graph_, x, w, window)));
     return Bound::of(y);
   }
   if (named_argument(call, "size") == nullptr)

@@ -16,7 +16,7 @@ using enum FunctionKind;
 
 constexpr std::array<std::string_view, 1> kEpsilon = {"epsilon"};
 constexpr std::array<std::string_view, 2> kBatchNorm = {"epsilon", "momentum"};
-constexpr std::array<std::string_view, 3> kConv = {"stride", "padding", "groups"};
+constexpr std::array<std::string_view, 4> kConv = {"stride", "padding", "padding_w", "groups"};
 constexpr std::array<std::string_view, 3> kPool = {"size", "stride", "padding"};
 constexpr std::array<std::string_view, 1> kAlong = {"along"};
 constexpr std::array<std::string_view, 1> kRate = {"rate"};
@@ -30,7 +30,7 @@ constexpr FunctionSpec kFunctions[] = {
     {"batch_norm", window, 3, 3, "batch_norm(x, mean, variance [, epsilon => 1e-5] [, momentum => 0.1]) OVER (PARTITION BY ...)",
      "normalizes by the batch's statistics in TRAIN, by the STATEs mean and variance in INFER", kBatchNorm},
     {"concat", other, 1, 64, "concat(a, b, ..., along => i)", "joins tensors end to end along one index", kAlong},
-    {"conv2d", image, 2, 2, "conv2d(x, w [, stride => 1] [, padding => 0] [, groups => 1])",
+    {"conv2d", image, 2, 2, "conv2d(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1])",
      "convolves x[batch, in, height, width] with w[out, in / groups, height, width]", kConv},
     {"cos", pointwise, 1, 1, "cos(x)", "cosine", {}, ops::cos, [](double x) { return std::cos(x); }},
     {"cross_entropy", window, 2, 2, "cross_entropy(logits, label) OVER (PARTITION BY ...)",

@@ -28,7 +28,10 @@ const plan::OperatorSet& all() {
       // sequences and noise
       &rotary(), &dropout(),
       // optimizers
-      &sgd(), &momentum(), &adam(), &adamw()});
+      &sgd(), &momentum(), &adam(), &adamw(),
+      // between ranks
+      &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &broadcast_from(),
+      &permute_ranks()});
   return kSet;
 }
 

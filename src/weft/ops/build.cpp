@@ -46,8 +46,8 @@ bool joins_to(const plan::Type& a, const plan::Type& b, Indices indices) {
 
 }  // namespace
 
-Result<ValueId> add_input(Graph& graph, std::string_view name, plan::TypeId type) {
-  return one(graph, input(), {}, {graph.symbol(name), type});
+Result<ValueId> add_input(Graph& graph, std::string_view name, plan::TypeId type, std::string_view layout) {
+  return one(graph, input(), {}, {graph.symbol(name), type, graph.symbol(layout)});
 }
 
 Result<ValueId> add_parameter(Graph& graph, std::string_view name, plan::TypeId type,
@@ -214,7 +214,8 @@ Result<ValueId> add_slot(Graph& graph, ValueId expert, std::int64_t experts, std
 }
 
 Result<ValueId> add_conv2d(Graph& graph, ValueId x, ValueId w, const ConvWindow& window) {
-  return one(graph, conv2d(), {x, w}, {window.stride, window.padding, window.groups});
+  const std::int64_t padding_w = window.padding_w == window.padding ? -1 : window.padding_w;
+  return one(graph, conv2d(), {x, w}, {window.stride, window.padding, window.groups, padding_w});
 }
 
 Result<ValueId> add_max_pool(Graph& graph, ValueId x, const PoolWindow& window) {
@@ -257,6 +258,35 @@ Result<AdamStep> add_adamw(Graph& graph, ValueId weight, ValueId gradient, Value
   WEFT_TRY(node, several(graph, adamw(), {weight, gradient, first, second, step},
                          {lr, beta1, beta2, epsilon, decay}));
   return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
+}
+
+Result<ValueId> add_all_reduce(Graph& graph, ValueId x, std::string_view axis, std::string_view kind) {
+  return one(graph, all_reduce(), {x}, {graph.symbol(axis), graph.symbol(kind)});
+}
+
+Result<ValueId> add_reduce_scatter(Graph& graph, ValueId x, std::string_view axis, Symbol along,
+                                   std::string_view kind) {
+  return one(graph, reduce_scatter(), {x}, {graph.symbol(axis), along, graph.symbol(kind)});
+}
+
+Result<ValueId> add_all_gather(Graph& graph, ValueId x, std::string_view axis, Symbol along) {
+  return one(graph, all_gather(), {x}, {graph.symbol(axis), along});
+}
+
+Result<ValueId> add_all_to_all(Graph& graph, ValueId x, std::string_view axis, Symbol from, Symbol to) {
+  return one(graph, all_to_all(), {x}, {graph.symbol(axis), from, to});
+}
+
+Result<ValueId> add_slice_across(Graph& graph, ValueId x, std::string_view axis, Symbol along) {
+  return one(graph, slice_across(), {x}, {graph.symbol(axis), along});
+}
+
+Result<ValueId> add_broadcast_from(Graph& graph, ValueId x, std::string_view axis, std::int64_t root) {
+  return one(graph, broadcast_from(), {x}, {graph.symbol(axis), root});
+}
+
+Result<ValueId> add_permute_ranks(Graph& graph, ValueId x, std::string_view axis, std::int64_t by) {
+  return one(graph, permute_ranks(), {x}, {graph.symbol(axis), by});
 }
 
 }  // namespace weft::ops

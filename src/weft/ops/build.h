@@ -27,7 +27,8 @@ struct Initial {
   double a = 0, b = 0;
 };
 std::span<const std::string_view> initial_kinds();  // zeros, ones, constant, normal, uniform
-Result<plan::ValueId> add_input(plan::Graph& graph, std::string_view name, plan::TypeId type);
+Result<plan::ValueId> add_input(plan::Graph& graph, std::string_view name, plan::TypeId type,
+                                std::string_view layout = "");  // on a mesh: "sliced(b) on gpu"
 Result<plan::ValueId> add_parameter(plan::Graph& graph, std::string_view name, plan::TypeId type,
                                     const Initial& initial = {});
 Result<plan::ValueId> add_state(plan::Graph& graph, std::string_view name, plan::TypeId type,
@@ -100,6 +101,7 @@ Result<plan::ValueId> add_slot(plan::Graph& graph, plan::ValueId expert, std::in
 // Images: x[b,c,h,w], w[o,i,r,q]; pools run over the last two indices of x.
 struct ConvWindow {
   std::int64_t stride = 1, padding = 0, groups = 1;
+  std::int64_t padding_w = -1;  // left and right, where it is another than above and below
 };
 Result<plan::ValueId> add_conv2d(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
                                  const ConvWindow& window = {});
@@ -134,5 +136,21 @@ Result<AdamStep> add_adam(plan::Graph& graph, plan::ValueId weight, plan::ValueI
 Result<AdamStep> add_adamw(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
                            plan::ValueId first, plan::ValueId second, plan::ValueId step,
                            const AdamSettings& settings = {}, double decay = 0.01);
+
+// Between the ranks along a mesh axis. `kind` is sum, max or min.
+Result<plan::ValueId> add_all_reduce(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                     std::string_view kind = "sum");
+Result<plan::ValueId> add_reduce_scatter(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                         Symbol along, std::string_view kind = "sum");
+Result<plan::ValueId> add_all_gather(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                     Symbol along);
+Result<plan::ValueId> add_all_to_all(plan::Graph& graph, plan::ValueId x, std::string_view axis, Symbol from,
+                                     Symbol to);
+Result<plan::ValueId> add_slice_across(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                       Symbol along);
+Result<plan::ValueId> add_broadcast_from(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                         std::int64_t root = 0);
+Result<plan::ValueId> add_permute_ranks(plan::Graph& graph, plan::ValueId x, std::string_view axis,
+                                        std::int64_t by = 1);
 
 }  // namespace weft::ops

@@ -2,7 +2,8 @@
 //
 //   y[b, o, h', w'] = sum over i, r, q of  x[b, c, h'*stride + r - padding, ..] * w[o, i, r, q]
 //
-// x is [b, c, h, w] and w is [o, i, r, q] by place; outside the image x is zero. With groups, the
+// x is [b, c, h, w] and w is [o, i, r, q] by place; outside the image x is zero, padding_w left and right
+// where that is another than above and below. With groups, the
 // channels and outputs fall into as many equal runs, and outputs see the channels of their run
 // alone. b and o may be cut, and the channels, whose slices give addends; with groups only b.
 #include <array>
@@ -15,13 +16,10 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"stride", AttributeKind::integer, false, 1},
-                                                             {"padding", AttributeKind::integer, false, 0},
-                                                             {"groups", AttributeKind::integer, false, 1}}};
-constexpr std::size_t kStride = 0, kPadding = 1, kGroups = 2;
+constexpr std::array<plan::AttributeSpec, 4> kAttributes = {kStrideSpec, kPaddingSpec, kGroupsSpec,
+                                                            kPaddingWSpec};
 
 class Conv2d final : public OperatorOf<Conv2d> {
  public:
@@ -39,7 +37,7 @@ class Conv2d final : public OperatorOf<Conv2d> {
 
   plan::Signature signature(const NodeView& node) const override {
     const std::span<const plan::Dim> x = node.input_type(0).dims, w = node.input_type(1).dims;
-    const bool grouped = node.integer(kGroups) > 1;
+    const bool grouped = window_of(node).groups > 1;
     plan::Signature signature;
     signature.loops = {loop_at(x[0], kParallel, {0, -1}, {0}),
                        loop_at(w[0], grouped ? kWhole : kParallel, {-1, 0}, {1}),
@@ -60,8 +58,9 @@ class Conv2d final : public OperatorOf<Conv2d> {
     const plan::ValueId x = node.input(0), w = node.input(1), dy = g.of_result();
     const auto add = [&](const Operator& op, plan::ValueId other, plan::ValueId of) {
       const std::array<plan::ValueId, 2> operands = {dy, other};
-      const std::array<plan::AttributeValue, 4> attributes = {node.integer(kStride), node.integer(kPadding),
-                                                              node.integer(kGroups), g.graph.value(of).type};
+      const ConvWindow window = window_of(node);
+      const std::array<plan::AttributeValue, 5> attributes = {
+          window.stride, window.padding, window.groups, window.padding_w, g.graph.value(of).type};
       return g.graph.add_value(op, operands, attributes);
     };
     if (g.wants(0)) {

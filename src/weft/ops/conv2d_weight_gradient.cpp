@@ -14,14 +14,11 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"stride", AttributeKind::integer, false, 1},
-                                                             {"padding", AttributeKind::integer, false, 0},
-                                                             {"groups", AttributeKind::integer, false, 1},
-                                                             {"type", AttributeKind::type}}};
-constexpr std::size_t kStride = 0, kPadding = 1, kGroups = 2, kType = 3;
+constexpr std::array<plan::AttributeSpec, 5> kAttributes = {
+    {kStrideSpec, kPaddingSpec, kGroupsSpec, kPaddingWSpec, {"type", plan::AttributeKind::type}}};
+constexpr std::size_t kType = 4;
 
 class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
  public:
@@ -40,7 +37,7 @@ class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
 
   plan::Signature signature(const NodeView& node) const override {
     const std::span<const plan::Dim> x = node.input_type(1).dims, w = node.result_type(0).dims;
-    const bool grouped = node.integer(kGroups) > 1;
+    const bool grouped = window_of(node).groups > 1;
     plan::Signature signature;
     signature.loops = {loop_at(x[0], kSummed, {0, 0}, {-1}),
                        loop_at(w[0], grouped ? kWhole : kParallel, {1, -1}, {0}),
@@ -59,14 +56,15 @@ class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
   // Linear in both operands, with the convolution itself and its other gradient as the slopes.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const ConvWindow window{node.integer(kStride), node.integer(kPadding), node.integer(kGroups)};
+    const ConvWindow window = window_of(node);
     if (g.wants(0)) {
       WEFT_TRY(value, add_conv2d(g.graph, node.input(1), g.of_result(), window));
       g.set(0, value);
     }
     if (g.wants(1)) {
       const std::array<plan::ValueId, 2> operands = {node.input(0), g.of_result()};
-      const std::array<plan::AttributeValue, 4> attributes = {window.stride, window.padding, window.groups,
+      const std::array<plan::AttributeValue, 5> attributes = {window.stride, window.padding, window.groups,
+                                                              window.padding_w,
                                                               g.graph.value(node.input(1)).type};
       WEFT_TRY(value, g.graph.add_value(conv2d_input_gradient(), operands, attributes));
       g.set(1, value);

@@ -27,6 +27,13 @@ double Convolution::multiply_adds() const {
   return points;
 }
 
+ConvWindow window_of(const plan::NodeView& node) {
+  return {.stride = node.integer(0),
+          .padding = node.integer(1),
+          .groups = node.integer(2),
+          .padding_w = node.integer(3)};
+}
+
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w) {
   const Symbols& symbols = node.graph().symbols();
   if (x.rank() != 4 || w.rank() != 4)
@@ -36,9 +43,12 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
   WEFT_TRY_STATUS(check_names(node, x, w));
 
   Convolution conv;
-  conv.stride = node.integer(0);
-  conv.padding = node.integer(1);
-  conv.groups = node.integer(2);
+  const ConvWindow window = window_of(node);
+  WEFT_TRY_STATUS(expect_between("padding_w", window.padding_w, -1, kLargestStep));
+  conv.stride = window.stride;
+  conv.groups = window.groups;
+  conv.padding = window.padding;
+  conv.padding_w = window.padding_w < 0 ? window.padding : window.padding_w;
   conv.batch = x.dims[0].size;
   conv.channels = x.dims[1].size;
   conv.height = x.dims[2].size;
@@ -57,7 +67,7 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
     return user_error(
         fmt::format("groups do not divide the outputs: {} groups, {} outputs", conv.groups, conv.outputs));
   WEFT_TRY(high, windows_along(node, x.dims[2], conv.rows, conv.stride, conv.padding));
-  WEFT_TRY(wide, windows_along(node, x.dims[3], conv.columns, conv.stride, conv.padding));
+  WEFT_TRY(wide, windows_along(node, x.dims[3], conv.columns, conv.stride, conv.padding_w));
   conv.high = high;
   conv.wide = wide;
   conv.result = {x.dims[0], w.dims[0], {x.dims[2].index, high}, {x.dims[3].index, wide}};

@@ -1,6 +1,6 @@
 // weft/ops/convolution.h -- the one loop nest behind conv2d and its two gradients.
 //
-//   y[b, o, p, t] += x[b, c, p*stride + r - padding, t*stride + q - padding] * w[o, i, r, q]
+//   y[b, o, p, t] += x[b, c, p*stride + r - padding, t*stride + q - padding_w] * w[o, i, r, q]
 //
 // with c = (group of o) * I + i. The forward pass adds into y, the gradients into x and w: the
 // triples of elements that meet are the same. Operands go by place, not by name.
@@ -9,13 +9,15 @@
 #include <initializer_list>
 #include <vector>
 
+#include "weft/ops/build.h"
 #include "weft/ops/loops.h"
 #include "weft/plan/graph.h"
 
 namespace weft::ops {
 
 struct Convolution {
-  std::int64_t stride = 1, padding = 0, groups = 1;
+  std::int64_t stride = 1, groups = 1;
+  std::int64_t padding = 0, padding_w = 0;                      // above and below, left and right
   std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // of x
   std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;  // of w; inputs are those of one group
   std::int64_t high = 0, wide = 0;                              // of y
@@ -25,8 +27,16 @@ struct Convolution {
   double multiply_adds() const;
 };
 
-// Reads stride, padding and groups from the node's first three attributes. Fails when shapes,
-// groups or names do not fit.
+// The first four attributes of conv2d and its gradients.
+constexpr plan::AttributeSpec kStrideSpec = {"stride", plan::AttributeKind::integer, false, 1};
+constexpr plan::AttributeSpec kPaddingSpec = {"padding", plan::AttributeKind::integer, false, 0};
+constexpr plan::AttributeSpec kGroupsSpec = {"groups", plan::AttributeKind::integer, false, 1};
+constexpr plan::AttributeSpec kPaddingWSpec = {"padding_w", plan::AttributeKind::integer, false, -1};
+
+// These as the node states them: a padding_w of -1 is still to be read as the padding.
+ConvWindow window_of(const plan::NodeView& node);
+
+// Fails when shapes, groups or names do not fit.
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w);
 
 // The work of a convolution or a gradient of one.
@@ -44,7 +54,7 @@ void visit_products(const Convolution& conv, Visit visit) {
             for (std::int64_t r = 0; r < conv.rows; ++r)
               for (std::int64_t q = 0; q < conv.columns; ++q) {
                 const std::int64_t h = p * conv.stride + r - conv.padding,
-                                   w = t * conv.stride + q - conv.padding;
+                                   w = t * conv.stride + q - conv.padding_w;
                 if (h < 0 || h >= conv.height || w < 0 || w >= conv.width) continue;
                 const std::int64_t c = o / per_group * conv.inputs + i;
                 visit(((b * conv.channels + c) * conv.height + h) * conv.width + w,

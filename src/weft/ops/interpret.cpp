@@ -5,6 +5,7 @@
 
 #include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/uses.h"
 
 namespace weft::ops {
 namespace {
@@ -12,35 +13,6 @@ namespace {
 using plan::Graph;
 using plan::NodeId;
 using plan::ValueId;
-
-constexpr std::size_t kNever = 0;  // last use, as a node's number plus one
-
-// For each value the last node that reads it, plus one; outputs are read after all nodes. Values
-// that no output needs are never read.
-std::vector<std::size_t> last_uses(const Graph& graph) {
-  std::vector<std::size_t> last(graph.value_count(), kNever);
-  for (const plan::Output& output : graph.outputs()) last[output.value.value] = graph.node_count() + 1;
-  for (std::size_t id = graph.node_count(); id-- > 0;) {
-    const plan::NodeView node = graph.view(NodeId(id));
-    bool needed = false;
-    for (std::size_t k = 0; k < node.result_count(); ++k) needed |= last[node.result(k).value] != kNever;
-    if (!needed) continue;
-    for (const ValueId input : node.node().inputs)
-      if (last[input.value] == kNever) last[input.value] = id + 1;
-  }
-  return last;
-}
-
-bool is_needed(const plan::NodeView& node, std::span<const std::size_t> last) {
-  for (std::size_t k = 0; k < node.result_count(); ++k)
-    if (last[node.result(k).value] != kNever) return true;
-  return false;
-}
-
-bool is_source(const plan::NodeView& node) {
-  const plan::Operator* op = &node.op();
-  return op == &input() || op == &parameter() || op == &state();
-}
 
 template <class T>
 Result<const Tensor<T>*> find_source(const plan::NodeView& node, const Sources<T>& sources) {
@@ -85,7 +57,7 @@ Result<std::vector<Tensor<T>>> interpret(const Graph& graph, const Sources<T>& s
       if (node.result_type(k).elements() > most_elements)
         return user_error(fmt::format("{} is too large to interpret: {} elements, the limit is {}",
                                       node.op().name(), node.result_type(k).elements(), most_elements));
-    if (is_source(node)) {
+    if (is_source(node.op())) {
       WEFT_TRY(tensor, find_source(node, sources));
       values[node.result(0).value] = tensor;
       continue;

@@ -30,7 +30,22 @@ Field scrambled(std::uint64_t key, std::uint64_t function, Field x, Field y = {}
   return Field(mix(mix(x.residue() ^ seed) + multiply_fold(y.residue() ^ seed, 0xc2b2ae3d27d4eb4fu)));
 }
 
+// The word that mix() turns into `mixed`.
+constexpr std::uint64_t unmix(std::uint64_t mixed) {
+  constexpr std::uint64_t kFactor = 0xe9846af9b1a615d5u;
+  std::uint64_t inverse = kFactor;  // right in the low 3 bits, and each round doubles that
+  for (int round = 0; round < 5; ++round) inverse *= 2 - kFactor * inverse;
+  std::uint64_t x = mixed ^ mixed >> 28 ^ mixed >> 56;
+  x *= inverse;
+  x ^= x >> 32;
+  x *= inverse;
+  return x ^ x >> 32;
+}
+static_assert(unmix(mix(0x0123456789abcdefu)) == 0x0123456789abcdefu);
+
 constexpr std::uint64_t kPower = 101, kRemainder = 102, kOrder = 103;  // beyond the values of Function
+
+std::uint64_t order_seed(std::uint64_t key) { return mix(key + 0x9e3779b97f4a7c15u * kOrder); }
 
 }  // namespace
 
@@ -105,8 +120,20 @@ Field Numbers<Field>::remainder(Field a, Field b) const {
 
 bool Numbers<Field>::less(Field a, Field b) const {
   // mix() is one-to-one on 64-bit words, so the shuffled residues order the field totally.
-  const std::uint64_t seed = mix(key + 0x9e3779b97f4a7c15u * kOrder);
-  return mix(a.residue() ^ seed) < mix(b.residue() ^ seed);
+  return mix(a.residue() ^ order_seed(key)) < mix(b.residue() ^ order_seed(key));
+}
+
+// One word in eight is a residue, so a few steps from the end of the order find one.
+Field Numbers<Field>::least() const {
+  std::uint64_t place = 0;
+  while ((unmix(place) ^ order_seed(key)) >= Field::kPrime) ++place;
+  return Field(unmix(place) ^ order_seed(key));
+}
+
+Field Numbers<Field>::greatest() const {
+  std::uint64_t place = ~std::uint64_t{0};
+  while ((unmix(place) ^ order_seed(key)) >= Field::kPrime) --place;
+  return Field(unmix(place) ^ order_seed(key));
 }
 
 }  // namespace weft::ops

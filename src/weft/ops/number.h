@@ -12,6 +12,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "weft/base/hash.h"
 
@@ -67,6 +68,8 @@ struct Numbers {  // float and double
   bool less(T a, T b) const { return a < b; }
   T max(T a, T b) const { return a < b || std::isnan(b) ? b : a; }  // a NaN is never lost
   T min(T a, T b) const { return b < a || std::isnan(b) ? b : a; }
+  T least() const { return -std::numeric_limits<T>::infinity(); }  // the maximum of nothing
+  T greatest() const { return std::numeric_limits<T>::infinity(); }
 };
 
 template <>
@@ -84,6 +87,8 @@ struct Numbers<Field> {
   bool less(Field a, Field b) const;
   Field max(Field a, Field b) const { return less(a, b) ? b : a; }
   Field min(Field a, Field b) const { return less(b, a) ? b : a; }
+  Field least() const;  // in the shuffled order
+  Field greatest() const;
 };
 
 }  // namespace weft::ops

@@ -11,6 +11,10 @@ const Operator& parameter();
 const Operator& state();
 const Operator& constant();
 const Operator& position();
+// Input, parameter or state: a source that has a name and is given its value.
+bool is_source(const plan::Operator& op);
+// What its attribute `layout` says, "" where it says nothing. REQUIRES: is_source(source.op())
+std::string_view layout_of(const plan::NodeView& source);
 
 // Sums of products, and other reductions.
 const Operator& contract();
@@ -97,6 +101,15 @@ const Operator& sgd();
 const Operator& momentum();
 const Operator& adam();
 const Operator& adamw();
+
+// Between the ranks of a mesh: the identity in the global view (communication.h).
+const Operator& all_reduce();
+const Operator& reduce_scatter();
+const Operator& all_gather();
+const Operator& all_to_all();
+const Operator& slice_across();
+const Operator& broadcast_from();
+const Operator& permute_ranks();
 
 // All of the above, in the order of this file: what a reader of plan text knows.
 const plan::OperatorSet& all();

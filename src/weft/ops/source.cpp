@@ -5,7 +5,8 @@
 //
 // An input is new at every step. A parameter is trained. A state is carried from step to step but
 // not trained: running statistics, an optimizer's moments. `a` and `b` are what `init` needs: the
-// value of constant, mean and deviation of normal, low and high of uniform.
+// value of constant, mean and deviation of normal, low and high of uniform. On a mesh, `layout` says
+// where the ranks hold it: "sliced(b) on gpu".
 #include <algorithm>
 #include <array>
 
@@ -15,6 +16,7 @@
 #include "weft/ops/build.h"
 #include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/layout.h"
 
 namespace weft::ops {
 namespace {
@@ -22,11 +24,17 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 5> kAttributes = {{{"name", AttributeKind::word},
-                                                             {"type", AttributeKind::type},
-                                                             {"init", AttributeKind::word, false, 0, "zeros"},
-                                                             {"a", AttributeKind::real, false},
-                                                             {"b", AttributeKind::real, false}}};
+constexpr plan::AttributeSpec kNameSpec = {"name", AttributeKind::word};
+constexpr plan::AttributeSpec kTypeSpec = {"type", AttributeKind::type};
+constexpr plan::AttributeSpec kLayoutSpec = {"layout", AttributeKind::word, false, 0, ""};
+constexpr std::array<plan::AttributeSpec, 3> kGiven = {kNameSpec, kTypeSpec, kLayoutSpec};
+constexpr std::array<plan::AttributeSpec, 6> kInitialized = {
+    {kNameSpec,
+     kTypeSpec,
+     {"init", AttributeKind::word, false, 0, "zeros"},
+     {"a", AttributeKind::real, false},
+     {"b", AttributeKind::real, false},
+     kLayoutSpec}};
 constexpr std::size_t kName = 0, kType = 1, kInit = 2, kA = 3, kB = 4;
 
 constexpr std::array<std::string_view, 5> kInitials = {"zeros", "ones", "constant", "normal", "uniform"};
@@ -47,7 +55,8 @@ class Source final : public OperatorOf<Source> {
 
   std::string_view name() const override { return name_; }
   std::span<const plan::AttributeSpec> attributes() const override {
-    return std::span(kAttributes).first(has_initial_ ? kAttributes.size() : kInit);
+    if (has_initial_) return kInitialized;
+    return kGiven;
   }
   std::size_t fewest_inputs() const override { return 0; }
   std::size_t most_inputs() const override { return 0; }
@@ -55,6 +64,8 @@ class Source final : public OperatorOf<Source> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     if (node.word(kName).empty()) return user_error("a source needs a name");
     if (has_initial_) WEFT_TRY_STATUS(check_initial(node.word(kInit), node.real(kA), node.real(kB)));
+    WEFT_TRY_STATUS(
+        plan::check_layout(node.word(attributes().size() - 1), node.type(kType), node.graph().symbols()));
     return results.add(node.type(kType));
   }
 
@@ -72,6 +83,12 @@ class Source final : public OperatorOf<Source> {
 };
 
 }  // namespace
+
+bool is_source(const plan::Operator& op) { return dynamic_cast<const Source*>(&op) != nullptr; }
+
+std::string_view layout_of(const NodeView& source) {
+  return source.word(source.node().attributes.size() - 1);
+}
 
 std::span<const std::string_view> initial_kinds() { return kInitials; }
 

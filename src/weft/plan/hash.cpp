@@ -25,6 +25,12 @@ void feed_attribute(Hasher& hasher, const Graph& graph, AttributeKind kind, cons
   }
 }
 
+// A word that may be left out and was. Such attributes can be added to an operator without changing the hash
+// of any plan that does without them.
+bool says_nothing(const AttributeSpec& spec, const NodeView& node, std::size_t k) {
+  return spec.kind == AttributeKind::word && !spec.required && spec.word.empty() && node.word(k).empty();
+}
+
 // Symbols are numbered in order of first use, which is no part of the structure: hash the texts.
 std::vector<Digest> name_hashes(const Graph& graph) {
   std::vector<Digest> names(graph.symbols().size());
@@ -44,7 +50,8 @@ std::vector<Digest> value_hashes(const Graph& graph) {
     for (const ValueId input : node.node().inputs) hasher.digest_of(hashes[input.value]);
     const std::span<const AttributeSpec> specs = node.op().attributes();
     for (std::size_t k = 0; k < specs.size(); ++k)
-      feed_attribute(hasher, graph, specs[k].kind, node.node().attributes[k], names);
+      if (!says_nothing(specs[k], node, k))
+        feed_attribute(hasher, graph, specs[k].kind, node.node().attributes[k], names);
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       Hasher result = hasher;
       feed_type(result, node.result_type(k), names);

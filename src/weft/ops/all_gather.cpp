@@ -1,0 +1,45 @@
+// all-gather: every rank gets the shares of all ranks along a mesh axis, laid end to end.
+//
+//   y = x      sliced(along) on axis  ->  replicated
+#include <array>
+
+#include "weft/ops/build.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"axis", AttributeKind::word}, {"along", AttributeKind::index}}};
+constexpr std::size_t kAlong = 1;
+
+class AllGather final : public Communication {
+ public:
+  std::string_view name() const override { return "all-gather"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+
+  Exchange exchange(const NodeView& node) const override {
+    return {.take = Exchange::Take::joined, .join = node.symbol(kAlong)};
+  }
+
+  // A replicated value has a replicated gradient; the share of it is the share's.
+  Status gradient(Gradient& g) const override {
+    const NodeView& node = g.node();
+    WEFT_TRY(value, add_slice_across(g.graph, g.of_result(), axis(node), node.symbol(kAlong)));
+    g.set(0, value);
+    return {};
+  }
+};
+
+}  // namespace
+
+const Operator& all_gather() {
+  static const AllGather op;
+  return op;
+}
+
+}  // namespace weft::ops

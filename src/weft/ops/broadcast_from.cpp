@@ -1,0 +1,39 @@
+// broadcast-from: every rank gets what one rank along a mesh axis holds.
+//
+//   y = x of rank `root`      varying on axis  ->  replicated
+//
+// It has no gradient: what the other ranks hold is lost, which no global value can say.
+#include <array>
+
+#include "weft/ops/build.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"axis", AttributeKind::word}, {"root", AttributeKind::integer, false}}};
+constexpr std::size_t kRoot = 1;
+
+class BroadcastFrom final : public Communication {
+ public:
+  std::string_view name() const override { return "broadcast-from"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+
+  Exchange exchange(const NodeView& node) const override {
+    return {.take = Exchange::Take::root, .rank = node.integer(kRoot)};
+  }
+};
+
+}  // namespace
+
+const Operator& broadcast_from() {
+  static const BroadcastFrom op;
+  return op;
+}
+
+}  // namespace weft::ops

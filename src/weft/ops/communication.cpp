@@ -1,0 +1,40 @@
+#include "weft/ops/communication.h"
+
+#include <fmt/format.h>
+
+#include "weft/ops/loops.h"
+
+namespace weft::ops {
+
+using plan::Monoid;
+
+Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& results) const {
+  const plan::Type x = node.input_type(0);
+  const Exchange exchange = this->exchange(node);
+  if (axis(node).empty()) return user_error(fmt::format("{} needs the name of a mesh axis", name()));
+  if (exchange.take == Exchange::Take::combined) {
+    if (exchange.monoid == Monoid::none)
+      return user_error(fmt::format("{} kind must be sum, max or min", name()));
+    WEFT_TRY_STATUS(expect(node, 0, Elements::number));
+  }
+  if (exchange.take == Exchange::Take::root)
+    WEFT_TRY_STATUS(expect_between("root", exchange.rank, 0, plan::kMostRanks - 1));
+  if (exchange.take == Exchange::Take::shifted)
+    WEFT_TRY_STATUS(expect_between("by", exchange.rank, -plan::kMostRanks, plan::kMostRanks));
+  for (const Symbol index : {exchange.join, exchange.keep})
+    if (index.valid()) WEFT_TRY_STATUS(pick(x.dims, {&index, 1}, node));
+  if (exchange.join.valid() && exchange.join == exchange.keep)
+    return user_error(
+        fmt::format("{} needs two different indices, found {} twice", name(), node.text(exchange.join)));
+  return results.add(x);
+}
+
+plan::Signature Communication::signature(const plan::NodeView& node) const { return parallel_loops(node); }
+
+plan::Work Communication::work(const plan::NodeView& node) const { return bytes_of(node); }
+
+const Communication* find_communication(const plan::Operator& op) {
+  return dynamic_cast<const Communication*>(&op);
+}
+
+}  // namespace weft::ops

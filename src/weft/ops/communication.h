@@ -1,0 +1,58 @@
+// weft/ops/communication.h -- what the operators that move values between ranks share.
+//
+// In the global view each of them is the identity: it changes where a value is held, not what it is, and on
+// one device it does nothing. On a mesh it acts in the groups of ranks along its axis, in two steps that its
+// Exchange names: what a rank takes of what its group holds, and which block of that it keeps.
+//
+//   operator         takes             keeps        from           to
+//   all-reduce       the combination   all          partial(kind)  replicated
+//   reduce-scatter   the combination   a block      partial(kind)  sliced(along)
+//   all-gather       the shares        all          sliced(along)  replicated
+//   all-to-all       the shares        a block      sliced(from)   sliced(to)
+//   slice-across     its own           a block      replicated     sliced(along)
+//   broadcast-from   the root's        all          varying        replicated
+//   permute-ranks    a neighbour's     all          what it was    the same
+//
+// A varying value may be combined, cut and passed on too: it is then the ranks' own values that are.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "weft/ops/operator.h"
+#include "weft/plan/layout.h"
+
+namespace weft::ops {
+
+struct Exchange {
+  enum class Take : std::uint8_t { own, combined, joined, root, shifted };
+
+  Take take = Take::own;
+  plan::Monoid monoid = plan::Monoid::none;  // of combined; none where the plan names no such kind
+  Symbol join = {};                          // of joined: the index the shares lie along
+  std::int64_t rank = 0;                     // of root: whose; of shifted: how many ranks up a value goes
+  Symbol keep = {};                          // the index a block of which is kept; invalid: all is kept
+};
+
+class Communication : public OperatorOf<Communication> {
+ public:
+  virtual Exchange exchange(const plan::NodeView& node) const = 0;
+
+  // The mesh axis along which it acts.
+  std::string_view axis(const plan::NodeView& node) const { return node.word(0); }
+
+  std::size_t fewest_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return 1; }
+  Status infer(const plan::NodeView& node, plan::ResultTypes& results) const override;
+  plan::Signature signature(const plan::NodeView& node) const override;
+  plan::Work work(const plan::NodeView& node) const override;
+
+  template <class T>
+  void evaluate(Evaluation<T>& at) const {
+    at.result(0).data = at.input(0).data;
+  }
+};
+
+// Null when the operator computes.
+const Communication* find_communication(const plan::Operator& op);
+
+}  // namespace weft::ops

@@ -1,0 +1,232 @@
+#include "weft/ops/layouts.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/ops/carries.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/verify.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AxisLayout;
+using plan::Layout;
+using plan::Mesh;
+using plan::NodeView;
+
+// One node on one mesh axis: what its operands are there, and how to say what is wrong with that.
+struct AtAxis {
+  const NodeView& node;
+  std::string_view axis;
+  std::vector<AxisLayout> operands;
+
+  std::string text(const AxisLayout& layout) const { return print(layout, node.graph().symbols()); }
+  Error error(std::string_view why, std::string hint = {}) const {
+    std::vector<std::string> found;
+    for (const AxisLayout& layout : operands) found.push_back(text(layout));
+    return user_error(fmt::format("node {} on mesh axis {}: {}; operands are {}",
+                                  describe(node.graph(), node.id()), axis, why, fmt::join(found, ", ")),
+                      std::move(hint));
+  }
+};
+
+using Results = std::vector<AxisLayout>;
+
+// Operand i is sliced, and no operand is partial or varying: the loop that walks its dim decides.
+Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, std::size_t i) {
+  const Symbol index = at.operands[i].index;
+  const int dim = at.node.input_type(i).position(index);
+  const auto cut = std::ranges::find_if(signature.loops, [&](const plan::Loop& loop) {
+    return loop.operands[i] == dim && loop.role != plan::Role::whole;
+  });
+  if (cut == signature.loops.end())
+    return at.error(fmt::format("{} needs index {} whole", at.node.op().name(), at.node.text(index)),
+                    fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
+  for (std::size_t j = 0; j < at.operands.size(); ++j) {
+    const int walked = cut->operands[j];
+    const plan::Type type = at.node.input_type(j);
+    const AxisLayout needed = walked < 0
+                                  ? AxisLayout::replicated()
+                                  : AxisLayout::sliced(type.dims[static_cast<std::size_t>(walked)].index);
+    if (at.operands[j] == needed) continue;
+    return at.error(fmt::format("with operand {} {}, operand {} must be {}", i, at.text(at.operands[i]), j,
+                                at.text(needed)),
+                    walked < 0
+                        ? fmt::format("all-gather operand {} first", j)
+                        : fmt::format("slice operand {} across {}, or all-gather operand {}", j, at.axis, i));
+  }
+  Results results;
+  for (std::size_t k = 0; k < at.node.result_count(); ++k) {
+    const int kept = cut->results[k];
+    results.push_back(
+        cut->role == plan::Role::reduced
+            ? AxisLayout::partial(cut->monoid)
+            : AxisLayout::sliced(at.node.result_type(k).dims[static_cast<std::size_t>(kept)].index));
+  }
+  return results;
+}
+
+Result<Results> carry(const AtAxis& at, std::size_t i) {
+  const plan::Monoid monoid = at.operands[i].monoid;
+  std::vector<bool> addends;
+  for (const AxisLayout& operand : at.operands) {
+    if (!operand.is_replicated() && operand != at.operands[i])
+      return at.error("addends go with addends of their kind and with replicated operands only");
+    addends.push_back(operand.is_partial());
+  }
+  if (!carries(at.node, monoid, addends))
+    return at.error(
+        fmt::format("{} does not carry {} through from there", at.node.op().name(), at.text(at.operands[i])),
+        fmt::format("all-reduce operand {} first", i));
+  return Results(at.node.result_count(), at.operands[i]);
+}
+
+Result<Results> results_on(const AtAxis& at, const plan::Signature& signature) {
+  const auto first = [&](AxisLayout::Kind kind) {
+    return static_cast<std::size_t>(std::ranges::find(at.operands, kind, &AxisLayout::kind) -
+                                    at.operands.begin());
+  };
+  using Kind = AxisLayout::Kind;
+  if (const std::size_t i = first(Kind::partial); i < at.operands.size()) return carry(at, i);
+  if (first(Kind::varying) < at.operands.size()) {
+    if (first(Kind::sliced) < at.operands.size())
+      return at.error("varying operands go with varying and replicated ones only");
+    return Results(at.node.result_count(), AxisLayout::varying());
+  }
+  if (const std::size_t i = first(Kind::sliced); i < at.operands.size()) return cut_along(at, signature, i);
+  return Results(at.node.result_count());
+}
+
+// Where an index is split or merged, a step of the loop is several elements of one side. The blocks of both
+// sides must be the same elements: 12 = 4 x 3 in blocks of 6 is 4 in blocks of 2, but 3 x 4 has no such cut.
+Status check_blocks(const NodeView& node, const plan::Signature& signature, const Mesh& mesh,
+                    const Layout& operand, const Layout& result) {
+  for (const plan::Loop& loop : signature.loops) {
+    if (loop.role == plan::Role::whole || loop.operands[0] < 0 || loop.results[0] < 0) continue;
+    const auto from = static_cast<std::size_t>(loop.operands[0]),
+               to = static_cast<std::size_t>(loop.results[0]);
+    const plan::Type x = node.input_type(0), y = node.result_type(0);
+    if (x.dims[from].size == y.dims[to].size) continue;
+    const bool split = x.dims[from].size > y.dims[to].size;
+    const std::int64_t step =
+        split ? x.dims[from].size / y.dims[to].size : y.dims[to].size / x.dims[from].size;
+    for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+      const plan::Share before = shares_of(x, operand, mesh, rank)[from],
+                        after = shares_of(y, result, mesh, rank)[to];
+      const plan::Share &fine = split ? before : after, &coarse = split ? after : before;
+      if (fine == plan::Share{coarse.begin * step, coarse.size * step}) continue;
+      return user_error(
+          fmt::format("node {}: blocks of {} are no blocks of {}: {} and {} over {}",
+                      describe(node.graph(), node.id()), node.text(x.dims[from].index),
+                      node.text(y.dims[to].index), x.dims[from].size, y.dims[to].size, print(mesh)),
+          "all-gather it first");
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh& mesh,
+                                               std::span<const Layout> layouts) {
+  const plan::Signature signature = node.op().signature(node);
+  std::vector<Layout> results(node.result_count());
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+    AtAxis at{node, mesh.axes[axis].name, {}};
+    for (const plan::ValueId input : node.node().inputs)
+      at.operands.push_back(layouts[input.value].axes[axis]);
+    WEFT_TRY(on_axis, results_on(at, signature));
+    for (std::size_t k = 0; k < results.size(); ++k) results[k].axes.push_back(on_axis[k]);
+  }
+  if (node.op().is_view())
+    WEFT_TRY_STATUS(check_blocks(node, signature, mesh, layouts[node.input(0).value], results[0]));
+  return results;
+}
+
+// What an exchange needs on its own axis, and what it gives there.
+Result<AxisLayout> exchanged(const AtAxis& at, const Exchange& exchange) {
+  const AxisLayout& found = at.operands[0];
+  const auto needs = [&](const AxisLayout& wanted, std::string hint = {}) {
+    return at.error(fmt::format("{} needs {} or varying", at.node.op().name(), at.text(wanted)),
+                    std::move(hint));
+  };
+  switch (exchange.take) {
+    case Exchange::Take::combined:
+      if (const AxisLayout addends = AxisLayout::partial(exchange.monoid);
+          found != addends && !found.is_varying())
+        return needs(addends, found.is_sliced() ? "all-gather joins slices" : "");
+      break;
+    case Exchange::Take::joined:
+      if (const AxisLayout shares = AxisLayout::sliced(exchange.join); found != shares)
+        return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(shares)),
+                        found.is_partial() ? "all-reduce combines addends" : "");
+      break;
+    case Exchange::Take::own:
+    case Exchange::Take::root:
+      if (!found.is_replicated() && !found.is_varying()) return needs(AxisLayout::replicated());
+      break;
+    case Exchange::Take::shifted:
+      if (found.is_sliced())
+        return at.error(fmt::format("{} would put the slices out of order", at.node.op().name()));
+      return found;
+  }
+  return exchange.keep.valid() ? AxisLayout::sliced(exchange.keep) : AxisLayout::replicated();
+}
+
+Result<Layout> layout_of_exchange(const NodeView& node, const Communication& op, const Mesh& mesh,
+                                  const Layout& operand) {
+  const Exchange exchange = op.exchange(node);
+  const int found = mesh.find(op.axis(node));
+  if (found < 0)
+    return user_error(fmt::format("node {}: the mesh has no axis {}: it is {}",
+                                  describe(node.graph(), node.id()), op.axis(node), print(mesh)));
+  const auto axis = static_cast<std::size_t>(found);
+  const AtAxis at{node, mesh.axes[axis].name, {operand.axes[axis]}};
+  if (exchange.take == Exchange::Take::root && exchange.rank >= mesh.axes[axis].ranks)
+    return at.error(fmt::format("root must be below {}, found {}", mesh.axes[axis].ranks, exchange.rank));
+  for (std::size_t other = 0; other < mesh.axes.size(); ++other) {
+    if (other == axis) continue;
+    const AxisLayout& there = operand.axes[other];
+    if (there.is_partial() && exchange.take == Exchange::Take::combined && there.monoid != exchange.monoid)
+      return at.error(fmt::format("the addends on {} are {} and must be combined first",
+                                  mesh.axes[other].name, at.text(there)));
+    // An inner axis cuts the blocks of the outer ones: the outer cut must be made first and undone last.
+    if (other > axis && there.is_sliced() && (there.index == exchange.join || there.index == exchange.keep))
+      return at.error(
+          fmt::format("{} is also sliced inside, on {}", node.text(there.index), mesh.axes[other].name),
+          fmt::format("all-gather on {} first", mesh.axes[other].name));
+  }
+  Layout result = operand;
+  WEFT_TRY(given, exchanged(at, exchange));
+  result.axes[axis] = given;
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& mesh) {
+  WEFT_TRY_STATUS(check(mesh));
+  std::vector<Layout> layouts;
+  layouts.reserve(graph.value_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(plan::NodeId(n));
+    if (is_source(node.op())) {
+      Result<Layout> layout = read_layout(layout_of(node), mesh, node.result_type(0), graph.symbols());
+      if (!layout.ok())
+        return user_error(fmt::format("node {}: {}", describe(graph, node.id()), layout.error().message),
+                          layout.error().hint);
+      layouts.push_back(std::move(layout).value());
+    } else if (const Communication* op = find_communication(node.op()); op != nullptr) {
+      WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
+      layouts.push_back(std::move(layout));
+    } else {
+      WEFT_TRY(results, layouts_of_results(node, mesh, layouts));
+      for (Layout& layout : results) layouts.push_back(std::move(layout));
+    }
+  }
+  return layouts;
+}
+
+}  // namespace weft::ops
