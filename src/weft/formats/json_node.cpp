@@ -1,5 +1,7 @@
 #include "weft/formats/json_node.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -167,6 +169,15 @@ Result<std::uint64_t> JsonNode::size(const char* key, std::uint64_t otherwise) c
   return node.value_->get<std::uint64_t>();
 }
 
+Result<double> JsonNode::number(const char* key, double otherwise) const {
+  if (!has(key)) return otherwise;
+  WEFT_TRY(node, at(key));
+  // The parser reads what is too large for a double as an infinity.
+  if (!node.value_->is_number() || !std::isfinite(node.value_->get<double>()))
+    return node.error(fmt::format("expected a number, found {}", found(*node.value_)));
+  return node.value_->get<double>();
+}
+
 Result<bool> JsonNode::truth(const char* key, bool otherwise) const {
   if (!has(key)) return otherwise;
   WEFT_TRY(node, at(key));
@@ -180,6 +191,26 @@ Result<std::string_view> JsonNode::text(const char* key) const {
   if (!node.value_->is_string())
     return node.error(fmt::format("expected a string, found {}", found(*node.value_)));
   return std::string_view(node.value_->get_ref<const std::string&>());
+}
+
+Result<std::vector<std::string_view>> JsonNode::texts(const char* key) const {
+  WEFT_TRY(nodes, list(key));
+  std::vector<std::string_view> texts;
+  texts.reserve(nodes.size());
+  for (const JsonNode& node : nodes) {
+    if (!node.value_->is_string())
+      return node.error(fmt::format("expected a string, found {}", found(*node.value_)));
+    texts.emplace_back(node.value_->get_ref<const std::string&>());
+  }
+  return texts;
+}
+
+Status JsonNode::expect_only(std::span<const std::string_view> keys) const {
+  WEFT_TRY_STATUS(expect_object());
+  for (const auto& [key, value] : value_->items())
+    if (std::ranges::find(keys, key) == keys.end())
+      return error(fmt::format("expected no attribute '{}'", shown(key)));
+  return {};
 }
 
 }  // namespace weft::formats

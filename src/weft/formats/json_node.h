@@ -9,6 +9,7 @@
 // million values, and a key that stands twice in one object.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,8 +43,13 @@ class JsonNode {
   Result<std::int32_t> whole(const char* key, std::int32_t least, std::int32_t most) const;
   Result<std::vector<std::int32_t>> wholes(const char* key, std::int32_t least, std::int32_t most) const;
   Result<std::uint64_t> size(const char* key, std::uint64_t otherwise) const;  // `otherwise` when not there
+  Result<double> number(const char* key, double otherwise) const;              // finite
   Result<bool> truth(const char* key, bool otherwise) const;
   Result<std::string_view> text(const char* key) const;  // lives as long as the value
+
+  Result<std::vector<std::string_view>> texts(const char* key) const;
+  // Fails on a key that is none of these.
+  Status expect_only(std::span<const std::string_view> keys) const;
 
   // This value itself.
   Result<std::int32_t> whole(std::int32_t least, std::int32_t most) const;

@@ -15,12 +15,6 @@ namespace {
 
 using program::Port;
 
-std::vector<std::int64_t> shape_of(const program::Place& place) {
-  std::vector<std::int64_t> shape;
-  for (const program::Axis& axis : place.axes) shape.push_back(axis.size);
-  return shape;
-}
-
 // An element depends on the seed, the tensor's name and its place alone, not on what else there is.
 void write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   const plan::Graph& graph = *rank.program().graph;
@@ -53,6 +47,12 @@ Whole whole_at(const std::map<std::string, std::string>& metadata, const std::st
 }
 
 }  // namespace
+
+std::vector<std::int64_t> shape_of(const program::Place& place) {
+  std::vector<std::int64_t> shape;
+  for (const program::Axis& axis : place.axes) shape.push_back(axis.size);
+  return shape;
+}
 
 void write_initial(exec::Rank& rank, std::uint64_t seed) {
   for (const Port& port : rank.program().parameters) write_initial(rank, port, seed);

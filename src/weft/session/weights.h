@@ -31,6 +31,8 @@ struct Weights {
   std::map<std::string, Tensor, std::less<>> tensors;
 };
 
+std::vector<std::int64_t> shape_of(const program::Place& place);
+
 // Fills a rank's parameters and states with their initial values.
 void write_initial(exec::Rank& rank, std::uint64_t seed);
 

@@ -1,0 +1,12 @@
+// weft/formats/model_attributes.h -- the attributes of a model file's node.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/formats/json_node.h"
+#include "weft/formats/model_file.h"
+
+namespace weft::formats {
+
+// Reads what the node's operation knows. REQUIRES: the node's operation and operands are set.
+Status read_attributes(const JsonNode& from, const ModelFile& file, ModelNode& node);
+
+}  // namespace weft::formats
