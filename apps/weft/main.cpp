@@ -17,6 +17,7 @@
 #include "output.h"
 #include "progress.h"
 #include "repl.h"
+#include "rules.h"
 #include "script.h"
 #include "weft/base/nearest.h"
 #include "weft/session/session.h"
@@ -32,6 +33,7 @@ usage:
   weft                     a prompt; or a script from the standard input
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
   weft -c 'STATEMENT'      run a statement; may be given several times
+  weft rules ...           prove, generate and apply rewrite rules
   weft collective ...      check, convert, price and choose collective algorithms
   weft help [TOPIC]        the language, topic by topic
 
@@ -64,7 +66,7 @@ int fail(const Error& error) {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run", "help", "collective"};
+  constexpr std::string_view kCommands[] = {"run", "help", "rules", "collective"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -151,9 +153,11 @@ int print(Output& output, const session::Reply& reply) {
 }
 
 int main_of(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "collective") {
-    const Result<session::Reply> reply = run_collective(argc - 1, argv + 1);
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "collective" || command == "rules") {
     Output output;
+    const Result<session::Reply> reply =
+        command == "rules" ? run_rules(argc - 1, argv + 1, output) : run_collective(argc - 1, argv + 1);
     return reply.ok() ? print(output, *reply) : fail(reply.error());
   }
   const Result<Arguments> read = read_arguments(argc, argv);

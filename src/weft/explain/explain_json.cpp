@@ -72,6 +72,16 @@ std::string print_json(const Explanation& explanation) {
   json["seconds_at_best"] = seconds;
   json["source"] = "roofline of data-sheet figures";
   if (explanation.measurement) json["measured"] = to_json(*explanation.graph, *explanation.measurement);
+  if (explanation.rewriting) {
+    const Rewriting& rewriting = *explanation.rewriting;
+    Json trail = Json::array();
+    for (const search::Step& step : rewriting.trail)
+      trail.push_back({{"rule", step.rule}, {"replaced", step.replaced}, {"seconds", step.change}});
+    json["rules"] = {{"seconds_before", rewriting.seconds_before},
+                     {"seconds_after", rewriting.seconds_after},
+                     {"stopped", search::name(rewriting.stopped)},
+                     {"trail", std::move(trail)}};
+  }
   json["memory"] = Json::object();
   for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = whole(item.bytes);
   json["hints"] = explanation.hints;

@@ -173,7 +173,25 @@ std::string measured_line(const Explanation& explanation, double seconds) {
   return text + fmt::format("; busy {}", share(times.busy(), 1));
 }
 
+std::string rewriting_lines(const Explanation& explanation) {
+  const Rewriting& rewriting = *explanation.rewriting;
+  if (rewriting.trail.empty()) return "rules: none makes it cheaper\n";
+  std::string text =
+      fmt::format("rules: {} step{}, {} instead of {}; stopped: {}\n", rewriting.trail.size(),
+                  rewriting.trail.size() == 1 ? "" : "s", print_seconds(rewriting.seconds_after),
+                  print_seconds(rewriting.seconds_before), search::name(rewriting.stopped));
+  return explanation.verbose ? text + print_trail(rewriting.trail) : text;
+}
+
 }  // namespace
+
+std::string print_trail(std::span<const search::Step> trail) {
+  Table table({{"rule"}, {"change", Align::right}, {"replaced"}});
+  for (const search::Step& step : trail)
+    table.add({step.rule, (step.change < 0 ? "-" : "+") + print_seconds(std::abs(step.change)),
+               fmt::format("{}", fmt::join(step.replaced, ", "))});
+  return table.print();
+}
 
 std::string print_text(const Explanation& explanation) {
   std::string out = headline(explanation) + "\n\n";
@@ -213,6 +231,7 @@ std::string print_text(const Explanation& explanation) {
     if (measurement->times.workers > 1) out += "the table adds up what all threads did; ";
     out += "nodes that ran as one share the time by their estimates\n";
   }
+  if (explanation.rewriting) out += rewriting_lines(explanation);
   if (!explanation.hints.empty())
     out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
   if (explanation.cluster.devices() > 1)

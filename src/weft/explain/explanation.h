@@ -4,6 +4,7 @@
 // plan text (plan/text.h).
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
 #include "weft/program/attribution.h"
+#include "weft/search/trail.h"
 
 namespace weft::explain {
 
@@ -33,6 +35,13 @@ struct Measurement {
   double memory_lower_bound = 0;    // no packing takes less
 };
 
+// What the rules made of the plan: the graph is what they led to.
+struct Rewriting {
+  double seconds_before = 0, seconds_after = 0;  // at best, of what runs for every answer
+  std::vector<search::Step> trail;
+  search::Stopped stopped = search::Stopped::saturated;
+};
+
 struct Explanation {
   std::string task;  // TRAIN or INFER
   std::string model;
@@ -48,10 +57,14 @@ struct Explanation {
   std::vector<std::string> hints;   // kept for the planner
   bool verbose = false;             // a line a node
   std::optional<Measurement> measurement;
+  std::optional<Rewriting> rewriting;
 };
 
 std::string print_text(const Explanation& explanation);
 std::string print_json(const Explanation& explanation);  // one line
+
+// A line a step: the rule, what it saved, what it replaced.
+std::string print_trail(std::span<const search::Step> trail);
 
 // A phase as one entry, with measured times where there are some.
 Entry outline(const Explanation& explanation, const Phase& phase);

@@ -46,6 +46,7 @@ std::size_t columns_of(std::string_view name) {
 
 // "loss 0.0418": as wide from 9 down to 0.001, so that the line stands still.
 std::string loss_of(const Progress& progress) {
+  if (!progress.has_loss) return {};
   const double loss = progress.loss, size = std::fabs(loss);
   if (std::isnan(loss)) return "loss nan";  // never -nan
   const bool plain = size == 0 || (size >= 1e-3 && size < 1e4) || std::isinf(loss);

@@ -1,4 +1,4 @@
-// weft/explain/progress.h -- how far a training is, on one line.
+// weft/explain/progress.h -- how far a training, or another long task, is, on one line.
 //
 //   digits_mlp  ━━━━━━━━╸──────────    612/1,350  loss 0.0418  281 k rows/s  0:03 left
 //   digits_mlp  ━━━━━───────    612/1,350  loss 0.0418                in a narrow terminal
@@ -15,6 +15,7 @@ struct Progress {
   std::int64_t step = 0;           // done so far
   std::int64_t steps = 0;          // in all; 0: nobody knows
   double loss = 0;                 // may be NaN, which is worth seeing
+  bool has_loss = true;            // a training has one, other tasks do not
   double rows_per_second = 0;      // 0: not known yet
   std::string_view what = "rows";  // what the rate counts: rows, tokens
   double seconds_left = -1;        // negative: not known yet

@@ -1,0 +1,136 @@
+#include "rules.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "interrupt.h"
+#include "output.h"
+#include "progress.h"
+#include "subcommands.h"
+#include "weft/session/rules.h"
+
+namespace weft {
+namespace {
+
+using namespace session;  // NOLINT: this file is about nothing else
+
+constexpr std::string_view kUsage =
+    R"(weft rules: read, prove, generate and apply rewrite rules
+
+usage:
+  weft rules list [--rules FILE]...
+  weft rules show NAME [--rules FILE]...
+  weft rules prove FILE... [--shapes N] [--again]
+  weft rules generate [--operators taso|unity|collectives] [--most N] [-o OUT.rules] [--against FILE.jsonl]
+  weft rules test [--rules FILE]...
+  weft rules why PLAN RULE [--on DEVICE] [--rules FILE]...
+  weft rules apply PLAN [--on DEVICE] [--rules FILE]... [-o OUT.plan] [--cache DIRECTORY] [--check]
+
+FILE holds rules as text (.rules) or as the field's JSON lines (.jsonl); without --rules the shipped ones
+are meant. PLAN is a model graph (.json), plan text, or a shipped model: mlp, resnet50.
+`weft help rules` explains each. --format json answers in JSON. --store DIRECTORY says where proofs are kept.
+)";
+
+CLI::App* add_list(CLI::App& app, RulesList& list) {
+  CLI::App* command = app.add_subcommand("list");
+  command->add_option("--rules", list.files);
+  command->add_option("--store", list.store);
+  add_format(command, list.format);
+  return command;
+}
+
+CLI::App* add_show(CLI::App& app, RulesShow& show) {
+  CLI::App* command = app.add_subcommand("show");
+  command->add_option("NAME", show.rule)->required();
+  command->add_option("--rules", show.files);
+  command->add_option("--store", show.store);
+  add_format(command, show.format);
+  return command;
+}
+
+CLI::App* add_prove(CLI::App& app, RulesProve& prove) {
+  CLI::App* command = app.add_subcommand("prove");
+  command->add_option("FILE", prove.files)->required();
+  command->add_option("--shapes", prove.shapes)->check(CLI::Range(1, 100000));
+  command->add_option("--store", prove.store);
+  command->add_flag("--again", prove.again);
+  add_format(command, prove.format);
+  return command;
+}
+
+CLI::App* add_generate(CLI::App& app, RulesGenerate& generate) {
+  CLI::App* command = app.add_subcommand("generate");
+  command->add_option("--operators", generate.operators);
+  command->add_option("--most", generate.most_operators)->check(CLI::Range(1, 6));
+  command->add_option("-o,--output", generate.to);
+  command->add_option("--against", generate.against);
+  command->add_option("--best", generate.best)->check(CLI::Range(0, 1000));
+  add_format(command, generate.format);
+  return command;
+}
+
+CLI::App* add_test(CLI::App& app, RulesTest& test) {
+  CLI::App* command = app.add_subcommand("test");
+  command->add_option("--rules", test.files);
+  add_format(command, test.format);
+  return command;
+}
+
+CLI::App* add_why(CLI::App& app, RulesWhy& why) {
+  CLI::App* command = app.add_subcommand("why");
+  command->add_option("PLAN", why.plan)->required();
+  command->add_option("RULE", why.rule)->required();
+  command->add_option("--on", why.device);
+  command->add_option("--rules", why.files);
+  add_format(command, why.format);
+  return command;
+}
+
+CLI::App* add_apply(CLI::App& app, RulesApply& apply) {
+  CLI::App* command = app.add_subcommand("apply");
+  command->add_option("PLAN", apply.plan)->required();
+  command->add_option("--on", apply.device);
+  command->add_option("--rules", apply.files);
+  command->add_option("-o,--output", apply.to);
+  command->add_option("--cache", apply.cache);
+  command->add_flag("--check", apply.check);
+  add_format(command, apply.format);
+  return command;
+}
+
+}  // namespace
+
+Result<Reply> run_rules(int argc, char** argv, Output& output) {
+  RulesList list;
+  RulesShow show;
+  RulesProve prove;
+  RulesGenerate generate;
+  RulesTest test;
+  RulesWhy why;
+  RulesApply apply;
+  interrupt::install();
+  ProgressDisplay progress;
+  prove.on_line = [&](std::string_view line) { output.write(line); };
+  generate.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+  const auto interrupted = [&] { return interrupt::requested() || output.broken(); };
+  prove.interrupted = interrupted;
+  generate.interrupted = interrupted;
+  CLI::App app;
+  return run_subcommand(app,
+                        {{add_list(app, list), [&] { return run(list); }},
+                         {add_show(app, show), [&] { return run(show); }},
+                         {add_prove(app, prove), [&] { return run(prove); }},
+                         {add_generate(app, generate),
+                          [&] {
+                            Reply reply = run(generate);
+                            progress.clear();
+                            return reply;
+                          }},
+                         {add_test(app, test), [&] { return run(test); }},
+                         {add_why(app, why), [&] { return run(why); }},
+                         {add_apply(app, apply), [&] { return run(apply); }}},
+                        "rules", kUsage, argc, argv);
+}
+
+}  // namespace weft

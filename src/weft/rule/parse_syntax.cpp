@@ -1,0 +1,379 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/language/complaint.h"
+#include "weft/rule/reader.h"
+#include "weft/rule/syntax.h"
+
+namespace weft::rule::syntax {
+namespace {
+
+// Deeper nesting than this is no rule but an attack on the stack.
+constexpr int kDeepest = 64;
+// What numbers of 16 bits can count, with room to spare for both sides together.
+constexpr std::size_t kMostStatements = 256, kMostParts = 64, kMostRules = 65536;
+
+constexpr std::array<std::string_view, 9> kSections = {"rule",  "guard", "why",   "cite", "any",
+                                                       "given", "left",  "right", "when"};
+
+bool is_section(std::string_view word) { return std::ranges::find(kSections, word) != kSections.end(); }
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text), reader_(text) {}
+
+  Result<File> file() {
+    File result;
+    while (!reader_.at_end()) {
+      if (reader_.take_word("rule"))
+        result.rules.push_back(rule());
+      else if (reader_.take_word("guard"))
+        result.guards.push_back(guard());
+      else
+        reader_.fail_expected("'rule' or 'guard'");
+      if (result.rules.size() + result.guards.size() > kMostRules)
+        reader_.fail_at(reader_.piece().span, fmt::format("a file has at most {} rules", kMostRules));
+    }
+    if (reader_.failed()) return reader_.error();
+    return result;
+  }
+
+ private:
+  Word word(std::string_view what) {
+    const Span span = reader_.piece().span;
+    if (reader_.at(Mark::word) && is_section(reader_.spelling()))
+      reader_.fail_expected(what, fmt::format("'{}' begins a part of a rule", reader_.spelling()));
+    return {reader_.word(what), span};
+  }
+
+  // weave.reverse
+  Word dotted(std::string_view what) {
+    const Span start = reader_.piece().span;
+    word(what);
+    while (reader_.take(Mark::dot)) reader_.word("a name");
+    const Span span = reader_.since(start);
+    return {reader_.failed() ? std::string_view() : reader_.spelling(span), span};
+  }
+
+  // Reads `one` for each of a list between commas.
+  template <class Read>
+  void each(Read one) {
+    std::size_t count = 0;
+    do {
+      one();
+      if (++count > kMostParts && !reader_.failed())
+        reader_.fail_at(reader_.piece().span, fmt::format("a list has at most {} parts", kMostParts));
+    } while (reader_.take(Mark::comma));
+  }
+
+  Guard guard() {
+    Guard result;
+    result.name = word("the name of a guard");
+    reader_.expect(Mark::left_paren);
+    if (!reader_.at(Mark::right_paren)) each([&] { result.parameters.push_back(word("a parameter")); });
+    reader_.expect(Mark::right_paren);
+    reader_.expect(Mark::colon);
+    result.all = conditions();
+    return result;
+  }
+
+  Rule rule() {
+    Rule result;
+    result.line = static_cast<std::uint32_t>(language::position(text_, reader_.piece().span.offset).line);
+    result.name = dotted("the name of a rule");
+    const Span header = reader_.piece().span;
+    if (reader_.take_word("normalize"))
+      result.normalize = true;
+    else if (!reader_.take_word("explore"))
+      reader_.fail_at(header,
+                      fmt::format("a rule is of kind explore or normalize, found '{}'", reader_.spelling()),
+                      "explore: the cost judges; normalize: always taken");
+    if (reader_.take_word("both")) {
+      if (!reader_.take_word("ways")) reader_.fail_expected("'ways'");
+      result.both_ways = true;
+    }
+    while (!reader_.at_end() && !reader_.at_word("rule") && !reader_.at_word("guard")) section(result);
+    const auto need = [&](bool there, std::string_view what) {
+      if (!there) reader_.fail_at(result.name.span, fmt::format("rule {} has no {}", result.name.text, what));
+    };
+    need(!result.given.empty(), "'given' part");
+    need(!result.left.empty(), "'left' part");
+    need(!result.right.empty(), "'right' part");
+    return result;
+  }
+
+  void section(Rule& rule) {
+    const auto once = [&](bool seen) {
+      if (seen)
+        reader_.fail_at(reader_.piece().span,
+                        fmt::format("'{}' stands twice in rule {}", reader_.spelling(), rule.name.text));
+    };
+    const auto sentence = [&](Word& into) {
+      once(into.span.known());
+      into.span = reader_.piece().span;
+      into.text = reader_.line();
+    };
+    if (reader_.at_word("why")) return sentence(rule.why);
+    if (reader_.at_word("cite")) return sentence(rule.cite);
+    if (reader_.at_word("given")) {
+      once(!rule.given.empty());
+      reader_.advance();
+      return each([&] { rule.given.push_back(input()); });
+    }
+    if (reader_.at_word("left") || reader_.at_word("right")) {
+      std::vector<Statement>& side = reader_.at_word("left") ? rule.left : rule.right;
+      once(!side.empty());
+      reader_.advance();
+      return statements(side);
+    }
+    if (reader_.at_word("when")) {
+      once(!rule.when.empty());
+      reader_.advance();
+      rule.when = conditions();
+      return;
+    }
+    if (reader_.take_word("any"))
+      return each([&] {
+        const Word of = word("unary, binary or word");
+        rule.any.push_back({of, word("the name of a variable")});
+      });
+    reader_.fail_expected("a part of a rule",
+                          reader_.at(Mark::word) ? did_you_mean(reader_.spelling(), kSections) : "");
+  }
+
+  Input input() {
+    Input result;
+    result.name = word("the name of an input");
+    result.list = name_list();
+    if (reader_.at_word("in")) {
+      reader_.advance();
+      if (!reader_.take_word("order")) reader_.fail_expected("'order'");
+      result.in_order = true;
+    }
+    constexpr std::array<std::string_view, 4> kLayouts = {"replicated", "sliced", "partial", "varying"};
+    if (reader_.at(Mark::word) && std::ranges::find(kLayouts, reader_.spelling()) != kLayouts.end()) {
+      result.layout = word("a layout");
+      if (result.layout.text == "sliced" || result.layout.text == "partial") {
+        reader_.expect(Mark::left_paren);
+        result.of = word(result.layout.text == "sliced" ? "an index" : "sum, max or min");
+        reader_.expect(Mark::right_paren);
+      }
+      if (!reader_.take_word("on")) reader_.fail_expected("'on' and a mesh axis");
+      result.axis = word("a mesh axis");
+    }
+    return result;
+  }
+
+  std::vector<Word> name_list() {
+    std::vector<Word> result;
+    reader_.expect(Mark::left_bracket);
+    if (!reader_.at(Mark::right_bracket)) each([&] { result.push_back(word("an index")); });
+    reader_.expect(Mark::right_bracket);
+    return result;
+  }
+
+  void statements(std::vector<Statement>& side) {
+    do {
+      Statement statement;
+      each([&] { statement.names.push_back(word("the name of a value")); });
+      reader_.expect(Mark::equal);
+      statement.term = term(0);
+      side.push_back(std::move(statement));
+      if (side.size() > kMostStatements)
+        reader_.fail_at(reader_.piece().span, fmt::format("a side has at most {} nodes", kMostStatements));
+    } while (reader_.at(Mark::word) && !is_section(reader_.spelling()));
+  }
+
+  // The name of an operator may have hyphens, as in plans: max-pool.
+  Word operator_name() {
+    const Span start = reader_.piece().span;
+    bool goes_on = reader_.touches_next();
+    word("a value or an operator");
+    while (goes_on && reader_.at(Mark::minus) && reader_.touches_next() && reader_.after() == Mark::word) {
+      reader_.advance();
+      goes_on = reader_.touches_next();
+      reader_.advance();
+    }
+    const Span span = reader_.since(start);
+    return {reader_.failed() ? std::string_view() : reader_.spelling(span), span};
+  }
+
+  bool too_deep(int depth) {
+    if (depth > kDeepest)
+      reader_.fail_at(reader_.piece().span, fmt::format("nested too deeply: more than {}", kDeepest));
+    return depth > kDeepest;
+  }
+
+  Term term(int depth) {
+    Term result;
+    if (too_deep(depth)) return result;
+    result.name = operator_name();
+    if (reader_.take(Mark::left_paren)) {
+      result.call = true;
+      if (!reader_.at(Mark::right_paren))
+        each([&] {
+          if (reader_.at(Mark::word) && reader_.after() == Mark::equal) {
+            const Word attribute = word("an attribute");
+            reader_.expect(Mark::equal);
+            result.attributes.push_back({attribute, expression(0)});
+          } else {
+            result.operands.push_back(term(depth + 1));
+          }
+        });
+      reader_.expect(Mark::right_paren);
+    }
+    result.span = reader_.since(result.name.span);
+    return result;
+  }
+
+  Expression expression(int depth) {
+    if (reader_.at(Mark::left_bracket)) return list(depth);
+    if (!reader_.at(Mark::quoted)) return sum(depth);
+    Expression result;
+    result.kind = Expression::Kind::quoted;
+    result.span = reader_.piece().span;
+    const std::string_view quoted = reader_.spelling();
+    result.name = {quoted.substr(1, quoted.size() - 2), result.span};
+    reader_.advance();
+    return result;
+  }
+
+  Expression list(int depth) {
+    Expression result;
+    result.kind = Expression::Kind::list;
+    result.span = reader_.piece().span;
+    reader_.expect(Mark::left_bracket);
+    if (!reader_.at(Mark::right_bracket))
+      each([&] {
+        result.names.push_back(word("an index"));
+        Expression size;
+        size.none = true;
+        result.parts.push_back(reader_.take(Mark::colon) ? sum(depth + 1) : size);
+      });
+    reader_.expect(Mark::right_bracket);
+    result.span = reader_.since(result.span);
+    return result;
+  }
+
+  Expression joined(char op, Expression left, Expression right) {
+    Expression result;
+    result.kind = Expression::Kind::arithmetic;
+    result.op = op;
+    result.span = reader_.since(left.span);
+    result.parts.push_back(std::move(left));
+    result.parts.push_back(std::move(right));
+    return result;
+  }
+
+  // Chains lean left, so a long one is as deep as it is long: it counts towards the depth as well.
+  Expression sum(int depth) {
+    Expression result = product(depth);
+    for (int length = depth; reader_.at(Mark::plus) || reader_.at(Mark::minus);) {
+      if (too_deep(++length)) return result;
+      const char op = reader_.at(Mark::plus) ? '+' : '-';
+      reader_.advance();
+      result = joined(op, std::move(result), product(depth + 1));
+    }
+    return result;
+  }
+
+  Expression product(int depth) {
+    Expression result = primary(depth);
+    for (int length = depth;
+         reader_.at(Mark::star) || reader_.at(Mark::slash) || reader_.at(Mark::percent);) {
+      if (too_deep(++length)) return result;
+      const char op = reader_.spelling()[0];
+      reader_.advance();
+      result = joined(op, std::move(result), primary(depth + 1));
+    }
+    return result;
+  }
+
+  Expression primary(int depth) {
+    Expression result;
+    result.span = reader_.piece().span;
+    if (too_deep(depth)) return result;
+    if (reader_.at(Mark::number)) {
+      result.number = reader_.number();
+    } else if (reader_.at(Mark::real)) {
+      result.kind = Expression::Kind::real;
+      result.real = reader_.real();
+    } else if (reader_.take(Mark::minus)) {
+      Expression of = primary(depth + 1);
+      if (of.kind == Expression::Kind::number) {
+        of.number = -of.number;
+        of.span = reader_.since(result.span);
+        return of;
+      }
+      if (of.kind == Expression::Kind::real) {
+        of.real = -of.real;
+        of.span = reader_.since(result.span);
+        return of;
+      }
+      return joined('-', std::move(result), std::move(of));
+    } else if (reader_.take(Mark::left_paren)) {
+      result = sum(depth + 1);
+      reader_.expect(Mark::right_paren);
+    } else if (reader_.at(Mark::word)) {
+      result.kind = Expression::Kind::name;
+      result.name = word("a number");
+      if (reader_.take(Mark::left_paren)) {
+        result.kind = Expression::Kind::call;
+        if (!reader_.at(Mark::right_paren)) each([&] { result.parts.push_back(sum(depth + 1)); });
+        reader_.expect(Mark::right_paren);
+        result.span = reader_.since(result.span);
+      }
+    } else {
+      reader_.fail_expected("a number, a name or a list");
+    }
+    return result;
+  }
+
+  std::vector<Comparison> conditions() {
+    std::vector<Comparison> result;
+    do {
+      result.push_back(comparison());
+      if (result.size() > kMostParts)
+        reader_.fail_at(reader_.piece().span, fmt::format("a guard has at most {} parts", kMostParts));
+    } while (reader_.take_word("and"));
+    return result;
+  }
+
+  Comparison comparison() {
+    Comparison result;
+    result.span = reader_.piece().span;
+    result.left = sum(0);
+    using Kind = Comparison::Kind;
+    const auto compare = [&](Kind kind, bool swapped = false) {
+      reader_.advance();
+      result.kind = kind;
+      result.right = sum(0);
+      if (swapped) std::swap(result.left, result.right);
+    };
+    switch (reader_.piece().mark) {
+      case Mark::equal: compare(Kind::equal); break;
+      case Mark::not_equal: compare(Kind::unequal); break;
+      case Mark::less: compare(Kind::less); break;
+      case Mark::less_equal: compare(Kind::less_equal); break;
+      case Mark::greater: compare(Kind::less, true); break;
+      case Mark::greater_equal: compare(Kind::less_equal, true); break;
+      default:
+        if (result.left.kind != Expression::Kind::call)
+          reader_.fail_expected("a comparison", "such as size(x, n) <= 4096");
+    }
+    result.span = reader_.since(result.span);
+    return result;
+  }
+
+  std::string_view text_;
+  Reader reader_;
+};
+
+}  // namespace
+
+Result<File> parse(std::string_view text) { return Parser(text).file(); }
+
+}  // namespace weft::rule::syntax

@@ -1,0 +1,45 @@
+// weft/rule/prove_equation.h -- judges an equation over many shapes, and finds the guard it needs.
+//
+//   draw sizes at which the source makes sense
+//     -> run both sides over the prime field on random values, functions and order uninterpreted
+//     -> all equal: proven
+//     -> some not: find a guard that tells them apart, draw fresh sizes under it, and again
+//
+// At the rule's own example the two sides must agree, or it is refuted at once; no guard may exclude the
+// example, so that a rule that holds for trivial sizes alone is refuted and not guarded.
+#pragma once
+#include <cstdint>
+
+#include "weft/rule/algebra.h"
+#include "weft/rule/equation.h"
+#include "weft/rule/verdict.h"
+
+namespace weft::rule {
+
+struct ProveOptions {
+  std::int32_t shapes =
+      96;  // distinct sizes to try; half of them with grouped convolutions where there are any
+  std::int32_t draws = 1;  // random values at each
+  // Where numbers are compared: runs go on at the smallest sizes until orders add no more than this to the
+  // bound, or there are that many.
+  double order_error = 1e-6;
+  std::int64_t most_order_runs = 512;
+  std::uint64_t seed = 1;
+};
+
+// Keeps the plans of operations between rules, which are alike; the verdict does not depend on what
+// was judged before. Not thread-safe.
+class Prover {
+ public:
+  explicit Prover(ProveOptions options = {}) : options_(options) {}
+
+  Verdict prove(const Equation& equation);
+
+ private:
+  ProveOptions options_;
+  Algebra algebra_;
+};
+
+Verdict prove(const Equation& equation, const ProveOptions& options = {});
+
+}  // namespace weft::rule

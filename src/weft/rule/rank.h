@@ -1,0 +1,27 @@
+// weft/rule/rank.h -- how useful a rule is likely to be: what its target saves.
+//
+//   all_gather(relu(x)) for relu(all_gather(x)):   the same bytes sent, 1/ranks of the work     gain > 0
+//
+// Judged at the equation's example, on its largest mesh, before any cost model: bytes that a rank sends
+// weigh most, then launches, then numbers computed.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "weft/rule/equation.h"
+
+namespace weft::rule {
+
+struct SideCost {
+  double sent = 0;      // numbers a rank sends, by the best known algorithm (ring)
+  double computed = 0;  // multiplications and other steps of arithmetic on a rank
+  std::int32_t launches = 0;
+};
+
+// Of one of the equation's sides.
+SideCost cost_of(const Equation& equation, std::span<const Operation> side);
+
+// What the target saves over the source, as a part of the source's cost; negative when it costs more.
+double gain(const Equation& equation);
+
+}  // namespace weft::rule

@@ -1,0 +1,100 @@
+#include "weft/rule/rule_counterexample.h"
+
+#include <optional>
+
+#include "weft/rule/run_instance.h"
+
+namespace weft::rule {
+namespace {
+
+constexpr int kSmallDraws = 96, kValueDraws = 48, kFieldDraws = 3;
+
+bool fails(const RuleInstance& instance, Random& random) {
+  if (instance.refusal) return true;
+  for (int draw = 0; draw < kFieldDraws; ++draw) {
+    const auto run = run_field(instance, random);
+    if (!run.ok() || run->difference) return true;
+  }
+  return false;
+}
+
+std::vector<std::int64_t> sizes_of(const plan::Type& type) {
+  std::vector<std::int64_t> sizes;
+  for (const plan::Dim& dim : type.dims) sizes.push_back(dim.size);
+  return sizes;
+}
+
+std::vector<std::int64_t> coordinates(std::int64_t at, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::int64_t> result(sizes.size());
+  for (std::size_t k = sizes.size(); k-- > 0; at /= sizes[k]) result[k] = at % sizes[k];
+  return result;
+}
+
+template <class T>
+void describe(const RuleInstance& instance, const InstanceRun<T>& run, Counterexample& found) {
+  const Difference& difference = *run.difference;
+  found.output = difference.output;
+  found.left = difference.left;
+  found.right = difference.right;
+  const auto outputs = instance.graph.outputs();
+  const auto k = static_cast<std::size_t>(difference.output);
+  found.left_sizes = sizes_of(instance.graph.type(outputs[k].value));
+  found.right_sizes = sizes_of(instance.graph.type(outputs[k + outputs.size() / 2].value));
+  if (difference.at >= 0) found.at = coordinates(difference.at, run.left[k].sizes);
+}
+
+Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random) {
+  Counterexample found;
+  found.ranks = instance.distributed() ? instance.mesh.ranks() : 0;
+  for (std::size_t i = 0; i < rule.inputs.size(); ++i)
+    found.inputs.push_back({rule.inputs[i].name, sizes_of(instance.graph.type(instance.left[i])), {}});
+  if (instance.refusal) {
+    found.left = "makes sense";
+    found.right = instance.refusal->message;
+    return found;
+  }
+  for (int draw = 0; draw < kValueDraws; ++draw) {
+    const auto run = run_whole(instance, random);
+    if (!run.ok()) {
+      found.right = run.error().message;
+      return found;
+    }
+    if (!run->difference) continue;
+    describe(instance, *run, found);
+    for (std::size_t i = 0; i < found.inputs.size(); ++i) found.inputs[i].values = run->inputs[i].data;
+    return found;
+  }
+  for (int draw = 0; draw < kFieldDraws; ++draw) {
+    const auto run = run_field(instance, random);
+    if (!run.ok() || !run->difference) continue;
+    describe(instance, *run, found);
+    return found;
+  }
+  return found;
+}
+
+}  // namespace
+
+Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random) {
+  const RuleInstance* smallest = nullptr;
+  // A difference in values says more than a right side that does not fit.
+  const auto better = [](const RuleInstance& a, const RuleInstance& b) {
+    if (a.refusal.has_value() != b.refusal.has_value()) return !a.refusal.has_value();
+    return a.elements < b.elements;
+  };
+  for (const JudgedInstance& each : judged)
+    if (!each.good && (smallest == nullptr || better(each.instance, *smallest))) smallest = &each.instance;
+  std::optional<RuleInstance> kept;
+  for (int draw = 0; draw < kSmallDraws; ++draw) {
+    InstanceOptions options;
+    options.largest = draw < kSmallDraws / 2 ? 2 : 3;
+    auto instance = draw_instance(rule, random, options);
+    if (!instance.ok()) break;
+    if (!better(*instance, *smallest) || !fails(*instance, random)) continue;
+    kept = std::move(instance).value();
+    smallest = &*kept;
+  }
+  return at(rule, *smallest, random);
+}
+
+}  // namespace weft::rule

@@ -1,0 +1,36 @@
+// weft/rule/transplant.h -- nodes of one plan, made again in another.
+//
+// Graphs number their symbols and types each for themselves; a transplant knows which of the one is which of
+// the other, so that copying a node costs as much as adding it.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
+
+namespace weft::rule {
+
+class Transplant {
+ public:
+  // REQUIRES: both outlive it; `from` may grow meanwhile.
+  Transplant(const plan::Graph& from, plan::Graph& to) : from_(&from), to_(&to) {}
+
+  Symbol symbol(Symbol symbol);
+  plan::TypeId type(plan::TypeId type);
+
+  // The same operator and attributes over `inputs`, which are values of `to`. Fails when the operator refuses
+  // them; never when their types are those of the node's own.
+  Result<plan::NodeId> node(plan::NodeId node, std::span<const plan::ValueId> inputs);
+
+ private:
+  plan::AttributeValue attribute(plan::AttributeKind kind, const plan::Attribute& attribute,
+                                 std::vector<Symbol>& list);
+
+  const plan::Graph* from_;
+  plan::Graph* to_;
+  std::vector<Symbol> symbols_;
+  std::vector<plan::TypeId> types_;
+};
+
+}  // namespace weft::rule

@@ -1,0 +1,91 @@
+#include "weft/session/rule_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/rule/library.h"
+
+namespace weft::session {
+namespace {
+
+std::string list(const std::vector<std::int64_t>& sizes) {
+  return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
+}  // namespace
+
+Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files) {
+  if (files.empty()) return rule::shipped_rules();
+  std::vector<rule::Rule> rules;
+  for (const std::string& path : files) {
+    WEFT_TRY(read, rule::load_rules(path));
+    std::ranges::move(read, std::back_inserter(rules));
+  }
+  WEFT_TRY_STATUS(rule::check_names(rules));
+  return rules;
+}
+
+Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files) {
+  WEFT_TRY(rules, read_rules(files));
+  const rule::ProofStore store = proof_store("");
+  WEFT_TRY(proven, rule::load_proven(std::move(rules), &store));
+  return std::move(proven.rules);
+}
+
+Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name) {
+  const auto found = std::ranges::find(rules, name, &rule::Rule::name);
+  if (found != rules.end()) return &*found;
+  std::vector<std::string_view> names;
+  for (const rule::Rule& rule : rules) names.push_back(rule.name);
+  std::string hint = did_you_mean(name, names);
+  return user_error(fmt::format("no such rule: {}", name),
+                    hint.empty() ? "weft rules list names them" : std::move(hint));
+}
+
+rule::ProofStore proof_store(const std::string& folder) {
+  return rule::ProofStore(folder.empty() ? rule::default_proof_folder() : folder);
+}
+
+bool holds(const rule::Verdict& verdict) {
+  return verdict.judgement == rule::Judgement::proven || verdict.judgement == rule::Judgement::guarded;
+}
+
+std::string describe(const rule::Counterexample& counterexample) {
+  std::string text;
+  if (counterexample.ranks > 0) text += fmt::format("  on {} ranks\n", counterexample.ranks);
+  for (const rule::Counterexample::Input& input : counterexample.inputs) {
+    text += fmt::format("  {}{}", input.name, list(input.sizes));
+    // A picture, not a dump: what does not fit a line is cut.
+    constexpr std::size_t kMost = 24;
+    const std::size_t shown = std::min(input.values.size(), kMost);
+    if (shown > 0)
+      text += fmt::format(
+          " = {}{}",
+          fmt::join(input.values.begin(), input.values.begin() + static_cast<std::ptrdiff_t>(shown), " "),
+          shown < input.values.size() ? " .." : "");
+    text += '\n';
+  }
+  if (counterexample.left_sizes != counterexample.right_sizes && !counterexample.right_sizes.empty())
+    return text + fmt::format("  left is {}, right is {}\n", list(counterexample.left_sizes),
+                              list(counterexample.right_sizes));
+  return text + fmt::format("  at {} left is {}, right is {}\n", list(counterexample.at), counterexample.left,
+                            counterexample.right);
+}
+
+std::string describe(const rule::Rule& rule, const rule::Verdict& verdict) {
+  std::string text = fmt::format("{}: {}", rule.name, rule::name(verdict.judgement));
+  if (!verdict.guard.empty()) text += fmt::format(" when {}", verdict.guard);
+  if (holds(verdict)) return text + fmt::format(", {}", rule::name(verdict.rounding));
+  if (!verdict.reason.empty()) text += fmt::format(": {}", verdict.reason);
+  for (const rule::Counterexample& counterexample : verdict.counterexamples) {
+    text += '\n';
+    text += describe(counterexample);
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+}  // namespace weft::session

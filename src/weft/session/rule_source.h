@@ -1,0 +1,33 @@
+// weft/session/rule_source.h -- rules from files or as shipped, and the proofs they rest on.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/rule/proof_store.h"
+#include "weft/rule/rule.h"
+
+namespace weft::session {
+
+constexpr std::int64_t kLargestRuleFile = std::int64_t{64} << 20;
+
+// The rules of these files and folders together; without any, the shipped ones.
+Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files);
+
+// Those of them that may fire: proven, or guarded and then with their guard.
+Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files);
+
+Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name);
+
+// Proofs kept in this folder; where it is empty, in the user's cache.
+rule::ProofStore proof_store(const std::string& folder);
+
+bool holds(const rule::Verdict& verdict);  // proven or guarded
+
+// "merge_products: guarded: size(x, n) = size(w, n)"; a refuted rule's counterexample below it.
+std::string describe(const rule::Rule& rule, const rule::Verdict& verdict);
+std::string describe(const rule::Counterexample& counterexample);
+
+}  // namespace weft::session

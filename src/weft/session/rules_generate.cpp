@@ -1,0 +1,235 @@
+// weft rules generate: finds rules, compares them with known ones, and writes down those that plans can use.
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/formats/rules_jsonl.h"
+#include "weft/ops/operators.h"
+#include "weft/rule/canonical.h"
+#include "weft/rule/coverage.h"
+#include "weft/rule/generate.h"
+#include "weft/rule/prove_rule.h"
+#include "weft/rule/rule_from_equation.h"
+#include "weft/session/reply.h"
+#include "weft/session/rule_source.h"
+#include "weft/session/rules.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using rule::GeneratedRule;
+
+// Given equations beside the generated ones.
+struct Comparison {
+  std::string path;
+  std::map<rule::Coverage, int> how;
+  std::vector<std::pair<std::string, std::string>> missing;  // id, why
+  int false_ones = 0;                                        // refuted or ill-typed: nobody should find them
+};
+
+Result<Comparison> compare(const std::string& path, const rule::CoverageBy& found, std::set<Digest>& known) {
+  WEFT_TRY(text, read_file(path, kLargestRuleFile));
+  Comparison comparison{path, {}, {}, 0};
+  formats::RuleLines lines(text);
+  while (const auto line = lines.next()) {
+    if (!line->equation.ok()) continue;
+    const rule::Equation& equation = *line->equation;
+    known.insert(rule::canonical_key(equation));
+    const rule::Covered covered = found.cover(equation);
+    if (covered.how == rule::Coverage::missing) {
+      const rule::Verdict verdict = rule::prove(equation);
+      if (!holds(verdict)) {
+        ++comparison.false_ones;
+        continue;
+      }
+      comparison.missing.emplace_back(equation.id, rule::print(equation));
+    }
+    ++comparison.how[covered.how];
+  }
+  return comparison;
+}
+
+// As text of rules; what plans have no operators for is kept as a remark, so that nothing found is lost.
+struct Written {
+  std::string text;
+  int rules = 0, same_by_names = 0, remarks = 0, not_proven = 0;
+};
+
+Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& set) {
+  Written written;
+  written.text =
+      fmt::format("# Generated from the operator set {}: every rule below was proven.\n", set.name);
+  std::string remarks;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    const GeneratedRule& found = rules[i];
+    const std::string name = fmt::format("{}_{}", set.name, i + 1);
+    bool kept = false, proven = true;
+    std::string reason;
+    for (const rule::LocalValues local : {rule::LocalValues::partial, rule::LocalValues::varying}) {
+      const auto text = rule::rule_from_equation(found.equation, name, rule::print(found.equation),
+                                                 "weft rules generate", local);
+      if (!text.ok()) {
+        reason = text.error().message;
+        break;
+      }
+      auto parsed = rule::parse_rules(*text, name, ops::all());
+      if (!parsed.ok() || parsed->size() != 1) {
+        reason = parsed.ok() ? "" : parsed.error().message;
+        continue;
+      }
+      const rule::RuleProof proof = rule::prove(parsed->front());
+      proven = holds(proof.verdict);
+      if (!proven) continue;
+      rule::Rule& kept_rule = parsed->front();
+      kept_rule.when.insert(kept_rule.when.end(), proof.guard.begin(), proof.guard.end());
+      written.text += fmt::format("\n{}", rule::print(kept_rule));
+      kept = true;
+      break;
+    }
+    if (kept) {
+      ++written.rules;
+    } else if (reason.find("both sides are the same") != std::string::npos) {
+      ++written.same_by_names;
+    } else {
+      ++(proven ? written.remarks : written.not_proven);
+      remarks +=
+          fmt::format("#   {}{}\n", rule::print(found.equation),
+                      found.verdict.guard.empty() ? "" : fmt::format("   when {}", found.verdict.guard));
+    }
+  }
+  if (!remarks.empty()) written.text += "\n# Proven by position, and nothing that plans can say:\n" + remarks;
+  return written;
+}
+
+std::vector<const GeneratedRule*> most_useful(const std::vector<GeneratedRule>& rules,
+                                              const std::set<Digest>& known, std::size_t count) {
+  std::vector<const GeneratedRule*> best;
+  for (const GeneratedRule& found : rules)
+    if (found.gain > 0 && !known.contains(rule::canonical_key(found.equation))) best.push_back(&found);
+  std::ranges::stable_sort(best, std::greater(), &GeneratedRule::gain);
+  if (best.size() > count) best.resize(count);
+  return best;
+}
+
+class Clock {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Result<std::string> generate(const RulesGenerate& request) {
+  rule::GenerateOptions options;
+  WEFT_TRY(set, rule::preset(request.operators));
+  options.operators = set;
+  options.most_operators = request.most_operators;
+  const Clock clock;
+  std::string phase;
+  std::int32_t level = 0;
+  double begin = 0;
+  if (request.on_progress)
+    options.progress = [&](const rule::GenerateProgress& at) {
+      // A phase's speed tells how long it still takes; what comes after it nobody knows.
+      explain::Progress progress;
+      progress.model = fmt::format("{} {}", at.phase, at.level);
+      progress.step = static_cast<std::int64_t>(1000 * at.done);
+      progress.steps = 1000;
+      progress.has_loss = false;
+      if (at.phase != phase || at.level != level) {
+        phase = at.phase;
+        level = at.level;
+        begin = clock.seconds();
+      }
+      if (at.done > 0.01) progress.seconds_left = (clock.seconds() - begin) * (1 - at.done) / at.done;
+      request.on_progress(progress);
+    };
+  options.interrupted = request.interrupted;
+  WEFT_TRY(generated, rule::generate(options));
+  const double seconds = clock.seconds();
+
+  std::set<Digest> known;
+  std::vector<Comparison> comparisons;
+  if (!request.against.empty()) {
+    const rule::CoverageBy coverage(generated.rules);
+    for (const std::string& path : request.against) {
+      WEFT_TRY(comparison, compare(path, coverage, known));
+      comparisons.push_back(std::move(comparison));
+    }
+  }
+  const auto best = most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
+  std::optional<Written> written;
+  if (!request.to.empty()) {
+    written = write(generated.rules, set);
+    WEFT_TRY_STATUS(write_file_atomically(request.to, written->text));
+  }
+
+  const rule::GenerateCounts& counts = generated.counts;
+  if (request.format == Format::json) {
+    Json json = {{"operators", set.name},
+                 {"most_operators", request.most_operators},
+                 {"rules", generated.rules.size()},
+                 {"proven", counts.proven},
+                 {"guarded", counts.guarded},
+                 {"refuted", counts.refuted},
+                 {"graphs", counts.graphs},
+                 {"evaluated", counts.evaluated},
+                 {"candidates", counts.candidates},
+                 {"table_bytes", counts.table_bytes},
+                 {"seconds", seconds}};
+    json["best"] = Json::array();
+    for (const GeneratedRule* found : best)
+      json["best"].push_back(
+          {{"rule", rule::print(found->equation)}, {"guard", found->verdict.guard}, {"gain", found->gain}});
+    json["against"] = Json::array();
+    for (const Comparison& comparison : comparisons) {
+      Json row = {{"file", comparison.path}};
+      for (const auto& [how, count] : comparison.how) row[std::string(rule::name(how))] = count;
+      row["false"] = comparison.false_ones;
+      row["missing_rules"] = Json::array();
+      for (const auto& [id, text] : comparison.missing) row["missing_rules"].push_back(id);
+      json["against"].push_back(std::move(row));
+    }
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  std::string out =
+      fmt::format("{} rules of at most {} operators ({}): {} proven, {} guarded\n",
+                  print_exact(static_cast<std::int64_t>(generated.rules.size())), request.most_operators,
+                  set.name, print_exact(counts.proven), print_exact(counts.guarded));
+  out += fmt::format("{} graphs, {} run, {} candidates, {} of them refuted; tables {}; {}\n",
+                     print_exact(counts.graphs), print_exact(counts.evaluated),
+                     print_exact(counts.candidates), print_exact(counts.refuted),
+                     print_bytes(static_cast<double>(counts.table_bytes)), print_seconds(seconds));
+  for (const Comparison& comparison : comparisons) {
+    out += fmt::format("\n{}:", comparison.path);
+    for (const auto& [how, count] : comparison.how) out += fmt::format(" {} {},", count, rule::name(how));
+    out += fmt::format(" {} false\n", comparison.false_ones);
+    for (const auto& [id, text] : comparison.missing) out += fmt::format("  missing {}: {}\n", id, text);
+  }
+  if (!best.empty())
+    out += fmt::format("\nmost useful{}:\n", known.empty() ? "" : " among those that are new");
+  for (const GeneratedRule* found : best)
+    out += fmt::format("  {}{}\n", rule::print(found->equation),
+                       found->verdict.guard.empty() ? "" : fmt::format("   when {}", found->verdict.guard));
+  if (written)
+    out += fmt::format(
+        "\n{}: {} rules; {} more that names for indices make needless, {} that plans have no operators for, "
+        "{} not proven as plans\n",
+        request.to, written->rules, written->same_by_names, written->remarks, written->not_proven);
+  return out;
+}
+
+}  // namespace
+
+Reply run(const RulesGenerate& request) { return to_reply(generate(request)); }
+
+}  // namespace weft::session

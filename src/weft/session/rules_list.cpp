@@ -1,0 +1,72 @@
+// weft rules list and show: the rules there are, and one of them with its proof.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/explain/table.h"
+#include "weft/session/reply.h"
+#include "weft/session/rule_source.h"
+#include "weft/session/rules.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string_view name(rule::Kind kind) { return kind == rule::Kind::normalize ? "normalize" : "explore"; }
+
+Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
+  return {{"rule", rule.name},
+          {"kind", name(rule.kind)},
+          {"verdict", rule::name(verdict.judgement)},
+          {"guard", verdict.guard},
+          {"rounding", rule::name(verdict.rounding)},
+          {"error_probability", verdict.error_probability},
+          {"shapes", verdict.shapes},
+          {"why", rule.why},
+          {"cite", rule.cite},
+          {"file", rule.file},
+          {"line", rule.line}};
+}
+
+Result<std::string> list(const RulesList& request) {
+  WEFT_TRY(rules, read_rules(request.files));
+  const rule::ProofStore store = proof_store(request.store);
+  explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
+  Json json = Json::array();
+  for (const rule::Rule& rule : rules) {
+    const rule::Verdict verdict = rule::proof_of(rule, &store).verdict;
+    if (request.format == Format::json)
+      json.push_back(to_json(rule, verdict));
+    else
+      table.add({rule.name, std::string(name(rule.kind)), std::string(rule::name(verdict.judgement)),
+                 holds(verdict) ? std::string(rule::name(verdict.rounding)) : std::string(), rule.why});
+  }
+  return request.format == Format::json ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+                                        : table.print();
+}
+
+Result<std::string> show(const RulesShow& request) {
+  WEFT_TRY(rules, read_rules(request.files));
+  WEFT_TRY(found, find_rule(rules, request.rule));
+  const rule::ProofStore store = proof_store(request.store);
+  const rule::Verdict verdict = rule::proof_of(*found, &store).verdict;
+  if (request.format == Format::json) {
+    Json json = to_json(*found, verdict);
+    json["text"] = rule::print(*found);
+    if (!verdict.counterexamples.empty()) json["counterexample"] = describe(verdict.counterexamples.front());
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string out = fmt::format("{}\n{}\n", rule::print(*found), describe(*found, verdict));
+  if (holds(verdict))
+    out += fmt::format("run at {} shapes; a false rule would have passed with probability {:.0e} at most\n",
+                       verdict.shapes, verdict.error_probability);
+  out += fmt::format("{}:{}\n", found->file, found->line);
+  return out;
+}
+
+}  // namespace
+
+Reply run(const RulesList& request) { return to_reply(list(request)); }
+Reply run(const RulesShow& request) { return to_reply(show(request)); }
+
+}  // namespace weft::session

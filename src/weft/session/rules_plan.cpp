@@ -1,0 +1,137 @@
+// weft rules apply and why: what the rules make of a plan, and what they do not.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/explain/explanation.h"
+#include "weft/explain/table.h"
+#include "weft/plan/text.h"
+#include "weft/search/optimize.h"
+#include "weft/search/plan_cache.h"
+#include "weft/session/plan_source.h"
+#include "weft/session/reply.h"
+#include "weft/session/rule_source.h"
+#include "weft/session/rules.h"
+#include "weft/session/run_plan.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(std::span<const search::Step> trail) {
+  Json json = Json::array();
+  for (const search::Step& step : trail)
+    json.push_back({{"rule", step.rule}, {"replaced", step.replaced}, {"seconds", step.change}});
+  return json;
+}
+
+Json to_json(const search::Counts& counts) {
+  return {{"regions", counts.regions}, {"searched", counts.searched}, {"from_cache", counts.from_cache},
+          {"matches", counts.matches}, {"rewrites", counts.rewrites}, {"nodes_priced", counts.priced},
+          {"plans", counts.plans}};
+}
+
+std::string percent(double before, double after) {
+  return before > 0 ? fmt::format("{:.1f} %", 100 * (before - after) / before) : std::string("0 %");
+}
+
+Result<std::string> apply(const RulesApply& request) {
+  WEFT_TRY(graph, read_plan(request.plan));
+  WEFT_TRY(device, find_device(request.device));
+  WEFT_TRY(rules, read_proven_rules(request.files));
+  std::optional<search::PlanCache> cache;
+  search::OptimizeOptions options;
+  if (!request.cache.empty()) options.cache = &cache.emplace(request.cache);
+  WEFT_TRY(found, search::optimize(graph, rules, search::price_on(device), options));
+  std::optional<Agreement> agreement;
+  if (request.check) {
+    WEFT_TRY(compared, compare_runs(graph, found.plan));
+    agreement = std::move(compared);
+  }
+  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, plan::print(found.plan)));
+
+  if (request.format == Format::json) {
+    Json json = {{"plan", request.plan},
+                 {"device", device.name},
+                 {"rules", rules.size()},
+                 {"nodes_before", graph.node_count()},
+                 {"nodes_after", found.plan.node_count()},
+                 {"seconds_before", found.seconds_before},
+                 {"seconds_after", found.seconds_after},
+                 {"stopped", search::name(found.stopped)},
+                 {"counts", to_json(found.counts)},
+                 {"trail", to_json(found.trail)}};
+    if (agreement)
+      json["check"] = {{"relative_difference", agreement->largest()},
+                       {"seconds_before", agreement->seconds_a},
+                       {"seconds_after", agreement->seconds_b}};
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  std::string out = found.trail.empty() ? "no rule makes it cheaper\n" : explain::print_trail(found.trail);
+  out += fmt::format("\nat best {} on one {}, was {}: {} less; {} nodes, were {}\n",
+                     print_seconds(found.seconds_after), device.name, print_seconds(found.seconds_before),
+                     percent(found.seconds_before, found.seconds_after), print_exact(found.plan.node_count()),
+                     print_exact(graph.node_count()));
+  const search::Counts& counts = found.counts;
+  out += fmt::format(
+      "{} rules, {} matches, {} rewrites tried, {} nodes priced in {} of {} regions ({} from the cache); "
+      "stopped: {}\n",
+      rules.size(), print_exact(counts.matches), print_exact(counts.rewrites), print_exact(counts.priced),
+      counts.searched, counts.regions, counts.from_cache, search::name(found.stopped));
+  if (agreement)
+    out += fmt::format("both ran here: the numbers differ by at most {:.1e} of the largest\n",
+                       agreement->largest());
+  return out;
+}
+
+Result<std::string> why(const RulesWhy& request) {
+  WEFT_TRY(graph, read_plan(request.plan));
+  WEFT_TRY(device, find_device(request.device));
+  WEFT_TRY(all, read_rules(request.files));
+  WEFT_TRY_STATUS(find_rule(all, request.rule));
+  WEFT_TRY(rules, read_proven_rules(request.files));
+  if (std::ranges::find(rules, request.rule, &rule::Rule::name) == rules.end())
+    return fmt::format("{} may not fire anywhere: it is not proven\n", request.rule);
+  WEFT_TRY(found,
+           search::optimize(graph, rules, search::price_on(device), {.budget = {}, .keep_refusals = true}));
+
+  std::erase_if(found.trail, [&](const search::Step& step) { return step.rule != request.rule; });
+  std::erase_if(found.refusals, [&](const search::Refusal& refusal) { return refusal.rule != request.rule; });
+  if (request.format == Format::json) {
+    Json refused = Json::array();
+    for (const search::Refusal& refusal : found.refusals)
+      refused.push_back({{"nodes", refusal.nodes}, {"because", refusal.because}});
+    return Json{{"plan", request.plan},
+                {"rule", request.rule},
+                {"taken", to_json(found.trail)},
+                {"declined", refused}}
+               .dump(-1, ' ', false, Json::error_handler_t::replace) +
+           "\n";
+  }
+  std::string out;
+  if (!found.trail.empty())
+    out += fmt::format("taken {} times:\n{}", found.trail.size(), explain::print_trail(found.trail));
+  if (!found.refusals.empty()) {
+    explain::Table table({{"because"}, {"at"}});
+    for (const search::Refusal& refusal : found.refusals)
+      table.add({refusal.because, fmt::format("{}", fmt::join(refusal.nodes, ", "))});
+    out += fmt::format("{}declined {} times:\n{}", out.empty() ? "" : "\n", found.refusals.size(),
+                       table.print());
+  }
+  if (out.empty())
+    out = fmt::format(
+        "{} was not considered: nothing in {} looks like its left side, at any step of the search\n",
+        request.rule, request.plan);
+  return out;
+}
+
+}  // namespace
+
+Reply run(const RulesApply& request) { return to_reply(apply(request)); }
+Reply run(const RulesWhy& request) { return to_reply(why(request)); }
+
+}  // namespace weft::session

@@ -1,0 +1,105 @@
+// weft rules prove: a verdict for every rule of a file.
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "weft/base/file.h"
+#include "weft/formats/rules_jsonl.h"
+#include "weft/rule/prove_equation.h"
+#include "weft/session/reply.h"
+#include "weft/session/rule_source.h"
+#include "weft/session/rules.h"
+
+namespace weft::session {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Judging {
+ public:
+  explicit Judging(const RulesProve& request) : request_(request) {
+    if (request.shapes > 0) options_.shapes = request.shapes;
+  }
+
+  // A line a rule, as it is judged. A line that is no rule says so, and the next is read.
+  Status json_lines(const std::string& path) {
+    WEFT_TRY(text, read_file(path, kLargestRuleFile));
+    formats::RuleLines lines(text);
+    while (const auto line = lines.next()) {
+      if (interrupted()) return user_error("interrupted");
+      if (!line->equation.ok()) {
+        ++bad_lines_;
+        say(formats::write_bad_line(line->number, line->equation.error()));
+        continue;
+      }
+      const double begin = now();
+      const rule::Verdict verdict = rule::prove(*line->equation, options_);
+      say(formats::write_verdict(line->equation->id, verdict, now() - begin));
+    }
+    return {};
+  }
+
+  Status rule_text(const std::string& path) {
+    WEFT_TRY(rules, read_rules({path}));
+    const rule::ProofStore store = proof_store(request_.store);
+    for (const rule::Rule& rule : rules) {
+      if (interrupted()) return user_error("interrupted");
+      const double begin = now();
+      const rule::RuleProof proof = rule::proof_of(rule, request_.again ? nullptr : &store, options_);
+      const double seconds = now() - begin;
+      if (request_.format == Format::json)
+        say(formats::write_verdict(rule.name, proof.verdict, seconds));
+      else
+        say(describe(rule, proof.verdict));
+      if (!holds(proof.verdict)) failed_.push_back(rule.name);
+    }
+    return {};
+  }
+
+  Reply reply() && {
+    Reply reply{ExitCode::ok, std::move(output_), {}};
+    if (bad_lines_ > 0)
+      reply = {ExitCode::user_error, std::move(reply.output),
+               fmt::format("error: {} {} no rule\n", bad_lines_, bad_lines_ == 1 ? "line is" : "lines are")};
+    else if (!failed_.empty())
+      reply = {ExitCode::user_error, std::move(reply.output),
+               fmt::format("error: not proven: {}\n", fmt::join(failed_, ", "))};
+    return reply;
+  }
+
+ private:
+  bool interrupted() const { return request_.interrupted && request_.interrupted(); }
+
+  void say(std::string line) {
+    line += '\n';
+    if (request_.on_line)
+      request_.on_line(line);
+    else
+      output_ += line;
+  }
+
+  const RulesProve& request_;
+  rule::ProveOptions options_;
+  std::string output_;
+  std::size_t bad_lines_ = 0;
+  std::vector<std::string> failed_;
+};
+
+}  // namespace
+
+Reply run(const RulesProve& request) {
+  Judging judging(request);
+  for (const std::string& path : request.files) {
+    const Status judged = path.ends_with(".jsonl") ? judging.json_lines(path) : judging.rule_text(path);
+    if (!judged.ok()) {
+      Reply reply = std::move(judging).reply(), wrong = complain(judged.error());
+      wrong.output = std::move(reply.output);
+      return wrong;
+    }
+  }
+  return std::move(judging).reply();
+}
+
+}  // namespace weft::session
