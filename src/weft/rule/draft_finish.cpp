@@ -3,8 +3,8 @@
 #include <queue>
 
 #include "weft/base/hash.h"
+#include "weft/plan/transplant.h"
 #include "weft/rule/draft.h"
-#include "weft/rule/transplant.h"
 
 namespace weft::rule {
 
@@ -42,7 +42,7 @@ std::vector<NodeId> Draft::nodes() const {
 plan::Graph Draft::finish() const {
   plan::Graph plan;
   plan.name = graph_.name;
-  Transplant transplant(graph_, plan);
+  plan::Transplant transplant(graph_, plan);
   for (std::size_t s = 0; s < graph_.scope_count(); ++s) {
     plan::Scope scope = graph_.scope(plan::ScopeId(s));
     scope.name = transplant.symbol(scope.name);

@@ -146,6 +146,8 @@ std::vector<std::string> declared_words(const Rule& rule) {
 
 }  // namespace
 
+std::string_view name(Kind kind) { return kind == Kind::normalize ? "normalize" : "explore"; }
+
 std::string print(const Number& number, const Rule& rule) {
   switch (number.kind) {
     case Number::Kind::literal: return fmt::format("{}", number.literal);
@@ -197,8 +199,7 @@ std::string print(const std::vector<Condition>& conditions, const Rule& rule) {
 }
 
 std::string print(const Rule& rule) {
-  std::string text =
-      fmt::format("rule {} {}\n", rule.name, rule.kind == Kind::normalize ? "normalize" : "explore");
+  std::string text = fmt::format("rule {} {}\n", rule.name, name(rule.kind));
   if (!rule.why.empty()) text += fmt::format("  why   {}\n", rule.why);
   if (!rule.cite.empty()) text += fmt::format("  cite  {}\n", rule.cite);
   for (const OperatorVariable& variable : rule.operators)

@@ -46,6 +46,8 @@ namespace weft::rule {
 
 enum class Kind : std::uint8_t { normalize, explore };  // always taken, or for the cost to judge
 
+std::string_view name(Kind kind);
+
 struct IndexVariable {
   std::string name;
   bool many = false;  // upper case

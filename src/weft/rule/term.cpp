@@ -33,7 +33,6 @@ TermTable::TermTable(const OperatorSet& set, std::span<const std::uint32_t> inpu
     std::uint64_t mask = 0;
     for (std::int32_t n = 0; n < set_.inputs[k].count; ++n) {
       kinds_.push_back(static_cast<std::uint16_t>(k));
-      numbers_.push_back(n + 1);
       mask |= std::uint64_t{1} << inputs_++;
     }
     kind_masks_.push_back(mask);

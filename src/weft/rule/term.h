@@ -65,7 +65,6 @@ class TermTable {
     return static_cast<std::uint16_t>(inputs_ + operation);
   }
   const InputKind& kind_of(std::uint16_t input) const { return set_.inputs[kinds_[input]]; }
-  std::int32_t number_of(std::uint16_t input) const { return numbers_[input]; }  // 1 for x1
 
   // The term as it would be stored, with its operands in order; nothing is added. A graph of more than
   // kMostOperators operations has `reached` of that number plus one and no nodes.
@@ -110,7 +109,6 @@ class TermTable {
   OperatorSet set_;
   std::uint16_t inputs_ = 0;
   std::vector<std::uint16_t> kinds_;
-  std::vector<std::int32_t> numbers_;
   std::vector<std::uint64_t> kind_masks_;
   std::uint64_t weights_ = 0;  // the inputs that are
   std::vector<Term> terms_;

@@ -7,10 +7,10 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/ops/build.h"
 #include "weft/ops/operators.h"
+#include "weft/plan/transplant.h"
 #include "weft/rule/draft.h"
 #include "weft/search/pricing.h"
 #include "weft/search/region.h"
-#include "weft/search/transplant.h"
 
 namespace weft::search {
 namespace {
@@ -166,7 +166,7 @@ class Extraction {
   const plan::Graph& whole_;
   const std::vector<bool>& runs_;
   Region region_;
-  Transplant transplant_;
+  plan::Transplant transplant_;
   std::unordered_map<std::uint32_t, ValueId> values_;  // of the whole -> of the region
 };
 

@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "weft/ops/operators.h"
+#include "weft/plan/transplant.h"
 #include "weft/search/region.h"
-#include "weft/search/transplant.h"
 
 namespace weft::search {
 namespace {
@@ -46,7 +46,7 @@ class Joining {
   }
 
   void add(const Region& region, const plan::Graph& better) {
-    Transplant transplant(better, joined_.plan, [&](Symbol index) {
+    plan::Transplant transplant(better, joined_.plan, [&](Symbol index) {
       const std::optional<std::size_t> known = number_after('i', better.text(index));
       return known && *known < region.indices.size() ? copy_.symbol(region.indices[*known])
                                                      : joined_.plan.symbol(better.text(index));
@@ -112,7 +112,7 @@ class Joining {
 
   const plan::Graph& whole_;
   Joined joined_;
-  Transplant copy_;
+  plan::Transplant copy_;
   std::unordered_map<std::uint32_t, ValueId> values_;  // of the whole -> of the joined plan
 };
 

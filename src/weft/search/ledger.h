@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "weft/plan/graph.h"
+#include "weft/plan/transplant.h"
 #include "weft/rule/draft.h"
 #include "weft/search/pricing.h"
-#include "weft/search/transplant.h"
 
 namespace weft::search {
 
@@ -78,7 +78,7 @@ class Ledger {
   std::vector<double> as_made_;                 // the price of a node that reads what it was made with
   std::unordered_map<Digest, double> rewired_;  // of one that reads something else by now
   plan::Graph scratch_;                         // where those are made anew to be priced
-  Transplant to_scratch_;
+  plan::Transplant to_scratch_;
   std::unordered_map<std::uint32_t, plan::ValueId> leaves_;  // an operand of each type, in scratch_
   std::vector<Kept> journal_;
   std::vector<Mark> marks_;

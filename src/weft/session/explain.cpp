@@ -8,6 +8,7 @@
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/session/learn.h"
+#include "weft/session/rule_source.h"
 #include "weft/session/state.h"
 #include "weft/train/training_plan.h"
 
@@ -136,6 +137,12 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.verbose = statement.verbose;
 
   train::TrainingPlan trained;
+  if (!training && settings.rules) {
+    WEFT_TRY(found, rewrite(bound.graph, target.device));
+    bound.graph = std::move(found.plan);
+    explanation.rewriting = {found.seconds_before, found.seconds_after, std::move(found.trail),
+                             found.stopped};
+  }
   if (training) {
     auto made = train::make_training_plan(std::move(bound.graph), settings.training);
     if (!made.ok()) {

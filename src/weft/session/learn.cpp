@@ -8,6 +8,7 @@
 #include "weft/base/machine.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/session/rule_source.h"
 
 namespace weft::session {
 namespace {
@@ -146,6 +147,11 @@ Result<Score> score(const Session::State& state, const Context& context, const R
                                       request.run->model.text),
                           "let the model's last SELECT begin with the loss", request.run->model.span);
       has_answers = add_cross_entropy_outputs(first.graph);
+      if (request.settings.rules) {
+        WEFT_TRY(target, target_of(state.catalog, request.run->target));
+        WEFT_TRY(rewritten, rewrite(first.graph, target.device));
+        first.graph = std::move(rewritten.plan);
+      }
       WEFT_TRY(started, start_rank(std::move(first.graph), request));
       rank = std::move(started);
       WEFT_TRY_STATUS(write_weights(*rank, weights));

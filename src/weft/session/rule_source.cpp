@@ -30,8 +30,8 @@ Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files
 
 Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files) {
   WEFT_TRY(rules, read_rules(files));
-  const rule::ProofStore store = proof_store("");
-  WEFT_TRY(proven, rule::load_proven(std::move(rules), &store));
+  const std::optional<rule::ProofStore> store = proof_store("");
+  WEFT_TRY(proven, rule::load_proven(std::move(rules), store ? &*store : nullptr));
   return std::move(proven.rules);
 }
 
@@ -45,8 +45,20 @@ Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::s
                     hint.empty() ? "weft rules list names them" : std::move(hint));
 }
 
-rule::ProofStore proof_store(const std::string& folder) {
-  return rule::ProofStore(folder.empty() ? rule::default_proof_folder() : folder);
+std::optional<rule::ProofStore> proof_store(const std::string& folder) {
+  const std::string path = folder.empty() ? rule::default_proof_folder() : folder;
+  if (path.empty()) return std::nullopt;
+  return rule::ProofStore(path);
+}
+
+rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
+                         const rule::ProveOptions& options) {
+  return rule::proof_of(rule, store ? &*store : nullptr, options);
+}
+
+Result<search::Optimized> rewrite(const plan::Graph& graph, const cluster::Device& device) {
+  WEFT_TRY(rules, read_proven_rules({}));
+  return search::optimize(graph, rules, search::price_on(device));
 }
 
 bool holds(const rule::Verdict& verdict) {

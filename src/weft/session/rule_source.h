@@ -1,13 +1,16 @@
 // weft/session/rule_source.h -- rules from files or as shipped, and the proofs they rest on.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/cluster/device.h"
 #include "weft/rule/proof_store.h"
 #include "weft/rule/rule.h"
+#include "weft/search/optimize.h"
 
 namespace weft::session {
 
@@ -21,8 +24,13 @@ Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>
 
 Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name);
 
-// Proofs kept in this folder; where it is empty, in the user's cache.
-rule::ProofStore proof_store(const std::string& folder);
+// Proofs kept in this folder; where it is empty, in the user's cache, if there is one.
+std::optional<rule::ProofStore> proof_store(const std::string& folder);
+rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
+                         const rule::ProveOptions& options = {});
+
+// What the shipped rules make of a plan on one device.
+Result<search::Optimized> rewrite(const plan::Graph& graph, const cluster::Device& device);
 
 bool holds(const rule::Verdict& verdict);  // proven or guarded
 

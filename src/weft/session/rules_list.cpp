@@ -12,11 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name(rule::Kind kind) { return kind == rule::Kind::normalize ? "normalize" : "explore"; }
-
 Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
   return {{"rule", rule.name},
-          {"kind", name(rule.kind)},
+          {"kind", rule::name(rule.kind)},
           {"verdict", rule::name(verdict.judgement)},
           {"guard", verdict.guard},
           {"rounding", rule::name(verdict.rounding)},
@@ -30,15 +28,15 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
 
 Result<std::string> list(const RulesList& request) {
   WEFT_TRY(rules, read_rules(request.files));
-  const rule::ProofStore store = proof_store(request.store);
+  const std::optional<rule::ProofStore> store = proof_store(request.store);
   explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
   Json json = Json::array();
   for (const rule::Rule& rule : rules) {
-    const rule::Verdict verdict = rule::proof_of(rule, &store).verdict;
+    const rule::Verdict verdict = proof_of(rule, store).verdict;
     if (request.format == Format::json)
       json.push_back(to_json(rule, verdict));
     else
-      table.add({rule.name, std::string(name(rule.kind)), std::string(rule::name(verdict.judgement)),
+      table.add({rule.name, std::string(rule::name(rule.kind)), std::string(rule::name(verdict.judgement)),
                  holds(verdict) ? std::string(rule::name(verdict.rounding)) : std::string(), rule.why});
   }
   return request.format == Format::json ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
@@ -48,8 +46,8 @@ Result<std::string> list(const RulesList& request) {
 Result<std::string> show(const RulesShow& request) {
   WEFT_TRY(rules, read_rules(request.files));
   WEFT_TRY(found, find_rule(rules, request.rule));
-  const rule::ProofStore store = proof_store(request.store);
-  const rule::Verdict verdict = rule::proof_of(*found, &store).verdict;
+  const std::optional<rule::ProofStore> store = proof_store(request.store);
+  const rule::Verdict verdict = proof_of(*found, store).verdict;
   if (request.format == Format::json) {
     Json json = to_json(*found, verdict);
     json["text"] = rule::print(*found);

@@ -43,11 +43,12 @@ class Judging {
 
   Status rule_text(const std::string& path) {
     WEFT_TRY(rules, read_rules({path}));
-    const rule::ProofStore store = proof_store(request_.store);
+    const std::optional<rule::ProofStore> store = proof_store(request_.store);
     for (const rule::Rule& rule : rules) {
       if (interrupted()) return user_error("interrupted");
       const double begin = now();
-      const rule::RuleProof proof = rule::proof_of(rule, request_.again ? nullptr : &store, options_);
+      const rule::RuleProof proof =
+          request_.again ? rule::prove(rule, options_) : proof_of(rule, store, options_);
       const double seconds = now() - begin;
       if (request_.format == Format::json)
         say(formats::write_verdict(rule.name, proof.verdict, seconds));

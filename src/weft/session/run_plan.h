@@ -31,7 +31,8 @@ struct PlanRun {
 };
 
 // Runs a plan once. `given` holds sources by name; those it lacks are made up.
-Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given = {}, const PlanRunOptions& options = {});
+Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given = {},
+                         const PlanRunOptions& options = {});
 
 struct OutputAgreement {
   std::string output;
@@ -50,6 +51,7 @@ struct Agreement {
 
 // Runs both on the same numbers. Fails when b asks for a source or lacks an output that a has, or has
 // one of another shape.
-Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const PlanRunOptions& options = {});
+Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b,
+                               const PlanRunOptions& options = {});
 
 }  // namespace weft::session

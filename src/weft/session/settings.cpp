@@ -64,6 +64,12 @@ Status set_training(Settings& settings, const Value& value) {
   return {};
 }
 
+Result<bool> truth(const Value& value, std::string_view name) {
+  if (value.kind != ValueKind::boolean)
+    return user_error("expected TRUE or FALSE", fmt::format("for example: {} = true", name), value.span);
+  return value.truth;
+}
+
 // The row of one of them.
 template <double train::TrainingOptions::*kField, Range kRange>
 constexpr SettingSpec training_number(std::string_view name, std::string_view summary) {
@@ -149,12 +155,18 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
     {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind != ValueKind::boolean)
-         return user_error("expected TRUE or FALSE", "for example: restart = true", value.span);
-       settings.running.restart = value.truth;
+       WEFT_TRY(given, truth(value, "restart"));
+       settings.running.restart = given;
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.restart ? "true" : "false"); }},
+    {"rules", "whether INFER's plan is rewritten by proven rules where that makes it cheaper",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "rules"));
+       settings.rules = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.rules ? "true" : "false"); }},
     running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),

@@ -26,6 +26,7 @@ struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
+  bool rules = false;  // INFER's plan is rewritten by proven rules
   train::TrainingOptions training;
   RunOptions running;
 };

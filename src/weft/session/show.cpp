@@ -10,6 +10,7 @@
 #include "weft/language/functions.h"
 #include "weft/language/print.h"
 #include "weft/ops/operators.h"
+#include "weft/rule/library.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
@@ -183,14 +184,21 @@ std::string show_operators(const Session::State&, Format format) {
   return listing.print(format, "no operators");
 }
 
+std::string show_rules(const Session::State&, Format format) {
+  Listing listing({"rule", "kind", "why"}, {{"rule"}, {"kind"}, {"why"}});
+  for (const rule::Rule& rule : rule::shipped_rules())
+    listing.add({rule.name, rule::name(rule.kind), rule.why});
+  return listing.print(format, "no rules");
+}
+
 struct Shown {
   std::string_view word;
   std::string (*print)(const Session::State& state, Format format);
 };
-constexpr Shown kShown[] = {{"MODELS", show_models},       {"LAYERS", show_layers},
-                            {"CLUSTERS", show_clusters},   {"DEVICES", show_devices},
-                            {"SETTINGS", show_settings},   {"HINTS", show_hints},
-                            {"FUNCTIONS", show_functions}, {"OPERATORS", show_operators}};
+constexpr Shown kShown[] = {
+    {"MODELS", show_models},       {"LAYERS", show_layers},       {"CLUSTERS", show_clusters},
+    {"DEVICES", show_devices},     {"SETTINGS", show_settings},   {"HINTS", show_hints},
+    {"FUNCTIONS", show_functions}, {"OPERATORS", show_operators}, {"RULES", show_rules}};
 
 std::string describe_cluster(const cluster::Cluster& cluster, Format format) {
   if (format == Format::json) {
@@ -248,9 +256,6 @@ Answer run_show(const Session::State& state, const Context& context, const langu
     if (shown.word == wanted) return shown.print(state, context.format);
     words.push_back(shown.word);
   }
-  if (wanted == "RULES")
-    return user_error("SHOW RULES is not built yet", fmt::format("SHOW takes {}", fmt::join(words, ", ")),
-                      show.what.span);
   std::string hint = did_you_mean(wanted, words);
   return user_error(fmt::format("cannot show '{}'", show.what.text),
                     hint.empty() ? fmt::format("SHOW takes {}", fmt::join(words, ", ")) : std::move(hint),

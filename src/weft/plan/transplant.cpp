@@ -1,8 +1,6 @@
-#include "weft/search/transplant.h"
+#include "weft/plan/transplant.h"
 
-namespace weft::search {
-
-using plan::AttributeKind;
+namespace weft::plan {
 
 Symbol Transplant::symbol(Symbol symbol) {
   if (!symbol.valid()) return symbol;
@@ -20,17 +18,17 @@ Symbol Transplant::index(Symbol index) {
   return known;
 }
 
-plan::TypeId Transplant::type(plan::TypeId type) {
+TypeId Transplant::type(TypeId type) {
   if (type.value >= types_.size()) types_.resize(type.value + 1);
   if (types_[type.value].valid()) return types_[type.value];
-  const plan::Type source = from_->type(type);
-  std::vector<plan::Dim> dims;
-  for (const plan::Dim& dim : source.dims) dims.push_back({index(dim.index), dim.size});
+  const Type source = from_->type(type);
+  std::vector<Dim> dims;
+  for (const Dim& dim : source.dims) dims.push_back({index(dim.index), dim.size});
   return types_[type.value] = to_->intern_type(source.dtype, dims).value();
 }
 
-plan::AttributeValue Transplant::attribute(AttributeKind kind, const plan::Attribute& attribute,
-                                           std::vector<Symbol>& list) {
+AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attribute,
+                                     std::vector<Symbol>& list) {
   switch (kind) {
     case AttributeKind::integer: return attribute.integer;
     case AttributeKind::real: return attribute.real;
@@ -39,20 +37,20 @@ plan::AttributeValue Transplant::attribute(AttributeKind kind, const plan::Attri
     case AttributeKind::indices:
       for (std::uint32_t i = 0; i < attribute.count; ++i) list.push_back(index(attribute.indices[i]));
       return std::span<const Symbol>(list);
-    case AttributeKind::dtype: return static_cast<plan::DType>(attribute.id);
-    case AttributeKind::type: return type(plan::TypeId(attribute.id));
+    case AttributeKind::dtype: return static_cast<DType>(attribute.id);
+    case AttributeKind::type: return type(TypeId(attribute.id));
   }
   return {};
 }
 
-Result<plan::NodeId> Transplant::node(plan::NodeId node, std::span<const plan::ValueId> inputs) {
-  const plan::Node& source = from_->node(node);
-  const std::span<const plan::AttributeSpec> specs = source.op->attributes();
+Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs) {
+  const Node& source = from_->node(node);
+  const std::span<const AttributeSpec> specs = source.op->attributes();
   std::vector<std::vector<Symbol>> lists(specs.size());
-  std::vector<plan::AttributeValue> values;
+  std::vector<AttributeValue> values;
   for (std::size_t k = 0; k < specs.size(); ++k)
     values.push_back(attribute(specs[k].kind, source.attributes[k], lists[k]));
   return to_->add(*source.op, inputs, values);
 }
 
-}  // namespace weft::search
+}  // namespace weft::plan

@@ -1,4 +1,4 @@
-// weft/search/transplant.h -- nodes of one plan, made again in another.
+// weft/plan/transplant.h -- nodes of one plan, made again in another.
 //
 // Graphs number their symbols and types each for themselves; a transplant knows which of the one is which of
 // the other, so that copying a node costs as much as adding it.
@@ -10,7 +10,7 @@
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
 
-namespace weft::search {
+namespace weft::plan {
 
 class Transplant {
  public:
@@ -18,26 +18,26 @@ class Transplant {
   using NameIndex = std::function<Symbol(Symbol)>;
 
   // Without `name_index`, indices keep their names. REQUIRES: both outlive it; `from` may grow meanwhile.
-  Transplant(const plan::Graph& from, plan::Graph& to, NameIndex name_index = {})
+  Transplant(const Graph& from, Graph& to, NameIndex name_index = {})
       : from_(&from), to_(&to), name_index_(std::move(name_index)) {}
 
   Symbol symbol(Symbol symbol);
   Symbol index(Symbol index);
-  plan::TypeId type(plan::TypeId type);
+  TypeId type(TypeId type);
 
   // The same operator and attributes over `inputs`, which are values of `to`. Fails when the operator refuses
   // them; never when their types are those of the node's own.
-  Result<plan::NodeId> node(plan::NodeId node, std::span<const plan::ValueId> inputs);
+  Result<NodeId> node(NodeId node, std::span<const ValueId> inputs);
 
  private:
-  plan::AttributeValue attribute(plan::AttributeKind kind, const plan::Attribute& attribute,
+  AttributeValue attribute(AttributeKind kind, const Attribute& attribute,
                                  std::vector<Symbol>& list);
 
-  const plan::Graph* from_;
-  plan::Graph* to_;
+  const Graph* from_;
+  Graph* to_;
   NameIndex name_index_;
   std::vector<Symbol> symbols_, indices_;
-  std::vector<plan::TypeId> types_;
+  std::vector<TypeId> types_;
 };
 
-}  // namespace weft::search
+}  // namespace weft::plan
