@@ -42,7 +42,7 @@ GenerateOptions options_for(OperatorSet set, std::int32_t most_operators) {
   GenerateOptions options;
   options.operators = std::move(set);
   options.most_operators = most_operators;
-  options.prove.shapes = 12;
+  options.prove.shapes = 6;
   return options;
 }
 
@@ -121,11 +121,13 @@ TEST(Generate, DoesNotFallForChance) {
 }
 
 TEST(Generate, TwoOutputsComeFromSplits) {
-  const auto all = texts(generated(part_of("taso", {Verb::concat, Verb::split, Verb::relu}, "a", 2), 3));
+  OperatorSet set = part_of("taso", {Verb::concat, Verb::split, Verb::relu}, "a", 2);
+  std::erase_if(set.operations, [](const OperationKind& kind) { return kind.details.axis == 1; });
+  const auto all = texts(generated(set, 3));
   const std::set<std::string> rules(all.begin(), all.end());
   EXPECT_TRUE(rules.contains(
       "split{axis=0}(concat{axis=0}(a1, a2)).0 = a1, split{axis=0}(concat{axis=0}(a1, a2)).1 = a2"));
-  EXPECT_TRUE(rules.contains("concat{axis=1}(relu(a1), relu(a2)) = relu(concat{axis=1}(a1, a2))"));
+  EXPECT_TRUE(rules.contains("concat{axis=0}(relu(a1), relu(a2)) = relu(concat{axis=0}(a1, a2))"));
 }
 
 TEST(Generate, AnswersAlikeEveryTime) {
@@ -136,7 +138,7 @@ TEST(Generate, AnswersAlikeEveryTime) {
 // In little memory the last level is walked several times. Rules are then met in another order, so others
 // may be kept; but each says what those found in one pass say.
 TEST(Generate, MemoryIsBounded) {
-  const OperatorSet set = part_of("taso", {Verb::ewadd, Verb::ewmul, Verb::relu}, "ab", 2);
+  const OperatorSet set = part_of("taso", {Verb::ewadd, Verb::relu}, "ab", 2);
   GenerateOptions options = options_for(set, 3);
   options.most_bytes = 0;
   const auto several = generate(options);
@@ -151,15 +153,19 @@ TEST(Generate, MemoryIsBounded) {
 }
 
 TEST(Generate, CollectivesOnAMesh) {
-  const std::vector<Verb> verbs = {Verb::ewadd, Verb::all_reduce, Verb::all_gather, Verb::reduce_scatter,
-                                   Verb::shard};
-  const auto all = texts(generated(part_of("collectives", verbs, "lpr", 1), 2));
+  const std::vector<Verb> verbs = {Verb::all_reduce, Verb::all_gather, Verb::reduce_scatter, Verb::shard};
+  const Generated found = generated(part_of("collectives", verbs, "lpr", 1), 2);
+  const auto all = texts(found);
   const std::set<std::string> rules(all.begin(), all.end());
   EXPECT_TRUE(rules.contains("all_gather{dim=0}(reduce_scatter{dim=0}(l1)) = all_reduce(l1)"));
   EXPECT_TRUE(rules.contains("shard{dim=0}(all_reduce(l1)) = reduce_scatter{dim=0}(l1)"));
   EXPECT_TRUE(rules.contains("all_gather{dim=0}(shard{dim=0}(r1)) = r1"));
   // Each rank would gather what every other has, and sum it as often as there are ranks.
   EXPECT_FALSE(rules.contains("reduce_scatter{dim=0}(all_gather{dim=0}(l1)) = l1"));
+  // Nothing is more useful than not to send at all.
+  const auto best = most_useful(found.rules, Theory(), 2);
+  ASSERT_EQ(best.size(), 2u);
+  EXPECT_GT(cost_of(found.rules[best[0]].equation, found.rules[best[0]].equation.source).sent, 0);
 }
 
 TEST(Generate, EveryGraphComesOnce) {

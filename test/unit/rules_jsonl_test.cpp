@@ -92,8 +92,8 @@ TEST(RulesJsonl, GoesOnAfterABadLine) {
   EXPECT_EQ(third->number, 4u);
   EXPECT_TRUE(third->equation.ok());
   EXPECT_FALSE(lines.next());
-  EXPECT_EQ(write_bad_line(3, second->equation.error()),
-            R"({"error":"expected JSON, found an error at byte 2","line":3})");
+  EXPECT_EQ(write_bad_line(*second),
+            R"({"id":null,"verdict":null,"line":3,"error":"expected JSON, found an error at byte 2"})");
 }
 
 TEST(RulesJsonl, WritesAVerdict) {

@@ -271,7 +271,16 @@ Json to_json(const rule::Counterexample& example) {
   return json;
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+// Of a line that may be no rule.
+std::string id_of(std::string_view line) {
+  const auto json = line.size() > kMostLineBytes ? Json() : Json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return {};
+  return json["id"].get<std::string>();
+}
+
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace
 
@@ -306,7 +315,9 @@ std::optional<RuleLine> RuleLines::next() {
     rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
     ++number_;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    return RuleLine{number_, read_rule(line)};
+    auto equation = read_rule(line);
+    std::string id = equation.ok() ? equation->id : id_of(line);
+    return RuleLine{number_, std::move(id), std::move(equation)};
   }
   return std::nullopt;
 }
@@ -327,12 +338,16 @@ std::string write_verdict(std::string_view id, const rule::Verdict& verdict, dou
   if (holds) json["rounding"] = name(verdict.rounding);
   json["shapes"] = verdict.shapes;
   if (!verdict.reason.empty()) json["reason"] = verdict.reason;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump(json);
 }
 
-std::string write_bad_line(std::size_t number, const Error& error) {
-  Json json = Json::object();
-  json["line"] = number;
+std::string write_bad_line(const RuleLine& line) {
+  const Error& error = line.equation.error();
+  nlohmann::ordered_json json;
+  json["id"] = nullptr;
+  if (!line.id.empty()) json["id"] = line.id;
+  json["verdict"] = nullptr;
+  json["line"] = line.number;
   json["error"] = error.message;
   if (!error.hint.empty()) json["hint"] = error.hint;
   return dump(json);

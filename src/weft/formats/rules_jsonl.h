@@ -27,6 +27,7 @@ Result<rule::Equation> read_rule(std::string_view line);
 
 struct RuleLine {
   std::size_t number = 0;  // from 1
+  std::string id;          // also of a line that is no rule, where it says one
   Result<rule::Equation> equation;
 };
 
@@ -44,6 +45,6 @@ class RuleLines {
 
 // The answers, each one line without its end.
 std::string write_verdict(std::string_view id, const rule::Verdict& verdict, double seconds);
-std::string write_bad_line(std::size_t number, const Error& error);
+std::string write_bad_line(const RuleLine& line);  // REQUIRES: it is no rule
 
 }  // namespace weft::formats

@@ -111,6 +111,13 @@ Operation bare(const Operation& operation) {
   return plain;
 }
 
+std::vector<std::int64_t> local_sizes(const EquationInput& input, std::int32_t ranks) {
+  std::vector<std::int64_t> sizes = input.example;
+  const auto dim = static_cast<std::size_t>(input.sharded_dim);
+  if (input.holding == Holding::sharded && dim < sizes.size() && ranks > 0) sizes[dim] /= ranks;
+  return sizes;
+}
+
 std::size_t size_of(const Equation& equation) {
   std::size_t size = 0;
   for (const auto& [source, target] : equation.outputs)

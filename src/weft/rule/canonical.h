@@ -9,6 +9,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "weft/base/hash.h"
 #include "weft/rule/equation.h"
@@ -22,6 +23,9 @@ bool is_commutative(Verb verb);
 
 // Whether a result is the same on every rank, when it is known whether all operands are.
 bool is_alike(Verb verb, const Details& details, bool operands_alike);
+
+// What one of so many ranks holds of the input's example, where they share it evenly.
+std::vector<std::int64_t> local_sizes(const EquationInput& input, std::int32_t ranks);
 
 Digest canonical_key(const Equation& equation);
 

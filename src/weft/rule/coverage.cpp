@@ -20,7 +20,7 @@ std::string_view name(Coverage coverage) {
   return "missing";
 }
 
-CoverageBy::CoverageBy(const std::vector<GeneratedRule>& rules) : rules_(rules) {
+CoverageBy::CoverageBy(const std::vector<GeneratedRule>& rules) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     by_key_.emplace(canonical_key(rules[k].equation), k);
     proven_.add(rules[k].equation, rules[k].verdict.judgement == Judgement::proven,

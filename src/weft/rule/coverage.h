@@ -35,7 +35,6 @@ class CoverageBy {
   Covered cover(const Equation& equation) const;
 
  private:
-  const std::vector<GeneratedRule>& rules_;
   std::unordered_map<Digest, std::size_t> by_key_;
   Theory proven_, all_;
 };

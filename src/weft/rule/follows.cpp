@@ -83,11 +83,9 @@ class Search {
       : graph_(words, equation.distributed() ? equation.ranks.front() : 1, limits.nodes) {
     const std::int32_t ranks = equation.distributed() ? equation.ranks.front() : 1;
     for (const EquationInput& input : equation.inputs) {
-      Shape shape = shape_of(input.example);
-      if (input.holding == Holding::sharded)
-        shape.sizes[static_cast<std::size_t>(input.sharded_dim)] /= ranks;
-      inputs_.push_back(graph_.add_input(
-          std::move(shape), input.holding == Holding::replicated || input.holding == Holding::single));
+      inputs_.push_back(
+          graph_.add_input(shape_of(local_sizes(input, ranks)),
+                           input.holding == Holding::replicated || input.holding == Holding::single));
     }
   }
 

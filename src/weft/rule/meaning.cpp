@@ -242,9 +242,10 @@ std::span<Lanes> Draw::run(const Term& term, const Signature& signature) {
 }
 
 void Draw::keep(TermId id, const Lanes& lanes) {
-  if (id >= values_.size()) values_.resize(id + 1);
-  bytes_ += bytes_of(lanes) - bytes_of(values_[id]) + static_cast<std::int64_t>(sizeof(Lanes));
+  for (; values_.size() <= id; bytes_ += bytes_of(values_.back())) values_.emplace_back();
+  bytes_ -= bytes_of(values_[id]);
   values_[id] = lanes;
+  bytes_ += bytes_of(values_[id]);
 }
 
 void Draw::forget(TermId from) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "weft/base/nearest.h"
 
 namespace weft::rule {
@@ -9,7 +12,8 @@ namespace {
 
 // The generator's terms have at most two operands and two results, and know an input by one bit.
 constexpr std::int32_t kMostOperands = 2, kMostResults = 2, kMostInputs = 64;
-constexpr std::size_t kMostOperations = 1000;
+constexpr std::size_t kMostOperations = 1000, kMostRank = 8;
+constexpr std::int64_t kMostSize = 16;  // 16 ranks' worth; graphs are run many times, so sizes are small
 
 OperationKind unary(Verb verb, Details details = {}) { return {verb, std::move(details), 1, 1, false}; }
 OperationKind binary(Verb verb, Details details = {}) { return {verb, std::move(details), 2, 1, false}; }
@@ -161,7 +165,9 @@ Result<OperatorSet> preset(std::string_view name) {
   if (name == "taso") return taso();
   if (name == "unity") return unity();
   if (name == "collectives") return collectives();
-  return user_error(fmt::format("expected an operator set taso, unity or collectives, found {}", name));
+  constexpr std::array<std::string_view, 3> kNames = {"taso", "unity", "collectives"};
+  return user_error(fmt::format("expected an operator set taso, unity or collectives, found {}", name),
+                    did_you_mean(name, kNames));
 }
 
 Status check(const OperatorSet& set) {
@@ -171,6 +177,16 @@ Status check(const OperatorSet& set) {
       return user_error(fmt::format("expected 1 to {} inputs of a kind, found {} of {}", kMostInputs,
                                     kind.count, kind.letter));
     inputs += kind.count;
+    const auto too_large = [](std::int64_t size) { return size < 1 || size > kMostSize; };
+    if (kind.sizes.size() > kMostRank || std::any_of(kind.sizes.begin(), kind.sizes.end(), too_large))
+      return user_error(fmt::format("expected at most {} sizes from 1 to {} of input {}", kMostRank,
+                                    kMostSize, kind.letter));
+    if (kind.holding != Holding::sharded) continue;
+    const auto dim = static_cast<std::size_t>(kind.sharded_dim);
+    for (const std::int32_t ranks : set.ranks)
+      if (dim >= kind.sizes.size() || ranks < 1 || kind.sizes[dim] % ranks != 0)
+        return user_error(fmt::format("the ranks do not divide dim {} of input {}: {} ranks",
+                                      kind.sharded_dim, kind.letter, ranks));
   }
   if (inputs == 0 || inputs > kMostInputs)
     return user_error(fmt::format("expected 1 to {} inputs in all, found {}", kMostInputs, inputs));

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "weft/rule/algebra.h"
+#include "weft/rule/canonical.h"
 
 namespace weft::rule {
 namespace {
@@ -52,9 +55,7 @@ SideCost cost_of(const Equation& equation, std::span<const Operation> side) {
       equation.distributed() ? *std::max_element(equation.ranks.begin(), equation.ranks.end()) : 1;
   std::vector<Shape> inputs;
   for (const EquationInput& input : equation.inputs) {
-    inputs.push_back(shape_of(input.example));
-    if (input.holding == Holding::sharded)
-      inputs.back().sizes[static_cast<std::size_t>(input.sharded_dim)] /= ranks;
+    inputs.push_back(shape_of(local_sizes(input, ranks)));
   }
   SideCost cost;
   const auto sized = size_constants(side, inputs);
@@ -78,13 +79,73 @@ SideCost cost_of(const Equation& equation, std::span<const Operation> side) {
   return cost;
 }
 
-double gain(const Equation& equation) {
-  const auto weigh = [](const SideCost& cost) {
-    return kSentWeight * cost.sent + kLaunchWeight * cost.launches + kComputedWeight * cost.computed;
+namespace {
+
+double weigh(const SideCost& cost) {
+  return kSentWeight * cost.sent + kLaunchWeight * cost.launches + kComputedWeight * cost.computed;
+}
+
+// Whether a side uses an input twice: such patterns are rare in plans.
+bool repeats_input(const std::vector<Operation>& side) {
+  std::vector<std::int32_t> used;
+  for (const Operation& operation : side)
+    for (const Operand operand : operation.operands)
+      if (operand.operation < 0) used.push_back(operand.result);
+  std::sort(used.begin(), used.end());
+  return std::adjacent_find(used.begin(), used.end()) != used.end();
+}
+
+// What using the rule saves, in the better of the directions in which it is proven, for each operation
+// between ranks that must be found in one place for it to fire.
+double saving(const GeneratedRule& rule) {
+  const Equation& equation = rule.equation;
+  const auto saved = [&](const std::vector<Operation>& from, const std::vector<Operation>& to) {
+    const auto found = std::count_if(from.begin(), from.end(), [](const Operation& operation) {
+      return is_communication(operation.verb);
+    });
+    if (repeats_input(from)) return 0.0;
+    return (weigh(cost_of(equation, from)) - weigh(cost_of(equation, to))) /
+           static_cast<double>(std::max<std::ptrdiff_t>(found, 1));
   };
+  const double forth =
+      rule.verdict.judgement == Judgement::proven ? saved(equation.source, equation.target) : 0;
+  const double back =
+      rule.backward.judgement == Judgement::proven ? saved(equation.target, equation.source) : 0;
+  return std::max({forth, back, 0.0});
+}
+
+Digest key_without_axes(Equation equation) {
+  for (auto* side : {&equation.source, &equation.target})
+    for (Operation& operation : *side) operation.details.axis = operation.details.other_axis = 0;
+  for (EquationInput& input : equation.inputs)
+    if (input.holding == Holding::sharded) input.sharded_dim = 0;
+  return canonical_key(equation);
+}
+
+}  // namespace
+
+double gain(const Equation& equation) {
   const double before = weigh(cost_of(equation, equation.source)),
                after = weigh(cost_of(equation, equation.target));
   return before == 0 ? 0 : (before - after) / before;
+}
+
+std::vector<std::size_t> most_useful(const std::vector<GeneratedRule>& rules, const Theory& known,
+                                     std::size_t count) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t k = 0; k < rules.size(); ++k)
+    if (const double saved = saving(rules[k]); saved > 0) order.emplace_back(-saved, k);
+  std::sort(order.begin(), order.end());
+  std::vector<std::size_t> best;
+  std::unordered_set<Digest> seen;
+  for (const auto& [saved, k] : order) {
+    if (best.size() == count) break;
+    if (!seen.contains(key_without_axes(rules[k].equation)) && !known.derive(rules[k].equation)) {
+      seen.insert(key_without_axes(rules[k].equation));
+      best.push_back(k);
+    }
+  }
+  return best;
 }
 
 }  // namespace weft::rule

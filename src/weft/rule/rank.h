@@ -7,8 +7,11 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "weft/rule/equation.h"
+#include "weft/rule/follows.h"
+#include "weft/rule/generate.h"
 
 namespace weft::rule {
 
@@ -23,5 +26,10 @@ SideCost cost_of(const Equation& equation, std::span<const Operation> side);
 
 // What the target saves over the source, as a part of the source's cost; negative when it costs more.
 double gain(const Equation& equation);
+
+// The rules that save most in a direction in which they are proven, best first: only such as `known` does
+// not imply, and of rules that differ in nothing but axes one. Numbers of `rules`.
+std::vector<std::size_t> most_useful(const std::vector<GeneratedRule>& rules, const Theory& known,
+                                     std::size_t count);
 
 }  // namespace weft::rule

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/ops/communication.h"
+#include "weft/rule/instance.h"
 #include "weft/rule/library.h"
 
 namespace weft::session {
@@ -13,6 +15,12 @@ namespace {
 
 std::string list(const std::vector<std::int64_t>& sizes) {
   return fmt::format("[{}]", fmt::join(sizes, ", "));
+}
+
+bool communicates(const plan::Graph& plan) {
+  for (std::size_t n = 0; n < plan.node_count(); ++n)
+    if (ops::find_communication(*plan.node(plan::NodeId(n)).op) != nullptr) return true;
+  return false;
 }
 
 }  // namespace
@@ -28,8 +36,10 @@ Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files
   return rules;
 }
 
-Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files) {
+Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files,
+                                                  const plan::Graph& plan) {
   WEFT_TRY(rules, read_rules(files));
+  if (!communicates(plan)) std::erase_if(rules, rule::is_distributed);
   const std::optional<rule::ProofStore> store = proof_store("");
   WEFT_TRY(proven, rule::load_proven(std::move(rules), store ? &*store : nullptr));
   return std::move(proven.rules);
@@ -57,7 +67,7 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
 }
 
 Result<search::Optimized> rewrite(const plan::Graph& graph, const cluster::Device& device) {
-  WEFT_TRY(rules, read_proven_rules({}));
+  WEFT_TRY(rules, read_proven_rules({}, graph));
   return search::optimize(graph, rules, search::price_on(device));
 }
 

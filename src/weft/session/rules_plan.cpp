@@ -42,7 +42,7 @@ std::string percent(double before, double after) {
 Result<std::string> apply(const RulesApply& request) {
   WEFT_TRY(graph, read_plan(request.plan));
   WEFT_TRY(device, find_device(request.device));
-  WEFT_TRY(rules, read_proven_rules(request.files));
+  WEFT_TRY(rules, read_proven_rules(request.files, graph));
   std::optional<search::PlanCache> cache;
   search::OptimizeOptions options;
   if (!request.cache.empty()) options.cache = &cache.emplace(request.cache);
@@ -93,9 +93,11 @@ Result<std::string> why(const RulesWhy& request) {
   WEFT_TRY(device, find_device(request.device));
   WEFT_TRY(all, read_rules(request.files));
   WEFT_TRY_STATUS(find_rule(all, request.rule));
-  WEFT_TRY(rules, read_proven_rules(request.files));
+  WEFT_TRY(rules, read_proven_rules(request.files, graph));
   if (std::ranges::find(rules, request.rule, &rule::Rule::name) == rules.end())
-    return fmt::format("{} may not fire anywhere: it is not proven\n", request.rule);
+    return fmt::format(
+        "{} may not fire here: it is not proven, or it is about several ranks and the plan about one\n",
+        request.rule);
   WEFT_TRY(found,
            search::optimize(graph, rules, search::price_on(device), {.budget = {}, .keep_refusals = true}));
 

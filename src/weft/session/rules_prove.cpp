@@ -31,7 +31,7 @@ class Judging {
       if (interrupted()) return user_error("interrupted");
       if (!line->equation.ok()) {
         ++bad_lines_;
-        say(formats::write_bad_line(line->number, line->equation.error()));
+        say(formats::write_bad_line(*line));
         continue;
       }
       const double begin = now();
