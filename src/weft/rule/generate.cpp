@@ -61,8 +61,9 @@ class Generator final : public TermSink {
       last_ = level_ == options_.most_operators;
       table_.start_level();
       run_level();
-      for (; table_.has_next_part(); run_level()) table_.next_part();
+      for (; table_.has_next_part() && !interrupted(); run_level()) table_.next_part();
       generated_.counts.passes = table_.parts();
+      if (interrupted()) return user_error("interrupted");
     }
     judge_.drop_followers();
     for (GeneratedRule& rule : generated_.rules) rule.gain = gain(rule.equation);
@@ -110,6 +111,8 @@ class Generator final : public TermSink {
   using Entry = FingerprintTable::Entry;
   using Run = FingerprintTable::Run;
 
+  bool interrupted() const { return options_.interrupted && options_.interrupted(); }
+
   void tell(std::string_view phase, double done) const {
     if (options_.progress) options_.progress({phase, level_, done});
   }
@@ -144,6 +147,7 @@ class Generator final : public TermSink {
     const Stopwatch watch(counts.prove_seconds);
     for (std::size_t k = 0; k < runs.size(); ++k) {
       if (k % 16 == 0) tell("prove", static_cast<double>(k) / static_cast<double>(runs.size()));
+      if (interrupted()) return;
       judge_run(runs[k]);
     }
     judge_splits();

@@ -1,7 +1,8 @@
 // weft rules generate: finds rules, compares them with known ones, and writes down those that plans can use.
 #include <algorithm>
 #include <chrono>
-#include <set>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,10 +11,10 @@
 #include "weft/base/units.h"
 #include "weft/formats/rules_jsonl.h"
 #include "weft/ops/operators.h"
-#include "weft/rule/canonical.h"
 #include "weft/rule/coverage.h"
 #include "weft/rule/generate.h"
 #include "weft/rule/prove_rule.h"
+#include "weft/rule/rank.h"
 #include "weft/rule/rule_from_equation.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
@@ -33,23 +34,21 @@ struct Comparison {
   int false_ones = 0;                                        // refuted or ill-typed: nobody should find them
 };
 
-Result<Comparison> compare(const std::string& path, const rule::CoverageBy& found, std::set<Digest>& known) {
+Result<Comparison> compare(const std::string& path, const rule::CoverageBy& found, rule::Theory& known) {
   WEFT_TRY(text, read_file(path, kLargestRuleFile));
   Comparison comparison{path, {}, {}, 0};
   formats::RuleLines lines(text);
   while (const auto line = lines.next()) {
     if (!line->equation.ok()) continue;
     const rule::Equation& equation = *line->equation;
-    known.insert(rule::canonical_key(equation));
-    const rule::Covered covered = found.cover(equation);
-    if (covered.how == rule::Coverage::missing) {
-      const rule::Verdict verdict = rule::prove(equation);
-      if (!holds(verdict)) {
-        ++comparison.false_ones;
-        continue;
-      }
-      comparison.missing.emplace_back(equation.id, rule::print(equation));
+    if (!holds(rule::prove(equation))) {
+      ++comparison.false_ones;
+      continue;
     }
+    known.add(equation, true, true);
+    const rule::Covered covered = found.cover(equation);
+    if (covered.how == rule::Coverage::missing)
+      comparison.missing.emplace_back(equation.id, rule::print(equation));
     ++comparison.how[covered.how];
   }
   return comparison;
@@ -107,16 +106,6 @@ Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& 
   return written;
 }
 
-std::vector<const GeneratedRule*> most_useful(const std::vector<GeneratedRule>& rules,
-                                              const std::set<Digest>& known, std::size_t count) {
-  std::vector<const GeneratedRule*> best;
-  for (const GeneratedRule& found : rules)
-    if (found.gain > 0 && !known.contains(rule::canonical_key(found.equation))) best.push_back(&found);
-  std::ranges::stable_sort(best, std::greater(), &GeneratedRule::gain);
-  if (best.size() > count) best.resize(count);
-  return best;
-}
-
 class Clock {
  public:
   double seconds() const {
@@ -156,7 +145,7 @@ Result<std::string> generate(const RulesGenerate& request) {
   WEFT_TRY(generated, rule::generate(options));
   const double seconds = clock.seconds();
 
-  std::set<Digest> known;
+  rule::Theory known;
   std::vector<Comparison> comparisons;
   if (!request.against.empty()) {
     const rule::CoverageBy coverage(generated.rules);
@@ -165,7 +154,7 @@ Result<std::string> generate(const RulesGenerate& request) {
       comparisons.push_back(std::move(comparison));
     }
   }
-  const auto best = most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
+  const auto best = rule::most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
   std::optional<Written> written;
   if (!request.to.empty()) {
     written = write(generated.rules, set);
@@ -186,9 +175,10 @@ Result<std::string> generate(const RulesGenerate& request) {
                  {"table_bytes", counts.table_bytes},
                  {"seconds", seconds}};
     json["best"] = Json::array();
-    for (const GeneratedRule* found : best)
-      json["best"].push_back(
-          {{"rule", rule::print(found->equation)}, {"guard", found->verdict.guard}, {"gain", found->gain}});
+    for (const std::size_t i : best)
+      json["best"].push_back({{"rule", rule::print(generated.rules[i].equation)},
+                              {"guard", generated.rules[i].verdict.guard},
+                              {"gain", generated.rules[i].gain}});
     json["against"] = Json::array();
     for (const Comparison& comparison : comparisons) {
       Json row = {{"file", comparison.path}};
@@ -216,10 +206,12 @@ Result<std::string> generate(const RulesGenerate& request) {
     for (const auto& [id, text] : comparison.missing) out += fmt::format("  missing {}: {}\n", id, text);
   }
   if (!best.empty())
-    out += fmt::format("\nmost useful{}:\n", known.empty() ? "" : " among those that are new");
-  for (const GeneratedRule* found : best)
-    out += fmt::format("  {}{}\n", rule::print(found->equation),
-                       found->verdict.guard.empty() ? "" : fmt::format("   when {}", found->verdict.guard));
+    out += fmt::format("\nmost useful{}:\n", request.against.empty() ? "" : " among those that are new");
+  for (const std::size_t i : best)
+    out += fmt::format("  {}{}\n", rule::print(generated.rules[i].equation),
+                       generated.rules[i].verdict.guard.empty()
+                           ? ""
+                           : fmt::format("   when {}", generated.rules[i].verdict.guard));
   if (written)
     out += fmt::format(
         "\n{}: {} rules; {} more that names for indices make needless, {} that plans have no operators for, "
