@@ -64,6 +64,17 @@ std::string layer_of(std::string_view path) {
   return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
 }
 
+// So a header that lacks an include does not compile.
+TEST(Layers, EverySourceIncludesItsOwnHeaderFirst) {
+  std::map<std::string, Include> first;
+  for (const Include& include : includes_under("src/weft")) first.try_emplace(include.file.string(), include);
+  for (const auto& [file, include] : first) {
+    const fs::path header = fs::path(file).replace_extension(".h");
+    if (fs::path(file).extension() != ".cpp" || !fs::exists(kRoot / header)) continue;
+    EXPECT_EQ("src/" + include.path, header.string()) << include.where();
+  }
+}
+
 TEST(Layers, EveryListedFolderHasFiles) {
   const auto layers = read_layers();
   ASSERT_FALSE(layers.empty());
