@@ -55,13 +55,15 @@ class Translation {
     }
   }
 
-  Result<std::string> text(std::string_view name, std::string_view why, std::string_view cite) {
+  Result<std::optional<std::string>> text(std::string_view name, std::string_view why,
+                                          std::string_view cite) {
     WEFT_TRY(left, lines_of(equation_.source, 0, 'l'));
     WEFT_TRY(right, lines_of(equation_.target, 1, 'r'));
-    if (std::ranges::equal(
-            left, right, {}, [](const std::string& line) { return line.substr(line.find('=')); },
-            [](const std::string& line) { return line.substr(line.find('=')); }))
-      return user_error("with names for indices both sides are the same");
+    // What a line defines has another letter on the other side.
+    const auto defined = [](const std::string& line) {
+      return std::string_view(line).substr(line.find('='));
+    };
+    if (std::ranges::equal(left, right, {}, defined, defined)) return std::optional<std::string>();
     std::string given;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       given += fmt::format("{}{}[{}]{}{}", i == 0 ? "" : ", ", inputs_[i].name, list(inputs_[i].dims),
@@ -75,7 +77,7 @@ class Translation {
     for (std::size_t i = 0; i < right.size(); ++i)
       result += fmt::format("  {} {}\n", i == 0 ? "right" : "     ", right[i]);
     if (!when_.empty()) result += fmt::format("  when  {}\n", fmt::join(when_, " and "));
-    return result;
+    return std::optional(std::move(result));
   }
 
  private:
@@ -315,8 +317,9 @@ class Translation {
 
 }  // namespace
 
-Result<std::string> rule_from_equation(const Equation& equation, std::string_view name, std::string_view why,
-                                       std::string_view cite, LocalValues local) {
+Result<std::optional<std::string>> rule_from_equation(const Equation& equation, std::string_view name,
+                                                      std::string_view why, std::string_view cite,
+                                                      LocalValues local) {
   WEFT_TRY(indices, EquationIndices::find(equation));
   return Translation(equation, std::move(indices), local).text(name, why, cite);
 }

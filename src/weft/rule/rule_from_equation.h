@@ -15,6 +15,7 @@
 // about nothing but transposes has nothing left to say.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,10 @@ namespace weft::rule {
 // own.
 enum class LocalValues : std::uint8_t { partial, varying };
 
-// The text of a rule named `name`. Fails where plans have no such operation, where a value would have an
-// index twice, or where both sides come out the same.
-Result<std::string> rule_from_equation(const Equation& equation, std::string_view name, std::string_view why,
-                                       std::string_view cite, LocalValues local = LocalValues::partial);
+// The text of a rule named `name`; none where names for indices leave nothing to say. Fails where plans have
+// no such operation, or a value would have an index twice.
+Result<std::optional<std::string>> rule_from_equation(const Equation& equation, std::string_view name,
+                                                      std::string_view why, std::string_view cite,
+                                                      LocalValues local = LocalValues::partial);
 
 }  // namespace weft::rule

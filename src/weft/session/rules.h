@@ -21,66 +21,66 @@
 namespace weft::session {
 
 struct RulesList {
-  std::vector<std::string> files;  // none: the shipped rules
-  std::string store;               // where proofs are kept; empty: the user's cache
+  std::vector<std::string> files = {};  // none: the shipped rules
+  std::string store = {};               // where proofs are kept; empty: the user's cache
   Format format = Format::text;
 };
 Reply run(const RulesList& request);
 
 struct RulesShow {
-  std::string rule;
-  std::vector<std::string> files;
-  std::string store;
+  std::string rule = {};
+  std::vector<std::string> files = {};
+  std::string store = {};
   Format format = Format::text;
 };
 Reply run(const RulesShow& request);
 
 struct RulesProve {
-  std::vector<std::string> files;
+  std::vector<std::string> files = {};
   std::int32_t shapes = 0;  // to try at least; 0: as many as the prover thinks right
-  std::string store;
+  std::string store = {};
   bool again = false;  // do not use kept proofs
   Format format = Format::text;
   // Given each line as soon as it is known, so that a long file shows progress; else all is in the reply.
-  std::function<void(std::string_view)> on_line;
-  std::function<bool()> interrupted;
+  std::function<void(std::string_view)> on_line = {};
+  std::function<bool()> interrupted = {};
 };
 Reply run(const RulesProve& request);
 
 struct RulesGenerate {
   std::string operators = "taso";  // or unity, collectives
   std::int32_t most_operators = 3;
-  std::string to;  // a .rules file
+  std::string to = {};  // a .rules file
   std::vector<std::string>
       against;             // .jsonl files: which of their rules were found, and which found ones are new
   std::int32_t best = 10;  // how many of the most useful to show
   Format format = Format::text;
-  std::function<void(const explain::Progress&)> on_progress;
-  std::function<bool()> interrupted;
+  std::function<void(const explain::Progress&)> on_progress = {};
+  std::function<bool()> interrupted = {};
 };
 Reply run(const RulesGenerate& request);
 
 struct RulesTest {
-  std::vector<std::string> files;
+  std::vector<std::string> files = {};
   Format format = Format::text;
 };
 Reply run(const RulesTest& request);
 
 struct RulesWhy {
-  std::string plan, rule;
+  std::string plan = {}, rule = {};
   std::string device = "a100";
-  std::vector<std::string> files;
+  std::vector<std::string> files = {};
   Format format = Format::text;
 };
 Reply run(const RulesWhy& request);
 
 struct RulesApply {
-  std::string plan;
+  std::string plan = {};
   std::string device = "a100";
-  std::vector<std::string> files;
-  std::string to;      // the chosen plan as text
-  std::string cache;   // a directory of plans planned before; empty: none
-  bool check = false;  // run both plans and compare their numbers
+  std::vector<std::string> files = {};
+  std::string to = {};     // the chosen plan as text
+  std::string cache = {};  // a directory of plans planned before; empty: none
+  bool check = false;      // run both plans and compare their numbers
   Format format = Format::text;
 };
 Reply run(const RulesApply& request);

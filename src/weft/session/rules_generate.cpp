@@ -57,8 +57,29 @@ Result<Comparison> compare(const std::string& path, const rule::CoverageBy& foun
 // As text of rules; what plans have no operators for is kept as a remark, so that nothing found is lost.
 struct Written {
   std::string text;
-  int rules = 0, same_by_names = 0, remarks = 0, not_proven = 0;
+  int rules = 0, same_by_names = 0, remarks = 0;
 };
+
+// The equation as text of a rule, proven anew. Nothing where names for indices leave nothing to say.
+Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std::string& name) {
+  Error last = user_error("not proven as a rule about plans");
+  for (const rule::LocalValues local : {rule::LocalValues::partial, rule::LocalValues::varying}) {
+    WEFT_TRY(text, rule::rule_from_equation(found.equation, name, rule::print(found.equation),
+                                            "weft rules generate", local));
+    if (!text) return std::optional<std::string>();
+    auto parsed = rule::parse_rules(*text, name, ops::all());
+    if (!parsed.ok()) {
+      last = std::move(parsed).error();
+      continue;
+    }
+    rule::Rule& rule = parsed->front();
+    const rule::RuleProof proof = rule::prove(rule);
+    if (!holds(proof.verdict)) continue;
+    rule.when.insert(rule.when.end(), proof.guard.begin(), proof.guard.end());
+    return std::optional(rule::print(rule));
+  }
+  return last;
+}
 
 Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& set) {
   Written written;
@@ -66,43 +87,21 @@ Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& 
       fmt::format("# Generated from the operator set {}: every rule below was proven.\n", set.name);
   std::string remarks;
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    const GeneratedRule& found = rules[i];
-    const std::string name = fmt::format("{}_{}", set.name, i + 1);
-    bool kept = false, proven = true;
-    std::string reason;
-    for (const rule::LocalValues local : {rule::LocalValues::partial, rule::LocalValues::varying}) {
-      const auto text = rule::rule_from_equation(found.equation, name, rule::print(found.equation),
-                                                 "weft rules generate", local);
-      if (!text.ok()) {
-        reason = text.error().message;
-        break;
-      }
-      auto parsed = rule::parse_rules(*text, name, ops::all());
-      if (!parsed.ok() || parsed->size() != 1) {
-        reason = parsed.ok() ? "" : parsed.error().message;
-        continue;
-      }
-      const rule::RuleProof proof = rule::prove(parsed->front());
-      proven = holds(proof.verdict);
-      if (!proven) continue;
-      rule::Rule& kept_rule = parsed->front();
-      kept_rule.when.insert(kept_rule.when.end(), proof.guard.begin(), proof.guard.end());
-      written.text += fmt::format("\n{}", rule::print(kept_rule));
-      kept = true;
-      break;
-    }
-    if (kept) {
-      ++written.rules;
-    } else if (reason.find("both sides are the same") != std::string::npos) {
+    const auto text = as_rule(rules[i], fmt::format("{}_{}", set.name, i + 1));
+    if (text.ok() && !*text) {
       ++written.same_by_names;
+    } else if (text.ok()) {
+      ++written.rules;
+      written.text += "\n" + **text;
     } else {
-      ++(proven ? written.remarks : written.not_proven);
+      ++written.remarks;
       remarks +=
-          fmt::format("#   {}{}\n", rule::print(found.equation),
-                      found.verdict.guard.empty() ? "" : fmt::format("   when {}", found.verdict.guard));
+          fmt::format("#   {}{}\n#     {}\n", rule::print(rules[i].equation),
+                      rules[i].verdict.guard.empty() ? "" : fmt::format("   when {}", rules[i].verdict.guard),
+                      text.error().message);
     }
   }
-  if (!remarks.empty()) written.text += "\n# Proven by position, and nothing that plans can say:\n" + remarks;
+  if (!remarks.empty()) written.text += "\n# Proven by position, but not to be said of plans:\n" + remarks;
   return written;
 }
 
@@ -214,9 +213,8 @@ Result<std::string> generate(const RulesGenerate& request) {
                            : fmt::format("   when {}", generated.rules[i].verdict.guard));
   if (written)
     out += fmt::format(
-        "\n{}: {} rules; {} more that names for indices make needless, {} that plans have no operators for, "
-        "{} not proven as plans\n",
-        request.to, written->rules, written->same_by_names, written->remarks, written->not_proven);
+        "\n{}: {} rules; {} more that names for indices make needless, {} that cannot be said of plans\n",
+        request.to, written->rules, written->same_by_names, written->remarks);
   return out;
 }
 
