@@ -51,8 +51,8 @@ struct RulesGenerate {
   std::string operators = "taso";  // or unity, collectives
   std::int32_t most_operators = 3;
   std::string to = {};  // a .rules file
-  std::vector<std::string>
-      against;             // .jsonl files: which of their rules were found, and which found ones are new
+  std::vector<std::string> against =
+      {};                  // .jsonl files: which of their rules were found, and which found ones are new
   std::int32_t best = 10;  // how many of the most useful to show
   Format format = Format::text;
   std::function<void(const explain::Progress&)> on_progress = {};
