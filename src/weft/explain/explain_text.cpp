@@ -173,6 +173,12 @@ std::string measured_line(const Explanation& explanation, double seconds) {
   return text + fmt::format("; busy {}", share(times.busy(), 1));
 }
 
+// Nothing where it is the same: such a step makes way for another.
+std::string print_change(double seconds) {
+  if (std::abs(seconds) < 1e-12) return {};
+  return (seconds < 0 ? "-" : "+") + print_seconds(std::abs(seconds));
+}
+
 std::string rewriting_lines(const Explanation& explanation) {
   const Rewriting& rewriting = *explanation.rewriting;
   if (rewriting.trail.empty()) return "rules: none makes it cheaper\n";
@@ -188,8 +194,7 @@ std::string rewriting_lines(const Explanation& explanation) {
 std::string print_trail(std::span<const search::Step> trail) {
   Table table({{"rule"}, {"change", Align::right}, {"replaced"}});
   for (const search::Step& step : trail)
-    table.add({step.rule, (step.change < 0 ? "-" : "+") + print_seconds(std::abs(step.change)),
-               fmt::format("{}", fmt::join(step.replaced, ", "))});
+    table.add({step.rule, print_change(step.change), fmt::format("{}", fmt::join(step.replaced, ", "))});
   return table.print();
 }
 
