@@ -64,8 +64,11 @@ function(weft_precompile target)
   # Most files of these speak JSON, whose header takes longer to read than all others together.
   if(target MATCHES "^weft_(formats|explain|session)$")
     target_precompile_headers(${target} PRIVATE ${headers} <nlohmann/json.hpp>)
-  elseif(target MATCHES "^weft_(base|collective)$")  # base is optimized in the tests' build, collective is not
+  elseif(target MATCHES "^weft_(base|rule)$")  # base is optimized in the tests' build, rule is not
     target_precompile_headers(${target} PRIVATE ${headers})
+  elseif(target MATCHES "^weft_(collective|search)$")
+    target_precompile_headers(${target} REUSE_FROM weft_rule)
+    return()
   else()
     target_precompile_headers(${target} REUSE_FROM weft_base)
     return()

@@ -30,13 +30,11 @@ TEST(RuleFromEquation, TiesDimsThatRunTogether) {
             "  why   because\n"
             "  cite  nobody\n"
             "  given x[a, A], y[a, A], w[A, B]\n"
-            "  left  l0 = contract(x, w, to=[a, B])\n"
-            "        l1 = contract(y, w, to=[a, B])\n"
-            "        l2 = concat(l0, l1, along=a)\n"
-            "        p0 = l2\n"
-            "  right r0 = concat(x, y, along=a)\n"
-            "        r1 = contract(r0, w, to=[a, B])\n"
-            "        p0 = r1\n");
+            "  left  step0 = contract(x, w, to=[a, B])\n"
+            "        step1 = contract(y, w, to=[a, B])\n"
+            "        out0 = concat(step0, step1, along=a)\n"
+            "  right step0 = concat(x, y, along=a)\n"
+            "        out0 = contract(step0, w, to=[a, B])\n");
   const Rule rule = translated(kConcatOfProducts);
   EXPECT_EQ(prove(rule).verdict.judgement, Judgement::proven);
   EXPECT_EQ(fire_rule(rule, 5, 1).wrong, "");

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unit/temporary_folder.h"
+#include "temporary_folder.h"
 #include "weft/session/rules.h"
 
 namespace weft::session {

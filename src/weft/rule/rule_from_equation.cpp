@@ -1,6 +1,7 @@
 #include "weft/rule/rule_from_equation.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,11 +28,17 @@ std::string_view word(ReduceKind kind) {
 Result<int> padding_of(const Details& details, std::size_t dim) {
   const int kernel = details.kernel[dim];
   if (!details.same_padding) return 0;
-  if (kernel % 2 == 0)
-    return user_error(kernel == 0 ? "padding follows from a kernel size that the equation leaves open"
-                                  : "padding of an even kernel is not the same on both sides");
+  if (kernel % 2 == 0) return user_error("padding of an even kernel is not the same on both sides");
   if (details.stride[dim] != 1) return user_error("padding of a stride depends on the image");
   return (kernel - 1) / 2;
+}
+
+// What an operand is when one sees through operations that move nothing.
+Operand root_of(std::span<const Operation> side, Operand operand) {
+  const auto moves_nothing = [](Verb verb) { return verb == Verb::transpose || verb == Verb::identity; };
+  while (operand.operation >= 0 && moves_nothing(side[operand.operation].verb))
+    operand = side[operand.operation].operands[0];
+  return operand;
 }
 
 // "x, y, z"
@@ -57,13 +64,9 @@ class Translation {
 
   Result<std::optional<std::string>> text(std::string_view name, std::string_view why,
                                           std::string_view cite) {
-    WEFT_TRY(left, lines_of(equation_.source, 0, 'l'));
-    WEFT_TRY(right, lines_of(equation_.target, 1, 'r'));
-    // What a line defines has another letter on the other side.
-    const auto defined = [](const std::string& line) {
-      return std::string_view(line).substr(line.find('='));
-    };
-    if (std::ranges::equal(left, right, {}, defined, defined)) return std::optional<std::string>();
+    WEFT_TRY(left, lines_of(equation_.source, 0));
+    WEFT_TRY(right, lines_of(equation_.target, 1));
+    if (left == right) return std::optional<std::string>();
     std::string given;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       given += fmt::format("{}{}[{}]{}{}", i == 0 ? "" : ", ", inputs_[i].name, list(inputs_[i].dims),
@@ -133,23 +136,35 @@ class Translation {
     return "";
   }
 
-  Result<std::vector<std::string>> lines_of(std::span<const Operation> side, std::size_t which, char letter) {
+  Result<std::vector<std::string>> lines_of(std::span<const Operation> side, std::size_t which) {
     std::vector<std::string> lines;
     std::vector<std::vector<Value>> results;
     const auto value_of = [&](const Operand& operand) -> const Value& {
       return operand.operation < 0 ? inputs_[operand.result] : results[operand.operation][operand.result];
     };
+    // Results go by the names of the outputs they are.
+    std::map<Operand, std::string> names;
+    for (std::size_t k = 0; k < equation_.outputs.size(); ++k)
+      names.try_emplace(root_of(side, equation_.outputs[k][which]), fmt::format("out{}", k));
     for (std::size_t k = 0; k < side.size(); ++k) {
       std::vector<Value> operands;
       for (const Operand& operand : side[k].operands) operands.push_back(value_of(operand));
       if (operands.empty())
         return user_error(fmt::format("plans have no operator for: {}", name(side[k].verb)));
+      std::vector<std::string> called;
+      for (std::int32_t result = 0; result < (side[k].verb == Verb::split ? side[k].details.parts : 1);
+           ++result) {
+        const auto known = names.find({static_cast<std::int32_t>(k), result});
+        called.push_back(known != names.end() ? known->second
+                                              : fmt::format("step{}{}", k, result == 0 ? "" : "b"));
+      }
       lines_ = &lines;
-      WEFT_TRY(made, write(side[k], operands, fmt::format("{}{}", letter, k)));
+      WEFT_TRY(made, write(side[k], operands, called));
       results.push_back(std::move(made));
     }
     for (std::size_t k = 0; k < equation_.outputs.size(); ++k)
-      lines.push_back(fmt::format("p{} = {}", k, value_of(equation_.outputs[k][which]).name));
+      if (const Value& value = value_of(equation_.outputs[k][which]); value.name != fmt::format("out{}", k))
+        lines.push_back(fmt::format("out{} = {}", k, value.name));
     return lines;
   }
 
@@ -162,8 +177,10 @@ class Translation {
   }
 
   Result<std::vector<Value>> write(const Operation& operation, const std::vector<Value>& in,
-                                   const std::string& called) {
+                                   const std::vector<std::string>& names) {
     const Details& details = operation.details;
+    // What a relu comes after has a name of its own.
+    const std::string called = names[0] + (details.then_relu ? "raw" : "");
     Value out = in[0];
     out.name = called;
     switch (operation.verb) {
@@ -178,7 +195,7 @@ class Translation {
         return std::vector{Value{in[0].name, transposed(in[0].dims, details),
                                  transposed(in[0].sizes, details), transposed(in[0].joints, details)}};
       case Verb::concat: write_concat(in, details.axis, out); break;
-      case Verb::split: return write_split(in[0], details, called);
+      case Verb::split: return write_split(in[0], details, names);
       case Verb::matmul:
         out.dims = {in[0].dims[0], in[1].dims[1]};
         out.sizes = {in[0].sizes[0], in[1].sizes[1]};
@@ -193,7 +210,7 @@ class Translation {
     }
     if (!details.then_relu) return std::vector{out};
     Value active = out;
-    active.name = called + "a";
+    active.name = names[0];
     line(active.name, fmt::format("relu({})", out.name));
     return std::vector{active};
   }
@@ -208,13 +225,14 @@ class Translation {
     for (const Value& other : in.subspan(1)) out.sizes[axis] += " + " + other.sizes[axis];
   }
 
-  Result<std::vector<Value>> write_split(const Value& in, const Details& details, const std::string& called) {
+  Result<std::vector<Value>> write_split(const Value& in, const Details& details,
+                                         const std::vector<std::string>& names) {
     const int axis = details.axis;
     if (details.parts != 2 || in.joints[axis].empty()) return user_error("a split has no concat to undo");
     const std::string first = in.joints[axis].back(), whole = in.sizes[axis], along = names_[in.dims[axis]];
     Value head = in, tail = in;
-    head.name = called + "a";
-    tail.name = called + "b";
+    head.name = names[0];
+    tail.name = names[1];
     line(head.name, fmt::format("slice({}, along={}, begin=0, end={})", in.name, along, first));
     line(tail.name, fmt::format("slice({}, along={}, begin={}, end={})", in.name, along, first, whole));
     head.sizes[axis] = first;
@@ -227,20 +245,35 @@ class Translation {
   // Grouped convolutions are other rules: here `groups` is what it is by default.
   Status write_convolution(std::span<const Value> in, const Details& details, Value& out) {
     if (details.stride[0] != details.stride[1]) return user_error("strides differ down and across");
-    WEFT_TRY(down, padding_of(details, 0));
-    WEFT_TRY(across, padding_of(details, 1));
+    WEFT_TRY(padding, padding_text(in[1], details));
     out.dims = {in[0].dims[0], in[1].dims[0], in[0].dims[2], in[0].dims[3]};
     out.sizes = {in[0].sizes[0], in[1].sizes[0], in[0].sizes[2], in[0].sizes[3]};
     out.joints = {in[0].joints[0], in[1].joints[0], {}, {}};
     std::string text = fmt::format("conv2d({}", names_of(in));
     if (details.stride[0] != 1) text += fmt::format(", stride={}", details.stride[0]);
+    line(out.name, text + padding + ")");
+    return {};
+  }
+
+  // Where the equation leaves the kernel open, it is square and odd, and the padding follows from it.
+  Result<std::string> padding_text(const Value& weights, const Details& details) {
+    const std::string &rows = weights.sizes[2], &columns = weights.sizes[3];
+    if (details.kernel[0] == 0) {
+      if (!details.same_padding) return std::string();
+      if (details.stride[0] != 1) return user_error("padding of a stride depends on the image");
+      require(fmt::format("odd({})", rows));
+      if (rows != columns) require(fmt::format("{} = {}", rows, columns));
+      return fmt::format(", padding=({} - 1) / 2", rows);
+    }
+    for (const std::size_t d : {0, 1})
+      if (weights.sizes[2 + d].starts_with("size("))
+        require(fmt::format("{} = {}", weights.sizes[2 + d], details.kernel[d]));
+    WEFT_TRY(down, padding_of(details, 0));
+    WEFT_TRY(across, padding_of(details, 1));
+    std::string text;
     if (down != 0) text += fmt::format(", padding={}", down);
     if (across != down) text += fmt::format(", padding_w={}", across);
-    line(out.name, text + ")");
-    for (const std::size_t d : {0, 1})
-      if (details.kernel[d] != 0 && in[1].sizes[2 + d].starts_with("size("))
-        require(fmt::format("{} = {}", in[1].sizes[2 + d], details.kernel[d]));
-    return {};
+    return text;
   }
 
   Status write_pool(const Operation& operation, const Value& in, Value& out) {
@@ -262,7 +295,7 @@ class Translation {
     for (const std::size_t d : {0, 1}) {
       const std::string size = in.sizes[2 + d], half = fmt::format("({} - {}) / 2", details.kernel[d], size);
       const std::string from = out.name;
-      out.name = called + (d == 0 ? "h" : "w");
+      out.name = d == 0 ? called + "h" : called;
       line(out.name,
            fmt::format("pad({}, along={}, before={}, after={})", from, names_[in.dims[2 + d]], half, half));
       out.sizes[2 + d] = fmt::format("{}", details.kernel[d]);
