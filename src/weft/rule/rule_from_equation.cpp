@@ -159,7 +159,7 @@ class Translation {
                                               : fmt::format("step{}{}", k, result == 0 ? "" : "b"));
       }
       lines_ = &lines;
-      WEFT_TRY(made, write(side[k], operands, called));
+      WEFT_TRY(made, write(side[k], operands, called, fmt::format("step{}", k)));
       results.push_back(std::move(made));
     }
     for (std::size_t k = 0; k < equation_.outputs.size(); ++k)
@@ -177,10 +177,11 @@ class Translation {
   }
 
   Result<std::vector<Value>> write(const Operation& operation, const std::vector<Value>& in,
-                                   const std::vector<std::string>& names) {
+                                   const std::vector<std::string>& names, const std::string& step) {
     const Details& details = operation.details;
-    // What a relu comes after has a name of its own.
-    const std::string called = names[0] + (details.then_relu ? "raw" : "");
+    // What a relu comes after is named as if the relu were an operation of its own.
+    const bool is_output = !names[0].starts_with("step");
+    const std::string called = !details.then_relu ? names[0] : is_output ? step : names[0] + "raw";
     Value out = in[0];
     out.name = called;
     switch (operation.verb) {
