@@ -18,7 +18,7 @@ test: ## build everything with sanitizers and run all tests
 	@scripts/setup.sh build test
 	@scripts/test.sh $(JOBS)
 
-bench: ## measure planning, memory, kernels and training, and print the numbers
+bench: ## measure planning, rules, memory, kernels and training, and print the numbers
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) bench
 

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (const auto line = lines.next()) {
     if (!line->equation.ok()) {
       promise(!line->equation.error().message.empty(), "an error has a message");
-      promise(parse_json(write_bad_line(line->number, line->equation.error())).ok(), "an error is JSON");
+      promise(parse_json(write_bad_line(*line)).ok(), "an error is JSON");
       continue;
     }
     if (++judged > 4) break;

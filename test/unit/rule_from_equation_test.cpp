@@ -29,12 +29,12 @@ TEST(RuleFromEquation, TiesDimsThatRunTogether) {
             "rule it explore\n"
             "  why   because\n"
             "  cite  nobody\n"
-            "  given x[a, A], y[a, A], w[A, B]\n"
+            "  given w[A, B], x[a, A], y[a, A]\n"
             "  left  step0 = contract(x, w, to=[a, B])\n"
             "        step1 = contract(y, w, to=[a, B])\n"
             "        out0 = concat(step0, step1, along=a)\n"
-            "  right step0 = concat(x, y, along=a)\n"
-            "        out0 = contract(step0, w, to=[a, B])\n");
+            "  right made0 = concat(x, y, along=a)\n"
+            "        out0 = contract(made0, w, to=[a, B])\n");
   const Rule rule = translated(kConcatOfProducts);
   EXPECT_EQ(prove(rule).verdict.judgement, Judgement::proven);
   EXPECT_EQ(fire_rule(rule, 5, 1).wrong, "");
@@ -59,7 +59,8 @@ TEST(RuleFromEquation, KeepsLayouts) {
       R"({"id":"a","inputs":{"x":{"layout":"local","global_shape":[8,8]}},"source":[{"op":"all_reduce","in":["x"],"attrs":{}}],)"
       R"("target":[{"op":"reduce_scatter","in":["x"],"attrs":{"dim":0}},{"op":"all_gather","in":["%0.0"],"attrs":{"dim":0}}],)"
       R"("outputs":[{"source":"%0.0","target":"%1.0"}],"ranks":[2,4]})");
-  EXPECT_EQ(prove(rule).verdict.judgement, Judgement::proven);
+  // On a mesh of two axes the other one might slice what this one scatters.
+  EXPECT_EQ(prove(rule).verdict.guard, "whole(x, a)");
 }
 
 // Transposes are an order in memory, and nothing else.

@@ -29,9 +29,12 @@ IndexDraw::IndexDraw(const Rule& rule, std::span<const plan::Attribute> attribut
 void IndexDraw::draw_names() {
   int next = 0;
   const auto many = std::ranges::count(rule_.indices, true, &IndexVariable::many);
-  for (const IndexVariable& variable : rule_.indices) {
+  for (std::uint16_t index = 0; index < rule_.indices.size(); ++index) {
+    const IndexVariable& variable = rule_.indices[index];
     // With many such variables, values would have too many indices.
-    const std::uint64_t count = variable.many ? random_.below(many > 4 ? 2 : 3) : 1;
+    std::uint64_t count = variable.many ? random_.below(many > 4 ? 2 : 3) : 1;
+    // Sizes of what is not there cannot be apart.
+    if (apart_ && apart_->index == index) count = std::max<std::uint64_t>(count, 1);
     std::vector<int>& names = names_.emplace_back();
     for (std::uint64_t k = 0; k < count; ++k) names.push_back(next++);
   }

@@ -64,9 +64,10 @@ class Translation {
 
   Result<std::optional<std::string>> text(std::string_view name, std::string_view why,
                                           std::string_view cite) {
-    WEFT_TRY(left, lines_of(equation_.source, 0));
-    WEFT_TRY(right, lines_of(equation_.target, 1));
-    if (left == right) return std::optional<std::string>();
+    WEFT_TRY(left, lines_of(equation_.source, 0, "step"));
+    WEFT_TRY(right, lines_of(equation_.target, 1, "made"));
+    WEFT_TRY(right_as_left, lines_of(equation_.target, 1, "step"));
+    if (left == right_as_left) return std::optional<std::string>();
     std::string given;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
       given += fmt::format("{}{}[{}]{}{}", i == 0 ? "" : ", ", inputs_[i].name, list(inputs_[i].dims),
@@ -136,7 +137,8 @@ class Translation {
     return "";
   }
 
-  Result<std::vector<std::string>> lines_of(std::span<const Operation> side, std::size_t which) {
+  Result<std::vector<std::string>> lines_of(std::span<const Operation> side, std::size_t which,
+                                            std::string_view prefix) {
     std::vector<std::string> lines;
     std::vector<std::vector<Value>> results;
     const auto value_of = [&](const Operand& operand) -> const Value& {
@@ -156,10 +158,10 @@ class Translation {
            ++result) {
         const auto known = names.find({static_cast<std::int32_t>(k), result});
         called.push_back(known != names.end() ? known->second
-                                              : fmt::format("step{}{}", k, result == 0 ? "" : "b"));
+                                              : fmt::format("{}{}{}", prefix, k, result == 0 ? "" : "b"));
       }
       lines_ = &lines;
-      WEFT_TRY(made, write(side[k], operands, called, fmt::format("step{}", k)));
+      WEFT_TRY(made, write(side[k], operands, called, fmt::format("{}{}", prefix, k)));
       results.push_back(std::move(made));
     }
     for (std::size_t k = 0; k < equation_.outputs.size(); ++k)
@@ -179,9 +181,8 @@ class Translation {
   Result<std::vector<Value>> write(const Operation& operation, const std::vector<Value>& in,
                                    const std::vector<std::string>& names, const std::string& step) {
     const Details& details = operation.details;
-    // What a relu comes after is named as if the relu were an operation of its own.
-    const bool is_output = !names[0].starts_with("step");
-    const std::string called = !details.then_relu ? names[0] : is_output ? step : names[0] + "raw";
+    // What comes before a relu is named as if the relu were an operation of its own.
+    const std::string called = !details.then_relu ? names[0] : names[0] != step ? step : step + "raw";
     Value out = in[0];
     out.name = called;
     switch (operation.verb) {

@@ -112,14 +112,15 @@ std::vector<Held<double>> real_numbers(const Equation& equation, const Instance&
   return fill<double>(equation, instance, [&] { return 2 * random.uniform() - 1; });
 }
 
-std::optional<Difference> find_difference(const std::vector<Held<double>>& left,
-                                          const std::vector<Held<double>>& right) {
+std::optional<TrialDifference> find_difference(const std::vector<Held<double>>& left,
+                                               const std::vector<Held<double>>& right) {
   for (std::size_t k = 0; k < left.size(); ++k)
     for (std::size_t rank = 0; rank < left[k].size(); ++rank)
       for (std::size_t i = 0; i < left[k][rank].data.size(); ++i) {
         const double a = left[k][rank].data[i], b = right[k][rank].data[i];
         // Whole numbers this small make no rounding of their own; quotients such as ninths do.
-        if (std::abs(a - b) > 1e-9 * (1 + std::abs(a) + std::abs(b))) return Difference{k, rank, i, a, b};
+        if (std::abs(a - b) > 1e-9 * (1 + std::abs(a) + std::abs(b)))
+          return TrialDifference{k, rank, i, a, b};
       }
   return std::nullopt;
 }

@@ -69,11 +69,11 @@ std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance
 std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance, Random& random);
 
 // Where two outputs lie apart by more than rounding.
-struct Difference {
+struct TrialDifference {
   std::size_t output = 0, rank = 0, element = 0;
   double left = 0, right = 0;
 };
-std::optional<Difference> find_difference(const std::vector<Held<double>>& left,
-                                          const std::vector<Held<double>>& right);
+std::optional<TrialDifference> find_difference(const std::vector<Held<double>>& left,
+                                               const std::vector<Held<double>>& right);
 
 }  // namespace weft::rule
