@@ -62,8 +62,7 @@ class RuleProver {
       const bool good = holds_at(*instance, options_.draws);
       judged.push_back({std::move(instance).value(), good});
     }
-    for (std::int32_t round = 0; round < std::max(2, options_.shapes / kShapesToASweep); ++round)
-      sweep(rule, judged);
+    for (std::int32_t round = 0; round < options_.shapes / kShapesToASweep; ++round) sweep(rule, judged);
     run_more_orders(judged);
     return true;
   }
