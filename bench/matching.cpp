@@ -3,10 +3,9 @@
 //
 //   build/release/bench_matching
 //
-// The plans are encoders of a language model, built here. The rules are those in rules/, or, where there are
-// none, a few of this file's own. Times are medians of repetitions, by processor time.
+// The plans are encoders of a language model, built here; the rules are the shipped ones. Times are medians
+// of repetitions, by processor time.
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,101 +13,14 @@
 #include <fmt/format.h>
 
 #include "support/measure.h"
-#include "weft/base/file.h"
 #include "weft/base/random.h"
 #include "weft/ops/build.h"
+#include "weft/rule/library.h"
 #include "weft/rule/match.h"
 
 namespace {
 
 using namespace weft;
-
-constexpr std::string_view kOwnRules = R"(
-rule reassociate_sum explore both ways
-  why   sums may be taken in any order
-  given x[I], y[I], z[I]
-  left  s = add(add(x, y), z)
-  right s = add(x, add(y, z))
-
-rule factor_out explore both ways
-  why   one product instead of two
-  given x[I], y[I], z[I]
-  left  s = add(mul(x, z), mul(y, z))
-  right s = mul(add(x, y), z)
-
-rule merge_products explore
-  why   one wide product instead of two narrow ones
-  given x[B, K], v[K, n], w[K, m]
-  left  p = contract(x, v, to=[B, n])
-        q = contract(x, w, to=[B, m])
-  right c = contract(x, concat(v, rename(w, from=[m], to=[n]), along=n), to=[B, n])
-        p = slice(c, along=n, begin=0, end=size(v, n))
-        q = rename(slice(c, along=n, begin=size(v, n), end=size(v, n) + size(w, m)), from=[n], to=[m])
-
-rule product_of_product explore
-  why   the cheaper product first
-  given x[A, K], y[K, L], z[L, C]
-  left  p = contract(contract(x, y, to=[A, L]), z, to=[A, C])
-  right p = contract(x, contract(y, z, to=[K, C]), to=[A, C])
-
-rule product_of_sum explore both ways
-  why   one product instead of two
-  given x[A, K], y[K, C], z[K, C]
-  left  p = add(contract(x, y, to=[A, C]), contract(x, z, to=[A, C]))
-  right p = contract(x, add(y, z), to=[A, C])
-
-rule transpose_later explore
-  why   pointwise work does not mind the order
-  any   unary f
-  given x[I]
-  left  y = f(transpose(x, to=[I]))
-  right y = transpose(f(x), to=[I])
-
-rule pointwise_before_split explore
-  why   a view may come later
-  any   unary f
-  given x[I, d]
-  left  y = f(split(x, along=d, into=[h: a, e: b]))
-  right y = split(f(x), along=d, into=[h: a, e: b])
-
-rule relu_twice normalize
-  why   the second changes nothing
-  given x[I]
-  left  y = relu(relu(x))
-  right y = relu(x)
-
-rule cancel_negations normalize
-  why   the second takes the first back
-  given x[I]
-  left  y = neg(neg(x))
-  right y = x
-
-rule slice_of_slice normalize
-  why   one slice does
-  given x[I, n]
-  left  y = slice(slice(x, along=n, begin=a, end=b), along=n, begin=c, end=d)
-  right y = slice(x, along=n, begin=a + c, end=a + d)
-)";
-
-std::vector<rule::Rule> read_rules() {
-  std::vector<std::filesystem::path> files;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/rules", none))
-    if (entry.path().extension() == ".rules") files.push_back(entry.path());
-  std::ranges::sort(files);
-  std::vector<rule::Rule> rules;
-  const auto add = [&](std::string_view text, const std::string& name) {
-    auto parsed = rule::parse_rules(text, name, ops::all());
-    if (!parsed.ok()) fmt::print("{}: {}\n", name, parsed.error().message);
-    if (parsed.ok()) std::ranges::move(*parsed, std::back_inserter(rules));
-  };
-  for (const auto& file : files) {
-    const auto text = read_file(file.string(), 1 << 20);
-    if (text.ok()) add(*text, file.filename().string());
-  }
-  if (rules.empty()) add(kOwnRules, "own rules");
-  return rules;
-}
 
 // An encoder as a language model has it: attention of 4 heads and two dense layers, each with a residual.
 class Encoder {
@@ -218,7 +130,7 @@ void row(int layers, const std::vector<rule::Rule>& rules) {
 }  // namespace
 
 int main() {
-  const std::vector<rule::Rule> rules = read_rules();
+  const std::vector<rule::Rule>& rules = rule::shipped_rules();
   const rule::Automaton automaton(rules);
   fmt::print("{} rules, {} tests one by one, {} states of the automaton\n\n", rules.size(),
              automaton.tests_one_by_one(), automaton.states());

@@ -17,10 +17,6 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-bool is_source(const plan::Operator& op) {
-  return &op == &ops::input() || &op == &ops::parameter() || &op == &ops::state();
-}
-
 bool is_norm(const plan::Operator& op) { return &op == &ops::layer_norm() || &op == &ops::rms_norm(); }
 
 // Lanes are floats: truth is 1 or 0 there.
@@ -49,7 +45,7 @@ class Grouper {
 
  private:
   void add(const NodeView& node) {
-    if (is_source(node.op())) {
+    if (ops::is_source(node.op())) {
       made_.places[node.result(0).value] = plain_place(BufferId(node.result(0).value), node.result_type(0));
     } else if (is_recomputed(node)) {
       made_.recomputed[node.result(0).value] = true;
