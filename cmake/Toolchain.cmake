@@ -32,6 +32,10 @@ if(WEFT_SANITIZE)
     # The checks that sanitizers insert lead g++ to see uninitialized values where there are none.
     target_compile_options(weft_compile_options INTERFACE -Wno-maybe-uninitialized)
   endif()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # Its checks of 128-bit products call a function that libgcc does not have.
+    target_link_options(weft_compile_options INTERFACE -rtlib=compiler-rt -unwindlib=libgcc)
+  endif()
   # Without -O1 the sanitized tests take minutes; with it the stack traces are still good. What only tests
   # runs once: there it would cost more to compile than it saves.
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
