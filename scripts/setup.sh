@@ -31,6 +31,7 @@ build must libcli11-dev                  CLI11                   reads the comma
 build must zlib1g-dev                    zlib                    reads .gz data
 build must libpugixml-dev                pugixml                 reads MSCCL programs and NCCL topologies
 build may  libopenblas-dev               OpenBLAS                matrix products
+build may  libsqlite3-dev                SQLite                  keeps what was measured
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  ccache                        ccache                  faster second builds
 build may  mold                          mold                    faster linking
@@ -38,6 +39,16 @@ test  must libgtest-dev                  GoogleTest              unit tests
 test  must librapidcheck-dev             RapidCheck              property tests
 test  may  clang                         clang                   fuzzing with libFuzzer
 test  may  libclang-rt-$(clang_version)-dev  compiler-rt of clang    fuzzing with libFuzzer
+test  may  libopenmpi-dev                Open MPI                the mpi transport over Open MPI
+test  may  openmpi-bin                   Open MPI's mpirun       tests of the mpi transport
+test  may  libmpich-dev                  MPICH                   the mpi transport over MPICH
+test  may  mpich                         MPICH's mpiexec         tests of the mpi transport
+test  may  iproute2                      ip and tc               tests across hosts (network namespaces)
+bench may  libopenmpi-dev                Open MPI                what collectives are measured against
+bench may  openmpi-bin                   Open MPI's mpirun       what collectives are measured against
+bench may  libmpich-dev                  MPICH                   what collectives are measured against
+bench may  mpich                         MPICH's mpiexec         what collectives are measured against
+bench may  libgloo-dev                   Gloo                    what collectives are measured against
 bench may  python3-torch                 PyTorch                 what training is measured against
 format must clang-format                 clang-format            the layout of the sources
 END

@@ -1,0 +1,62 @@
+#include "weft/transport/doorbell.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+
+#include "weft/base/machine.h"
+
+namespace weft::transport {
+namespace {
+
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
+static_assert(std::atomic<std::uint16_t>::is_always_lock_free);
+
+// Longer sleeps than this are cut short: the caller looks again and goes on sleeping.
+constexpr std::chrono::seconds kLongestSleep{3600};
+
+// Not the private kind: the word is in memory of several processes.
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) {
+  return syscall(SYS_futex, &word, operation, value, limit, nullptr, 0);
+}
+
+}  // namespace
+
+Patience patience_for(std::int32_t ranks) {
+  Patience patience;
+  // A core that spins is one that the awaited rank may need.
+  if (ranks > available_processors()) patience.spins = 0;
+  return patience;
+}
+
+void yield_core() { sched_yield(); }
+
+void Doorbells::wake(std::int32_t rank) {
+  // Release: who reads the new count also sees the change that it is rung for.
+  bells_[rank].count.fetch_add(1, std::memory_order_release);
+  futex(bells_[rank].count, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+std::uint32_t Doorbells::prepare(std::int32_t rank) {
+  sleepers_[rank].fetch_add(1, std::memory_order_relaxed);
+  order_change_before_look();
+  return read(rank);  // before the caller looks: a ring in between makes sleep() return at once
+}
+
+void Doorbells::sleep(std::int32_t rank, std::uint32_t seen, std::chrono::nanoseconds limit) {
+  if (limit.count() <= 0) return;
+  const auto nanoseconds = std::min<std::chrono::nanoseconds>(limit, kLongestSleep).count();
+  const timespec relative{static_cast<time_t>(nanoseconds / 1'000'000'000),
+                          static_cast<long>(nanoseconds % 1'000'000'000)};
+  // Signals, time and late comers all end it: the caller looks again in each case.
+  futex(bells_[rank].count, FUTEX_WAIT, seen, &relative);
+}
+
+void Doorbells::finish(std::int32_t rank) { sleepers_[rank].fetch_sub(1, std::memory_order_relaxed); }
+
+}  // namespace weft::transport

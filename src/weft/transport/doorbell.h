@@ -1,0 +1,130 @@
+// weft/transport/doorbell.h -- how ranks of one machine wait for each other without burning what others need.
+//
+//   waiting:  spin (a core each) -> yield -> sleep (futex)          Patience, wait_until()
+//   telling:  write the flag, then ring(rank): a fence and one load unless that rank sleeps
+//
+// A Doorbells lives in memory that all ranks of a group share, one bell a rank. Whoever changes something
+// that rank r may wait for rings r's bell after the change. A bell says "look again", not what happened, and
+// counts only rings that found a sleeper: it is no substitute for looking.
+// Any number of threads of a rank may wait.
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace weft::transport {
+
+struct Patience {
+  std::int32_t spins = 2000;                // 0 where ranks outnumber cores
+  std::chrono::nanoseconds yields{50'000};  // for so long after spinning
+};
+
+// What suits `ranks` processes or threads on this machine's cores.
+Patience patience_for(std::int32_t ranks);
+
+inline constexpr std::int32_t kMostLocalRanks = 256;
+
+class Doorbells {
+ public:
+  // All zero is a good initial state: no constructor runs in shared memory.
+  std::uint32_t read(std::int32_t rank) const { return bells_[rank].count.load(std::memory_order_acquire); }
+
+  // REQUIRES: the change was stored before. Wakes `rank` if it sleeps.
+  void ring(std::int32_t rank) {
+    order_change_before_look();
+    wake_if_asleep(rank);
+  }
+  // The same for all of `ranks` ranks but `self`: one fence for all.
+  void ring_others(std::int32_t ranks, std::int32_t self) {
+    order_change_before_look();
+    for (std::int32_t rank = 0; rank < ranks; ++rank)
+      if (rank != self) wake_if_asleep(rank);
+  }
+  void ring_all(std::int32_t ranks) { ring_others(ranks, -1); }
+
+  // Sleeps until the bell is no longer at `seen`, at most `limit`. Spinning and yielding come before and
+  // are the caller's: it knows what to look at.
+  //
+  //   const auto seen = bells.prepare(rank);    // from here on, changes are not missed
+  //   if (!ready()) bells.sleep(rank, seen, limit);
+  //   bells.finish(rank);
+  std::uint32_t prepare(std::int32_t rank);
+  void sleep(std::int32_t rank, std::uint32_t seen, std::chrono::nanoseconds limit);
+  void finish(std::int32_t rank);
+
+ private:
+  // No wake-up is lost, since each side writes, fences, then reads what the other writes:
+  //
+  //   ringer    change = new;   fence;   sleepers?      at least one of the two reads sees the other's
+  //   sleeper   ++sleepers;     fence;   change?        write, whatever the machine reorders
+  static void order_change_before_look();
+
+  void wake_if_asleep(std::int32_t rank) {
+    if (sleepers_[rank].load(std::memory_order_relaxed) != 0) wake(rank);
+  }
+  void wake(std::int32_t rank);
+
+  struct alignas(64) Bell {
+    std::atomic<std::uint32_t> count;  // the futex
+  };
+  // How many threads of each rank are about to sleep or do: read by every ringer, so packed.
+  std::array<std::atomic<std::uint16_t>, kMostLocalRanks> sleepers_;
+  alignas(64) std::array<Bell, kMostLocalRanks> bells_;
+};
+
+// Tells the core that this thread only waits: its other thread, if any, goes first.
+inline void spin_pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");  // some ten cycles; `yield` does nothing on most cores
+#endif
+}
+
+// One turn of another thread of this machine.
+void yield_core();
+
+// Waits until ready() holds, at most `limit`; answers whether it does. Whoever makes it hold rings `rank`'s
+// bell afterwards. ready() must look at shared memory anew each time and be cheap.
+template <class Ready>
+bool wait_until(Doorbells& bells, std::int32_t rank, const Patience& patience, std::chrono::nanoseconds limit,
+                Ready ready) {
+  using Clock = std::chrono::steady_clock;
+  if (ready()) return true;
+  for (std::int32_t spin = 0; spin < patience.spins; ++spin) {
+    spin_pause();
+    if (ready()) return true;
+  }
+  auto now = Clock::now();
+  // Written so that an endless limit does not overflow.
+  const auto begin = now;
+  const auto left = [&] { return limit - (now - begin); };
+  while (now - begin < patience.yields && left().count() > 0) {
+    yield_core();
+    if (ready()) return true;
+    now = Clock::now();
+  }
+  while (left().count() > 0) {
+    const std::uint32_t seen = bells.prepare(rank);
+    const bool already = ready();
+    if (!already) bells.sleep(rank, seen, left());
+    bells.finish(rank);
+    if (already || ready()) return true;
+    now = Clock::now();
+  }
+  return ready();
+}
+
+inline void Doorbells::order_change_before_look() {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"  // the fence orders, the sanitizer just learns nothing from it
+#endif
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic pop
+#endif
+}
+
+}  // namespace weft::transport

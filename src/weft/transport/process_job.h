@@ -1,0 +1,36 @@
+// weft/transport/process_job.h -- a job whose ranks are processes: a thread that watches a line to every
+// other.
+//
+//   application threads ── send, exchange ──▶ lines ──▶ other ranks
+//   watcher thread      ◀── frames, ends of lines, `weft doctor`
+//
+// Deaths: a line that ends without a goodbye is a death, at once. Between hosts every side says that it is alive
+// eight times in a timeout, and the kernel reports a line whose bytes nobody acknowledges: a machine that is
+// gone is noticed within the timeout, while a process that is stopped, whose kernel still answers, is not
+// called dead (unless so much is sent to it meanwhile that its kernel can hold no more). Whoever learns of a
+// death tells all others, once, so that all know, and for good: a rank that was given up wrongly is told so,
+// and gives up the others.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/transport/control_link.h"
+#include "weft/transport/job.h"
+
+namespace weft::transport {
+
+// Ranks that have come together: see meeting.h.
+struct Circle {
+  std::int32_t rank = 0;
+  std::vector<Member> members;
+  std::vector<ControlLink> lines;  // by rank; none to this one
+  std::string secret;              // of this run of the job
+  std::chrono::milliseconds timeout{30'000};
+};
+
+Result<std::unique_ptr<Job>> make_process_job(Circle circle);
+
+}  // namespace weft::transport

@@ -1,0 +1,114 @@
+#include "weft/transport/tcp/endpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "weft/transport/machine_ranks.h"
+#include "weft/transport/tcp/connection.h"
+#include "weft/transport/tcp/lines.h"
+#include "weft/transport/tcp/opening.h"
+#include "weft/transport/wire.h"
+
+namespace weft::transport::tcp {
+
+namespace {
+
+constexpr std::int32_t kMostSlots = 4096;
+
+class TcpEndpoint final : public Endpoint {
+ public:
+  TcpEndpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members, std::int32_t rank,
+              std::uint64_t group, const TcpOptions& options, std::shared_ptr<Lines> lines)
+      : job_(std::move(job)),
+        members_(std::move(members)),
+        rank_(rank),
+        group_(group),
+        options_(options),
+        lines_(std::move(lines)) {}
+
+  std::string_view transport() const override { return "tcp"; }
+  std::int32_t rank() const override { return rank_; }
+  std::int32_t ranks() const override { return static_cast<std::int32_t>(members_.size()); }
+
+  Result<Ends> open(std::span<const Wire> wires, const Capacity& capacity) override {
+    WEFT_TRY_STATUS(check(wires, capacity));
+    WEFT_TRY(sockets, open_sockets(*job_, Opening{.members = members_,
+                                                  .rank = rank_,
+                                                  .group = group_,
+                                                  .number = openings_++,
+                                                  .wires = wires,
+                                                  .capacity = capacity}));
+    Ends ends;
+    ends.outgoing.resize(wires.size());
+    ends.incoming.resize(wires.size());
+    for (std::size_t i = 0; i < wires.size(); ++i) {
+      const bool checked = options_.always_check || host(wires[i].from) != host(wires[i].to);
+      for (Socket* socket : {&sockets.outgoing[i], &sockets.incoming[i]})
+        if (*socket && options_.buffer_bytes > 0) set_buffers(*socket, options_.buffer_bytes);
+      if (wires[i].from == rank_)
+        ends.outgoing[i] = lines_->add(
+            std::make_unique<Sender>(std::move(sockets.outgoing[i]), wires[i], capacity, checked));
+      if (wires[i].to == rank_)
+        ends.incoming[i] = lines_->add(
+            std::make_unique<Receiver>(std::move(sockets.incoming[i]), wires[i], capacity, checked));
+    }
+    return ends;
+  }
+
+  bool progress() override { return lines_->progress(); }
+  std::uint32_t signal() override { return lines_->signal(); }
+  void wait(std::uint32_t seen, std::chrono::nanoseconds patience) override { lines_->wait(seen, patience); }
+  void wake() override { lines_->wake(); }
+  std::optional<WireFault> fault() override { return lines_->fault(); }
+
+ private:
+  const std::string& host(std::int32_t rank) const {
+    return job_->member(members_[static_cast<std::size_t>(rank)]).host;
+  }
+
+  Status check(std::span<const Wire> wires, const Capacity& capacity) const {
+    if (capacity.slots < 1 || capacity.slots > kMostSlots)
+      return user_error(fmt::format("a connection has 1 to {} slots: {}", kMostSlots, capacity.slots));
+    if (capacity.slot_bytes < 1 || capacity.slot_bytes > kLongestMessage)
+      return user_error(fmt::format("a slot has 1 to {} bytes: {}", kLongestMessage, capacity.slot_bytes));
+    std::set<Wire> known;
+    for (const Wire& wire : wires) {
+      if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks())
+        return user_error(fmt::format("a wire leaves the group: from rank {} to rank {} of {}", wire.from,
+                                      wire.to, ranks()));
+      if (!known.insert(wire).second)
+        return user_error(fmt::format("a wire is asked for twice: from rank {} to rank {}, channel {}",
+                                      wire.from, wire.to, wire.channel));
+    }
+    return {};
+  }
+
+  const std::shared_ptr<Job> job_;
+  const std::vector<std::int32_t> members_;
+  const std::int32_t rank_;
+  const std::uint64_t group_;
+  const TcpOptions options_;
+  const std::shared_ptr<Lines> lines_;
+  std::uint64_t openings_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
+                                                std::uint64_t group, const TcpOptions& options) {
+  const auto self = std::ranges::find(members, job->rank());
+  if (self == members.end() || !std::ranges::is_sorted(members) || members.front() < 0 ||
+      members.back() >= job->ranks())
+    return user_error(
+        fmt::format("a group is made of ascending ranks of the job, this one among them: rank {} of {}",
+                    job->rank(), job->ranks()));
+  const auto rank = static_cast<std::int32_t>(self - members.begin());
+  WEFT_TRY(lines,
+           Lines::create(options.patience.value_or(patience_for(ranks_on_this_machine(*job, members)))));
+  return std::unique_ptr<Endpoint>(std::make_unique<TcpEndpoint>(std::move(job), std::move(members), rank,
+                                                                 group, options, std::move(lines)));
+}
+
+}  // namespace weft::transport::tcp

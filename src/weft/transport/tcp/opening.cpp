@@ -1,0 +1,228 @@
+#include "weft/transport/tcp/opening.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "weft/base/hash.h"
+#include "weft/transport/secret.h"
+#include "weft/transport/tcp/introduction.h"
+
+namespace weft::transport::tcp {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kTokenBytes = 16, kDigestDigits = 32;
+constexpr std::size_t kMostStrangers = 64;                       // beyond the wires that are awaited
+constexpr std::chrono::milliseconds kDeathsEvery{20};            // how often the job is asked for deaths
+constexpr std::uint64_t kTopic = std::uint64_t{0x746370} << 40;  // "tcp": no other exchanges of the group
+
+// What a rank tells the others: the digest of what it opens, random bytes for the key, and where it listens
+// or, after '!', why it cannot.
+struct Notice {
+  std::string digest, token, address, trouble;
+
+  std::string print() const { return digest + token + (trouble.empty() ? "@" + address : "!" + trouble); }
+};
+
+std::optional<Notice> parse_notice(std::string_view text) {
+  constexpr std::size_t kFixed = kDigestDigits + kTokenBytes;
+  if (text.size() <= kFixed || (text[kFixed] != '@' && text[kFixed] != '!')) return std::nullopt;
+  Notice notice{.digest = std::string(text.substr(0, kDigestDigits)),
+                .token = std::string(text.substr(kDigestDigits, kTokenBytes)),
+                .address = {},
+                .trouble = {}};
+  (text[kFixed] == '@' ? notice.address : notice.trouble) = text.substr(kFixed + 1);
+  return notice;
+}
+
+std::string digest_of(const Opening& opening) {
+  Hasher hasher;
+  hasher.number(static_cast<std::uint64_t>(opening.capacity.slots))
+      .number(static_cast<std::uint64_t>(opening.capacity.slot_bytes));
+  for (const Wire& wire : opening.wires)
+    for (const std::int32_t field : {wire.from, wire.to, wire.channel})
+      hasher.number(static_cast<std::uint64_t>(field));
+  return hasher.digest().hex();
+}
+
+class Loop {
+ public:
+  Loop(Job& job, const Opening& opening)
+      : job_(job), opening_(opening), deadline_(Clock::now() + job.timeout()) {
+    sockets_.outgoing.resize(opening.wires.size());
+    sockets_.incoming.resize(opening.wires.size());
+    for (std::size_t i = 0; i < opening.wires.size(); ++i)
+      if (opening.wires[i].to == opening.rank) awaited_.emplace(opening.wires[i], i);
+  }
+
+  Result<WireSockets> run() {
+    Notice mine{
+        .digest = digest_of(opening_), .token = random_bytes(kTokenBytes), .address = {}, .trouble = {}};
+    const Status listening = listen_here(mine.address);
+    if (!listening.ok()) mine.trouble = listening.error().message;
+    const auto notices = exchange_notices(mine);
+    if (!listening.ok()) return listening.error();
+    if (!notices.ok()) return notices.error();
+    const Status connected = connect_all(*notices);
+    WEFT_TRY_STATUS(exchange_outcomes(connected));
+    return std::move(sockets_);
+  }
+
+ private:
+  Status listen_here(std::string& address) {
+    if (awaited_.empty()) return {};
+    std::string host = "127.0.0.1";
+    const std::string& job_address = job_.member(job_rank(opening_.rank)).address;
+    if (!job_address.empty()) {
+      WEFT_TRY(parsed, parse_host_port(job_address));
+      host = parsed.host;
+    }
+    WEFT_TRY(listener, listen(host, 0));
+    WEFT_TRY(local, local_address(listener));
+    listener_ = std::move(listener);
+    address = local.text();
+    return {};
+  }
+
+  Topic topic(std::uint64_t part) const { return {opening_.group, kTopic + 2 * opening_.number + part}; }
+  std::int32_t job_rank(std::int32_t rank) const { return opening_.members[static_cast<std::size_t>(rank)]; }
+
+  Result<std::vector<Notice>> exchange_notices(const Notice& mine) {
+    WEFT_TRY(parcels, job_.exchange(opening_.members, topic(0), Parcel{mine.print()}));
+    std::vector<Notice> notices;
+    for (std::size_t rank = 0; rank < parcels.size(); ++rank) {
+      auto notice = parse_notice(parcels[rank].bytes);
+      if (!notice) return world_error(fmt::format("cannot read what rank {} says of its sockets", rank));
+      if (!notice->trouble.empty())
+        return world_error(fmt::format("rank {} cannot open its wires: {}", rank, notice->trouble));
+      if (notice->digest != mine.digest)
+        return user_error(fmt::format("ranks open different wires: rank {} and rank {}", opening_.rank, rank),
+                          "every rank of a group gives the same wires and capacity");
+      key_ += notice->token;
+      notices.push_back(std::move(*notice));
+    }
+    key_ = job_.key("tcp wires") + key_;
+    return notices;
+  }
+
+  Status exchange_outcomes(const Status& mine) {
+    const std::string text = mine.ok() ? "" : mine.error().message;
+    const auto parcels = job_.exchange(opening_.members, topic(1), Parcel{text});
+    if (!mine.ok()) return mine;
+    if (!parcels.ok()) return parcels.error();
+    for (std::size_t rank = 0; rank < parcels->size(); ++rank)
+      if (const std::string& trouble = (*parcels)[rank].bytes; !trouble.empty())
+        return world_error(fmt::format("rank {} cannot open its wires: {}", rank, trouble));
+    return {};
+  }
+
+  Status connect_all(std::span<const Notice> notices) {
+    for (std::size_t i = 0; i < opening_.wires.size(); ++i) {
+      const Wire& wire = opening_.wires[i];
+      if (wire.from != opening_.rank) continue;
+      WEFT_TRY(parsed, parse_host_port(notices[static_cast<std::size_t>(wire.to)].address));
+      WEFT_TRY(addresses, resolve(parsed.host, parsed.port));
+      callers_.push_back({i, Caller(Hello{opening_.group, opening_.number, wire}, addresses.front(), key_)});
+    }
+    while (!callers_.empty() || !awaited_.empty()) {
+      WEFT_TRY_STATUS(check_time_and_deaths());
+      WEFT_TRY_STATUS(step_callers());
+      WEFT_TRY_STATUS(let_visitors_in());
+      step_visitors();
+      if (!callers_.empty() || !awaited_.empty()) wait();
+    }
+    return {};
+  }
+
+  Status check_time_and_deaths() {
+    for (const Death& death : job_.deaths())
+      if (std::ranges::find(opening_.members, death.rank) != opening_.members.end())
+        return world_error(
+            fmt::format("rank {} {}: {}", death.rank, death.left ? "left" : "died", death.how));
+    if (Clock::now() < deadline_) return {};
+    const bool to_us = !awaited_.empty();
+    return world_error(fmt::format("no connection {} rank {} within {} s", to_us ? "from" : "to",
+                                   to_us ? awaited_.begin()->first.from : callers_.front().caller.rank(),
+                                   std::chrono::duration<double>(job_.timeout()).count()));
+  }
+
+  Status step_callers() {
+    for (auto call = callers_.begin(); call != callers_.end();) {
+      WEFT_TRY(is_known, call->caller.step());
+      if (is_known) sockets_.outgoing[call->wire] = call->caller.take_socket();
+      call = is_known ? callers_.erase(call) : std::next(call);
+    }
+    return {};
+  }
+
+  Status let_visitors_in() {
+    while (listener_) {
+      WEFT_TRY(socket, accept(listener_));
+      if (!socket) break;
+      // The one who came first has had the most time to say who it is.
+      if (visitors_.size() >= awaited_.size() + kMostStrangers) visitors_.pop_front();
+      visitors_.emplace_back(std::move(socket), key_);
+    }
+    return {};
+  }
+
+  void step_visitors() {
+    for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
+      const auto state = visitor->step();
+      if (state == Visitor::State::told) seat(*visitor);
+      visitor = state == Visitor::State::going ? std::next(visitor) : visitors_.erase(visitor);
+    }
+    if (awaited_.empty()) {
+      visitors_.clear();
+      listener_.close();
+    }
+  }
+
+  void seat(Visitor& visitor) {
+    const auto hello = visitor.hello();
+    if (!hello || hello->group != opening_.group || hello->opening != opening_.number) return;
+    const auto place = awaited_.find(hello->wire);
+    if (place == awaited_.end()) return;
+    sockets_.incoming[place->second] = visitor.take_socket();
+    awaited_.erase(place);
+  }
+
+  void wait() {
+    const auto until = std::min(deadline_, Clock::now() + kDeathsEvery);
+    std::vector<pollfd> polled;
+    if (listener_) polled.push_back({listener_.descriptor(), POLLIN, 0});
+    for (const Call& call : callers_) polled.push_back(call.caller.polled());
+    for (const Visitor& visitor : visitors_) polled.push_back(visitor.polled());
+    ::poll(polled.data(), polled.size(), milliseconds_until(until));
+  }
+
+  struct Call {
+    std::size_t wire;
+    Caller caller;
+  };
+
+  Job& job_;
+  const Opening& opening_;
+  const Clock::time_point deadline_;
+  std::string key_;
+  Socket listener_;
+  std::map<Wire, std::size_t> awaited_;
+  std::list<Call> callers_;
+  std::list<Visitor> visitors_;
+  WireSockets sockets_;
+};
+
+}  // namespace
+
+Result<WireSockets> open_sockets(Job& job, const Opening& opening) { return Loop(job, opening).run(); }
+
+}  // namespace weft::transport::tcp

@@ -1,0 +1,35 @@
+// weft/transport/tcp/opening.h -- brings about the sockets of one open(), on all ranks at once.
+//
+//   1. every rank with wires to it listens; all exchange where (through the job), and what they are to open
+//   2. senders connect and prove themselves, listeners let them in:      one loop, nothing in it waits for
+//      each says which wire it is                                        one alone
+//   3. all exchange that they are done, or what went wrong
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/transport/endpoint.h"
+#include "weft/transport/job.h"
+#include "weft/transport/tcp/socket.h"
+
+namespace weft::transport::tcp {
+
+struct Opening {
+  std::span<const std::int32_t> members;  // the group's ranks as the job numbers them
+  std::int32_t rank = 0;                  // in the group
+  std::uint64_t group = 0, number = 0;    // which open() of which group
+  std::span<const Wire> wires;
+  Capacity capacity;
+};
+
+// In the order of the wires; empty sockets where this rank has no part.
+struct WireSockets {
+  std::vector<Socket> outgoing, incoming;
+};
+
+// Collective. Fails with what went wrong here or at another rank, naming it, within the job's timeout.
+Result<WireSockets> open_sockets(Job& job, const Opening& opening);
+
+}  // namespace weft::transport::tcp

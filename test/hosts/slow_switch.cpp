@@ -1,0 +1,199 @@
+// slow_switch PREFIX HOSTS DELAY_US RATE_MBIT -- a network with delay and limited rate between namespaces.
+//
+//   PREFIX-host-0 ─ tap eth0 ┐                 each host:  out ──[ rate ]── delay ──[ rate ]── in
+//   PREFIX-host-1 ─ tap eth0 ┼─ this program
+//   PREFIX-host-2 ─ tap eth0 ┘
+//
+// Does what netem does, for kernels without it. A frame leaves a host when the bits before it have left,
+// comes `delay` later, and waits where other hosts' frames use up the receiver's rate. Nothing is lost:
+// senders are held back instead. Frames may be as long as the kernel's segmentation offload makes them; they
+// take the time of the segments that they stand for. Prints "ready" once the hosts are connected; ends on
+// SIGTERM.
+#include <fcntl.h>
+#include <linux/if.h>
+#include <linux/if_tun.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::nanoseconds;
+
+// What a tap puts in front of every frame: virtio's network header, whose own file is not C++.
+struct OffloadHeader {
+  std::uint8_t flags, segmentation;  // segmentation: 0 when the frame is one segment
+  std::uint16_t header_bytes, segment_bytes, checksum_start, checksum_offset;
+};
+static_assert(sizeof(OffloadHeader) == 10);
+
+constexpr std::size_t kMostFrame = sizeof(OffloadHeader) + 65'535 + 18;
+constexpr std::size_t kMostHeld = 16 << 20;  // bytes of one host's frames; then it is not read any more
+constexpr int kMostHosts = 64;
+
+struct Frame {
+  Clock::time_point due;
+  std::vector<char> bytes;  // the tap's header, then Ethernet's
+  int from = 0;
+};
+
+struct Host {
+  int tap = -1;
+  Clock::time_point out_free, in_free;  // when its bits so far have left, have come
+  std::size_t held = 0;                 // bytes of its frames that have not been delivered
+  std::deque<Frame> coming;             // in the order of `due`
+};
+
+[[noreturn]] void fail(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+// A tap called eth0 in a namespace, with the address 02:00:00:00:00:<host + 1>.
+int open_tap(const std::string& space, int host) {
+  const int home = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+  const int there = ::open(("/run/netns/" + space).c_str(), O_RDONLY | O_CLOEXEC);
+  if (home < 0 || there < 0 || ::setns(there, CLONE_NEWNET) != 0) fail(space.c_str());
+  const int tap = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  if (tap < 0) fail("/dev/net/tun");
+  ifreq request{};
+  std::strcpy(request.ifr_name, "eth0");
+  request.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
+  if (::ioctl(tap, TUNSETIFF, &request) != 0) fail("TUNSETIFF");
+  if (::ioctl(tap, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6) != 0) fail("TUNSETOFFLOAD");
+  ifreq address{};
+  std::strcpy(address.ifr_name, "eth0");
+  address.ifr_hwaddr.sa_family = 1;  // ARPHRD_ETHER
+  address.ifr_hwaddr.sa_data[0] = 2;
+  address.ifr_hwaddr.sa_data[5] = static_cast<char>(host + 1);
+  if (::ioctl(tap, SIOCSIFHWADDR, &address) != 0) fail("SIOCSIFHWADDR");
+  if (::setns(home, CLONE_NEWNET) != 0) fail("setns");
+  ::close(home);
+  ::close(there);
+  return tap;
+}
+
+// Bytes on the wire: every segment of a long frame has its own headers.
+std::size_t wire_bytes(const std::vector<char>& frame) {
+  OffloadHeader header{};
+  std::memcpy(&header, frame.data(), sizeof header);
+  const std::size_t bytes = frame.size() - sizeof header;
+  if (header.segmentation == 0 || header.segment_bytes == 0 || bytes <= header.header_bytes) return bytes;
+  const std::size_t segments =
+      (bytes - header.header_bytes + header.segment_bytes - 1) / header.segment_bytes;
+  return bytes + (segments - 1) * header.header_bytes;
+}
+
+class Switch {
+ public:
+  Switch(const std::string& prefix, int hosts, nanoseconds delay, double nanoseconds_per_byte)
+      : hosts_(static_cast<std::size_t>(hosts)), delay_(delay), per_byte_(nanoseconds_per_byte) {
+    for (int h = 0; h < hosts; ++h)
+      hosts_[static_cast<std::size_t>(h)].tap = open_tap(prefix + "-host-" + std::to_string(h), h);
+  }
+
+  void run() {
+    std::vector<pollfd> polled(hosts_.size());
+    for (;;) {
+      for (std::size_t h = 0; h < hosts_.size(); ++h) {
+        polled[h] = {hosts_[h].held < kMostHeld ? hosts_[h].tap : -1, POLLIN, 0};
+      }
+      const timespec limit = time_to_next();
+      if (::ppoll(polled.data(), polled.size(), &limit, nullptr) < 0 && errno != EINTR) fail("ppoll");
+      for (std::size_t h = 0; h < hosts_.size(); ++h) {
+        if ((polled[h].revents & POLLIN) != 0) take_from(h);
+      }
+      deliver();
+    }
+  }
+
+ private:
+  timespec time_to_next() const {
+    auto next = Clock::now() + std::chrono::seconds(1);
+    for (const Host& host : hosts_) {
+      if (!host.coming.empty()) next = std::min(next, host.coming.front().due);
+    }
+    const auto left = std::max(nanoseconds(0), std::chrono::duration_cast<nanoseconds>(next - Clock::now()));
+    return {static_cast<time_t>(left.count() / 1'000'000'000),
+            static_cast<long>(left.count() % 1'000'000'000)};
+  }
+
+  void take_from(std::size_t from) {
+    for (int turn = 0; turn < 16 && hosts_[from].held < kMostHeld; ++turn) {
+      const ssize_t got = ::read(hosts_[from].tap, buffer_.data(), buffer_.size());
+      if (got < static_cast<ssize_t>(sizeof(OffloadHeader) + 14)) return;
+      const std::vector<char> frame(buffer_.data(), buffer_.data() + got);
+      const auto start = std::max(Clock::now(), hosts_[from].out_free);
+      hosts_[from].out_free = start + time_of(wire_bytes(frame));
+      const char* to = frame.data() + sizeof(OffloadHeader);
+      const bool for_all = (to[0] & 1) != 0;
+      for (std::size_t h = 0; h < hosts_.size(); ++h) {
+        if (h != from && (for_all || to[5] == static_cast<char>(h + 1))) bring(from, h, frame);
+      }
+    }
+  }
+
+  void bring(std::size_t from, std::size_t to, std::vector<char> frame) {
+    Host& host = hosts_[to];
+    // Bits pass through as they come: a receiver that nobody else uses adds no time of its own.
+    host.in_free = std::max(hosts_[from].out_free + delay_, host.in_free + time_of(wire_bytes(frame)));
+    hosts_[from].held += frame.size();
+    host.coming.push_back({host.in_free, std::move(frame), static_cast<int>(from)});
+  }
+
+  void deliver() {
+    for (Host& host : hosts_) {
+      while (!host.coming.empty() && host.coming.front().due <= Clock::now()) {
+        Frame& frame = host.coming.front();
+        static_cast<void>(
+            !::write(host.tap, frame.bytes.data(), frame.bytes.size()));  // a host that is down takes none
+        hosts_[static_cast<std::size_t>(frame.from)].held -= frame.bytes.size();
+        host.coming.pop_front();
+      }
+    }
+  }
+
+  nanoseconds time_of(std::size_t bytes) const {
+    return nanoseconds(static_cast<std::int64_t>(static_cast<double>(bytes) * per_byte_));
+  }
+
+  std::vector<Host> hosts_;
+  const nanoseconds delay_;
+  const double per_byte_;
+  std::array<char, kMostFrame> buffer_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int hosts = argc == 5 ? std::atoi(argv[2]) : 0;
+  const long delay = argc == 5 ? std::atol(argv[3]) : -1;
+  const double rate = argc == 5 ? std::atof(argv[4]) : 0;
+  if (hosts < 1 || hosts > kMostHosts || delay < 0 || rate <= 0) {
+    std::fprintf(stderr, "usage: slow_switch PREFIX HOSTS DELAY_US RATE_MBIT\n");
+    return 1;
+  }
+  // A network is never short of processors: without this, busy ranks would add their time slices to the
+  // delay.
+  const sched_param priority{.sched_priority = 10};
+  if (::sched_setscheduler(0, SCHED_FIFO, &priority) != 0) std::perror("sched_setscheduler");
+  Switch network(argv[1], hosts, std::chrono::microseconds(delay), 8e3 / rate);
+  std::puts("ready");
+  std::fflush(stdout);
+  network.run();
+}

@@ -1,0 +1,97 @@
+#include "weft/transport/agreement.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weft/base/random.h"
+
+namespace weft::transport {
+namespace {
+
+// The agreement alone, with messages that are late in every way that lines allow (in order between two ranks)
+// and deaths at any moment, also between the words of one turn: whoever decides, decides the same.
+TEST(Agreement, IsTheSameForAllUnderAnySchedule) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Random random(seed);
+    const auto ranks = static_cast<std::int32_t>(random.between(2, 6));
+    struct Place {
+      Agreement agreement;
+      bool begun = false, dead = false;
+      std::set<std::int32_t> mourned = {};
+    };
+    Agreement::Ranks all;
+    std::vector<Place> places;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      places.push_back({Agreement(rank)});
+      all.push_back(rank);
+    }
+    std::map<std::pair<std::int32_t, std::int32_t>, std::deque<Agreement::Message>> lines;
+    std::int64_t deaths_left = random.between(0, ranks - 1);
+    const auto post = [&](std::int32_t from, std::vector<Agreement::Message> messages) {
+      for (auto& message : messages) {
+        if (deaths_left > 0 && random.below(12) == 0) {  // dies with the rest unsent
+          --deaths_left;
+          places[static_cast<std::size_t>(from)].dead = true;
+          return;
+        }
+        lines[{from, message.to}].push_back(message);
+      }
+    };
+    const auto finished = [&] {
+      return std::ranges::all_of(places,
+                                 [](const Place& place) { return place.dead || place.agreement.decision(); });
+    };
+    int turns = 0;
+    for (; !finished() && turns < 20'000; ++turns) {
+      const auto self = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(ranks)));
+      Place& place = places[static_cast<std::size_t>(self)];
+      if (place.dead) continue;
+      const auto other = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(ranks)));
+      auto& line = lines[{other, self}];
+      if (!place.begun && random.below(4) == 0) {
+        place.begun = true;
+        post(self, place.agreement.begin(all));
+      } else if (deaths_left > 0 && random.below(40) == 0) {
+        --deaths_left;
+        place.dead = true;
+      } else if (places[static_cast<std::size_t>(other)].dead && !place.mourned.contains(other) &&
+                 (line.empty() || random.below(3) == 0)) {
+        place.mourned.insert(other);  // with what it said last unheard, or not
+        line.clear();
+        post(self, place.agreement.mourn(other));
+      } else if (!line.empty()) {
+        const Agreement::Message message = line.front();
+        line.pop_front();
+        const auto copy = unpack_agreement(pack(message.word, message.ranks));
+        post(self, place.agreement.hear(other, copy->first, copy->second));
+      }
+    }
+    ASSERT_TRUE(finished()) << "seed " << seed;
+    std::optional<Agreement::Ranks> decision;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      const Place& place = places[static_cast<std::size_t>(rank)];
+      if (!place.agreement.decision()) continue;
+      if (!decision) decision = place.agreement.decision();
+      ASSERT_EQ(*decision, *place.agreement.decision()) << "seed " << seed;
+      ASSERT_TRUE(place.dead || std::ranges::binary_search(*decision, rank)) << "seed " << seed;
+    }
+  }
+}
+
+TEST(Agreement, IgnoresBytesThatAreNoMessage) {
+  EXPECT_FALSE(unpack_agreement(""));
+  EXPECT_FALSE(unpack_agreement("\x05"));
+  EXPECT_FALSE(unpack_agreement(std::string("\x01\x00\x00", 3)));
+  EXPECT_TRUE(unpack_agreement("\x01"));
+}
+
+}  // namespace
+}  // namespace weft::transport

@@ -1,0 +1,122 @@
+// Doorbells: who sleeps is woken, always; who waits in vain gives up in time.
+#include "weft/transport/doorbell.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "weft/base/machine.h"
+#include "weft/transport/segment.h"
+
+namespace weft::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr Patience kSleepAtOnce{.spins = 0, .yields = 0ns};
+constexpr auto kDeadline = 10s;  // a lost wake-up shows as this long a wait
+
+struct Table {
+  Doorbells bells;
+  alignas(64) std::atomic<int> ball;
+};
+
+// Two players throw a ball; false when one waited in vain.
+bool play(Table& table, int self, int throws, const Patience& patience) {
+  for (int turn = self; turn < throws; turn += 2) {
+    if (!wait_until(table.bells, self, patience, kDeadline,
+                    [&] { return table.ball.load(std::memory_order_acquire) == turn; }))
+      return false;
+    table.ball.store(turn + 1, std::memory_order_release);
+    table.bells.ring(1 - self);
+  }
+  return true;
+}
+
+TEST(Doorbells, NoWakeUpIsLostAmongThreads) {
+  for (const Patience& patience :
+       {kSleepAtOnce, Patience{.spins = 3, .yields = 0ns}, Patience{.spins = 0, .yields = 2us}}) {
+    const auto table = std::make_unique<Table>();
+    bool other = false;
+    std::thread thread([&] { other = play(*table, 1, 10'000, patience); });
+    EXPECT_TRUE(play(*table, 0, 10'000, patience));
+    thread.join();
+    EXPECT_TRUE(other);
+    EXPECT_EQ(table->ball.load(), 10'000);
+  }
+}
+
+TEST(Doorbells, NoWakeUpIsLostAmongProcesses) {
+  Result<Segment> memory = Segment::create(sizeof(Table), Backing::full);
+  ASSERT_TRUE(memory.ok());
+  auto& table = *reinterpret_cast<Table*>(memory->data());  // all zero is a good initial state
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(play(table, 1, 5'000, kSleepAtOnce) ? 0 : 1);
+  }
+  EXPECT_TRUE(play(table, 0, 5'000, kSleepAtOnce));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Doorbells, RingingOthersWakesAllOfThemAndAllTheirThreads) {
+  constexpr std::int32_t kRanks = 3, kThreads = 2;
+  const auto table = std::make_unique<Table>();
+  std::atomic<int> woken = 0;
+  std::vector<std::thread> threads;
+  for (std::int32_t rank = 1; rank < kRanks; ++rank)
+    for (int i = 0; i < kThreads; ++i)
+      threads.emplace_back([&, rank] {
+        woken +=
+            wait_until(table->bells, rank, kSleepAtOnce, kDeadline, [&] { return table->ball.load() == 1; });
+      });
+  std::this_thread::sleep_for(20ms);
+  table->ball = 1;
+  table->bells.ring_others(kRanks, 0);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(woken.load(), (kRanks - 1) * kThreads);
+  EXPECT_EQ(table->bells.read(0), 0u) << "nobody slept there";
+}
+
+TEST(Doorbells, WaitingInVainEndsInTimeAndBurnsNothing) {
+  const auto table = std::make_unique<Table>();
+  rusage before{}, after{};
+  getrusage(RUSAGE_THREAD, &before);
+  const auto begin = Clock::now();
+  EXPECT_FALSE(
+      wait_until(table->bells, 5, Patience{.spins = 100, .yields = 50us}, 100ms, [] { return false; }));
+  const auto took = Clock::now() - begin;
+  getrusage(RUSAGE_THREAD, &after);
+  EXPECT_GE(took, 100ms);
+  const auto microseconds = [](const rusage& usage) {
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 + usage.ru_utime.tv_usec +
+           usage.ru_stime.tv_usec;
+  };
+  EXPECT_LT(microseconds(after) - microseconds(before), 20'000);
+  // A limit without end does not overflow.
+  std::thread ringer([&] {
+    std::this_thread::sleep_for(5ms);
+    table->ball = 1;
+    table->bells.ring_all(6);
+  });
+  EXPECT_TRUE(wait_until(table->bells, 5, kSleepAtOnce, std::chrono::nanoseconds::max(),
+                         [&] { return table->ball == 1; }));
+  ringer.join();
+}
+
+TEST(Doorbells, NobodySpinsWhereRanksOutnumberCores) {
+  EXPECT_GT(patience_for(1).spins, 0);
+  EXPECT_GT(patience_for(available_processors()).spins, 0);
+  EXPECT_EQ(patience_for(available_processors() + 1).spins, 0);
+}
+
+}  // namespace
+}  // namespace weft::transport

@@ -1,0 +1,179 @@
+#include "weft/transport/handshake.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <future>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "weft/base/random.h"
+#include "weft/transport/tcp/socket.h"
+
+namespace weft::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using State = Handshake::State;
+
+struct Pair {
+  tcp::Socket caller, listener;
+};
+
+Pair connected() {
+  std::array<int, 2> ends = {};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
+  return {tcp::Socket(ends[0]), tcp::Socket(ends[1])};
+}
+
+// Lets both sides talk until neither goes on; a side that has failed hangs up.
+std::pair<State, State> talk(Handshake& caller, Handshake& listener) {
+  Pair pair = connected();
+  for (int turn = 0; turn < 10; ++turn) {
+    if (pair.caller && caller.step(pair.caller.descriptor()) > State::proven) pair.caller.close();
+    if (pair.listener && listener.step(pair.listener.descriptor()) > State::proven) pair.listener.close();
+  }
+  return {caller.state(), listener.state()};
+}
+
+std::string read_all(const tcp::Socket& socket) {
+  std::string out(4096, '\0');
+  const ssize_t came = ::recv(socket.descriptor(), out.data(), out.size(), MSG_DONTWAIT);
+  out.resize(came > 0 ? static_cast<std::size_t>(came) : 0);
+  return out;
+}
+
+void write_all(const tcp::Socket& socket, std::string_view bytes) {
+  ASSERT_EQ(::send(socket.descriptor(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(bytes.size()));
+}
+
+TEST(Handshake, ProvesBothSides) {
+  Handshake caller("the same secret", Role::caller), listener("the same secret", Role::listener);
+  EXPECT_EQ(talk(caller, listener), std::pair(State::proven, State::proven));
+}
+
+TEST(Handshake, RefusesAnotherSecret) {
+  Handshake caller("the same secret", Role::caller), listener("the same secrets", Role::listener);
+  EXPECT_EQ(talk(caller, listener), std::pair(State::no_secret, State::no_secret));
+}
+
+TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
+  Pair pair = connected();
+  Handshake listener("secret", Role::listener);
+  write_all(pair.caller, "weft-1\n\n" + std::string(32, 'n'));
+  EXPECT_EQ(listener.step(pair.listener.descriptor()), State::going);
+  EXPECT_EQ(read_all(pair.caller).size(), 40U);  // its random bytes
+  write_all(pair.caller, std::string(32, 'p'));
+  EXPECT_EQ(listener.step(pair.listener.descriptor()), State::no_secret);
+  EXPECT_EQ(read_all(pair.caller), "");
+}
+
+// A stranger that sends everything back gets a listener's own proof nowhere, and a caller's is not a
+// listener's.
+TEST(Handshake, AReflectionDoesNotPass) {
+  Pair pair = connected();
+  Handshake caller("secret", Role::caller);
+  for (int turn = 0; turn < 4; ++turn) {
+    caller.step(pair.caller.descriptor());
+    if (const std::string echo = read_all(pair.listener); !echo.empty()) write_all(pair.listener, echo);
+  }
+  EXPECT_EQ(caller.state(), State::no_secret);
+}
+
+// What passed between two ranks is of no use to whoever overheard it.
+TEST(Handshake, AReplayDoesNotPass) {
+  Pair line = connected();
+  Handshake caller("secret", Role::caller), listener("secret", Role::listener);
+  caller.step(line.caller.descriptor());
+  const std::string hello = read_all(line.listener);
+  write_all(line.caller, hello);
+  listener.step(line.listener.descriptor());
+  caller.step(line.caller.descriptor());
+  const std::string proof = read_all(line.listener);
+  ASSERT_EQ(proof.size(), 32U);
+
+  Pair later = connected();
+  Handshake other("secret", Role::listener);
+  write_all(later.caller, hello + proof);
+  EXPECT_EQ(other.step(later.listener.descriptor()), State::no_secret);
+}
+
+TEST(Handshake, KnowsStrangersByTheirFirstBytes) {
+  for (const std::string garbage :
+       {"G", "GET / HTTP/1.1\r\n\r\n", "weft-2\n\n", "\x16\x03\x01", "weft-1\n\t"}) {
+    Pair pair = connected();
+    Handshake listener("secret", Role::listener);
+    write_all(pair.caller, garbage);
+    EXPECT_EQ(listener.step(pair.listener.descriptor()), State::stranger) << garbage;
+  }
+}
+
+TEST(Handshake, ReadsNotAByteTooMuch) {
+  Pair pair = connected();
+  Handshake caller("secret", Role::caller), listener("secret", Role::listener);
+  for (int turn = 0; turn < 3; ++turn) {
+    caller.step(pair.caller.descriptor());
+    listener.step(pair.listener.descriptor());
+  }
+  EXPECT_EQ(caller.state(), State::proven);
+  write_all(pair.listener, "what follows");
+  write_all(pair.caller, "and back");
+  caller.step(pair.caller.descriptor());
+  listener.step(pair.listener.descriptor());
+  EXPECT_EQ(read_all(pair.caller), "what follows");
+  EXPECT_EQ(read_all(pair.listener), "and back");
+}
+
+TEST(Handshake, WithstandsAnyBytes) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    Pair pair = connected();
+    Handshake listener("secret", Role::listener);
+    for (int piece = 0; piece < 5; ++piece) {
+      std::string bytes = random.below(2) == 0 ? "weft-1\n\n" : "";
+      for (std::uint64_t n = random.below(60); n > 0; --n) bytes += static_cast<char>(random.next());
+      if (!bytes.empty()) write_all(pair.caller, bytes);
+      EXPECT_NE(listener.step(pair.listener.descriptor()), State::proven);
+    }
+    pair.caller.close();
+    EXPECT_GT(listener.step(pair.listener.descriptor()), State::proven);
+  }
+}
+
+TEST(Authenticate, WaitsForTheOtherSideAndNoLongerThanItMay) {
+  Pair pair = connected();
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  auto other = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(10ms);
+    return authenticate(pair.listener.descriptor(), "secret", Role::listener, deadline, "rank 1").ok();
+  });
+  EXPECT_TRUE(authenticate(pair.caller.descriptor(), "secret", Role::caller, deadline, "rank 0").ok());
+  EXPECT_TRUE(other.get());
+
+  Pair silent = connected();
+  const auto soon = std::chrono::steady_clock::now() + 30ms;
+  const Status late = authenticate(silent.caller.descriptor(), "secret", Role::caller, soon, "rank 0");
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().message, "rank 0 did not prove in time who it is");
+}
+
+TEST(Authenticate, SaysThatASecretIsWrong) {
+  Pair pair = connected();
+  const auto deadline = std::chrono::steady_clock::now() + 5s;
+  auto other = std::async(std::launch::async, [&] {
+    const Status status =
+        authenticate(pair.listener.descriptor(), "secret", Role::listener, deadline, "rank 1");
+    pair.listener.close();
+    return status;
+  });
+  const Status mine = authenticate(pair.caller.descriptor(), "another", Role::caller, deadline, "rank 0");
+  ASSERT_FALSE(mine.ok());
+  EXPECT_EQ(mine.error().message, "rank 0 does not know the job's secret");
+  EXPECT_EQ(other.get().error().message, "rank 1 does not know the job's secret");
+}
+
+}  // namespace
+}  // namespace weft::transport

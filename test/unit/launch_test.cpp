@@ -1,0 +1,175 @@
+#include "weft/transport/launch.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "rank_processes.h"
+#include "temporary_folder.h"
+
+namespace weft::transport {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+struct Told {
+  std::map<std::int32_t, std::vector<std::string>> output, error;
+};
+
+LaunchOptions shell(std::int32_t ranks, const std::string& script, Told& told) {
+  LaunchOptions options{ranks, {"/bin/sh", "-c", script}};
+  options.timeout = 10s;
+  options.on_line = [&told](std::int32_t rank, Stream stream, std::string_view line) {
+    (stream == Stream::output ? told.output : told.error)[rank].emplace_back(line);
+  };
+  return options;
+}
+
+bool lives(pid_t process) {
+  std::ifstream status(fmt::format("/proc/{}/stat", process));
+  std::string number, name, state;
+  status >> number >> name >> state;
+  return status && state != "Z";
+}
+
+TEST(Launch, GivesEachRankItsPlace) {
+  Told told;
+  auto options = shell(
+      3,
+      "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR $EXTRA; echo $WEFT_JOB_SECRET >&2",
+      told);
+  options.environment = {{"EXTRA", "more"}};
+  const auto end = launch(options);
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->code(), 0);
+  EXPECT_EQ(end->what(), "");
+  for (std::int32_t rank = 0; rank < 3; ++rank) {
+    EXPECT_EQ(told.output[rank], std::vector{fmt::format("{0} {0} 3 3 127.0.0.1 more", rank)});
+    ASSERT_EQ(told.error[rank].size(), 1U);
+    EXPECT_EQ(told.error[rank][0].size(), 64U);
+    EXPECT_EQ(told.error[rank], told.error[0]);
+  }
+}
+
+TEST(Launch, AnswersWithEveryExitCode) {
+  Told told;
+  auto options = shell(4, "exit $RANK", told);
+  const auto end = launch(options);
+  ASSERT_TRUE(end.ok());
+  ASSERT_TRUE(end->first_failure);
+  for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(end->ranks[static_cast<std::size_t>(rank)].exit_code, rank);
+  EXPECT_EQ(end->code(), *end->first_failure);
+  EXPECT_EQ(end->what(), fmt::format("rank {0} (pid {1}) ended with exit code {0}", *end->first_failure,
+                                     end->ranks[static_cast<std::size_t>(*end->first_failure)].process));
+}
+
+TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
+  Told told;
+  auto options =
+      shell(3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 60;; esac",
+            told);
+  options.grace = 300ms;
+  const auto begun = Clock::now();
+  const auto end = launch(options);
+  ASSERT_TRUE(end.ok());
+  EXPECT_GE(Clock::now() - begun, 300ms);
+  EXPECT_LT(Clock::now() - begun, 5s);
+  EXPECT_EQ(end->what(), fmt::format("rank 1 (pid {}) was killed by signal 9", end->ranks[1].process));
+  EXPECT_EQ(end->code(), 137);
+  EXPECT_EQ(told.output[0], std::vector<std::string>{"rank 1 is lost"});
+  EXPECT_EQ(end->ranks[0].exit_code, 7);
+  EXPECT_FALSE(end->ranks[0].stopped);
+  EXPECT_EQ(end->ranks[2].signal, SIGTERM);
+  EXPECT_TRUE(end->ranks[2].stopped);
+}
+
+TEST(Launch, LeavesNothingBehind) {
+  Told told;
+  // A rank that starts something and forgets it, and one that does not want to end.
+  auto options = shell(2, "sleep 60 & echo $!; trap '' TERM; if [ $RANK = 1 ]; then sleep 60; fi", told);
+  options.timeout = 200ms;
+  const auto end = launch(options);
+  ASSERT_TRUE(end.ok());
+  EXPECT_TRUE(end->timed_out);
+  EXPECT_EQ(end->what(), "the ranks did not end in time");
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a zombie is left";
+  for (std::int32_t rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(told.output[rank].size(), 1U);
+    const pid_t child = std::atoi(told.output[rank][0].c_str());
+    const auto until = Clock::now() + 2s;
+    while (lives(child) && Clock::now() < until) std::this_thread::sleep_for(1ms);
+    EXPECT_FALSE(lives(child));
+  }
+}
+
+TEST(Launch, RanksDieWithTheLauncher) {
+  const TemporaryFolder folder;
+  RankProcesses launcher;
+  launcher.start(0, [&](std::int32_t) {
+    const LaunchOptions options{2, {"/bin/sh", "-c", "echo $$ > " + folder.path() + "/$RANK; exec sleep 60"}};
+    return launch(options).ok() ? 0 : 1;
+  });
+  pid_t ranks[2] = {};
+  const auto until = Clock::now() + 5s;
+  for (int rank = 0; rank < 2; ++rank) {
+    while (ranks[rank] == 0 && Clock::now() < until)
+      std::ifstream(folder / std::to_string(rank)) >> ranks[rank];
+    ASSERT_NE(ranks[rank], 0);
+  }
+  ::kill(launcher.process(0), SIGKILL);
+  launcher.wait_all();
+  for (const pid_t rank : ranks) {
+    while (lives(rank) && Clock::now() < until) std::this_thread::sleep_for(1ms);
+    EXPECT_FALSE(lives(rank));
+  }
+}
+
+TEST(Launch, PassesSignalsOn) {
+  RankProcesses launcher;
+  launcher.start(0, [&](std::int32_t) {
+    LaunchOptions options{2,
+                          {"/bin/sh", "-c", "trap 'exit 9' INT; echo ready; while :; do sleep 0.01; done"}};
+    options.forward_signals = true;
+    int ready = 0;
+    options.on_line = [&](std::int32_t, Stream, std::string_view) {
+      if (++ready == 2) ::kill(::getpid(), SIGINT);
+    };
+    const auto end = launch(options);
+    if (!end.ok()) return 1;
+    return check(end->code() == 9 && end->ranks[1].exit_code == 9, "exit code 9 of both", 0, end->what());
+  });
+  EXPECT_EQ(launcher.wait_all(), std::vector<int>{0});
+}
+
+TEST(Launch, SaysWhatCannotBeStarted) {
+  const auto missing = launch({2, {"/no/such/program"}});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().message, "cannot start /no/such/program: no such file or directory");
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_FALSE(launch({0, {"true"}}).ok());
+  EXPECT_FALSE(launch({1 << 20, {"true"}}).ok());
+  EXPECT_FALSE(launch({2, {}}).ok());
+}
+
+TEST(Launch, HandsOnLongAndUnfinishedLines) {
+  Told told;
+  auto options = shell(1, "printf 'one\\n\\nhalf'; head -c 3000000 /dev/zero | tr '\\0' x >&2", told);
+  ASSERT_TRUE(launch(options).ok());
+  EXPECT_EQ(told.output[0], (std::vector<std::string>{"one", "", "half"}));
+  std::size_t bytes = 0;
+  for (const std::string& piece : told.error[0]) bytes += piece.size();
+  EXPECT_EQ(bytes, 3'000'000U);
+}
+
+}  // namespace
+}  // namespace weft::transport

@@ -1,0 +1,336 @@
+// Ranks that talk by sockets: they find each other whoever else knocks, and none of them waits for ever.
+
+#include "weft/transport/tcp/endpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "weft/base/hash.h"
+#include "weft/transport/inproc/job.h"
+#include "weft/transport/tcp/socket.h"
+
+namespace {
+
+using namespace weft::transport;
+using namespace weft::transport::tcp;
+using namespace std::chrono_literals;
+using Bytes = std::vector<std::byte>;
+using Clock = std::chrono::steady_clock;
+
+Bytes message(std::size_t length, std::uint64_t seed) {
+  Bytes bytes(length);
+  for (std::size_t i = 0; i < length; ++i) bytes[i] = static_cast<std::byte>(weft::mix(seed * length + i));
+  return bytes;
+}
+
+// A job of threads whose members say that they live elsewhere, and which lets a test see what is exchanged.
+class Elsewhere final : public Job {
+ public:
+  Elsewhere(std::unique_ptr<Job> job, std::vector<Member> members)
+      : job_(std::move(job)), members_(std::move(members)) {}
+
+  std::function<void(const std::vector<Parcel>&)> on_exchange;
+  Job& inner() { return *job_; }
+
+  std::int32_t rank() const override { return job_->rank(); }
+  std::int32_t ranks() const override { return job_->ranks(); }
+  const Member& member(std::int32_t rank) const override { return members_[static_cast<std::size_t>(rank)]; }
+  std::chrono::milliseconds timeout() const override { return job_->timeout(); }
+  weft::Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
+                                             Parcel mine) override {
+    auto parcels = job_->exchange(members, topic, std::move(mine));
+    if (parcels.ok() && on_exchange) on_exchange(*parcels);
+    return parcels;
+  }
+  void send(std::int32_t to, Topic topic, std::string_view bytes) override { job_->send(to, topic, bytes); }
+  void handle(std::uint64_t group, Handler handler) override { job_->handle(group, std::move(handler)); }
+  std::vector<Death> deaths() const override { return job_->deaths(); }
+  std::uint64_t on_death(DeathListener listener) override { return job_->on_death(std::move(listener)); }
+  void forget(std::uint64_t listener) override { job_->forget(listener); }
+  weft::Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
+                                                             Topic topic) override {
+    return job_->agree_on_survivors(members, topic);
+  }
+  void on_question(std::function<std::string()> answer) override { job_->on_question(std::move(answer)); }
+  void leave() override { job_->leave(); }
+
+ private:
+  std::unique_ptr<Job> job_;
+  std::vector<Member> members_;
+};
+
+std::vector<std::shared_ptr<Elsewhere>> make_jobs(std::int32_t ranks, const std::string& address,
+                                                  bool many_hosts, std::chrono::milliseconds timeout = 5s) {
+  std::vector<Member> members;
+  for (std::int32_t rank = 0; rank < ranks; ++rank)
+    members.push_back({.host = many_hosts ? "host " + std::to_string(rank) : "here", .address = address});
+  std::vector<std::shared_ptr<Elsewhere>> jobs;
+  for (auto& job : make_thread_jobs(ranks, timeout))
+    jobs.push_back(std::make_shared<Elsewhere>(std::move(job), members));
+  return jobs;
+}
+
+void on_all_ranks(std::int32_t ranks, const std::function<void(std::int32_t)>& rank_part) {
+  std::vector<std::jthread> threads;
+  for (std::int32_t rank = 0; rank < ranks; ++rank) threads.emplace_back([&, rank] { rank_part(rank); });
+}
+
+std::vector<std::int32_t> all(std::int32_t ranks) {
+  std::vector<std::int32_t> members;
+  for (std::int32_t rank = 0; rank < ranks; ++rank) members.push_back(rank);
+  return members;
+}
+
+// Tries until it works, as an interpreter would; false on a fault or after ten seconds.
+template <class Try>
+bool until(Endpoint& endpoint, Try attempt) {
+  for (const auto deadline = Clock::now() + 10s; Clock::now() < deadline;) {
+    const std::uint32_t seen = endpoint.signal();
+    if (attempt()) return true;
+    if (endpoint.fault()) return false;
+    endpoint.wait(seen, 1s);
+  }
+  return false;
+}
+
+const std::vector<Wire> kBothWays = {{.from = 0, .to = 1, .channel = 0}, {.from = 1, .to = 0, .channel = 0}};
+
+struct Part {
+  std::unique_ptr<Endpoint> endpoint;
+  Ends ends;
+  Outgoing& out() { return *ends.outgoing[endpoint->rank() == 0 ? 0 : 1]; }
+  Incoming& in() { return *ends.incoming[endpoint->rank() == 0 ? 1 : 0]; }
+};
+
+Part open_part(const std::shared_ptr<Job>& job, const Capacity& capacity = {},
+               const TcpOptions& options = {}) {
+  auto endpoint = make_endpoint(job, all(job->ranks()), 0, options);
+  if (!endpoint.ok()) throw std::runtime_error(endpoint.error().message);
+  auto ends = (*endpoint)->open(kBothWays, capacity);
+  if (!ends.ok()) throw std::runtime_error(ends.error().message);
+  return {std::move(*endpoint), std::move(*ends)};
+}
+
+bool has_ipv6() { return listen("::1", 0).ok(); }
+
+TEST(TcpEndpoint, CarriesMessagesBothWaysOverBothProtocols) {
+  for (const std::string address : {"", "127.0.0.1:1", "[::1]:1"}) {
+    if (address.starts_with('[') && !has_ipv6()) continue;
+    for (const bool many_hosts : {false, true}) {
+      const auto jobs = make_jobs(2, address, many_hosts);
+      on_all_ranks(2, [&](std::int32_t rank) {
+        Part part = open_part(jobs[static_cast<std::size_t>(rank)], {.slots = 2, .slot_bytes = 300'000});
+        EXPECT_EQ(part.endpoint->transport(), "tcp");
+        EXPECT_EQ(part.ends.outgoing[rank == 0 ? 1 : 0], nullptr);
+        for (const std::size_t length : {0UL, 1UL, 5000UL, 300'000UL}) {
+          const auto own = static_cast<std::uint64_t>(rank), other = 1 - own;
+          part.out().set_label(length);
+          part.in().set_label(length);
+          const Bytes out = message(length, own);
+          Bytes in(length);
+          EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(out); }));
+          EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); }));
+          EXPECT_EQ(in, message(length, other));
+        }
+      });
+    }
+  }
+}
+
+TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
+  constexpr std::int32_t kRanks = 4;
+  const auto jobs = make_jobs(kRanks, "", false);
+  std::vector<Wire> wires;
+  for (std::int32_t from = 0; from < kRanks; ++from)
+    for (std::int32_t to = 0; to < kRanks; ++to)
+      for (std::int32_t channel = 0; channel < 2; ++channel) wires.push_back({from, to, channel});
+  on_all_ranks(kRanks, [&](std::int32_t rank) {
+    auto endpoint = make_endpoint(jobs[static_cast<std::size_t>(rank)], all(kRanks), 7);
+    ASSERT_TRUE(endpoint.ok());
+    for (int opening = 0; opening < 2; ++opening) {
+      auto ends = (*endpoint)->open(wires, {});
+      ASSERT_TRUE(ends.ok()) << ends.error().message;
+      for (std::size_t i = 0; i < wires.size(); ++i)
+        if (wires[i].from == rank) {
+          const Bytes out = message(300, i);
+          EXPECT_TRUE(until(**endpoint, [&] { return ends->outgoing[i]->send_from(out); }));
+        }
+      for (std::size_t i = 0; i < wires.size(); ++i)
+        if (wires[i].to == rank) {
+          const std::byte* in = nullptr;
+          EXPECT_TRUE(until(**endpoint, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
+          EXPECT_EQ(Bytes(in, in + 300), message(300, i));
+          ends->incoming[i]->pop();
+        }
+    }
+  });
+}
+
+// Both ranks send all that the slots hold before either receives, far more than the kernel takes: each is
+// promised that room.
+TEST(TcpEndpoint, SlotsHoldWhatTheKernelDoesNot) {
+  constexpr Capacity kCapacity{.slots = 4, .slot_bytes = 300'000};
+  const auto jobs = make_jobs(2, "", false);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    Part part = open_part(jobs[static_cast<std::size_t>(rank)], kCapacity, {.buffer_bytes = 64 << 10});
+    const Bytes out = message(300'000, 1);
+    for (int i = 0; i < kCapacity.slots; ++i)
+      ASSERT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(out); })) << i;
+    for (int i = 0; i < kCapacity.slots; ++i) {
+      Bytes in(out.size());
+      ASSERT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); })) << i;
+      EXPECT_EQ(in, out);
+    }
+    // Nobody closes before the other is done.
+    EXPECT_TRUE(jobs[static_cast<std::size_t>(rank)]->exchange(all(2), {0, 99}, {}).ok());
+  });
+}
+
+// What was sent arrives though the sender never calls anything again, and though it drops its end at once.
+TEST(TcpEndpoint, WhatWasSentArrivesThoughTheSenderTurnsAway) {
+  const auto jobs = make_jobs(2, "", false);
+  const Bytes bytes = message(300'000, 1);
+  std::atomic<bool> received = false;
+  on_all_ranks(2, [&](std::int32_t rank) {
+    Part part = open_part(jobs[static_cast<std::size_t>(rank)], {.slots = 1, .slot_bytes = 300'000},
+                          {.buffer_bytes = 64 << 10});
+    if (rank == 0) {
+      std::copy(bytes.begin(), bytes.end(), part.out().room(bytes.size()));
+      part.out().send();
+      part.ends.outgoing.clear();
+      for (int i = 0; i < 1000 && !received; ++i) std::this_thread::sleep_for(10ms);
+      return;
+    }
+    std::this_thread::sleep_for(20ms);
+    Bytes in(bytes.size());
+    EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); }));
+    EXPECT_EQ(in, bytes);
+    received = true;
+  });
+}
+
+TEST(TcpEndpoint, StrangersDisturbNobody) {
+  auto jobs = make_jobs(2, "", true);
+  std::atomic<int> knocked = 0;
+  // Rank 0 learns where rank 1 listens and sends everybody there before it goes on.
+  std::vector<Socket> strangers;
+  jobs[0]->on_exchange = [&](const std::vector<Parcel>& parcels) {
+    const std::size_t at = parcels[1].bytes.find('@', 48);
+    if (at == std::string::npos) return;
+    const auto address = parse_host_port(parcels[1].bytes.substr(at + 1));
+    if (!address.ok()) return;
+    for (const std::string_view said : {"", "GET / HTTP/1.1\r\n\r\n", "weft-1\n\n",
+                                        "weft-1\n\n00000000000000000000000000000000", "\0\0\0\0"}) {
+      auto socket = connect(address->host, address->port, Clock::now() + 1s);
+      ASSERT_TRUE(socket.ok());
+      EXPECT_TRUE(send_all(*socket, std::as_bytes(std::span(said)), Clock::now() + 1s).ok());
+      strangers.push_back(std::move(*socket));
+      ++knocked;
+    }
+    for (int i = 0; i < 100; ++i)  // more than are heard at a time
+      if (auto socket = connect(address->host, address->port, Clock::now() + 1s); socket.ok())
+        strangers.push_back(std::move(*socket));
+  };
+  const auto begin = Clock::now();
+  on_all_ranks(2, [&](std::int32_t rank) {
+    Part part = open_part(jobs[static_cast<std::size_t>(rank)]);
+    Bytes bytes = message(50, 1);
+    EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(bytes); }));
+    EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+  });
+  EXPECT_EQ(knocked, 5);
+  EXPECT_LT(Clock::now() - begin, 3s) << "nobody waits for a stranger";
+}
+
+TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {
+  const auto jobs = make_jobs(2, "", false);
+  inproc::kill_thread_rank(jobs[1]->inner());
+  auto endpoint = make_endpoint(jobs[0], all(2), 0);
+  ASSERT_TRUE(endpoint.ok());
+  const auto ends = (*endpoint)->open(kBothWays, {});
+  ASSERT_FALSE(ends.ok());
+  EXPECT_NE(ends.error().message.find("rank 1"), std::string::npos) << ends.error().message;
+}
+
+// One that cannot listen tells the others, who would wait for it otherwise.
+TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
+  auto jobs = make_jobs(2, "", false);
+  std::vector<Member> members = {{.host = "here", .address = "203.0.113.1:1"},
+                                 {.host = "here", .address = ""}};
+  auto inner = make_thread_jobs(2, 5s);
+  for (std::size_t rank = 0; rank < 2; ++rank)
+    jobs[rank] = std::make_shared<Elsewhere>(std::move(inner[rank]), members);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    auto endpoint = make_endpoint(jobs[static_cast<std::size_t>(rank)], all(2), 0);
+    const auto ends = (*endpoint)->open(kBothWays, {});
+    ASSERT_FALSE(ends.ok());
+    const std::string text = "cannot listen on 203.0.113.1:0: address or port not available";
+    EXPECT_EQ(ends.error().message, rank == 0 ? text : "rank 0 cannot open its wires: " + text);
+  });
+}
+
+TEST(TcpEndpoint, RanksThatOpenDifferentWiresAreTold) {
+  const auto jobs = make_jobs(2, "", false);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    auto endpoint = make_endpoint(jobs[static_cast<std::size_t>(rank)], all(2), 0);
+    const auto ends = (*endpoint)->open(kBothWays, {.slots = 1 + rank});
+    ASSERT_FALSE(ends.ok());
+    EXPECT_EQ(ends.error().message, rank == 0 ? "ranks open different wires: rank 0 and rank 1"
+                                              : "ranks open different wires: rank 1 and rank 0");
+  });
+  auto endpoint = make_endpoint(jobs[0], all(2), 0);
+  EXPECT_FALSE((*endpoint)->open(std::vector<Wire>{{0, 2, 0}}, {}).ok());
+  EXPECT_FALSE((*endpoint)->open(std::vector<Wire>{{0, 1, 0}, {0, 1, 0}}, {}).ok());
+  EXPECT_FALSE((*endpoint)->open(kBothWays, {.slots = 0}).ok());
+  EXPECT_FALSE((*endpoint)->open(kBothWays, {.slot_bytes = std::int64_t{1} << 40}).ok());
+  EXPECT_FALSE(make_endpoint(jobs[0], {1}, 0).ok());
+}
+
+TEST(TcpEndpoint, MismatchedCallsAndClosedEndsAreFaults) {
+  const auto jobs = make_jobs(2, "", false);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    Part part = open_part(jobs[static_cast<std::size_t>(rank)]);
+    Bytes bytes = message(50, 1);
+    if (rank == 0) {
+      part.out().set_label(17);
+      EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(bytes); }));
+      EXPECT_FALSE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+      ASSERT_TRUE(part.endpoint->fault());
+      EXPECT_EQ(part.endpoint->fault()->what, WireFault::What::closed);
+      return;
+    }
+    part.in().set_label(18);
+    EXPECT_FALSE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+    ASSERT_TRUE(part.endpoint->fault());
+    EXPECT_EQ(part.endpoint->fault()->what, WireFault::What::other_call);
+    EXPECT_EQ(part.endpoint->fault()->wire, kBothWays[0]);
+  });
+}
+
+TEST(TcpEndpoint, WakesEverySleeper) {
+  const auto jobs = make_jobs(2, "", false);
+  const auto begin = Clock::now();
+  auto endpoint = make_endpoint(jobs[0], {0}, 0);
+  {
+    std::atomic<int> awake = 0;
+    std::vector<std::jthread> sleepers;
+    for (int i = 0; i < 3; ++i)
+      sleepers.emplace_back([&] {
+        (*endpoint)->wait((*endpoint)->signal(), 5s);
+        ++awake;
+      });
+    while (awake < 3) {  // those that had not read the signal yet sleep through the first
+      (*endpoint)->wake();
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  EXPECT_LT(Clock::now() - begin, 4s);
+  const std::uint32_t seen = (*endpoint)->signal();
+  (*endpoint)->wait(seen, 2ms);
+  EXPECT_EQ((*endpoint)->signal(), seen) << "nothing happened";
+}
+
+}  // namespace
