@@ -1,0 +1,70 @@
+// weft/comm/call.h -- what a rank asks a communicator to do: one collective on this rank's memory.
+//
+// Counts are elements, per block, as collective.h lays blocks out: an all_reduce of count n has n elements in
+// and n out; an all_gather of count n has n in and ranks * n out; a reduce_scatter and an all_to_all of count
+// n have ranks * n in. Where ranks differ, `counts` has one count a rank (all_gather, reduce_scatter,
+// gather, scatter) or one a pair, counts[from * ranks + to] (all_to_all), the same on every rank.
+//
+// In place, as collective.h has it: input == output, or this rank's block of the larger buffer.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/collective/collective.h"
+#include "weft/device/reduction.h"
+
+namespace weft::comm {
+
+using collective::Kind;
+using device::ElementType;
+using device::ReduceOp;
+
+// A collective of higher priority overtakes those of lower priority that are under way, chunk by chunk.
+enum class Priority : std::uint8_t { high, normal, low };
+inline constexpr std::size_t kPriorities = 3;
+
+std::string_view name(Priority priority);
+
+struct Call {
+  Kind kind = Kind::all_reduce;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::int64_t count = 0;
+  ElementType type = ElementType::f32;
+  ReduceOp op = ReduceOp::sum;
+  std::int32_t root = 0;                      // send: the sender
+  std::int32_t peer = 0;                      // send: the receiver
+  std::span<const std::int64_t> counts = {};  // copied by the communicator
+  Priority priority = Priority::normal;
+};
+
+// Whether the kind has a root; whether this rank's input is read, and its output written, at all: only the
+// root's input is in a broadcast, say. The others' may be null.
+bool has_root(Kind kind);
+bool has_input(const Call& call, std::int32_t rank);
+bool has_output(const Call& call, std::int32_t rank);
+
+// Bytes of this rank's buffers; 0 where it has none, and for custom, of which the program knows more.
+// REQUIRES: check(call, ranks, rank).
+std::int64_t input_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
+std::int64_t output_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
+// The message size as nccl-tests counts it: the larger buffer.
+std::int64_t message_bytes(const Call& call, std::int32_t ranks);
+
+// Null pointers, negative or overflowing counts, a root outside the group, counts of the wrong number.
+Status check(const Call& call, std::int32_t ranks, std::int32_t rank);
+
+// Whether input and output are the same memory in the way that the kind has it.
+bool in_place(const Call& call, std::int32_t rank);
+
+// "all_reduce sum f32 x 1024", "broadcast f32 x 8 from rank 2": what errors and the flight recorder show.
+std::string describe(const Call& call);
+
+// What all ranks must agree on, in 64 bits; differs when describe() differs (but for chance: 2^-64). Never 0.
+std::uint64_t fingerprint(const Call& call);
+
+}  // namespace weft::comm

@@ -1,0 +1,289 @@
+#include "weft/comm/communicator.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/hash.h"
+#include "weft/collective/program_text.h"
+#include "weft/comm/group.h"
+#include "weft/comm/group_order.h"
+#include "weft/transport/mpi/job.h"
+#include "weft/transport/rendezvous.h"
+
+namespace weft::comm {
+namespace {
+
+constexpr std::array<std::string_view, 5> kTransports = {"automatic", "inproc", "shm", "tcp", "mpi"};
+constexpr std::uint64_t kWorld = 1;
+enum : std::uint64_t { kHeaps = 3, kSplit = 1 << 20, kShrink = 1 << 21 };
+
+// The memory that the ranks of this machine share: every rank's heap, mapped by all of them.
+Status share_heaps(Membership& membership) {
+  transport::Job& job = *membership.job;
+  std::vector<std::int32_t> everyone;
+  for (std::int32_t rank = 0; rank < job.ranks(); ++rank) everyone.push_back(rank);
+  Result<Heap> heap = Heap::create();
+  transport::Parcel mine;
+  if (heap.ok()) {
+    membership.heap = std::move(heap).value();
+    membership.has_heap = true;
+    const std::uint64_t bytes = membership.heap.segment().size();
+    mine = {.bytes = fmt::format("{}", bytes), .descriptor = membership.heap.segment().descriptor()};
+  }
+  WEFT_TRY(all, job.exchange(everyone, {kWorld, kHeaps}, mine));
+  for (const std::int32_t rank : everyone) {
+    transport::Parcel& parcel = all[static_cast<std::size_t>(rank)];
+    if (rank == job.rank()) parcel.descriptor = fcntl(mine.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (parcel.descriptor < 0) continue;
+    WEFT_TRY(segment,
+             transport::Segment::map(parcel.descriptor, std::strtoull(parcel.bytes.c_str(), nullptr, 10)));
+    membership.heaps.emplace(rank, std::move(segment));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<transport::Job>> join_job(TransportKind transport) {
+  if (transport == TransportKind::mpi) {
+    WEFT_TRY(library, transport::mpi::Library::load());
+    return transport::mpi::join(std::move(library), transport::Rendezvous().timeout);
+  }
+  WEFT_TRY(rendezvous, transport::rendezvous_from_environment());
+  return transport::join(rendezvous);
+}
+
+}  // namespace
+
+std::string_view name(TransportKind kind) { return kTransports[static_cast<std::size_t>(kind)]; }
+
+std::optional<TransportKind> find_transport(std::string_view name) {
+  const auto found = std::find(kTransports.begin(), kTransports.end(), name);
+  if (found == kTransports.end()) return {};
+  return static_cast<TransportKind>(found - kTransports.begin());
+}
+
+Status Work::wait() const {
+  state_->engine->wait_for(*state_);
+  return state_->status;
+}
+
+bool Work::done() const { return state_->done.load(std::memory_order_acquire); }
+
+bool Work::cancel() const { return !done() && state_->cancel && state_->cancel(); }
+
+Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+Communicator::~Communicator() { state_->close(); }
+
+Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<transport::Job> job,
+                                                           const Options& options) {
+  auto membership = std::make_shared<Membership>();
+  membership->job = std::move(job);
+  WEFT_TRY_STATUS(share_heaps(*membership));
+  const std::weak_ptr<Membership> weak = membership;
+  membership->job->on_question([weak]() -> std::string {
+    const auto alive = weak.lock();
+    return alive ? print_flights(alive->recorder.read(), ticks()) : std::string();
+  });
+  std::vector<std::int32_t> everyone;
+  for (std::int32_t rank = 0; rank < membership->job->ranks(); ++rank) everyone.push_back(rank);
+  WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, options));
+  return std::make_unique<Communicator>(std::move(state));
+}
+
+std::int32_t Communicator::rank() const { return state_->rank; }
+std::int32_t Communicator::size() const { return static_cast<std::int32_t>(state_->members.size()); }
+std::string_view Communicator::transport() const { return name(state_->transport); }
+
+Result<Runner*> Communicator::State::route(const Call& call, std::uint64_t& number) {
+  WEFT_TRY_STATUS(check(call, static_cast<std::int32_t>(members.size()), rank));
+  if (const auto failure = engine->failing() ? engine->failure() : std::nullopt) return *failure;
+  if (call.kind == Kind::send) {
+    number = 0;
+    if (direct) return runner_of("direct", call);
+    return pair_with(call.root == rank ? call.peer : call.root);
+  }
+  number = agreement->next_call();
+  Result<const Decision*> decision = decide(call, number);
+  if (!decision.ok()) return engine->give_up(call, number, std::move(decision).error());
+  return (*decision)->runner;
+}
+
+Status Communicator::run(const Call& call) {
+  std::uint64_t number = 0;
+  Result<Runner*> runner = state_->route(call, number);
+  if (!runner.ok()) return std::move(runner).error();
+  return state_->engine->run(**runner, call, number);
+}
+
+Result<Work> Communicator::start(const Call& call, std::function<void(const Status&)> on_done) {
+  std::uint64_t number = 0;
+  WEFT_TRY(runner, state_->route(call, number));
+  auto work = std::make_shared<Work::State>();
+  work->engine = state_->engine;
+  work->number = number;
+  work->on_done = std::move(on_done);
+  if (call.kind != Kind::send) {
+    work->cancel = [agreement = std::weak_ptr(state_->agreement), number] {
+      const auto alive = agreement.lock();
+      return alive && alive->cancel(number);
+    };
+  }
+  state_->engine->start(*runner, call, number, work);
+  if (call.kind != Kind::send) state_->agreement->withdraw_if_cancelled(number);
+  return Work(std::move(work));
+}
+
+Status Communicator::all_reduce(const void* input, void* output, std::int64_t count, ElementType type,
+                                ReduceOp op) {
+  return run(
+      {.kind = Kind::all_reduce, .input = input, .output = output, .count = count, .type = type, .op = op});
+}
+
+Status Communicator::reduce_scatter(const void* input, void* output, std::int64_t count, ElementType type,
+                                    ReduceOp op) {
+  return run({.kind = Kind::reduce_scatter,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .op = op});
+}
+
+Status Communicator::all_gather(const void* input, void* output, std::int64_t count, ElementType type) {
+  return run({.kind = Kind::all_gather, .input = input, .output = output, .count = count, .type = type});
+}
+
+Status Communicator::all_to_all(const void* input, void* output, std::int64_t count, ElementType type) {
+  return run({.kind = Kind::all_to_all, .input = input, .output = output, .count = count, .type = type});
+}
+
+Status Communicator::broadcast(const void* input, void* output, std::int64_t count, ElementType type,
+                               std::int32_t root) {
+  return run({.kind = Kind::broadcast,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .root = root});
+}
+
+Status Communicator::reduce(const void* input, void* output, std::int64_t count, ElementType type,
+                            ReduceOp op, std::int32_t root) {
+  return run({.kind = Kind::reduce,
+              .input = input,
+              .output = output,
+              .count = count,
+              .type = type,
+              .op = op,
+              .root = root});
+}
+
+Status Communicator::gather(const void* input, void* output, std::int64_t count, ElementType type,
+                            std::int32_t root) {
+  return run(
+      {.kind = Kind::gather, .input = input, .output = output, .count = count, .type = type, .root = root});
+}
+
+Status Communicator::scatter(const void* input, void* output, std::int64_t count, ElementType type,
+                             std::int32_t root) {
+  return run(
+      {.kind = Kind::scatter, .input = input, .output = output, .count = count, .type = type, .root = root});
+}
+
+Status Communicator::send(const void* input, std::int64_t count, ElementType type, std::int32_t to) {
+  return run({.kind = Kind::send, .input = input, .count = count, .type = type, .root = rank(), .peer = to});
+}
+
+Status Communicator::receive(void* output, std::int64_t count, ElementType type, std::int32_t from) {
+  return run(
+      {.kind = Kind::send, .output = output, .count = count, .type = type, .root = from, .peer = rank()});
+}
+
+Status Communicator::barrier() { return run({.kind = Kind::barrier}); }
+
+Result<void*> Communicator::allocate(std::size_t bytes) {
+  if (!state_->membership->has_heap) return world_error("this machine offers no shared memory");
+  return state_->membership->heap.allocate(bytes);
+}
+
+void Communicator::free(void* memory) { state_->membership->heap.free(memory); }
+
+Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, std::int32_t key) {
+  State& state = *state_;
+  if (const auto failure = state.engine->failure()) return *failure;
+  const std::uint64_t number = state.splits++;
+  WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSplit + number},
+                         {.bytes = fmt::format("{} {}", colour, key)}));
+  std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of those of this colour
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    char* end = nullptr;
+    const auto its_colour = static_cast<std::int32_t>(std::strtol(all[rank].bytes.c_str(), &end, 10));
+    const auto its_key = static_cast<std::int32_t>(std::strtol(end, nullptr, 10));
+    if (its_colour == colour) mine.emplace_back(its_key, rank);
+  }
+  if (colour < 0) return std::unique_ptr<Communicator>();
+  std::sort(mine.begin(), mine.end());
+  std::vector<std::int32_t> members;
+  for (const auto& [its_key, rank] : mine) members.push_back(state.members[rank]);
+  const std::uint64_t id =
+      Hasher().number(state.id).number(number).number(static_cast<std::uint64_t>(colour)).digest().low | 2;
+  WEFT_TRY(child, open_group(state.membership, std::move(members), id, state.options));
+  return std::make_unique<Communicator>(std::move(child));
+}
+
+Result<std::unique_ptr<Communicator>> Communicator::shrink() {
+  State& state = *state_;
+  const std::uint64_t number = state.shrinks++;
+  std::vector<std::int32_t> sorted = state.members;
+  std::sort(sorted.begin(), sorted.end());
+  WEFT_TRY(agreed, state.membership->job->agree_on_survivors(sorted, {state.id, kShrink + number}));
+  std::vector<std::int32_t> alive;  // in the order of the group
+  for (const std::int32_t member : state.members) {
+    if (std::find(agreed.begin(), agreed.end(), member) != agreed.end()) alive.push_back(member);
+  }
+  const std::uint64_t id = Hasher().number(state.id).number(number).text("shrink").digest().low | 2;
+  WEFT_TRY(child, open_group(state.membership, std::move(alive), id, state.options));
+  return std::make_unique<Communicator>(std::move(child));
+}
+
+Result<std::uint64_t> Communicator::install(const collective::Program& program) {
+  return state_->agreement->install(collective::print(program));
+}
+
+Result<std::string> Communicator::explain(Kind kind, std::int64_t message_bytes) {
+  const Setting setting{.kind = kind,
+                        .ranks = size(),
+                        .hosts = state_->hosts,
+                        .transport = std::string(transport()),
+                        .allocated = false};
+  const Choice choice = state_->table.choose(setting, message_bytes, candidates_for(setting, message_bytes));
+  if (choice.algorithm.empty()) return user_error(fmt::format("no algorithm for {}", collective::name(kind)));
+  return fmt::format("{}: {}", choice.algorithm, choice.why);
+}
+
+Result<std::unique_ptr<Communicator>> connect(const Options& options) {
+  WEFT_TRY(job, join_job(options.transport));
+  Options used = options;
+  if (const char* explain = std::getenv("WEFT_EXPLAIN");
+      explain != nullptr && std::string_view(explain) == "1") {
+    used.explain = true;
+    if (!used.on_explain) {
+      // Asked for by the person who started the program, and nobody else is there to tell.
+      used.on_explain = [rank = job->rank()](std::string_view text) {
+        const std::string line = fmt::format("weft: rank {}: {}\n", rank, text);
+        (void)!write(STDERR_FILENO, line.data(), line.size());
+      };
+    }
+  }
+  return Communicator::create(std::move(job), used);
+}
+
+}  // namespace weft::comm

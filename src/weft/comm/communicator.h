@@ -1,0 +1,119 @@
+// weft/comm/communicator.h -- collectives among ranks: the library's front door.
+//
+//   WEFT_TRY(group, comm::connect());                              // from what the launcher left in the
+//   environment WEFT_TRY_STATUS(group->all_reduce(gradient, gradient, n, ElementType::f32));
+//
+//   WEFT_TRY(work, group->start({.kind = Kind::all_reduce, ..., .priority = Priority::high}));
+//   ...                                                            // compute; a background thread moves
+//   bytes WEFT_TRY_STATUS(work.wait());
+//
+// Every rank of a group makes the same calls in the same order; those of one priority may not be
+// reordered. Calls may be made by one thread at a time; wait() by any. When a rank dies, every call under way
+// and every later one fails with its number; shrink() gives a group of those that are left.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/collective/program.h"
+#include "weft/comm/call.h"
+#include "weft/transport/job.h"
+
+namespace weft::comm {
+
+enum class TransportKind : std::uint8_t { automatic, inproc, shm, tcp, mpi };
+std::string_view name(TransportKind kind);
+std::optional<TransportKind> find_transport(std::string_view name);
+
+struct Options {
+  TransportKind transport = TransportKind::automatic;  // shared memory within a machine, TCP across
+  bool background = true;  // a thread moves bytes of started calls while nobody waits for them
+  bool explain = false;    // WEFT_EXPLAIN=1: explain() is called with what ran and why
+  std::function<void(std::string_view)> on_explain = {};
+  std::string statistics;  // the statistics database; empty: the user's own; "none": no file
+  std::string algorithm;   // use this one alone: "all_reduce_ring", "direct"; empty: the model chooses
+};
+
+// A call that was started. Cheap to copy; outlives the communicator.
+class Work {
+ public:
+  Status wait() const;
+  bool done() const;  // also when it failed
+  // Takes the call back on all ranks, unless one of them has begun it: then it runs to its end and the answer
+  // is false. One rank asks; wait() of all of them fails with "cancelled by rank 2".
+  bool cancel() const;
+
+  struct State;
+  explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+class Communicator {
+ public:
+  // Collective over all ranks of the job.
+  static Result<std::unique_ptr<Communicator>> create(std::shared_ptr<transport::Job> job,
+                                                      const Options& options);
+  ~Communicator();
+
+  std::int32_t rank() const;
+  std::int32_t size() const;
+  std::string_view transport() const;
+
+  // Runs a call to its end.
+  Status run(const Call& call);
+  // Starts it. `on_done`, if any, is called once, on whatever thread finishes it.
+  Result<Work> start(const Call& call, std::function<void(const Status&)> on_done = {});
+
+  Status all_reduce(const void* input, void* output, std::int64_t count, ElementType type,
+                    ReduceOp op = ReduceOp::sum);
+  Status reduce_scatter(const void* input, void* output, std::int64_t count, ElementType type,
+                        ReduceOp op = ReduceOp::sum);
+  Status all_gather(const void* input, void* output, std::int64_t count, ElementType type);
+  Status all_to_all(const void* input, void* output, std::int64_t count, ElementType type);
+  Status broadcast(const void* input, void* output, std::int64_t count, ElementType type, std::int32_t root);
+  Status reduce(const void* input, void* output, std::int64_t count, ElementType type, ReduceOp op,
+                std::int32_t root);
+  Status gather(const void* input, void* output, std::int64_t count, ElementType type, std::int32_t root);
+  Status scatter(const void* input, void* output, std::int64_t count, ElementType type, std::int32_t root);
+  Status send(const void* input, std::int64_t count, ElementType type, std::int32_t to);
+  Status receive(void* output, std::int64_t count, ElementType type, std::int32_t from);
+  Status barrier();
+
+  // Memory that all ranks of the group on this machine can reach: collectives on it copy nothing. Not
+  // collective. Freed with the communicator at the latest.
+  Result<void*> allocate(std::size_t bytes);
+  void free(void* memory);
+
+  // A group of those that give the same colour, ordered by key, then rank; none for a negative colour.
+  // Collective.
+  Result<std::unique_ptr<Communicator>> split(std::int32_t colour, std::int32_t key);
+  // A group of the ranks that are alive. Every survivor calls it. This group's calls have failed by then.
+  Result<std::unique_ptr<Communicator>> shrink();
+
+  // From a call number that all ranks agree on, calls of the program's collective of min_bytes to max_bytes
+  // (0: no limit) use `program`. One rank proposes; nobody stops. Answers that number.
+  Result<std::uint64_t> install(const collective::Program& program);
+
+  // What would run a call of this size, and why.
+  Result<std::string> explain(Kind kind, std::int64_t message_bytes);
+
+  struct State;
+  explicit Communicator(std::shared_ptr<State> state);
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// Joins the job that the environment describes and makes a communicator of all its ranks.
+Result<std::unique_ptr<Communicator>> connect(const Options& options = {});
+
+}  // namespace weft::comm

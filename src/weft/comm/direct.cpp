@@ -1,0 +1,129 @@
+#include "weft/comm/direct.h"
+
+#include "weft/comm/direct_operation.h"
+#include "weft/comm/direct_side.h"
+
+namespace weft::comm {
+
+struct DirectGroup::State {
+  explicit State(std::unique_ptr<DirectSide> own) : side(std::move(own)) {
+    for (std::size_t index = 0; index < kOperations; ++index) {
+      operations[index].side = side.get();
+      operations[index].index = index;
+      operations[index].sources.resize(static_cast<std::size_t>(side->ranks));
+    }
+  }
+
+  // An operation that is free, of those for sends or for collectives of a priority.
+  DirectOperation* free_operation(Priority priority, bool sends) {
+    const std::size_t first = (static_cast<std::size_t>(priority) + (sends ? kPriorities : 0)) * kLanes;
+    for (std::size_t index = first; index < first + kLanes; ++index)
+      if (!operations[index].active) return &operations[index];
+    return nullptr;
+  }
+
+  std::unique_ptr<DirectSide> side;
+  std::array<DirectOperation, kOperations> operations;
+};
+
+std::string_view name(DirectWay way) {
+  constexpr std::array<std::string_view, 4> kNames = {"direct mailbox", "direct one-shot", "direct two-shot",
+                                                      "direct in-place"};
+  return kNames[static_cast<std::size_t>(way)];
+}
+
+std::size_t DirectGroup::segment_bytes(std::int32_t ranks, const DirectTuning& tuning) {
+  return DirectLayout(ranks, tuning).bytes();
+}
+
+std::unique_ptr<DirectGroup> DirectGroup::attach(transport::Segment segment, std::int32_t rank,
+                                                 std::int32_t ranks, const DirectTuning& tuning,
+                                                 bool one_process) {
+  WEFT_CHECK(ranks >= 1 && ranks <= transport::kMostLocalRanks && rank >= 0 && rank < ranks);
+  WEFT_CHECK(segment.size() >= segment_bytes(ranks, tuning));
+  auto side = std::make_unique<DirectSide>(std::move(segment), rank, ranks, tuning, one_process);
+  return std::unique_ptr<DirectGroup>(new DirectGroup(std::make_unique<State>(std::move(side))));
+}
+
+DirectGroup::DirectGroup(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DirectGroup::~DirectGroup() = default;
+
+std::int32_t DirectGroup::rank() const { return state_->side->rank; }
+std::int32_t DirectGroup::ranks() const { return state_->side->ranks; }
+
+bool DirectGroup::can_start(Priority priority) const {
+  return state_->free_operation(priority, false) != nullptr &&
+         state_->free_operation(priority, true) != nullptr;
+}
+
+Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, std::optional<DirectWay> way) {
+  const bool sends = call.kind == Kind::send;
+  DirectOperation* const operation = state_->free_operation(call.priority, sends);
+  WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
+  operation->active = true;
+  operation->call = call;
+  operation->call_number = call_number;
+  operation->awaited_rank = -1;
+  if (sends) {
+    prepare_send(*operation);
+  } else {
+    operation->stream = &state_->side->streams[static_cast<std::size_t>(call.priority)];
+    operation->sequence = operation->stream->started++;
+    prepare(*operation, way);
+  }
+  return operation;
+}
+
+void DirectGroup::finish(Operation* operation) {
+  auto* const mine = static_cast<DirectOperation*>(operation);
+  state_->side->await_nothing(mine->index);
+  if (!mine->failure.message.empty()) mine->failure = {};
+  mine->stage = nullptr;
+  mine->active = false;
+}
+
+std::uint32_t DirectGroup::signal() { return state_->side->wakes.load(std::memory_order_acquire); }
+
+void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
+  DirectSide& side = *state_->side;
+  const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
+  if (side.spin_until(ready)) return;
+  transport::Patience how = side.patience;
+  if (side.yields_to_strangers()) {
+    how.yields = {};
+  } else if (side.yield_until(ready)) {
+    return;
+  }
+  transport::wait_until(side.bells, side.rank, how, patience, ready);
+}
+
+void DirectGroup::wake() {
+  state_->side->wakes.fetch_add(1, std::memory_order_release);
+  state_->side->bells.ring(state_->side->rank);
+}
+
+void DirectGroup::add_heap(std::int32_t rank, std::int32_t number, transport::Segment heap) {
+  auto& known = state_->side->heaps[static_cast<std::size_t>(rank)];
+  if (known.size() <= static_cast<std::size_t>(number)) known.resize(static_cast<std::size_t>(number) + 1);
+  known[static_cast<std::size_t>(number)] = std::move(heap);
+}
+
+std::optional<DirectGroup::Place> DirectGroup::find(const void* address, std::size_t bytes) const {
+  return state_->side->find(address, bytes);
+}
+
+void DirectGroup::poison(std::int32_t rank, std::uint32_t reason) {
+  PoisonRecord& record = state_->side->poison_record();
+  std::uint64_t nobody = 0;
+  if (!record.claimed.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) return;
+  record.cause.store(pack_poison({rank, reason}), std::memory_order_release);
+  state_->side->bells.ring_all(state_->side->ranks);
+}
+
+std::optional<DirectGroup::Poison> DirectGroup::poisoned() const {
+  const std::uint64_t cause = state_->side->poison_record().cause.load(std::memory_order_acquire);
+  if (cause == 0) return std::nullopt;
+  return unpack_poison(cause);
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,78 @@
+// Small calls: every rank's data lies behind its announcement, so one look finds both.
+#include <array>
+#include <cstring>
+
+#include "weft/comm/direct_operation.h"
+#include "weft/device/reduction.h"
+
+namespace weft::comm {
+namespace {
+
+void copy(std::byte* target, const std::byte* source, std::size_t bytes) {
+  if (bytes != 0 && target != source) std::memcpy(target, source, bytes);
+}
+
+// In the order of ranks, so that every rank gets the same bits.
+void combine(DirectOperation& operation) {
+  const std::int32_t me = operation.side->rank;
+  std::array<const void*, transport::kMostLocalRanks> terms;
+  const auto ranks = static_cast<std::size_t>(operation.side->ranks);
+  for (std::int32_t other = 0; other < operation.side->ranks; ++other) {
+    const std::byte* data =
+        other == me ? operation.input() : operation.sources[static_cast<std::size_t>(other)].data;
+    terms[static_cast<std::size_t>(other)] = data + operation.blocks.sent_at(other, me);
+  }
+  const Call& call = operation.call;
+  const std::size_t elements = operation.blocks.bytes(me, me) / device::size_of(call.type);
+  if (elements == 0) return;
+  device::reduce(call.type, call.op, call.output, std::span(terms).first(ranks), elements);
+  if (call.op == ReduceOp::avg)
+    device::finish_average(call.type, call.output, elements, operation.side->ranks);
+}
+
+void take_own(DirectOperation& operation) {
+  const std::int32_t me = operation.side->rank;
+  if (operation.output() == nullptr || !has_input(operation.call, me)) return;
+  copy(operation.output() + operation.blocks.landed_at(me, me),
+       operation.input() + operation.blocks.sent_at(me, me), operation.blocks.bytes(me, me));
+}
+
+}  // namespace
+
+Progress step_letter(DirectOperation& operation) {
+  const std::int32_t me = operation.side->rank;
+  const Blocks& blocks = operation.blocks;
+  const Kind kind = operation.call.kind;
+  const bool reduces = collective::reduces(kind);
+  Progress answer = Progress::done;
+  if (!operation.posted) {
+    if (!operation.post(answer)) return answer;
+    if (!reduces && has_output(operation.call, me)) take_own(operation);
+  }
+  if (operation.takes) {
+    for (; operation.next < operation.side->ranks; ++operation.next) {
+      const std::int32_t other = operation.next;
+      if (other == me || !blocks.gives(other)) continue;
+      const DirectSource* const source = operation.source(other, answer);
+      if (source == nullptr) return answer;
+      if (!reduces)
+        copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
+             blocks.bytes(other, me));
+    }
+    if (reduces && kind != Kind::barrier) combine(operation);
+  }
+  // Whoever needs this rank to have finished either offered a buffer or gave without taking.
+  operation.finish_reading(operation.reads_buffers || has_root(kind));
+  if (operation.offer != Offer::buffer) return operation.done();
+  operation.next = 0;
+  operation.stage = step_close;
+  return step_close(operation);
+}
+
+Progress step_alone(DirectOperation& operation) {
+  const Call& call = operation.call;
+  if (has_input(call, 0) && has_output(call, 0)) take_own(operation);
+  return operation.done();
+}
+
+}  // namespace weft::comm

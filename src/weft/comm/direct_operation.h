@@ -1,0 +1,139 @@
+// weft/comm/direct_operation.h -- one call of a direct group under way.
+//
+//   post ──▶ letter                                    ──▶ close ──▶ done        small
+//        ──▶ staged: copy in | combine or copy out     ──▶ close ──▶ done        moves, one-shot reductions
+//        ──▶ two-shot: copy in | combine | copy out    ──▶ close ──▶ done        large all_reduce, reduce
+//
+// `close` waits for those who read straight from this rank's buffer. Each stage is a function that does one
+// piece of work and says how it went; it sets `stage` to what comes next.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "weft/comm/direct.h"
+#include "weft/comm/direct_blocks.h"
+#include "weft/comm/direct_side.h"
+#include "weft/comm/operation.h"
+
+namespace weft::comm {
+
+// A rank with a core of its own copies in so many pieces more than it takes out: enough to keep the others
+// busy, few enough to be read from the caches.
+inline constexpr std::uint64_t kPiecesAhead = 1;
+
+// What another rank announced for this call.
+struct DirectSource {
+  std::uint64_t known_for = 0;  // the call's sequence, plus 1
+  Offer offer = Offer::nothing;
+  const std::byte* data = nullptr;  // its input or letter; null for slots
+  std::byte* output = nullptr;      // where others may put results; null: they may not
+};
+
+// Bytes of a block, or of a piece of one.
+struct Stretch {
+  std::size_t first = 0, bytes = 0;
+};
+
+class DirectOperation final : public Operation {
+ public:
+  Progress step() override;
+  std::int32_t waiting_for() const override { return awaited_rank; }
+  std::int64_t pieces_done() const override;
+  std::int64_t pieces() const override;
+  std::string_view algorithm() const override { return name(way); }
+  Error error() const override { return failure; }
+
+  // A stage's answers.
+  Progress blocked(std::int32_t peer, const SharedWord& word, std::uint64_t value);
+  Progress done();
+  Progress fail(Error error);
+
+  // Announces the call. False, having called blocked(), while this rank's place in the ring is still read.
+  bool post(Progress& answer);
+  // What `peer` announced; null, having called blocked() or fail(), while it has not or when it called
+  // something else.
+  const DirectSource* source(std::int32_t peer, Progress& answer);
+  // Tells all how many pieces of this call this rank has copied in, combined or taken.
+  void publish(SharedWord& counter, std::uint64_t pieces_of_call);
+  // The next piece is taken: its slots are free as far as this rank goes.
+  void piece_taken();
+  // From here on this rank reads nothing of others, who may or may not wait for that.
+  void finish_reading(bool others_wait);
+
+  const std::byte* input() const { return static_cast<const std::byte*>(call.input); }
+  std::byte* output() const { return static_cast<std::byte*>(call.output); }
+  DirectPeer& peer(std::int32_t other) const { return stream->peers[static_cast<std::size_t>(other)]; }
+  // Where a peer's data for piece `piece` of this call is, `offset` within its slot.
+  std::byte* slot(std::int32_t owner, std::uint64_t piece, std::size_t offset) const {
+    return side->layout.half(peer(owner).part, half) + (piece % slots) * slot_bytes + offset;
+  }
+
+  // For good.
+  DirectSide* side = nullptr;
+  std::size_t index = 0;  // among the group's operations
+  std::vector<DirectSource> sources;
+
+  // Of the call.
+  using Stage = Progress (*)(DirectOperation&);
+  bool active = false;
+  Stage stage = nullptr;
+  Call call;
+  Blocks blocks;
+  DirectStream* stream = nullptr;
+  DirectWay way = DirectWay::mailbox;
+  Offer offer = Offer::nothing;                  // where others find this rank's data
+  bool output_offered = false;                   // others may write into this rank's output
+  DirectGroup::Place input_place, output_place;  // as far as they are offered
+  bool two_shot = false;
+  bool posted = false;
+  bool gives = false, takes = false;
+  bool overwrites = false;     // its input with its output
+  bool reads_buffers = false;  // of others, who wait for this rank to be through with them
+  std::uint64_t call_number = 0;
+  std::uint64_t sequence = 0;  // in the stream; of a send, on its wire
+  std::int32_t next = 0;       // the rank that a stage has come to
+  std::int32_t awaited_rank = -1;
+  Error failure;
+
+  // Staged calls: pieces [first, first + count) of the stream.
+  std::uint64_t first = 0, piece_count = 0;
+  std::uint64_t half = 0;
+  std::uint64_t half_free_at = 0;
+  std::size_t unit = 0;  // bytes of a block in one piece; all of a two-shot's message
+  std::size_t slot_bytes = 0;
+  std::uint64_t slots = 1;
+  std::uint64_t copied_in = 0, combined = 0, taken = 0;  // pieces, of this call
+  std::size_t own_copied = 0;                            // bytes of this rank's block for itself
+  bool all_known = false;  // two-shot: every rank's announcement was read, so that `push` is known
+  bool push = false;       // two-shot: results go straight into everyone's output
+};
+
+// Decides how the call is done and numbers its pieces.
+void prepare(DirectOperation& operation, std::optional<DirectWay> way);
+void prepare_send(DirectOperation& operation);
+
+Progress step_alone(DirectOperation& operation);
+Progress step_letter(DirectOperation& operation);
+Progress step_staged(DirectOperation& operation);
+Progress step_two_shot(DirectOperation& operation);
+Progress step_close(DirectOperation& operation);
+Progress step_send(DirectOperation& operation);
+Progress step_receive(DirectOperation& operation);
+Progress step_nothing(DirectOperation& operation);
+
+// Staged calls: whether a slot is free for the next piece to be copied in. False, having called blocked().
+bool slot_is_free(DirectOperation& operation, Progress& answer);
+
+// Whatever was called instead: tells all ranks, and this operation.
+Progress fail_mismatch(DirectOperation& operation, std::int32_t other);
+Progress fail_mismatch(DirectOperation& operation, std::int32_t other, std::uint64_t other_what,
+                       std::uint64_t other_count);
+std::uint64_t pack_poison(const DirectGroup::Poison& poison);
+DirectGroup::Poison unpack_poison(std::uint64_t cause);
+// The group's first fault, for people.
+Error poison_error(const DirectSide& side);
+
+}  // namespace weft::comm

@@ -1,0 +1,109 @@
+// How a call is done: from its size, whether its buffers can be reached, and what was asked for.
+#include <algorithm>
+
+#include "weft/comm/direct_operation.h"
+
+namespace weft::comm {
+namespace {
+
+// Where the bounds of a piece allow it. Each costs ranks that share a core a change of hands.
+constexpr std::size_t kPiecesACall = 8, kPiecesACrowdedCall = 2;
+
+// Where every rank has a core: what is copied in is soon taken out, and few slots stay in the caches.
+constexpr std::uint64_t kSlotsInUse = 2;
+
+// Up to here the root of a crowded group had rather keep its lead than save a copy.
+constexpr std::int64_t kLeadBytes = 256 << 10;
+// Up to here all ranks of a crowded group had.
+constexpr std::int64_t kCrowdedCopyBytes = 32 << 10;
+
+constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
+
+// Cuts a staged call into pieces. A message of several pieces flows: the next one is copied in while this
+// one is taken out; too many small ones cost more flags than they hide.
+void cut_into_pieces(DirectOperation& operation) {
+  const DirectSide& side = *operation.side;
+  const std::size_t targets = operation.blocks.differ_by_target() ? static_cast<std::size_t>(side.ranks) : 1;
+  const std::size_t message = operation.blocks.largest();
+  const auto least = static_cast<std::size_t>(side.tuning.least_piece_bytes);
+  const std::size_t most =
+      std::min(static_cast<std::size_t>(side.tuning.piece_bytes), side.layout.half_bytes() / 2);
+  const std::size_t pieces = side.crowded ? kPiecesACrowdedCall : kPiecesACall;
+  const std::size_t wish = std::clamp(message * targets / pieces, std::min(least, most), most);
+  operation.unit = std::max(whole_lines(wish / targets), kCacheLine);
+  operation.slot_bytes = operation.unit * targets;
+  operation.slots = side.layout.half_bytes() / operation.slot_bytes;
+  if (!side.crowded) operation.slots = std::min(operation.slots, kSlotsInUse);
+  operation.piece_count = (message + operation.unit - 1) / operation.unit;
+
+  DirectStream& stream = *operation.stream;
+  operation.first = stream.pieces;
+  stream.pieces += operation.piece_count;
+  operation.half = stream.staged++ % 2;
+  operation.half_free_at = stream.half_free_at[operation.half];
+  stream.half_free_at[operation.half] = operation.sequence + 1;
+}
+
+}  // namespace
+
+void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
+  const DirectSide& side = *operation.side;
+  const Call& call = operation.call;
+  operation.blocks = Blocks(call, side.ranks);
+  const Blocks& blocks = operation.blocks;
+  operation.gives = blocks.gives(side.rank);
+  operation.takes = blocks.takes(side.rank);
+  const auto given = static_cast<std::int64_t>(blocks.most_given());
+
+  // `small` and `two_shot` must come out alike on every rank.
+  const bool small =
+      call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.letter_bytes()) &&
+                                     way.value_or(DirectWay::mailbox) == DirectWay::mailbox);
+  operation.two_shot = !small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
+                       way != DirectWay::one_shot &&
+                       (given > side.tuning.one_shot_bytes || (way && *way != DirectWay::mailbox));
+  if (operation.two_shot) operation.gives = operation.takes = true;
+
+  // Where its data is to be had is the rank's own affair. Who offers its buffer waits for the readers: more
+  // than a small copy costs where they wait for a core themselves, and a root loses its lead.
+  const bool lead_pays = has_root(call.kind) && (small || (side.crowded && given <= kLeadBytes));
+  const bool copy_pays = given < (side.crowded ? kCrowdedCopyBytes : side.tuning.in_place_bytes);
+  const bool reach_wanted = way ? *way == DirectWay::in_place : !lead_pays && !copy_pays;
+  operation.input_place = operation.output_place = {};
+  operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
+  operation.output_offered = false;
+  // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
+  operation.overwrites =
+      (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
+  if (reach_wanted) {
+    if (operation.gives && (!operation.overwrites || operation.two_shot)) {
+      if (const auto place = side.find(call.input, blocks.given(side.rank))) {
+        operation.input_place = *place;
+        operation.offer = Offer::buffer;
+      }
+    }
+    if (operation.two_shot && has_output(call, side.rank)) {
+      if (const auto place = side.find(call.output, blocks.largest())) {
+        operation.output_place = *place;
+        operation.output_offered = true;
+      }
+    }
+  }
+  operation.way = operation.offer == Offer::buffer ? DirectWay::in_place
+                  : small                          ? DirectWay::mailbox
+                  : operation.two_shot             ? DirectWay::two_shot
+                                                   : DirectWay::one_shot;
+  operation.stage = side.ranks == 1      ? step_alone
+                    : small              ? step_letter
+                    : operation.two_shot ? step_two_shot
+                                         : step_staged;
+  operation.piece_count = 0;
+  operation.copied_in = operation.combined = operation.taken = 0;
+  operation.own_copied = 0;
+  operation.push = operation.all_known = operation.reads_buffers = false;
+  operation.next = 0;
+  operation.posted = false;
+  if (!small) cut_into_pieces(operation);
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,101 @@
+#include "weft/comm/direct_side.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "weft/base/machine.h"
+
+namespace weft::comm {
+namespace {
+
+// A rank that may run on one core only was bound to it by a launcher, and so the others to theirs.
+std::int64_t cores_of_machine() {
+  const int own = available_processors();
+  return own > 1 ? own : std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+}
+
+// Pieces are cut by it, so all ranks must think the same.
+bool agree_on_crowd(GroupFacts& facts, std::int32_t ranks) {
+  std::uint64_t cores = 0;
+  const auto mine = static_cast<std::uint64_t>(cores_of_machine());
+  if (facts.cores.compare_exchange_strong(cores, mine, std::memory_order_acq_rel)) cores = mine;
+  return static_cast<std::uint64_t>(ranks) > cores;
+}
+
+}  // namespace
+
+DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::int32_t all_ranks,
+                       const DirectTuning& how, bool threads)
+    : segment(std::move(memory)),
+      base(segment.data()),
+      rank(own_rank),
+      ranks(all_ranks),
+      tuning(how),
+      layout(all_ranks, how),
+      one_process(threads),
+      crowded(agree_on_crowd(layout.facts(base), all_ranks)),
+      patience(transport::patience_for(all_ranks)),
+      bells(layout.bells(base)),
+      heaps(static_cast<std::size_t>(all_ranks)) {
+  patience.spins = 0;  // spin_until() does that
+  for (std::size_t priority = 0; priority < kPriorities; ++priority) {
+    DirectStream& stream = streams[priority];
+    stream.priority = priority;
+    stream.peers.resize(static_cast<std::size_t>(ranks));
+    for (std::int32_t peer = 0; peer < ranks; ++peer)
+      stream.peers[static_cast<std::size_t>(peer)].part = layout.rank_part(base, priority, peer);
+    stream.mine = &DirectLayout::counters(stream.peers[static_cast<std::size_t>(rank)].part);
+    stream.to.resize(static_cast<std::size_t>(ranks));
+    stream.from.resize(static_cast<std::size_t>(ranks));
+  }
+}
+
+std::optional<DirectGroup::Place> DirectSide::find(const void* address, std::size_t bytes) const {
+  if (address == nullptr) return std::nullopt;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (one_process) return DirectGroup::Place{0, at};
+  const auto& own = heaps[static_cast<std::size_t>(rank)];
+  for (std::size_t number = 0; number < own.size(); ++number) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(own[number].data());
+    const std::size_t size = own[number].size();
+    if (at >= begin && at - begin <= size && bytes <= size - (at - begin))
+      return DirectGroup::Place{static_cast<std::int32_t>(number), at - begin};
+  }
+  return std::nullopt;
+}
+
+std::byte* DirectSide::reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const {
+  if (one_process) return reinterpret_cast<std::byte*>(offset);  // an address like any other
+  const auto& known = heaps[static_cast<std::size_t>(owner)];
+  if (heap < 0 || static_cast<std::size_t>(heap) >= known.size()) return nullptr;
+  const transport::Segment& memory = known[static_cast<std::size_t>(heap)];
+  return offset <= memory.size() ? memory.data() + offset : nullptr;
+}
+
+bool DirectSide::can_go_on() const {
+  if (poisoned()) return true;
+  for (std::uint32_t left = blocked_.load(std::memory_order_relaxed); left != 0; left &= left - 1) {
+    const std::uint64_t awaited =
+        awaited_[static_cast<std::size_t>(std::countr_zero(left))].load(std::memory_order_relaxed);
+    const auto& word = *reinterpret_cast<const SharedWord*>(base + (awaited >> 32) * sizeof(SharedWord));
+    const auto now = static_cast<std::uint32_t>(word.load(std::memory_order_acquire));
+    if (static_cast<std::int32_t>(now - static_cast<std::uint32_t>(awaited)) >= 0) return true;
+  }
+  return false;
+}
+
+void DirectSide::await(std::size_t operation, const SharedWord& word, std::uint64_t value) {
+  const auto offset = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&word) - base);
+  awaited_[operation].store(pack_awaited(offset, value), std::memory_order_relaxed);
+  blocked_.store(blocked_.load(std::memory_order_relaxed) | 1u << operation, std::memory_order_relaxed);
+}
+
+void DirectSide::await_nothing(std::size_t operation) {
+  const std::uint32_t blocked = blocked_.load(std::memory_order_relaxed);
+  if ((blocked >> operation & 1) != 0)
+    blocked_.store(blocked & ~(1u << operation), std::memory_order_relaxed);
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,152 @@
+// weft/comm/direct_side.h -- one rank's side of a direct group: what it keeps for itself about the others.
+//
+// Counters of others are read only when what was last seen of them is not enough: a line that nobody else
+// reads stays in its writer's cache.
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "weft/comm/direct.h"
+#include "weft/comm/direct_layout.h"
+#include "weft/transport/doorbell.h"
+#include "weft/transport/segment.h"
+
+namespace weft::comm {
+
+struct DirectPeer {
+  std::byte* part = nullptr;  // its part of the stream's memory
+  // As last seen.
+  std::uint64_t copied_in = 0, combined = 0, taken = 0, finished = 0;
+};
+
+// One way to or from another rank: sends on it are done in the order in which they were started.
+struct DirectWire {
+  std::uint64_t started = 0, done = 0;  // sends
+  std::uint64_t pieces = 0;             // of the sends that are done
+};
+
+struct DirectStream {
+  std::size_t priority = 0;
+  std::vector<DirectPeer> peers;
+  RankCounters* mine = nullptr;
+  std::uint64_t started = 0, done = 0;  // calls
+  std::uint64_t history = 0;
+  std::uint64_t all_finished = 0;                  // so many calls at least are finished by everyone
+  std::uint64_t pieces = 0;                        // of all staged calls so far
+  std::uint64_t staged = 0;                        // calls; each takes the half that the one before did not
+  std::array<std::uint64_t, 2> half_free_at = {};  // when so many calls are finished by everyone
+  std::vector<DirectWire> to, from;
+};
+
+// What an operation waits for: a word of the segment to be at least a value. Packed into one word, so that a
+// thread that waits reads it whole: the word's place, and the value's low half (numbers never differ by
+// 2^31).
+constexpr std::uint64_t pack_awaited(std::size_t offset, std::uint64_t value) {
+  return static_cast<std::uint64_t>(offset / sizeof(SharedWord)) << 32 | static_cast<std::uint32_t>(value);
+}
+
+inline constexpr std::size_t kOperations = kPriorities * kLanes * 2;  // collectives, then sends
+
+class DirectSide {
+ public:
+  DirectSide(transport::Segment memory, std::int32_t own_rank, std::int32_t all_ranks,
+             const DirectTuning& how, bool threads);
+
+  bool poisoned() const { return poison_record().cause.load(std::memory_order_acquire) != 0; }
+  PoisonRecord& poison_record() const { return layout.poison(base); }
+  void ring_others() { bells.ring_others(ranks, rank); }
+
+  // Where in this rank's heaps an address lies.
+  std::optional<DirectGroup::Place> find(const void* address, std::size_t bytes) const;
+  // The address here of a place in a heap of `owner`; null where that heap is not known.
+  std::byte* reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const;
+
+  // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
+  template <class Ready>
+  bool spin_until(Ready ready);
+
+  // Yields once. One that took long gave the core to a stranger who keeps it for a whole turn: the next waits
+  // sleep instead, since a rank that is woken up gets its core back at once.
+  template <class Ready>
+  bool yield_until(Ready ready);
+  bool yields_to_strangers();
+
+  // Whether something happened that a blocked operation waits for.
+  bool can_go_on() const;
+  void await(std::size_t operation, const SharedWord& word, std::uint64_t value);
+  void await_nothing(std::size_t operation);
+
+  transport::Segment segment;
+  std::byte* base;
+  std::int32_t rank, ranks;
+  DirectTuning tuning;
+  DirectLayout layout;
+  bool one_process;
+  bool crowded;  // more ranks than cores
+  transport::Patience patience;
+  transport::Doorbells& bells;
+  std::array<DirectStream, kPriorities> streams;
+  std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
+  std::atomic<std::uint32_t> wakes{0};
+
+ private:
+  // A few microseconds: longer than any rank that runs takes to answer, too short to hurt one that needs the
+  // core. Where it does not pay, it is tried again every so many waits.
+  static constexpr std::int32_t kMostSpins = 100, kFewSpins = 2;
+  static constexpr std::uint32_t kWaitsBetweenTries = 32;
+
+  static constexpr std::chrono::microseconds kLongYield{300};
+  static constexpr std::uint32_t kSleepsAfterLongYield = 256;
+
+  std::atomic<std::uint32_t> vain_spins_{0};  // in a row
+  std::atomic<std::uint32_t> sleeps_left_{0};
+  std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
+  std::atomic<std::uint32_t> blocked_{
+      0};  // bit i: operation i waits; changed by whoever steps, one at a time
+};
+
+template <class Ready>
+bool DirectSide::spin_until(Ready ready) {
+  if (crowded) return ready();
+  const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
+  const std::int32_t spins = vain < 2 || vain % kWaitsBetweenTries == 0 ? kMostSpins : kFewSpins;
+  for (std::int32_t spin = 0; spin < spins; ++spin) {
+    if (ready()) {
+      if (vain != 0) vain_spins_.store(0, std::memory_order_relaxed);
+      return true;
+    }
+    transport::spin_pause();
+  }
+  vain_spins_.store(vain + 1, std::memory_order_relaxed);
+  return false;
+}
+
+template <class Ready>
+bool DirectSide::yield_until(Ready ready) {
+  const auto begin = std::chrono::steady_clock::now();
+  transport::yield_core();
+  if (std::chrono::steady_clock::now() - begin > kLongYield)
+    sleeps_left_.store(kSleepsAfterLongYield, std::memory_order_relaxed);
+  return ready();
+}
+
+inline bool DirectSide::yields_to_strangers() {
+  const std::uint32_t left = sleeps_left_.load(std::memory_order_relaxed);
+  if (left != 0) sleeps_left_.store(left - 1, std::memory_order_relaxed);
+  return left != 0;
+}
+
+// Whether `word` is at least `value`; `seen` spares the look where it already was.
+inline bool reached(const SharedWord& word, std::uint64_t& seen, std::uint64_t value) {
+  if (seen >= value) return true;
+  seen = word.load(std::memory_order_acquire);
+  return seen >= value;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,463 @@
+#include "weft/comm/engine.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// No sleep is longer, so that whatever is only looked at between sleeps is looked at.
+constexpr std::chrono::milliseconds kLongestSleep{20};
+// Two sources cannot be slept on at once: one is, for so long, then both are looked at.
+constexpr std::chrono::microseconds kNap{100};
+
+constexpr std::chrono::milliseconds kExplanation{200};
+
+void pause_processor() {
+#if defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#else
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+// How long this thread has had nothing to do, and what it does about it.
+class Engine::Idle {
+ public:
+  enum class Advice : std::uint8_t { look_again, sleep };
+
+  explicit Idle(const transport::Patience& patience) : patience_(patience) {}
+
+  // Spins or yields and says to look again, or says that it is time to sleep.
+  Advice pass() {
+    if (spins_ < patience_.spins) {
+      ++spins_;
+      pause_processor();
+      return Advice::look_again;
+    }
+    const auto now = Clock::now();
+    if (since_ == kNever) since_ = now;
+    if (now - since_ > patience_.yields) return Advice::sleep;
+    sched_yield();
+    return Advice::look_again;
+  }
+
+  void moved() {
+    spins_ = 0;
+    since_ = kNever;
+  }
+
+  std::chrono::nanoseconds blocked() const {
+    return since_ == kNever ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(Clock::now() - since_);
+  }
+
+ private:
+  const transport::Patience& patience_;
+  std::int32_t spins_ = 0;
+  static constexpr Clock::time_point kNever{};
+  Clock::time_point since_ = kNever;
+};
+
+Engine::Engine(Options options, FlightRecorder& recorder)
+    : options_(std::move(options)), recorder_(recorder) {}
+
+Engine::~Engine() { stop(); }
+
+std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage,
+                             std::string_view algorithm) {
+  Flight flight;
+  flight.call = number;
+  flight.group = options_.group;
+  flight.fingerprint = fingerprint(call);
+  flight.kind = call.kind;
+  flight.type = call.type;
+  flight.op = call.op;
+  flight.priority = call.priority;
+  flight.stage = stage;
+  flight.root = call.root;
+  flight.peer = call.peer;
+  flight.count = call.count;
+  flight.began_at = flight.changed_at = ticks();
+  set_algorithm(flight, algorithm);
+  return recorder_.record(flight);
+}
+
+Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
+  if (failing()) return *failure();
+  if (under_way_.load(std::memory_order_acquire) == 0 && runner.can_start(call) &&
+      !(options_.is_held && options_.is_held(number))) {
+    Operation* const operation = runner.start(call, number);
+    const std::uint64_t flight = record(call, number, Stage::running, operation->algorithm());
+    const Status status = drive(runner, *operation, call, number, flight);
+    recorder_.update(flight, status.ok() ? Stage::done : Stage::failed, operation->pieces_done(),
+                     operation->pieces(), -1);
+    runner.finish(operation);
+    return status;
+  }
+  auto state = std::make_shared<Work::State>();
+  start(runner, call, number, state);
+  wait_for(*state);
+  return state->status;
+}
+
+// Nobody else touches the runner: nothing is under way, and calls are made by one thread at a time.
+Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
+                     std::uint64_t flight) {
+  Idle idle(options_.patience);
+  bool told = false;
+  for (;;) {
+    switch (operation.step()) {
+      case Progress::moved: idle.moved(); continue;
+      case Progress::done: return {};
+      case Progress::failed: {
+        fail(why(runner, call, number, operation));
+        return *failure();
+      }
+      case Progress::blocked: break;
+    }
+    if (failing()) return *failure();
+    if (idle.pass() == Idle::Advice::look_again) continue;
+
+    const auto blocked = idle.blocked();
+    if (look_for_trouble(blocked)) continue;
+    if (!told && blocked > kStuck && options_.on_stuck) {
+      told = true;
+      options_.on_stuck(call, number);
+    }
+    recorder_.update(flight, Stage::running, operation.pieces_done(), operation.pieces(),
+                     operation.waiting_for());
+    Source& source = runner.source();
+    {
+      const Lock lock(mutex_);
+      asleep_on_[0] = &source;
+    }
+    const std::uint32_t seen = source.signal();
+    const Progress again = failing() ? Progress::failed : operation.step();
+    source.wait(seen, again == Progress::blocked ? std::chrono::nanoseconds(kLongestSleep)
+                                                 : std::chrono::nanoseconds(0));
+    {
+      const Lock lock(mutex_);
+      asleep_on_[0] = nullptr;
+    }
+    if (again == Progress::moved) idle.moved();
+    if (again == Progress::done) return {};
+  }
+}
+
+void Engine::start(Runner& runner, const Call& call, std::uint64_t number,
+                   std::shared_ptr<Work::State> state) {
+  auto entry = std::make_unique<Entry>();
+  entry->call = call;
+  entry->counts.assign(call.counts.begin(), call.counts.end());
+  entry->call.counts = entry->counts;
+  entry->runner = &runner;
+  entry->number = number;
+  entry->state = std::move(state);
+  Lock lock(mutex_);
+  entry->flight = record(call, number, Stage::queued, "");
+  ++under_way_;
+  Entry& kept = *entries_[static_cast<std::size_t>(call.priority)].emplace_back(std::move(entry));
+  if (failing_ || stopped_) {
+    fail_all();
+  } else {
+    begin_queued();
+    // The first piece leaves at once: others may be waiting for it.
+    if (kept.operation != nullptr) progress();
+  }
+  hand_out(lock);
+  if (under_way_ == 0 || !options_.background) return;
+  if (!background_.joinable() && !stopped_) background_ = std::thread([this] { run_background(); });
+  wake_sleepers();  // they do not know of this call's source yet
+  work_.notify_one();
+}
+
+void Engine::begin_queued() {
+  for (auto& queue : entries_) {
+    std::vector<const void*> taken;  // resources that an earlier call waits for
+    for (const auto& entry : queue) {
+      if (entry->operation != nullptr) continue;
+      const void* const resource = entry->runner->resource(entry->call);
+      if (std::find(taken.begin(), taken.end(), resource) != taken.end()) continue;
+      if (!entry->runner->can_start(entry->call) || (options_.is_held && options_.is_held(entry->number))) {
+        taken.push_back(resource);
+        continue;
+      }
+      entry->operation = entry->runner->start(entry->call, entry->number);
+      recorder_.begin(entry->flight, entry->operation->algorithm());
+    }
+  }
+}
+
+bool Engine::progress() {
+  for (auto& queue : entries_) {
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      Entry& entry = *queue[i];
+      if (entry.operation == nullptr) continue;
+      const Progress progress = entry.operation->step();
+      if (progress == Progress::blocked) continue;
+      if (progress == Progress::moved) return true;
+      Status status;
+      if (progress == Progress::failed) {
+        note_failure(why(*entry.runner, entry.call, entry.number, *entry.operation));
+        status = *failure();
+      }
+      complete(entry, status, status.ok() ? Stage::done : Stage::failed);
+      completed_.push_back(std::move(queue[i]));
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+      begin_queued();
+      return true;
+    }
+  }
+  return false;
+}
+
+// REQUIRES: the entry leaves the queues right after.
+void Engine::complete(Entry& entry, Status status, Stage stage) {
+  if (entry.operation != nullptr) {
+    recorder_.update(entry.flight, stage, entry.operation->pieces_done(), entry.operation->pieces(), -1);
+    entry.runner->finish(entry.operation);
+    entry.operation = nullptr;
+  } else {
+    recorder_.update(entry.flight, stage, 0, 0, -1);
+  }
+  entry.state->status = std::move(status);
+  --under_way_;
+}
+
+void Engine::fail_all() {
+  const Error error = failure().value_or(world_error("the communicator is closed"));
+  for (auto& queue : entries_) {
+    for (auto& entry : queue) {
+      complete(*entry, error, Stage::failed);
+      completed_.push_back(std::move(entry));
+    }
+    queue.clear();
+  }
+}
+
+void Engine::hand_out(Lock& lock) {
+  while (!completed_.empty()) {
+    auto completed = std::exchange(completed_, {});
+    lock.unlock();
+    for (const auto& entry : completed) {
+      Work::State& state = *entry->state;
+      const auto on_done = std::exchange(state.on_done, nullptr);
+      state.done.store(true, std::memory_order_release);
+      if (on_done) on_done(state.status);
+    }
+    lock.lock();
+  }
+}
+
+std::vector<Source*> Engine::sources() const {
+  std::vector<Source*> sources;
+  for (const auto& queue : entries_) {
+    for (const auto& entry : queue) {
+      Source* const source = &entry->runner->source();
+      if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+    }
+  }
+  return sources;
+}
+
+// Some time without work for the calling thread. `sleeping` tells others what it sleeps on.
+void Engine::rest(Lock& lock, Idle& idle, Source** sleeping) {
+  if (failing_) {
+    fail_all();
+    return;
+  }
+  lock.unlock();
+  const Idle::Advice advice = idle.pass();
+  const bool trouble = advice == Idle::Advice::sleep && look_for_trouble(idle.blocked());
+  lock.lock();
+  if (advice == Idle::Advice::look_again || trouble) return;
+
+  for (auto& queue : entries_) {
+    for (auto& entry : queue) {
+      if (entry->operation == nullptr) continue;
+      recorder_.update(entry->flight, Stage::running, entry->operation->pieces_done(),
+                       entry->operation->pieces(), entry->operation->waiting_for());
+      if (entry->stuck_told || idle.blocked() < kStuck || !options_.on_stuck) continue;
+      entry->stuck_told = true;
+      options_.on_stuck(entry->call, entry->number);
+    }
+  }
+  const std::vector<Source*> all = sources();
+  if (all.empty()) return;
+  Source* const source = all.front();
+  *sleeping = source;
+  const std::uint32_t seen = source->signal();
+  const bool again = progress() || failing_;
+  if (again) idle.moved();
+  lock.unlock();
+  source->wait(seen, again            ? std::chrono::nanoseconds(0)
+                     : all.size() > 1 ? std::chrono::nanoseconds(kNap)
+                                      : std::chrono::nanoseconds(kLongestSleep));
+  lock.lock();
+  *sleeping = nullptr;
+}
+
+void Engine::wait_for(const Work::State& state) {
+  if (state.done.load(std::memory_order_acquire)) return;
+  Lock lock(mutex_);
+  ++drivers_;
+  Idle idle(options_.patience);
+  while (!state.done.load(std::memory_order_acquire)) {
+    if (under_way_ == 0 && completed_.empty()) {
+      // Another thread is about to say so.
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+      continue;
+    }
+    if (progress()) {
+      idle.moved();
+    } else {
+      rest(lock, idle, &asleep_on_[0]);
+    }
+    hand_out(lock);
+  }
+  --drivers_;
+  if (drivers_ == 0 && under_way_ > 0) work_.notify_one();
+}
+
+void Engine::run_background() {
+  // It shares the cores with whoever computes: no spinning.
+  const transport::Patience patience{.spins = 0, .yields = std::chrono::microseconds(20)};
+  Idle idle(patience);
+  Lock lock(mutex_);
+  while (!stopped_) {
+    if (under_way_ == 0 || drivers_ > 0) {
+      work_.wait(lock);
+      idle.moved();
+      continue;
+    }
+    if (progress()) {
+      idle.moved();
+    } else {
+      rest(lock, idle, &asleep_on_[1]);
+    }
+    hand_out(lock);
+  }
+}
+
+bool Engine::look_for_trouble(std::chrono::nanoseconds blocked) {
+  if (blocked < kFarewell || !may_fail_.load(std::memory_order_acquire)) return false;
+  std::optional<Error> error;
+  {
+    const std::lock_guard lock(failure_mutex_);
+    error = expected_failure_;
+  }
+  fail(*error);
+  return true;
+}
+
+// The ranks are out of step: nothing that follows could be right.
+Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
+  Error error = operation.error();
+  if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
+  if (!failing() && options_.on_failure) options_.on_failure(error);
+  return error;
+}
+
+// What saw only a message that it did not expect asks the others what they called, and gives them a moment to
+// say so: what they say becomes the failure.
+Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
+  if (!options_.on_stuck) return error;
+  options_.on_stuck(call, number);
+  for (const auto deadline = Clock::now() + kExplanation; Clock::now() < deadline && !failing();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return error;
+}
+
+Error Engine::give_up(const Call& call, std::uint64_t number, Error error) {
+  const std::uint64_t flight = record(call, number, Stage::running, "");
+  error = explain(call, number, std::move(error));
+  recorder_.update(flight, Stage::failed, 0, 0, -1);
+  if (!failing() && options_.on_failure) options_.on_failure(error);
+  fail(std::move(error));
+  return *failure();
+}
+
+void Engine::note_failure(Error error) {
+  const std::lock_guard lock(failure_mutex_);
+  if (!failure_) failure_ = std::move(error);
+  failing_.store(true, std::memory_order_release);
+}
+
+void Engine::fail(Error error) {
+  note_failure(std::move(error));
+  const Lock lock(mutex_);
+  wake_sleepers();
+}
+
+void Engine::wake_sleepers() {
+  for (Source* sleeper : asleep_on_) {
+    if (sleeper != nullptr) sleeper->wake();
+  }
+}
+
+void Engine::expect_failure(Error error) {
+  const std::lock_guard lock(failure_mutex_);
+  if (!expected_failure_) expected_failure_ = std::move(error);
+  may_fail_.store(true, std::memory_order_release);
+}
+
+std::optional<Error> Engine::failure() const {
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+bool Engine::is_queued(std::uint64_t number) const {
+  const Lock lock(mutex_);
+  for (const auto& queue : entries_) {
+    for (const auto& entry : queue) {
+      if (entry->number == number) return entry->operation == nullptr;
+    }
+  }
+  return false;
+}
+
+void Engine::look_again() {
+  const Lock lock(mutex_);
+  begin_queued();
+  wake_sleepers();
+  work_.notify_one();
+}
+
+bool Engine::withdraw(std::uint64_t number, const Error& error) {
+  Lock lock(mutex_);
+  for (auto& queue : entries_) {
+    const auto found =
+        std::find_if(queue.begin(), queue.end(), [&](const auto& entry) { return entry->number == number; });
+    if (found == queue.end()) continue;
+    if ((*found)->operation != nullptr) return false;
+    complete(**found, error, Stage::cancelled);
+    completed_.push_back(std::move(*found));
+    queue.erase(found);
+    hand_out(lock);
+    return true;
+  }
+  return false;
+}
+
+void Engine::stop() {
+  {
+    Lock lock(mutex_);
+    stopped_ = true;
+    fail_all();
+    hand_out(lock);
+    wake_sleepers();
+    work_.notify_all();
+  }
+  if (background_.joinable()) background_.join();
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,139 @@
+// weft/comm/engine.h -- the calls of one communicator that are under way, and whoever moves them on.
+//
+//   high    [all_reduce 3/8]                      step() goes to the first that can move, urgent ones first:
+//   normal  [all_gather 1/64] [broadcast queued]  after every piece the choice is made again
+//   low     [all_reduce 900/4096]
+//
+// Bytes are moved by the threads that wait; while nobody waits, by a background thread if there is one, which
+// sleeps whenever nothing can move. A call that is made while nothing else is under way is driven at once
+// and touches no list.
+#pragma once
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/comm/call.h"
+#include "weft/comm/communicator.h"
+#include "weft/comm/flight_recorder.h"
+#include "weft/comm/runner.h"
+#include "weft/transport/doorbell.h"
+
+namespace weft::comm {
+
+class Engine;
+
+struct Work::State {
+  std::shared_ptr<Engine> engine;
+  std::uint64_t number = 0;
+  std::atomic<bool> done{false};
+  Status status;  // written before `done`
+  std::function<void(const Status&)> on_done;
+  std::function<bool()> cancel;  // the communicator's: asks all ranks
+};
+
+class Engine {
+ public:
+  struct Options {
+    transport::Patience patience;
+    std::uint64_t group = 0;
+    bool background = true;
+    // Called once for a call that has not moved for a while (kStuck), and for one that failed without knowing
+    // what the other side called.
+    std::function<void(const Call& call, std::uint64_t number)> on_stuck;
+    // Called when a call has failed on this rank, so that the others hear of it.
+    std::function<void(const Error& error)> on_failure;
+    // Whether a call must stay in the queue for now.
+    std::function<bool(std::uint64_t number)> is_held;
+  };
+  static constexpr std::chrono::milliseconds kStuck{100}, kFarewell{50};
+
+  Engine(Options options, FlightRecorder& recorder);
+  ~Engine();
+
+  // Runs a call to its end on this thread.
+  Status run(Runner& runner, const Call& call, std::uint64_t number);
+  // Begins it. `state` is done when the call is. `counts` of the call are copied.
+  void start(Runner& runner, const Call& call, std::uint64_t number, std::shared_ptr<Work::State> state);
+  void wait_for(const Work::State& state);
+
+  // All calls under way fail with this, and all later ones; the first error stays. From any thread.
+  void fail(Error error);
+  bool failing() const { return failing_.load(std::memory_order_acquire); }
+  std::optional<Error> failure() const;
+  // For a call that could not even begin: the others are asked what they called, and the group fails.
+  Error give_up(const Call& call, std::uint64_t number, Error error);
+  // The same for a rank that left in peace: only what still waits after a moment (kFarewell) fails.
+  void expect_failure(Error error);
+
+  bool is_queued(std::uint64_t number) const;
+  void look_again();  // at what is_held() holds
+  // Takes a call out of the queue, unless it has begun. It is then done, with `error`.
+  bool withdraw(std::uint64_t number, const Error& error);
+
+  // No call is under way or begins afterwards; what was under way fails.
+  void stop();
+
+ private:
+  struct Entry {
+    Call call;
+    std::vector<std::int64_t> counts;
+    Runner* runner = nullptr;
+    Operation* operation = nullptr;  // none: queued
+    std::uint64_t number = 0;
+    std::uint64_t flight = 0;
+    std::shared_ptr<Work::State> state;
+    bool stuck_told = false;
+  };
+  class Idle;
+  using Lock = std::unique_lock<std::mutex>;
+
+  Status drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
+               std::uint64_t flight);
+  bool progress();  // moves one piece of the most urgent call that can; false: none can
+  void begin_queued();
+  void complete(Entry& entry, Status status, Stage stage);
+  void fail_all();
+  void note_failure(Error error);
+  Error explain(const Call& call, std::uint64_t number, Error error);
+  Error why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation);
+  void wake_sleepers();
+  void hand_out(Lock& lock);  // calls on_done of what completed, without the lock
+  void rest(Lock& lock, Idle& idle, Source** sleeping);
+  bool look_for_trouble(std::chrono::nanoseconds blocked);
+  void run_background();
+  std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);
+  std::vector<Source*> sources() const;
+
+  Options options_;
+  FlightRecorder& recorder_;
+
+  mutable std::mutex mutex_;
+  std::array<std::deque<std::unique_ptr<Entry>>, kPriorities> entries_;
+  std::atomic<std::size_t> under_way_{0};  // grows only where calls are made, which is one thread at a time
+  std::vector<std::unique_ptr<Entry>> completed_;
+  std::int32_t drivers_ = 0;  // threads in wait_for()
+  bool stopped_ = false;
+  std::array<Source*, 2> asleep_on_ = {};  // a waiting thread, and the background's
+
+  mutable std::mutex failure_mutex_;
+  std::optional<Error> failure_;
+  std::optional<Error> expected_failure_;
+  std::atomic<bool> failing_{false};
+  std::atomic<bool> may_fail_{false};
+
+  std::condition_variable work_;
+  std::thread background_;
+};
+
+}  // namespace weft::comm

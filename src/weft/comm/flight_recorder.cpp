@@ -1,0 +1,156 @@
+#include "weft/comm/flight_recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+
+namespace weft::comm {
+namespace {
+
+Flight read_words(const auto& words) {
+  std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)> copy;
+  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = words[i].load(std::memory_order_relaxed);
+  Flight flight;
+  std::memcpy(static_cast<void*>(&flight), copy.data(), sizeof(flight));
+  return flight;
+}
+
+#if !defined(__aarch64__)
+// The time stamp counter's rate is nowhere to be read: it is compared with a clock, once.
+double measure_ticks_per_second() {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::int64_t first = ticks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const std::int64_t last = ticks();
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  return static_cast<double>(last - first) / passed.count();
+}
+#endif
+
+}  // namespace
+
+std::string_view name(Stage stage) {
+  constexpr std::string_view kNames[] = {"queued", "running", "done", "failed", "cancelled"};
+  return kNames[static_cast<std::size_t>(stage)];
+}
+
+#if defined(__aarch64__)
+std::int64_t ticks() {
+  std::uint64_t value;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+  return static_cast<std::int64_t>(value);
+}
+
+double ticks_per_second() {
+  std::uint64_t rate;
+  asm("mrs %0, cntfrq_el0" : "=r"(rate));
+  return static_cast<double>(rate);
+}
+#else
+std::int64_t ticks() { return static_cast<std::int64_t>(__builtin_ia32_rdtsc()); }
+
+double ticks_per_second() {
+  static const double rate = measure_ticks_per_second();
+  return rate;
+}
+#endif
+
+void FlightRecorder::write(Place& place, std::uint64_t number, const Flight& flight) {
+  std::array<std::uint64_t, kWords> copy;
+  std::memcpy(copy.data(), &flight, sizeof(flight));
+  place.version.store(2 * number + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // no word is seen before the version is odd
+  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(copy[i], std::memory_order_relaxed);
+  place.version.store(2 * number + 2, std::memory_order_release);
+}
+
+std::uint64_t FlightRecorder::record(const Flight& flight) {
+  const std::uint64_t number = next_.load(std::memory_order_relaxed);
+  write(places_[number % kFlights], number, flight);
+  next_.store(number + 1, std::memory_order_release);
+  return number;
+}
+
+template <class Change>
+void FlightRecorder::change(std::uint64_t number, Change change_flight) {
+  Place& place = places_[number % kFlights];
+  if (place.version.load(std::memory_order_relaxed) != 2 * number + 2) return;
+  Flight flight = read_words(place.words);
+  change_flight(flight);
+  flight.changed_at = ticks();
+  write(place, number, flight);
+}
+
+void FlightRecorder::begin(std::uint64_t number, std::string_view algorithm) {
+  change(number, [&](Flight& flight) {
+    flight.stage = Stage::running;
+    set_algorithm(flight, algorithm);
+  });
+}
+
+void FlightRecorder::update(std::uint64_t number, Stage stage, std::int64_t pieces_done, std::int64_t pieces,
+                            std::int32_t waits_for) {
+  change(number, [&](Flight& flight) {
+    flight.stage = stage;
+    flight.pieces_done = pieces_done;
+    flight.pieces = pieces;
+    flight.waits_for = waits_for;
+  });
+}
+
+std::vector<Flight> FlightRecorder::read() const {
+  const std::uint64_t end = next_.load(std::memory_order_acquire);
+  std::vector<Flight> flights;
+  for (std::uint64_t number = end > kFlights ? end - kFlights : 0; number < end; ++number) {
+    const Place& place = places_[number % kFlights];
+    const std::uint64_t before = place.version.load(std::memory_order_acquire);
+    const Flight flight = read_words(place.words);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (before == 2 * number + 2 && place.version.load(std::memory_order_relaxed) == before) {
+      flights.push_back(flight);
+    }
+  }
+  return flights;
+}
+
+Call call_of(const Flight& flight) {
+  Call call;
+  call.kind = flight.kind;
+  call.type = flight.type;
+  call.op = flight.op;
+  call.count = flight.count;
+  call.root = flight.root;
+  call.peer = flight.peer;
+  call.priority = flight.priority;
+  return call;
+}
+
+void set_algorithm(Flight& flight, std::string_view algorithm) {
+  flight.algorithm = {};
+  std::copy_n(algorithm.data(), std::min(algorithm.size(), flight.algorithm.size() - 1),
+              flight.algorithm.data());
+}
+
+std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) {
+  std::string text = fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", "call", "what", "algorithm",
+                                 "state", "pieces", "waits for", "for");
+  const double rate = ticks_per_second();
+  for (const Flight& flight : flights) {
+    const bool open = flight.stage == Stage::queued || flight.stage == Stage::running;
+    const std::int64_t since = open ? now - flight.changed_at : flight.changed_at - flight.began_at;
+    text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", flight.call,
+                        describe(call_of(flight)), flight.algorithm.data(), name(flight.stage),
+                        fmt::format("{}/{}", flight.pieces_done, flight.pieces),
+                        open && flight.waits_for >= 0 ? fmt::format("rank {}", flight.waits_for) : "",
+                        print_seconds(std::max(0.0, static_cast<double>(since) / rate)));
+  }
+  return text;
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,114 @@
+// weft/comm/group.h -- what a communicator is made of. Not for users: see communicator.h.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weft/comm/agreement.h"
+#include "weft/comm/choice.h"
+#include "weft/comm/chunk_machine.h"
+#include "weft/comm/communicator.h"
+#include "weft/comm/direct.h"
+#include "weft/comm/engine.h"
+#include "weft/comm/flight_recorder.h"
+#include "weft/comm/heap.h"
+#include "weft/comm/pair_operation.h"
+#include "weft/comm/runner.h"
+#include "weft/transport/endpoint.h"
+#include "weft/transport/job.h"
+
+namespace weft::comm {
+
+// The process's part in a job, shared by all its communicators: what doctor reads, what allocate() gives.
+struct Membership {
+  std::shared_ptr<transport::Job> job;
+  FlightRecorder recorder;
+  Heap heap;
+  std::map<std::int32_t, transport::Segment> heaps;  // of the ranks of this machine, by job rank
+  bool has_heap = false;
+};
+
+struct Decision {
+  Runner* runner = nullptr;
+  std::string algorithm;
+  std::string why;
+  double seconds = 0;  // predicted
+};
+
+struct Communicator::State {
+  ~State();
+  // Ends what runs on other threads. Not on the job's watcher thread, which it waits for.
+  void close();
+
+  // Checks a call, gives it its number and says what runs it.
+  Result<Runner*> route(const Call& call, std::uint64_t& number);
+  // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
+  // in the same order.
+  Result<const Decision*> decide(const Call& call, std::uint64_t number);
+  Result<Runner*> runner_of(const std::string& algorithm, const Call& call);
+  Result<Runner*> runner_of(std::shared_ptr<const collective::Program> program, Priority priority);
+  Result<Runner*> pair_with(std::int32_t other);
+  void apply_news(std::uint64_t number);
+  Result<std::unique_ptr<transport::Endpoint>> make_endpoint(const std::vector<std::int32_t>& of,
+                                                             std::uint64_t group) const;
+  void hear_of(const transport::Death& death);
+
+  std::shared_ptr<Membership> membership;
+  std::vector<std::int32_t> members;  // job ranks
+  std::int32_t rank = 0;
+  std::uint64_t id = 0;
+  Options options;
+  TransportKind transport = TransportKind::shm;
+  std::int32_t hosts = 1;
+  ChoiceTable table;
+
+  std::unique_ptr<DirectGroup> direct;
+  std::unique_ptr<transport::Endpoint> endpoint;
+  std::unique_ptr<Source> direct_source, endpoint_source;
+  std::map<std::string, std::unique_ptr<Runner>> direct_runners;
+
+  struct OpenProgram {
+    std::unique_ptr<ReadyProgram> ready;
+    std::unique_ptr<Runner> runner;
+  };
+  std::map<std::pair<std::shared_ptr<const collective::Program>, Priority>, OpenProgram> programs;
+  struct OpenPair {
+    std::unique_ptr<Pair> pair;
+    std::unique_ptr<Source> source;
+    std::unique_ptr<Runner> runner;
+  };
+  std::map<std::int32_t, OpenPair> pairs;
+
+  // What was decided for a kind, size, root and priority; forgotten when a program is installed.
+  struct Question {
+    Kind kind;
+    Priority priority;
+    std::int32_t root;
+    std::int64_t bytes;
+    bool uneven;
+    friend bool operator==(const Question&, const Question&) = default;
+  };
+  struct QuestionHash {
+    std::size_t operator()(const Question& question) const;
+  };
+  std::unordered_map<Question, Decision, QuestionHash> decisions;
+  std::pair<Question, const Decision*> last_decision = {};
+  std::vector<Installed> installed;  // newest last
+
+  std::shared_ptr<Agreement> agreement;
+  std::shared_ptr<Engine> engine;
+  std::uint64_t death_listener = 0;
+  std::uint64_t splits = 0, shrinks = 0;
+};
+
+// Collective over `members`: opens what they share.
+Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membership> membership,
+                                                        std::vector<std::int32_t> members, std::uint64_t id,
+                                                        const Options& options);
+
+}  // namespace weft::comm

@@ -1,0 +1,78 @@
+#include "weft/comm/heap.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+
+namespace weft::comm {
+namespace {
+
+std::size_t physical_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Large allocations begin where a huge page can.
+std::size_t alignment_of(std::size_t bytes) {
+  constexpr std::size_t kHuge = 2 << 20;
+  return bytes >= kHuge ? kHuge : static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Result<Heap> Heap::create() {
+  WEFT_TRY(segment, transport::Segment::create(physical_memory(), transport::Backing::sparse));
+  Heap heap;
+  heap.segment_ = std::move(segment);
+  return heap;
+}
+
+Result<void*> Heap::allocate(std::size_t bytes) {
+  const std::size_t size =
+      round_up(std::max<std::size_t>(bytes, 1), static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  const std::size_t alignment = alignment_of(size);
+  std::size_t offset = 0;
+  auto next = taken_.begin();
+  for (; next != taken_.end() && next->first < offset + size; ++next) {
+    offset = round_up(next->first + next->second, alignment);
+  }
+  if (size < bytes || offset > segment_.size() || size > segment_.size() - offset) {
+    return world_error(
+        fmt::format("no room for {} of shared memory", print_bytes(static_cast<double>(bytes))));
+  }
+  // Pages now: later, a machine without memory would answer a write with a signal.
+  if (fallocate(segment_.descriptor(), 0, static_cast<off_t>(offset), static_cast<off_t>(size)) != 0) {
+    return world_error(fmt::format("cannot get {} of shared memory: {}",
+                                   print_bytes(static_cast<double>(bytes)), std::strerror(errno)));
+  }
+  taken_.emplace_hint(next, offset, size);
+  return static_cast<void*>(segment_.data() + offset);
+}
+
+bool Heap::free(void* memory) {
+  if (!holds(memory)) return false;
+  const auto found = taken_.find(static_cast<std::size_t>(static_cast<std::byte*>(memory) - segment_.data()));
+  if (found == taken_.end()) return false;
+  // Failing that, the pages stay until the heap goes.
+  (void)fallocate(segment_.descriptor(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                  static_cast<off_t>(found->first), static_cast<off_t>(found->second));
+  taken_.erase(found);
+  return true;
+}
+
+bool Heap::holds(const void* memory) const {
+  const std::byte* place = static_cast<const std::byte*>(memory);
+  return std::less_equal<>()(segment_.data(), place) &&
+         std::less<>()(place, segment_.data() + segment_.size());
+}
+
+}  // namespace weft::comm

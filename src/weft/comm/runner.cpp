@@ -1,0 +1,111 @@
+#include "weft/comm/runner.h"
+
+#include "weft/base/check.h"
+
+namespace weft::comm {
+namespace {
+
+template <class Sleeper>  // DirectGroup and Endpoint speak alike
+class SleeperSource final : public Source {
+ public:
+  explicit SleeperSource(Sleeper& sleeper) : sleeper_(sleeper) {}
+  std::uint32_t signal() override { return sleeper_.signal(); }
+  void wait(std::uint32_t seen, std::chrono::nanoseconds patience) override { sleeper_.wait(seen, patience); }
+  void wake() override { sleeper_.wake(); }
+
+ private:
+  Sleeper& sleeper_;
+};
+
+class DirectRunner final : public Runner {
+ public:
+  DirectRunner(DirectGroup& group, Source& source, std::optional<DirectWay> way)
+      : group_(group), source_(source), way_(way) {}
+
+  const void* resource(const Call&) const override { return &group_; }
+  bool can_start(const Call& call) const override { return group_.can_start(call.priority); }
+  Operation* start(const Call& call, std::uint64_t number) override {
+    return group_.start(call, number, way_);
+  }
+  void finish(Operation* operation) override { group_.finish(operation); }
+  Source& source() override { return source_; }
+  bool tells_both_sides() const override { return true; }
+
+ private:
+  DirectGroup& group_;
+  Source& source_;
+  std::optional<DirectWay> way_;
+};
+
+// One call at a time: the next one's messages follow on the same wires.
+class ProgramRunner final : public Runner {
+ public:
+  ProgramRunner(ReadyProgram& program, Source& source) : program_(program), source_(source) {}
+
+  const void* resource(const Call&) const override { return &program_; }
+  bool can_start(const Call&) const override { return running_ == nullptr; }
+  Operation* start(const Call& call, std::uint64_t) override {
+    running_ = program_.start(call);
+    return running_.get();
+  }
+  void finish(Operation* operation) override {
+    WEFT_CHECK(operation == running_.get());
+    running_.reset();
+  }
+  Source& source() override { return source_; }
+
+ private:
+  ReadyProgram& program_;
+  Source& source_;
+  std::unique_ptr<Operation> running_;
+};
+
+// One send and one receive at a time.
+class PairRunner final : public Runner {
+ public:
+  PairRunner(Pair& pair, Source& source, std::int32_t rank) : pair_(pair), source_(source), rank_(rank) {}
+
+  const void* resource(const Call& call) const override {
+    return call.root == rank_ ? &pair_.sending : &pair_.receiving;
+  }
+  bool can_start(const Call& call) const override {
+    return call.root == rank_ ? !pair_.sending : !pair_.receiving;
+  }
+  Operation* start(const Call& call, std::uint64_t) override {
+    std::unique_ptr<Operation>& place = call.root == rank_ ? send_ : receive_;
+    place = start_pair(pair_, call, call.root == rank_);
+    return place.get();
+  }
+  void finish(Operation* operation) override {
+    if (operation == send_.get()) send_.reset();
+    if (operation == receive_.get()) receive_.reset();
+  }
+  Source& source() override { return source_; }
+
+ private:
+  Pair& pair_;
+  Source& source_;
+  std::int32_t rank_;
+  std::unique_ptr<Operation> send_, receive_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> source_of(DirectGroup& group) {
+  return std::make_unique<SleeperSource<DirectGroup>>(group);
+}
+std::unique_ptr<Source> source_of(transport::Endpoint& endpoint) {
+  return std::make_unique<SleeperSource<transport::Endpoint>>(endpoint);
+}
+
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, std::optional<DirectWay> way) {
+  return std::make_unique<DirectRunner>(group, source, way);
+}
+std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source) {
+  return std::make_unique<ProgramRunner>(program, source);
+}
+std::unique_ptr<Runner> pair_runner(Pair& pair, Source& source, std::int32_t rank) {
+  return std::make_unique<PairRunner>(pair, source, rank);
+}
+
+}  // namespace weft::comm

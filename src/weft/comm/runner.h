@@ -1,0 +1,48 @@
+// weft/comm/runner.h -- what can run calls: shared memory, a chunk program, a pair of wires.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "weft/comm/call.h"
+#include "weft/comm/chunk_machine.h"
+#include "weft/comm/direct.h"
+#include "weft/comm/operation.h"
+#include "weft/comm/pair_operation.h"
+#include "weft/transport/endpoint.h"
+
+namespace weft::comm {
+
+// Where a rank sleeps until others have done something. As in endpoint.h: signal(), look again, wait().
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual std::uint32_t signal() = 0;
+  virtual void wait(std::uint32_t seen, std::chrono::nanoseconds patience) = 0;
+  virtual void wake() = 0;
+};
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+
+  // Calls that share a resource begin in the order they were made.
+  virtual const void* resource(const Call& call) const = 0;
+  virtual bool can_start(const Call& call) const = 0;
+  virtual Operation* start(const Call& call, std::uint64_t number) = 0;
+  virtual void finish(Operation* operation) = 0;
+  virtual Source& source() = 0;
+  // Whether a mismatch of calls is told with what either side called.
+  virtual bool tells_both_sides() const { return false; }
+};
+
+std::unique_ptr<Source> source_of(DirectGroup& group);
+std::unique_ptr<Source> source_of(transport::Endpoint& endpoint);
+
+// `way`: none, chosen by size. What is given must outlive the runner.
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, std::optional<DirectWay> way);
+std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source);
+std::unique_ptr<Runner> pair_runner(Pair& pair, Source& source, std::int32_t rank);
+
+}  // namespace weft::comm

@@ -1,0 +1,173 @@
+#include "weft/comm/weft_comm.h"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/comm/communicator.h"
+
+using weft::Error;
+using weft::Status;
+using weft::comm::Call;
+using weft::comm::Communicator;
+
+struct weft_comm {
+  std::unique_ptr<Communicator> communicator;
+};
+struct weft_work {
+  weft::comm::Work work;
+};
+
+namespace {
+
+thread_local std::string last_error;
+
+int tell(const Error& error) {
+  last_error = error.hint.empty() ? error.message : error.message + ": " + error.hint;
+  return static_cast<int>(error.fault);
+}
+
+int tell(const Status& status) { return status.ok() ? WEFT_OK : tell(status.error()); }
+
+// Nothing is thrown into C.
+template <class Body>
+int guarded(Body body) {
+  try {
+    return body();
+  } catch (const std::exception& exception) {
+    last_error = exception.what();
+    return WEFT_INTERNAL;
+  }
+}
+
+Call to_call(const weft_call& call) {
+  Call result;
+  result.kind = static_cast<weft::comm::Kind>(call.kind);
+  result.input = call.input;
+  result.output = call.output;
+  result.count = call.count;
+  result.type = static_cast<weft::comm::ElementType>(call.type);
+  result.op = static_cast<weft::comm::ReduceOp>(call.op);
+  result.root = call.root;
+  result.peer = call.peer;
+  if (call.counts_length > 0)
+    result.counts = std::span(call.counts, static_cast<std::size_t>(call.counts_length));
+  result.priority = static_cast<weft::comm::Priority>(call.priority);
+  return result;
+}
+
+int hand_over(weft::Result<std::unique_ptr<Communicator>> made, weft_comm** comm) {
+  if (!made.ok()) return tell(made.error());
+  *comm = *made ? new weft_comm{std::move(made).value()} : nullptr;
+  return WEFT_OK;
+}
+
+int run(weft_comm* comm, const weft_call& call) {
+  return guarded([&] { return tell(comm->communicator->run(to_call(call))); });
+}
+
+weft_call simple(int kind, const void* input, void* output, int64_t count, int type) {
+  return {.kind = kind,
+          .input = input,
+          .output = output,
+          .count = count,
+          .type = type,
+          .op = WEFT_SUM,
+          .root = 0,
+          .peer = 0,
+          .counts = nullptr,
+          .counts_length = 0,
+          .priority = WEFT_NORMAL};
+}
+
+}  // namespace
+
+const char* weft_last_error(void) { return last_error.c_str(); }
+
+int weft_connect(const char* transport, weft_comm** comm) {
+  return guarded([&] {
+    weft::comm::Options options;
+    if (transport != nullptr) {
+      const auto kind = weft::comm::find_transport(transport);
+      if (!kind)
+        return tell(
+            weft::user_error(fmt::format("no such transport: {}", transport), "inproc, shm, tcp, mpi"));
+      options.transport = *kind;
+    }
+    return hand_over(weft::comm::connect(options), comm);
+  });
+}
+
+int weft_split(weft_comm* comm, int32_t colour, int32_t key, weft_comm** part) {
+  return guarded([&] { return hand_over(comm->communicator->split(colour, key), part); });
+}
+
+int weft_shrink(weft_comm* comm, weft_comm** survivors) {
+  return guarded([&] { return hand_over(comm->communicator->shrink(), survivors); });
+}
+
+void weft_close(weft_comm* comm) { delete comm; }
+int32_t weft_rank(const weft_comm* comm) { return comm->communicator->rank(); }
+int32_t weft_size(const weft_comm* comm) { return comm->communicator->size(); }
+
+int weft_run(weft_comm* comm, const weft_call* call) { return run(comm, *call); }
+
+int weft_all_reduce(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
+  weft_call call = simple(WEFT_ALL_REDUCE, input, output, count, type);
+  call.op = op;
+  return run(comm, call);
+}
+
+int weft_reduce_scatter(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
+  weft_call call = simple(WEFT_REDUCE_SCATTER, input, output, count, type);
+  call.op = op;
+  return run(comm, call);
+}
+
+int weft_all_gather(weft_comm* comm, const void* input, void* output, int64_t count, int type) {
+  return run(comm, simple(WEFT_ALL_GATHER, input, output, count, type));
+}
+
+int weft_all_to_all(weft_comm* comm, const void* input, void* output, int64_t count, int type) {
+  return run(comm, simple(WEFT_ALL_TO_ALL, input, output, count, type));
+}
+
+int weft_broadcast(weft_comm* comm, const void* input, void* output, int64_t count, int type, int32_t root) {
+  weft_call call = simple(WEFT_BROADCAST, input, output, count, type);
+  call.root = root;
+  return run(comm, call);
+}
+
+int weft_barrier(weft_comm* comm) { return run(comm, simple(WEFT_BARRIER, nullptr, nullptr, 0, WEFT_U8)); }
+
+int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* data, weft_work** work) {
+  return guarded([&] {
+    std::function<void(const Status&)> on_done;
+    if (done != nullptr) on_done = [done, data](const Status& status) { done(tell(status), data); };
+    auto started = comm->communicator->start(to_call(*call), std::move(on_done));
+    if (!started.ok()) return tell(started.error());
+    *work = new weft_work{std::move(started).value()};
+    return static_cast<int>(WEFT_OK);
+  });
+}
+
+int weft_wait(weft_work* work) {
+  return guarded([&] { return tell(work->work.wait()); });
+}
+int weft_is_done(const weft_work* work) { return work->work.done() ? 1 : 0; }
+int weft_cancel(weft_work* work) { return work->work.cancel() ? 1 : 0; }
+void weft_forget(weft_work* work) { delete work; }
+
+int weft_allocate(weft_comm* comm, size_t bytes, void** memory) {
+  return guarded([&] {
+    const auto allocated = comm->communicator->allocate(bytes);
+    if (!allocated.ok()) return tell(allocated.error());
+    *memory = *allocated;
+    return static_cast<int>(WEFT_OK);
+  });
+}
+
+void weft_free(weft_comm* comm, void* memory) { comm->communicator->free(memory); }

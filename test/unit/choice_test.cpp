@@ -1,0 +1,218 @@
+// Which algorithm runs a call: times between measured sizes, what happens where nothing was measured, and the
+// table as text.
+#include "weft/comm/choice.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "temporary_folder.h"
+#include "weft/cost/statistics.h"
+
+namespace weft::comm {
+namespace {
+
+const Setting kFourRanks{Kind::all_reduce, 4, 1, "shm", false};
+
+Candidate measured(std::string name, std::vector<TimePoint> times) {
+  return {.name = std::move(name), .times = std::move(times), .source = "measured 2026-11-15"};
+}
+
+TEST(Candidate, MeetsWhatWasMeasuredAndGoesStraightBetween) {
+  const Candidate candidate = measured("x", {{100, 1e-6}, {10'000, 1e-4}, {1'000'000, 1e-3}});
+  EXPECT_DOUBLE_EQ(candidate.seconds(100), 1e-6);
+  EXPECT_DOUBLE_EQ(candidate.seconds(10'000), 1e-4);
+  EXPECT_NEAR(candidate.seconds(1000), 1e-5, 1e-12);
+  EXPECT_NEAR(candidate.seconds(100'000), std::sqrt(1e-4 * 1e-3), 1e-9);
+}
+
+TEST(Candidate, BelowIsLatencyAndAboveIsBandwidth) {
+  const Candidate candidate = measured("x", {{100, 1e-6}, {10'000, 1e-5}});
+  EXPECT_DOUBLE_EQ(candidate.seconds(0), 1e-6);
+  EXPECT_DOUBLE_EQ(candidate.seconds(8), 1e-6);
+  EXPECT_DOUBLE_EQ(candidate.seconds(1'000'000), 1e-3);
+}
+
+TEST(Candidate, WithoutTimesTheFormulaSpeaks) {
+  const Candidate candidate{.name = "x", .formula = {1e-6, 1e-9}};
+  EXPECT_DOUBLE_EQ(candidate.seconds(1000), 2e-6);
+}
+
+TEST(Choice, TheFastestWinsAndSaysWhy) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks, {measured("slow small", {{256, 4e-6}, {1 << 20, 1e-4}}),
+                         measured("slow large", {{256, 1e-6}, {1 << 20, 4e-4}}),
+                         measured("slow", {{256, 9e-6}, {1 << 20, 9e-4}})});
+  const std::vector<std::string> all = {"slow", "slow large", "slow small"};
+  EXPECT_EQ(table.choose(kFourRanks, 256, all).algorithm, "slow large");
+  EXPECT_EQ(table.choose(kFourRanks, 256, all).why, "measured 2026-11-15: 1 us; next slow small 4 us");
+  EXPECT_EQ(table.choose(kFourRanks, 64 << 20, all).algorithm, "slow small");
+  const std::vector<std::string> one = {"slow"};
+  EXPECT_EQ(table.choose(kFourRanks, 256, one).algorithm, "slow");
+  EXPECT_EQ(table.choose(kFourRanks, 256, {}).algorithm, "");
+}
+
+TEST(Choice, AFormulaDoesNotBeatAMeasurement) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks, {measured("all_reduce_ring", {{256, 1.0}, {1 << 20, 2.0}})});
+  const std::vector<std::string> both = {"all_reduce_ring", "direct two-shot"};
+  EXPECT_EQ(table.choose(kFourRanks, 256, both).algorithm, "all_reduce_ring");
+}
+
+TEST(Choice, TheOrderOfNamesDoesNotMatter) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks, {measured("b", {{256, 1e-6}}), measured("a", {{256, 1e-6}})});
+  const std::vector<std::string> forth = {"a", "b"}, back = {"b", "a"};
+  EXPECT_EQ(table.choose(kFourRanks, 256, forth).algorithm, "a");
+  EXPECT_EQ(table.choose(kFourRanks, 256, back).algorithm, "a");
+}
+
+TEST(Choice, AnotherNumberOfRanksIsScaledFromTheNearest) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set_figures("tcp", {.cores = 64, .step = 1e-5, .crowded_step = 1e-5, .wire = 1e-9, .source = "test"});
+  const Setting four{Kind::all_reduce, 4, 1, "tcp", false}, eight{Kind::all_reduce, 8, 1, "tcp", false};
+  table.set(four, {measured("all_reduce_ring", {{256, 100e-6}, {64 << 20, 0.2}})});
+  const Candidate scaled = table.expect(eight, "all_reduce_ring");
+  EXPECT_EQ(scaled.source, "scaled from 4 ranks, measured 2026-11-15");
+  // 14 steps for 6 when small; 2 * 7/8 of the bytes for 2 * 3/4 when large.
+  EXPECT_NEAR(scaled.seconds(256) / 100e-6, 14.0 / 6, 0.01);
+  EXPECT_NEAR(scaled.seconds(64 << 20) / 0.2, 7.0 / 6, 0.01);
+}
+
+TEST(Choice, OfATableKeptShortIsTheSame) {
+  ChoiceTable table = ChoiceTable::defaults();
+  for (const std::int32_t ranks : {2, 4, 8, 16})
+    for (const char* transport : {"shm", "tcp"})
+      table.set({Kind::all_reduce, ranks, 1, transport, false},
+                {measured("all_reduce_ring", {{256, ranks * 1e-6}})});
+  const std::vector<std::string> allowed = {"all_reduce_ring"};
+  for (const std::int32_t ranks : {2, 3, 6, 8, 99}) {
+    const Setting setting{Kind::all_reduce, ranks, 1, "tcp", false};
+    ChoiceTable kept = table;
+    kept.keep_only("tcp", ranks);
+    EXPECT_LE(kept.settings().size(), 2u);
+    EXPECT_EQ(kept.choose(setting, 1024, allowed).why, table.choose(setting, 1024, allowed).why);
+  }
+}
+
+TEST(Defaults, ChooseSomethingForEveryCall) {
+  const ChoiceTable table = ChoiceTable::defaults();
+  for (const Kind kind :
+       {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all, Kind::broadcast,
+        Kind::reduce, Kind::gather, Kind::scatter, Kind::send, Kind::barrier})
+    for (const std::int32_t ranks : {1, 2, 3, 8, 17})
+      for (const char* transport : {"shm", "tcp"})
+        for (const bool allocated : {false, true})
+          for (const std::int64_t bytes : {0, 4096, 64 << 20}) {
+            const Setting setting{kind, ranks, 1, transport, allocated};
+            const auto allowed = candidates_for(setting, bytes);
+            ASSERT_TRUE(std::ranges::is_sorted(allowed));
+            const Choice choice = table.choose(setting, bytes, allowed);
+            ASSERT_FALSE(choice.algorithm.empty()) << name(kind) << ' ' << ranks << ' ' << transport;
+            ASSERT_TRUE(std::isfinite(choice.seconds) && choice.seconds >= 0);
+            ASSERT_TRUE(choice.why.starts_with("default figures: ")) << choice.why;
+          }
+}
+
+// Within a factor of two of what a 200-line reference took on the machine that the figures are from.
+TEST(Defaults, AreNearWhatWasMeasuredThere) {
+  Figures figures = ChoiceTable::defaults().figures_of("shm");
+  figures.cores = 2;
+  const auto ratio = [&](Kind kind, int ranks, const char* way, std::int64_t bytes, double microseconds) {
+    const Setting setting{kind, ranks, 1, "shm", std::string_view(way) == "direct in-place"};
+    return formula_of(setting, way, figures).seconds(bytes) / (microseconds * 1e-6);
+  };
+  const double ratios[] = {ratio(Kind::all_reduce, 2, "direct two-shot", 1 << 20, 102),
+                           ratio(Kind::all_reduce, 4, "direct two-shot", 1 << 20, 222),
+                           ratio(Kind::all_reduce, 8, "direct two-shot", 1 << 20, 648),
+                           ratio(Kind::all_reduce, 2, "direct in-place", 64 << 20, 3951),
+                           ratio(Kind::all_reduce, 8, "direct in-place", 64 << 20, 26600),
+                           ratio(Kind::all_gather, 2, "direct one-shot", 1 << 20, 61),
+                           ratio(Kind::all_gather, 8, "direct one-shot", 64 << 20, 13800),
+                           ratio(Kind::all_to_all, 4, "direct one-shot", 1 << 20, 172),
+                           ratio(Kind::broadcast, 2, "direct one-shot", 1 << 20, 48.7)};
+  for (const double each : ratios) EXPECT_TRUE(each > 0.5 && each < 2) << each;
+}
+
+TEST(Defaults, SharedMemoryIsUsedDirectlyAndSocketsByPrograms) {
+  const ChoiceTable table = ChoiceTable::defaults();
+  for (const std::int64_t bytes : {256, 1 << 20}) {
+    const Setting far{Kind::all_reduce, 4, 2, "tcp", false};
+    EXPECT_TRUE(
+        table.choose(kFourRanks, bytes, candidates_for(kFourRanks, bytes)).algorithm.starts_with("direct"));
+    EXPECT_TRUE(table.choose(far, bytes, candidates_for(far, bytes)).algorithm.starts_with("all_reduce_"));
+  }
+  const auto names = candidates_for({Kind::all_reduce, 4, 2, "tcp", false}, 1 << 20);
+  EXPECT_TRUE(std::ranges::count(names, "all_reduce_ring(channels=2)") == 1);
+  EXPECT_TRUE(
+      std::ranges::any_of(names, [](const auto& each) { return each.find("local=2") != std::string::npos; }));
+}
+
+TEST(ChoiceText, ReadsBackWhatWasPrinted) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks,
+            {measured("b", {{256, 1.0 / 3}, {512, 1e-6}}), {.name = "a", .formula = {0.1, 1e-300}}});
+  table.set({Kind::broadcast, 3, 2, "tcp", true}, {});
+  const auto read = ChoiceTable::parse(table.print());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->print(), table.print());
+  EXPECT_EQ(read->settings().at(kFourRanks)[1].times[0].seconds, 1.0 / 3);
+}
+
+TEST(ChoiceText, RefusesWhatIsWrong) {
+  const std::string head = "weft-choices 1\n";
+  const std::string setting = head + "setting\tall_reduce\t4\t1\tshm\tprivate\n";
+  for (const std::string& wrong :
+       {std::string(), std::string("choices\n"), head + "time\t1\t1\n", head + "candidate\ta\tb\t0\t0\n",
+        head + "setting\tdance\t4\t1\tshm\tprivate\n", head + "setting\tall_reduce\t0\t1\tshm\tprivate\n",
+        head + "setting\tall_reduce\t99999999999\t1\tshm\tprivate\n", setting + "time\t1\t1\n",
+        setting + "setting\tall_reduce\t4\t1\tshm\tprivate\n", setting + "candidate\ta\tb\tnan\t0\n",
+        setting + "candidate\ta\tb\t0\t0\ntime\t1\tinf\n",
+        setting + "candidate\ta\tb\t0\t0\ntime\t2\t1\ntime\t2\t1\n",
+        setting + "candidate\tb\tb\t0\t0\ncandidate\ta\tb\t0\t0\n",
+        head + "figures\tshm\t2\t-1\t0\t0\t0\t0\tx\n"})
+    EXPECT_FALSE(ChoiceTable::parse(wrong).ok()) << wrong;
+}
+
+RC_GTEST_PROP(ChoiceText, NeverCrashes, (std::string noise, std::size_t at)) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks, {measured("a", {{256, 1e-6}})});
+  std::string text = table.print();
+  text.insert(at % text.size(), noise);
+  if (const auto read = ChoiceTable::parse(text); read.ok()) {
+    const std::vector<std::string> allowed = {"a", noise};
+    (void)read->choose(kFourRanks, 1, allowed);
+    RC_ASSERT(ChoiceTable::parse(read->print()).ok());
+  }
+}
+
+TEST(LoadChoices, TakesWhatTheDatabaseKnowsAndSaysWhatItCouldNotRead) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "statistics.sqlite";
+  auto statistics = cost::Statistics::open(file, cost::Access::write);
+  if (!statistics.ok()) GTEST_SKIP() << statistics.error().message;
+  ASSERT_TRUE(statistics
+                  ->add(std::vector{cost::CollectiveTime{Kind::all_reduce, 4, 1, "shm", false,
+                                                         "direct one-shot", 1024, 5e-6, 1'794'700'800}})
+                  .ok());
+  ASSERT_TRUE(
+      statistics->add(std::vector{cost::LinkTime{"tcp", 1, 0, 1, false, 5e-6, 2e9, 1'794'700'800}}).ok());
+  ASSERT_TRUE(statistics->add(std::vector{cost::Rate{"copy", 1, 1 << 20, 9e9, 0}}).ok());
+  const LoadedChoices loaded = load_choices(file);
+  EXPECT_EQ(loaded.trouble, "");
+  const std::vector<std::string> allowed = {"direct one-shot", "direct two-shot"};
+  EXPECT_EQ(loaded.table.choose(kFourRanks, 1024, allowed).why, "measured 2026-11-15: 5 us");
+  const Figures& figures = loaded.table.figures_of("tcp");
+  EXPECT_EQ(figures.source, "profile of 2026-11-15");
+  EXPECT_DOUBLE_EQ(figures.step, 5e-6);
+  EXPECT_DOUBLE_EQ(figures.wire, 1 / 2e9);
+  EXPECT_DOUBLE_EQ(figures.copy, 1 / 9e9);
+
+  EXPECT_NE(load_choices(folder.path()).trouble, "");
+  EXPECT_EQ(load_choices("none").table.print(), ChoiceTable::defaults().print());
+}
+
+}  // namespace
+}  // namespace weft::comm
