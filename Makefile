@@ -4,7 +4,7 @@ JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 300
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo test bench goldens fuzz format clean help
+.PHONY: weft demo test bench bench-peers bench-faults goldens fuzz format clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -21,6 +21,15 @@ test: ## build everything with sanitizers and run all tests
 bench: ## measure planning, rules, memory, kernels and training, and print the numbers
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) bench
+
+bench-peers: ## build what `weft bench` measures against: Open MPI, MPICH, Gloo
+	@scripts/setup.sh build bench
+	@scripts/build.sh release $(JOBS) weft bench-peers
+
+bench-faults: ## kill and stop ranks a hundred times, and see that the others cope
+	@scripts/setup.sh build
+	@scripts/build.sh release $(JOBS) bench_faults
+	@build/release/bench_faults
 
 goldens: ## refill the expected output of the golden tests; read the diff
 	@scripts/setup.sh build test
@@ -41,4 +50,4 @@ clean: ## remove everything that was built
 
 help: ## show this list
 	@scripts/setup.sh
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

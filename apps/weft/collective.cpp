@@ -13,7 +13,7 @@ namespace {
 using namespace session;  // NOLINT: this file is about nothing else
 
 constexpr std::string_view kUsage =
-    R"(weft collective: write, check, convert, price and choose collective algorithms
+    R"(weft collective: write, check, convert, price, choose and run collective algorithms
 
 usage:
   weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE]
@@ -22,6 +22,8 @@ usage:
   weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
   weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [-o OUT]
   weft collective fit TABLE... [--every-other]
+  weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp] [--bytes 1MiB] [--type f32] [--op sum]
+                      [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE]
   weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S]
   weft collective list [COLLECTIVE]
 
@@ -96,6 +98,23 @@ CLI::App* add_fit(CLI::App& app, CollectiveFit& fit) {
   return command;
 }
 
+CLI::App* add_run(CLI::App& app, CollectiveRun& request) {
+  CLI::App* command = app.add_subcommand("run");
+  command->add_option("PROGRAM", request.program)->required();
+  command->add_option("--ranks", request.ranks);
+  command->add_option("--transport", request.transport);
+  command->add_option("--bytes", request.bytes);
+  command->add_option("--type", request.type);
+  command->add_option("--op", request.op);
+  command->add_flag("--in-place", request.in_place);
+  command->add_option("--repeat", request.repeat);
+  command->add_option("--timeout", request.timeout);
+  command->add_flag("--verify", request.verify);
+  command->add_option("--as", request.as);
+  add_format(command, request.format);
+  return command;
+}
+
 CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
   CLI::App* command = app.add_subcommand("show");
   command->add_option("PROGRAM", show.program)->required();
@@ -122,6 +141,7 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveCost cost;
   CollectiveChoose choose;
   CollectiveFit fit;
+  CollectiveRun trial;
   CollectiveShow show;
   CollectiveList list;
 
@@ -133,6 +153,7 @@ Result<Reply> run_collective(int argc, char** argv) {
                          {add_cost(app, cost), [&] { return run(cost); }},
                          {add_choose(app, choose), [&] { return run(choose); }},
                          {add_fit(app, fit), [&] { return run(fit); }},
+                         {add_run(app, trial), [&] { return run(trial); }},
                          {add_show(app, show), [&] { return run(show); }},
                          {add_list(app, list), [&] { return run(list); }}},
                         "collective", kUsage, argc, argv);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,13 +13,18 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "bench.h"
 #include "collective.h"
+#include "doctor.h"
 #include "interrupt.h"
+#include "launch.h"
 #include "output.h"
+#include "profile.h"
 #include "progress.h"
 #include "repl.h"
 #include "rules.h"
 #include "script.h"
+#include "tune.h"
 #include "weft/base/nearest.h"
 #include "weft/session/session.h"
 
@@ -34,7 +40,12 @@ usage:
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
   weft -c 'STATEMENT'      run a statement; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
-  weft collective ...      check, convert, price and choose collective algorithms
+  weft collective ...      check, convert, price, choose and run collective algorithms
+  weft launch -n N ...     start the ranks of a job on this machine
+  weft profile ...         measure this machine and write it as a cluster
+  weft tune ...            measure collective algorithms, so that calls choose well
+  weft bench ...           measure collectives beside Open MPI, MPICH and Gloo
+  weft doctor [PID]        what the ranks on this machine are doing
   weft help [TOPIC]        the language, topic by topic
 
 options:
@@ -66,7 +77,8 @@ int fail(const Error& error) {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run", "help", "rules", "collective"};
+  constexpr std::string_view kCommands[] = {"run",     "help", "rules", "collective", "launch",
+                                            "profile", "tune", "bench", "doctor"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -137,6 +149,19 @@ int run_files(session::Session& session, Output& output, const std::vector<std::
   return code(ExitCode::ok);
 }
 
+// The commands that have arguments of their own; none: it is no such word.
+std::optional<Result<session::Reply>> run_command(std::string_view command, int argc, char** argv,
+                                                  Output& output) {
+  if (command == "collective") return run_collective(argc, argv);
+  if (command == "rules") return run_rules(argc, argv, output);
+  if (command == "profile") return run_profile(argc, argv);
+  if (command == "tune") return run_tune(argc, argv);
+  if (command == "bench") return run_bench(argc, argv, output);
+  if (command == "bench-rank") return run_bench_rank(argc, argv);
+  if (command == "doctor") return run_doctor(argc, argv);
+  return {};
+}
+
 int run_statements(session::Session& session, Output& output, const std::vector<std::string>& statements) {
   for (const std::string& statement : statements) {
     const int result = execute(session, output, statement);
@@ -154,17 +179,20 @@ int print(Output& output, const session::Reply& reply) {
 
 int main_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "collective" || command == "rules") {
-    Output output;
-    const Result<session::Reply> reply =
-        command == "rules" ? run_rules(argc - 1, argv + 1, output) : run_collective(argc - 1, argv + 1);
-    return reply.ok() ? print(output, *reply) : fail(reply.error());
+  Output output;
+  if (command == "launch") {
+    const Result<LaunchReply> reply = run_launch(argc - 1, argv + 1, output);
+    if (!reply.ok()) return fail(reply.error());
+    complain(reply->complaint);
+    return reply->exit_code;
+  }
+  if (const auto reply = run_command(command, argc - 1, argv + 1, output)) {
+    return reply->ok() ? print(output, **reply) : fail(reply->error());
   }
   const Result<Arguments> read = read_arguments(argc, argv);
   if (!read.ok()) return fail(read.error());
   const Arguments& given = *read;
 
-  Output output;
   if (given.usage) return print(output, {ExitCode::ok, std::string(kUsage), {}});
   if (given.version) return print(output, {ExitCode::ok, "weft " WEFT_VERSION "\n", {}});
   if (given.help) return print(output, session::help(given.topic));

@@ -6,6 +6,7 @@
 //   cost     time and bandwidth by message size, on a cluster
 //   choose   the best algorithm for each range of sizes, and why
 //   fit      latency and bandwidth from a measured table
+//   run      runs a program on real ranks, and compares what comes out
 //   show     a program as a table, or drawn
 //   list     the shipped algorithms
 //
@@ -78,6 +79,27 @@ struct CollectiveFit {
   Format format = Format::text;
 };
 Reply run(const CollectiveFit& request);
+
+struct CollectiveRun {
+  std::string program;
+  std::int32_t ranks = 0;            // 0: as many as the program has; an algorithm is given them
+  std::string transport = "inproc";  // threads; shm, tcp: processes
+  std::string bytes = "1MiB";        // of the message, as nccl-tests counts
+  std::string type = "f32";
+  std::string op = "sum";
+  bool in_place = false;
+  bool verify = false;
+  std::int32_t repeat = 5;
+  std::string timeout = "30 s";  // without anything moving
+  std::string as;
+  Format format = Format::text;
+  // What starts a rank's process, which then comes to run() with the same request; empty: this program, as
+  // people call it.
+  std::vector<std::string> rank_command = {};
+};
+// Set in the environment of a rank's process.
+inline constexpr const char* kCollectiveRankVariable = "WEFT_COLLECTIVE_RANK";
+Reply run(const CollectiveRun& request);
 
 struct CollectiveShow {
   std::string program;

@@ -1,0 +1,73 @@
+#include "bench.h"
+
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "subcommands.h"
+#include "weft/session/bench.h"
+
+namespace weft {
+namespace {
+
+using session::Bench;
+using session::Reply;
+
+constexpr std::string_view kUsage =
+    R"(weft bench: measure collectives, Weft's beside those of others, in one run
+
+usage:
+  weft bench COLLECTIVE... [--ranks 2,4,8] [--sizes 256B..64MiB] [--step 4] [--transport shm,tcp]
+             [--against openmpi,mpich,gloo] [--buffers private|allocated|both] [--type f32] [--in-place]
+             [--repeats 7] [--limit SECONDS] [--peers FOLDER] [--format json] [-o OUT.svg|OUT.json]
+
+COLLECTIVE is all-reduce, reduce-scatter, all-gather, all-to-all or broadcast.
+`weft help bench` explains what is measured and what the columns mean.
+)";
+
+void add_options(CLI::App& app, Bench& bench) {
+  app.add_option("COLLECTIVE", bench.collectives);
+  app.add_option("--ranks", bench.ranks)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--sizes", bench.sizes);
+  app.add_option("--step", bench.step);
+  app.add_option("--transport", bench.transports)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--against", bench.against)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--buffers", bench.buffers);
+  app.add_option("--type", bench.type);
+  app.add_flag("--in-place", bench.in_place);
+  app.add_option("--repeats", bench.repeats)->check(CLI::Range(1, 10'000));
+  app.add_option("--limit", bench.limit)->check(CLI::Range(1, 3600));
+  app.add_option("--peers", bench.programs);
+  app.add_option("-o,--output", bench.to);
+  add_format(&app, bench.format);
+}
+
+}  // namespace
+
+Result<Reply> run_bench(int argc, char** argv, Output& output) {
+  Bench bench;
+  bench.on_output = [&](std::string_view text) { output.write(text); };
+  bool asked = false;
+  CLI::App app;
+  app.set_help_flag();
+  app.add_flag("-h,--help", asked);
+  add_options(app, bench);
+  const Reply usage{session::ExitCode::ok, std::string(kUsage), {}};
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (asked) return usage;
+    return user_error(error.what(), "weft bench --help shows how it is used");
+  }
+  if (asked || argc == 1) return usage;
+  return session::run(bench);
+}
+
+Result<Reply> run_bench_rank(int argc, char** argv) {
+  const Status served = session::run_bench_rank(argc > 1 ? argv[1] : "");
+  if (!served.ok()) return served.error();
+  return Reply{};
+}
+
+}  // namespace weft

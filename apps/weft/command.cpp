@@ -1,0 +1,23 @@
+#include "command.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+namespace weft {
+
+Result<session::Reply> run_command(CLI::App& app, const std::function<session::Reply()>& run,
+                                   std::string_view name, std::string_view usage, int argc, char** argv) {
+  bool asked = false;
+  app.set_help_flag();
+  app.add_flag("-h,--help", asked);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (!asked) return user_error(error.what(), fmt::format("weft {} --help shows how it is used", name));
+  }
+  if (asked) return session::Reply{session::ExitCode::ok, std::string(usage), {}};
+  return run();
+}
+
+}  // namespace weft

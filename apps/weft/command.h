@@ -1,0 +1,17 @@
+// command.h -- `weft NAME --option ...`: a command without words of its own has its arguments read.
+#pragma once
+#include <functional>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is NAME. With --help the answer is `usage`.
+Result<session::Reply> run_command(CLI::App& app, const std::function<session::Reply()>& run,
+                                   std::string_view name, std::string_view usage, int argc, char** argv);
+
+}  // namespace weft

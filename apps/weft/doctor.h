@@ -1,0 +1,11 @@
+// weft doctor [PID]: what the ranks on this machine are doing, in their own words.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is the word `doctor`. Fails when the arguments make no sense.
+Result<session::Reply> run_doctor(int argc, char** argv);
+
+}  // namespace weft

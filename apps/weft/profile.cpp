@@ -1,0 +1,46 @@
+#include "profile.h"
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "command.h"
+#include "weft/session/profile.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUsage =
+    R"(weft profile: measure this machine's links, memory and cores, and write them as a cluster
+
+usage:
+  weft profile [--ranks N] [--transport shm,tcp] [-o FILE.weft] [--name here] [--quick] [--statistics FILE]
+
+Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
+`weft help profile` explains what is measured and what it is good for.
+)";
+
+void add_options(CLI::App& app, session::Profile& profile) {
+  app.add_option("--ranks", profile.ranks)->check(CLI::Range(1, 1024));
+  app.add_option("--transport", profile.transports)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--name", profile.name);
+  app.add_option("-o,--output", profile.to);
+  app.add_option("--statistics", profile.statistics);
+  app.add_flag("--quick", profile.quick);
+}
+
+}  // namespace
+
+Result<session::Reply> run_profile(int argc, char** argv) {
+  session::Profile profile;
+  profile.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+  CLI::App app;
+  add_options(app, profile);
+  return run_command(
+      app, [&] { return run(profile); }, "profile", kUsage, argc, argv);
+}
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+#include "tune.h"
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "command.h"
+#include "subcommands.h"
+#include "weft/session/tune.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUsage =
+    R"(weft tune: measure the algorithms of collectives here, once, so that later calls choose well
+
+usage:
+  weft tune [--ranks 2,4,8] [--transport shm,tcp] [--collectives all_reduce,broadcast] [--sizes 256B..64MiB]
+            [--seconds N] [--quick] [--check] [--statistics FILE] [--format json]
+
+Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
+`weft help tune` explains what is measured and where it is kept.
+)";
+
+void add_options(CLI::App& app, session::Tune& tune) {
+  app.add_option("--ranks", tune.ranks)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--transport", tune.transports)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--collectives", tune.collectives)->delimiter(',')->allow_extra_args(false);
+  app.add_option("--sizes", tune.sizes);
+  app.add_option("--seconds", tune.seconds)->check(CLI::Range(1, 86'400));
+  app.add_option("--statistics", tune.statistics);
+  app.add_flag("--quick", tune.quick);
+  app.add_flag("--check", tune.check);
+  add_format(&app, tune.format);
+}
+
+}  // namespace
+
+Result<session::Reply> run_tune(int argc, char** argv) {
+  session::Tune tune;
+  tune.on_note = [](std::string_view text) { fmt::print(stderr, "{}\n", text); };
+  CLI::App app;
+  add_options(app, tune);
+  return run_command(
+      app, [&] { return run(tune); }, "tune", kUsage, argc, argv);
+}
+
+}  // namespace weft

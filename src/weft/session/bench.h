@@ -1,0 +1,51 @@
+// weft/session/bench.h -- `weft bench`: Weft's collectives and those of others, measured side by side in one
+// run.
+//
+//   for each number of ranks and transport     start every side; its ranks sleep in read()
+//     for each collective and size             find how many calls make a batch of some milliseconds
+//       for each repetition, for each side     one batch: sides take turns, so what slows one slows all
+//
+// Times are medians over the repetitions of the slowest rank's time a call; results are checked before every
+// batch. A side that hangs or dies is ended, reported and started anew; the bench goes on.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+
+struct Bench {
+  std::vector<std::string> collectives;  // "all-reduce"
+  std::vector<std::int32_t> ranks = {2};
+  std::string sizes = "256B..64MiB";
+  std::vector<std::string> transports = {"shm"};
+  std::vector<std::string> against = {};  // openmpi, mpich, gloo
+  std::string buffers = "private";        // private, allocated or both
+  std::string type = "f32";
+  std::int32_t repeats = 7;
+  std::int32_t step = 4;    // from one size to the next
+  std::int64_t limit = 20;  // seconds that a batch may take
+  bool in_place = false;
+  std::string programs;  // the folder with weft-peer-*; empty: where this program is
+  std::string to;        // .svg: a plot, or one for each collective, number of ranks and transport; .json
+  Format format = Format::text;
+  // Told each table as it is done, instead of collecting it in the reply.
+  std::function<void(std::string_view)> on_output = {};
+};
+Reply run(const Bench& request);
+
+// "256B..64MiB" by factors of `step`; the last is always among them.
+Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step);
+
+// How many calls take about ten milliseconds, when one takes `seconds`.
+std::int64_t calls_of_a_batch(double seconds);
+
+// One rank of Weft's own side; the bench starts it. Does not return before the bench hangs up.
+Status run_bench_rank(std::string_view transport);
+
+}  // namespace weft::session

@@ -1,0 +1,313 @@
+#include "weft/session/collective_trial.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/hash.h"
+#include "weft/comm/chunk_machine.h"
+#include "weft/comm/chunk_memory.h"
+#include "weft/session/collective_values.h"
+#include "weft/transport/endpoint.h"
+#include "weft/transport/inproc/endpoint.h"
+#include "weft/transport/shm/endpoint.h"
+#include "weft/transport/tcp/endpoint.h"
+
+namespace weft::session {
+namespace {
+
+using collective::Buffer;
+using collective::Kind;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kReports = 1;  // the exchange of outcomes
+constexpr std::int64_t kLeastSlotBytes = 4096;
+constexpr std::chrono::milliseconds kLookUp{50};  // for deaths, while nothing moves
+constexpr std::chrono::milliseconds kFarewell{1000};
+
+comm::Call call_of(const CollectiveTrial& trial) {
+  comm::Call call;
+  call.kind = trial.program->collective.kind;
+  call.count = trial.count;
+  call.counts = trial.counts;
+  call.type = trial.type;
+  call.op = trial.op;
+  call.root = trial.program->collective.root;
+  call.peer = trial.program->collective.peer;
+  return call;
+}
+
+// How many chunks the message size covers. A custom collective without promises has no buffers but those that
+// the program declares.
+std::int64_t message_chunks(const collective::Program& program) {
+  if (program.collective.kind != Kind::custom) return collective::loop_chunks(program.collective);
+  std::int64_t most = 1;
+  for (std::int32_t rank = 0; rank < program.collective.ranks; ++rank)
+    for (const Buffer buffer : {Buffer::input, Buffer::output})
+      most = std::max<std::int64_t>(most, comm::callers_chunks(program, rank, buffer));
+  return most;
+}
+
+// No longer than a message can be: a slot more or less of memory is a slot for every connection.
+std::int64_t slot_bytes(const CollectiveTrial& trial) {
+  std::int64_t most = 1;
+  for (const collective::RankProgram& rank : trial.program->ranks)
+    for (const collective::Threadblock& block : rank.blocks)
+      for (const collective::Step& step : block.steps) most = std::max<std::int64_t>(most, step.count);
+  const std::int64_t chunk = message_bytes(trial) / message_chunks(*trial.program) + 16;
+  return std::min(
+      trial.slot_bytes,
+      std::max(kLeastSlotBytes, chunk > trial.slot_bytes / most ? trial.slot_bytes : chunk * most));
+}
+
+// This rank's buffers, one within the other where the trial is in place.
+class Buffers {
+ public:
+  Buffers(const CollectiveTrial& trial, std::int32_t rank)
+      : what_{*trial.program, call_}, call_(call_of(trial)), rank_(rank) {
+    const auto element = static_cast<std::int64_t>(device::size_of(trial.type));
+    const std::int64_t inputs = what_.elements(Buffer::input, rank) * element;
+    const std::int64_t outputs = what_.elements(Buffer::output, rank) * element;
+    input_bytes_ = inputs;
+    output_bytes_ = outputs;
+    if (trial.in_place) {
+      memory_.resize(static_cast<std::size_t>(std::max(inputs, outputs)));
+      // Without both there is nothing to share.
+      const bool both = comm::has_input(call_, rank) && comm::has_output(call_, rank);
+      std::int64_t before = 0;
+      if (both && collective::has_one_block(call_.kind))
+        for (std::int32_t other = 0; other < rank; ++other)
+          before +=
+              (trial.counts.empty() ? trial.count : trial.counts[static_cast<std::size_t>(other)]) * element;
+      const bool in_output = collective::shared_buffer(call_.kind) == Buffer::output;
+      call_.input = memory_.data() + (in_output ? before : 0);
+      call_.output = memory_.data() + (in_output ? 0 : before);
+    } else {
+      memory_.resize(static_cast<std::size_t>(inputs + outputs));
+      call_.input = memory_.data();
+      call_.output = memory_.data() + inputs;
+    }
+  }
+
+  const comm::Call& call() const { return call_; }
+  const ElementCollective& what() const { return what_; }
+  std::span<const std::byte> output() const {
+    return {static_cast<const std::byte*>(call_.output), static_cast<std::size_t>(output_bytes_)};
+  }
+  std::span<const std::byte> input() const {
+    return {static_cast<const std::byte*>(call_.input), static_cast<std::size_t>(input_bytes_)};
+  }
+  void fill(Values values) {
+    fill_input(what_, rank_, values, static_cast<std::byte*>(const_cast<void*>(call_.input)));
+  }
+
+ private:
+  ElementCollective what_;
+  comm::Call call_;
+  const std::int32_t rank_;
+  std::int64_t input_bytes_ = 0, output_bytes_ = 0;
+  std::vector<std::byte> memory_;
+};
+
+Status drive(comm::Operation& operation, transport::Endpoint& endpoint, const transport::Job& job) {
+  auto last_move = Clock::now();
+  for (;;) {
+    const std::uint32_t seen = endpoint.signal();
+    const comm::Progress progress = operation.step();
+    if (progress == comm::Progress::done) return {};
+    if (progress == comm::Progress::failed) return operation.error();
+    const bool moved = progress == comm::Progress::moved || endpoint.progress();
+    if (moved) {
+      last_move = Clock::now();
+      continue;
+    }
+    const auto still = Clock::now() - last_move;
+    for (const transport::Death& death : job.deaths())
+      // Who left in peace may have sent all it had to.
+      if (!death.left || still > kFarewell)
+        return world_error(fmt::format("rank {} is gone: {}", death.rank, death.how));
+    if (still > job.timeout()) {
+      const std::int32_t peer = operation.waiting_for();
+      return world_error(fmt::format("rank {} has waited for {} ms{}, {} of {} pieces done", endpoint.rank(),
+                                     job.timeout().count(), peer < 0 ? "" : fmt::format(" for rank {}", peer),
+                                     operation.pieces_done(), operation.pieces()));
+    }
+    endpoint.wait(seen, kLookUp);
+  }
+}
+
+void compare(const Buffers& buffers, const Expected& expected, std::int32_t rank, TrialOutcome& outcome) {
+  const std::span<const std::byte> output = buffers.output();
+  const std::size_t element = device::size_of(buffers.call().type);
+  for (std::size_t i = 0; i * element < output.size(); ++i) {
+    if (!expected.wanted.empty() && !expected.wanted[i]) continue;
+    if (std::memcmp(output.data() + i * element, expected.bytes.data() + i * element, element) == 0) continue;
+    if (outcome.wrong++ == 0) outcome.first_wrong = fmt::format("output[{}] of rank {} is wrong", i, rank);
+  }
+}
+
+std::int64_t nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+std::uint64_t checksum(std::span<const std::byte> bytes) {
+  return Hasher().text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).digest().low;
+}
+
+}  // namespace
+
+double median_seconds(std::span<const TrialOutcome> ranks) {
+  std::vector<double> seconds;
+  for (std::size_t turn = 0; turn < ranks.front().begins.size(); ++turn) {
+    std::int64_t begin = ranks.front().begins[turn], end = ranks.front().ends[turn];
+    for (const TrialOutcome& rank : ranks) {
+      begin = std::max(begin, rank.begins[turn]);
+      end = std::max(end, rank.ends[turn]);
+    }
+    seconds.push_back(static_cast<double>(end - begin) * 1e-9);
+  }
+  if (seconds.empty()) return 0;
+  std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
+  return seconds[seconds.size() / 2];
+}
+
+CollectiveTrial with_bytes(CollectiveTrial trial, std::int64_t bytes) {
+  const collective::Collective& collective = trial.program->collective;
+  const std::int64_t elements = bytes / static_cast<std::int64_t>(device::size_of(trial.type));
+  const std::int64_t a_chunk = elements / message_chunks(*trial.program);
+  trial.counts.clear();
+  if (collective.kind == Kind::custom) {
+    trial.count = a_chunk;
+  } else if (!collective.counts.empty()) {
+    for (const std::int32_t chunks : collective.counts) trial.counts.push_back(chunks * a_chunk);
+  } else {
+    trial.count = elements / (collective::has_block_a_rank(collective.kind) ? collective.ranks : 1);
+  }
+  return trial;
+}
+
+std::int64_t message_bytes(const CollectiveTrial& trial) {
+  if (trial.program->collective.kind == Kind::custom)
+    return trial.count * message_chunks(*trial.program) *
+           static_cast<std::int64_t>(device::size_of(trial.type));
+  return comm::message_bytes(call_of(trial), trial.program->collective.ranks);
+}
+
+namespace {
+
+Result<TrialOutcome> run_alone(const CollectiveTrial& trial, transport::Endpoint& endpoint,
+                               const transport::Job& job) {
+  const transport::Capacity capacity{.slots = std::max(trial.slots, transport::Capacity{}.slots),
+                                     .slot_bytes = slot_bytes(trial)};
+  WEFT_TRY(ready, comm::ReadyProgram::open(trial.program, endpoint, capacity));
+  Buffers buffers(trial, endpoint.rank());
+  WEFT_TRY_STATUS(comm::check(buffers.call(), endpoint.ranks(), endpoint.rank()));
+  TrialOutcome outcome;
+  if (trial.verify) {
+    WEFT_TRY(expected, expected_output(buffers.what(), endpoint.rank()));
+    buffers.fill(Values::exact);
+    const std::uint64_t input = checksum(buffers.input());
+    WEFT_TRY_STATUS(drive(*ready->start(buffers.call()), endpoint, job));
+    compare(buffers, expected, endpoint.rank(), outcome);
+    if (!trial.in_place && checksum(buffers.input()) != input && outcome.wrong++ == 0)
+      outcome.first_wrong = fmt::format("the input of rank {} was changed", endpoint.rank());
+  }
+  for (std::int32_t turn = 0; turn <= trial.repeat; ++turn) {
+    // In place the last result is this input.
+    if (turn == 0 || trial.in_place) buffers.fill(Values::rough);
+    const std::int64_t begin = nanoseconds();
+    WEFT_TRY_STATUS(drive(*ready->start(buffers.call()), endpoint, job));
+    if (turn > 0) {
+      outcome.begins.push_back(begin);
+      outcome.ends.push_back(nanoseconds());
+    }
+    if (turn > 0 && turn < trial.repeat) continue;
+    const std::uint64_t sum = checksum(buffers.output());
+    if (turn > 0 && sum != outcome.checksum && outcome.wrong++ == 0)
+      outcome.first_wrong = fmt::format("two runs gave rank {} different bits", endpoint.rank());
+    outcome.checksum = sum;
+  }
+  return outcome;
+}
+
+Result<std::unique_ptr<transport::Endpoint>> make_endpoint(std::shared_ptr<transport::Job> job,
+                                                           std::string_view transport) {
+  std::vector<std::int32_t> members(static_cast<std::size_t>(job->ranks()));
+  std::iota(members.begin(), members.end(), 0);
+  constexpr std::uint64_t kGroup = 1;
+  if (transport == "inproc") return transport::inproc::make_endpoint(std::move(job), members, kGroup);
+  if (transport == "shm") return transport::shm::make_endpoint(std::move(job), members, kGroup);
+  return transport::tcp::make_endpoint(std::move(job), members, kGroup);
+}
+
+std::string to_text(const Result<TrialOutcome>& outcome) {
+  nlohmann::json json;
+  if (!outcome.ok()) {
+    json["fault"] = static_cast<int>(outcome.error().fault);
+    json["error"] = outcome.error().message;
+    json["hint"] = outcome.error().hint;
+  } else {
+    json["begins"] = outcome->begins;
+    json["ends"] = outcome->ends;
+    json["wrong"] = outcome->wrong;
+    json["first_wrong"] = outcome->first_wrong;
+    json["checksum"] = outcome->checksum;
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Result<TrialOutcome> from_text(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) return world_error("a rank's report is no JSON");
+  if (json.contains("error"))
+    return Error{static_cast<Fault>(json["fault"].get<int>()), json["error"], json["hint"], {}, nullptr};
+  return TrialOutcome{json["begins"], json["ends"], json["wrong"], json["first_wrong"], json["checksum"]};
+}
+
+}  // namespace
+
+Result<std::vector<TrialOutcome>> run_trial(const CollectiveTrial& trial,
+                                            const std::shared_ptr<transport::Job>& job,
+                                            std::string_view transport) {
+  Result<std::unique_ptr<transport::Endpoint>> endpoint = make_endpoint(job, transport);
+  const Result<TrialOutcome> mine =
+      endpoint.ok() ? run_alone(trial, **endpoint, *job) : Result<TrialOutcome>(endpoint.error());
+  // A rank that failed says so to all, and none ends before all have.
+  std::vector<std::int32_t> members(static_cast<std::size_t>(job->ranks()));
+  std::iota(members.begin(), members.end(), 0);
+  auto reports = job->exchange(members, {.group = 0, .number = kReports}, {to_text(mine), -1});
+  if (!mine.ok()) return mine.error();
+  if (!reports.ok()) return reports.error();
+  std::vector<TrialOutcome> outcomes;
+  for (const transport::Parcel& report : *reports) {
+    WEFT_TRY(outcome, from_text(report.bytes));
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+Result<std::vector<TrialOutcome>> run_trial_on_threads(const CollectiveTrial& trial,
+                                                       std::chrono::milliseconds timeout) {
+  const std::int32_t ranks = trial.program->collective.ranks;
+  auto jobs = transport::make_thread_jobs(ranks, timeout);
+  std::vector<std::optional<Result<std::vector<TrialOutcome>>>> outcomes(jobs.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < jobs.size(); ++rank)
+      threads.emplace_back([&, rank] {
+        const std::shared_ptr<transport::Job> job = std::move(jobs[rank]);
+        outcomes[rank] = run_trial(trial, job, "inproc");
+      });
+  }
+  // The error of a rank that failed itself, rather than of one that heard of it.
+  for (auto& outcome : outcomes)
+    if (!outcome->ok()) return std::move(*outcome);
+  return std::move(*outcomes.front());
+}
+
+}  // namespace weft::session

@@ -1,0 +1,59 @@
+// weft/session/profile.h -- `weft profile`: what this machine's links, memory and cores do, as a cluster.
+//
+//   weft profile --ranks 4 -o here.weft       starts 4 ranks of itself on this machine
+//   mpirun -n 8 weft profile -o there.weft    takes part as one of the ranks that a launcher started
+//
+//   weft collective cost all_reduce_ring --on here.weft
+//
+// All ranks measure, rank 0 answers: a script with CREATE DEVICE and CREATE CLUSTER, the tables of what was
+// measured as comments before it. The figures also go to the statistics database, where the choice of
+// algorithms finds them.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cost/statistics.h"
+#include "weft/session/profile_links.h"
+#include "weft/session/profile_rates.h"
+#include "weft/session/session.h"
+#include "weft/transport/job.h"
+
+namespace weft::session {
+
+struct Profile {
+  std::int32_t ranks = 0;                    // 0: those of a launcher, else as many as there are cores
+  std::vector<std::string> transports = {};  // none: shm where ranks share a machine, and tcp
+  std::string name = "here";                 // of the cluster
+  std::string to = {};                       // a .weft file; empty: the answer itself
+  std::string statistics = {};               // the database; empty: the user's own; "none": no file
+  bool quick = false;                        // a tenth of the time
+  std::function<void(std::string_view)> on_note = {};  // told what is being measured, a line each
+};
+Reply run(const Profile& request);
+
+// What was measured, as rank 0 knows it in the end.
+struct MachineProfile {
+  std::string machine;
+  std::int32_t ranks = 1, hosts = 1;
+  double memory_bytes = 0;  // of a host
+  std::int32_t cores = 1;   // of a host
+  std::vector<cost::Rate> rates;
+  std::vector<cost::LinkTime> links;
+  std::vector<std::int32_t> host_of = {};  // of each rank; empty: all on one
+};
+
+// One rank's part. Collective over the job.
+Result<MachineProfile> measure_machine(const std::shared_ptr<transport::Job>& job, const Profile& request);
+
+// Whether a cluster can be called that.
+Status check_cluster_name(std::string_view name);
+
+// The script: tables as comments, then a device, and a cluster for each transport, the best link last.
+Result<std::string> print_cluster(const MachineProfile& profile, std::string_view name);
+
+}  // namespace weft::session

@@ -1,0 +1,74 @@
+// weft/session/tune_rank.h -- what a rank does when it is told to measure: opens, runs, times.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/comm/communicator.h"
+#include "weft/transport/job.h"
+
+namespace weft::session {
+
+// What rank 0 has everyone do.
+struct TuneOrder {
+  bool end = false;
+  comm::Kind kind = comm::Kind::all_reduce;
+  std::int64_t bytes = 0;
+  bool allocated = false;
+  std::int32_t batches = 1;
+  struct Turn {
+    std::string algorithm;
+    std::int32_t iterations = 1;  // a batch
+  };
+  std::vector<Turn> turns = {};
+};
+std::string print(const TuneOrder& order);
+Result<TuneOrder> parse_tune_order(std::string_view text);
+
+// One rank's answer: of each turn the seconds a call, batch by batch; or why it failed.
+struct TuneTimes {
+  std::vector<std::vector<double>> batches;
+  std::vector<std::string> troubles;
+};
+std::string print(const TuneTimes& times);
+Result<TuneTimes> parse_tune_times(std::string_view text);
+
+class TuneRank {
+ public:
+  static Result<std::unique_ptr<TuneRank>> open(std::shared_ptr<transport::Job> job,
+                                                comm::TransportKind transport);
+
+  std::int32_t rank() const { return control_->rank(); }
+  std::int32_t ranks() const { return control_->size(); }
+  std::string_view transport() const { return control_->transport(); }
+
+  // Collective.
+  TuneTimes measure(const TuneOrder& order);
+
+ private:
+  struct Buffers {
+    void* input = nullptr;
+    void* output = nullptr;
+  };
+
+  Result<comm::Communicator*> group_for(const TuneOrder& order, const std::string& algorithm);
+  Result<Buffers> buffers_for(const TuneOrder& order);
+  Result<double> run_batch(comm::Communicator& group, const comm::Call& call, std::int32_t iterations);
+
+  std::shared_ptr<transport::Job> job_;
+  comm::TransportKind transport_ = comm::TransportKind::automatic;
+  std::unique_ptr<comm::Communicator> control_;  // barriers; and the allocator of shared buffers
+  std::map<std::string, std::unique_ptr<comm::Communicator>> groups_;  // by algorithm
+  comm::Kind kind_ = comm::Kind::custom;                               // what the programs of groups_ are for
+  std::vector<float> private_input_, private_output_;
+  Buffers allocated_ = {};
+  std::int64_t allocated_bytes_ = 0;
+};
+
+}  // namespace weft::session

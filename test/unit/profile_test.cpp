@@ -1,0 +1,153 @@
+// weft profile: what is measured makes sense, and what is written is a script that Weft accepts.
+#include "weft/session/profile.h"
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "temporary_folder.h"
+#include "weft/session/collective_cluster.h"
+#include "weft/transport/inproc/endpoint.h"
+
+namespace weft::session {
+namespace {
+
+MachineProfile given_profile() {
+  MachineProfile profile;
+  profile.machine = "aarch64, a processor, 2 processors, 24 GiB";
+  profile.ranks = 2;
+  profile.hosts = 1;
+  profile.cores = 2;
+  profile.memory_bytes = 24.0 * (1 << 30);
+  profile.rates = {{"copy", 1, 256 << 10, 40e9, 0},
+                   {"copy", 1, 64 << 20, 25.5e9, 0},
+                   {"copy", 2, 64 << 20, 46e9, 0},
+                   {"reduce f32", 1, 64 << 20, 17.3e9, 0},
+                   {"multiply f32", 1, 1 << 20, 60e9, 0},
+                   {"multiply f64", 1, 1 << 21, 30e9, 0},
+                   {"call", 1, 4, 50e6, 0}};
+  profile.links = {{"tcp", 2, 0, 1, false, 6.4e-6, 7.4e9, 0}, {"tcp", 2, 1, 0, false, 6.4e-6, 7.2e9, 0},
+                   {"shm", 2, 0, 1, false, 1.3e-7, 12e9, 0},  {"shm", 2, 1, 0, false, 1.3e-7, 11e9, 0},
+                   {"shm", 2, 0, 1, true, 1.3e-7, 10e9, 0},   {"shm", 2, 1, 0, true, 1.3e-7, 9e9, 0}};
+  return profile;
+}
+
+TEST(PrintCluster, IsAScriptThatMakesTheMeasuredCluster) {
+  const auto text = print_cluster(given_profile(), "here");
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  Session session;
+  const Reply reply = session.execute(*text + "SHOW CLUSTERS;");
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_NE(reply.output.find("here_tcp"), std::string::npos);
+
+  const TemporaryFolder folder;
+  std::ofstream(folder / "here.weft") << *text;
+  const auto cluster = find_collective_cluster(folder / "here.weft");
+  ASSERT_TRUE(cluster.ok()) << cluster.error().message;
+  EXPECT_EQ(cluster->topology.devices, 2);
+  // The last cluster counts: shared memory, at what a rank gets while the other sends too.
+  for (const auto& link : cluster->topology.links) EXPECT_NEAR(link.bytes_per_second, 10e9, 1);
+}
+
+TEST(PrintCluster, ShowsWhatWasMeasured) {
+  const std::string text = *print_cluster(given_profile(), "here");
+  for (const std::string_view each :
+       {"-- copy", "25.5 GB/s", "6.4 us", "CREATE DEVICE here_core (f64 = 30 GFLOP/s, f32 = 60 GFLOP/s",
+        "memory = 12 GiB", "bandwidth = 46 GB/s", "launch = 20 ns",
+        "CREATE CLUSTER here AS 1 NODES OF 2 DEVICES here_core\n  LINK shm WITHIN node (10 GB/s, 130 ns);"})
+    EXPECT_NE(text.find(each), std::string::npos) << each << "\nin\n" << text;
+}
+
+TEST(PrintCluster, SharesAHostAmongMoreRanksThanCores) {
+  MachineProfile profile = given_profile();
+  profile.ranks = 8;
+  EXPECT_NE(print_cluster(profile, "here")->find("f32 = 15 GFLOP/s, memory = 3 GiB, bandwidth = 11.5 GB/s"),
+            std::string::npos)
+      << *print_cluster(profile, "here");
+}
+
+TEST(PrintCluster, SeveralHostsHaveALinkBetweenThem) {
+  MachineProfile profile = given_profile();
+  profile.ranks = 4;
+  profile.hosts = 2;
+  profile.host_of = {0, 0, 1, 1};
+  profile.links.push_back({"tcp", 4, 1, 2, false, 1e-3, 1.1e8, 0});
+  const std::string text = *print_cluster(profile, "far");
+  EXPECT_NE(text.find("LINK tcp ACROSS node (110 MB/s, 1 ms)"), std::string::npos) << text;
+  Session session;
+  const Reply reply = session.execute(text);
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+}
+
+TEST(PrintCluster, RefusesWhatIsNoClusterOrName) {
+  for (const std::string_view name : {"", "a b", "1a", "x;", "CREATE"}) {
+    const auto text = print_cluster(given_profile(), name);
+    Session session;
+    EXPECT_TRUE(!text.ok() || session.execute(*text).exit_code == ExitCode::ok) << name;
+  }
+  MachineProfile uneven = given_profile();
+  uneven.ranks = 3;
+  uneven.hosts = 2;
+  EXPECT_FALSE(print_cluster(uneven, "here").ok());
+  MachineProfile empty;
+  EXPECT_FALSE(print_cluster(empty, "here").ok());
+}
+
+TEST(Pairs, AreAllOfFewRanksAndSomeOfMany) {
+  EXPECT_EQ(pairs_of(1).size(), 0u);
+  EXPECT_EQ(pairs_of(2).size(), 1u);
+  EXPECT_EQ(pairs_of(8).size(), 28u);
+  EXPECT_EQ(pairs_of(64).size(), 64u + 32u);
+  for (const std::int32_t ranks : {2, 3, 8, 64, 65})  // the round of all ranks needs its links
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      const std::int32_t next = (rank + 1) % ranks;
+      const std::pair pair(std::min(rank, next), std::max(rank, next));
+      EXPECT_EQ(std::ranges::count(pairs_of(ranks), pair), 1);
+    }
+}
+
+TEST(Rates, ArePositiveAndOfAllKinds) {
+  const auto rates = measure_rates({.cached_bytes = 4096,
+                                    .large_bytes = 65536,
+                                    .matrix_side = 16,
+                                    .most_threads = 2,
+                                    .each = std::chrono::milliseconds(1)});
+  EXPECT_EQ(rates.size(), 2u * 2 * 2 + 3);
+  for (const cost::Rate& rate : rates) EXPECT_GT(rate.per_second, 0) << rate.what;
+}
+
+TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
+  constexpr std::int32_t kRanks = 3;
+  auto jobs = transport::make_thread_jobs(kRanks, std::chrono::seconds(10));
+  std::vector<std::vector<cost::LinkTime>> links(kRanks);
+  std::vector<std::string> troubles(kRanks);
+  {
+    std::vector<std::jthread> ranks;
+    for (std::int32_t rank = 0; rank < kRanks; ++rank)
+      ranks.emplace_back([&, rank] {
+        const std::shared_ptr<transport::Job> job = std::move(jobs[rank]);
+        const std::vector<std::int32_t> everyone = {0, 1, 2};
+        const auto measure = [&]() -> Status {
+          WEFT_TRY(endpoint, transport::inproc::make_endpoint(job, everyone, 7));
+          WEFT_TRY(found, measure_links(*job, everyone, *endpoint,
+                                        {std::chrono::milliseconds(1), std::chrono::milliseconds(2)}));
+          links[rank] = std::move(found);
+          return {};
+        };
+        if (const Status done = measure(); !done.ok()) troubles[rank] = done.error().message;
+      });
+  }
+  for (const std::string& trouble : troubles) EXPECT_EQ(trouble, "");
+  ASSERT_EQ(links[0].size(), 6u + 3u);  // both ways of three pairs, and the round
+  EXPECT_EQ(links[0].size(), links[2].size());
+  for (const cost::LinkTime& link : links[0]) {
+    EXPECT_NE(link.from, link.to);
+    EXPECT_GT(link.latency_seconds, 0);
+    EXPECT_GT(link.bytes_per_second, 0);
+  }
+}
+
+}  // namespace
+}  // namespace weft::session
