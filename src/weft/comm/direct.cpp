@@ -91,8 +91,8 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   transport::Patience how = side.patience;
   if (side.yields_to_strangers()) {
     how.yields = {};
-  } else if (side.yield_until(ready)) {
-    return;
+  } else if (!side.crowded && side.yield_until(ready)) {
+    return;  // in a crowd it is mostly ranks that a core is yielded to
   }
   transport::wait_until(side.bells, side.rank, how, patience, ready);
 }
