@@ -136,10 +136,10 @@ int run_rank(const weft::transport::Rendezvous& rendezvous, const weft::comm::Op
   return 0;
 }
 
-// What a job might leave behind: names in /dev/shm, sockets of ours, open files of the judge.
+// What our jobs might leave behind: names in /dev/shm, sockets, open files of the judge. Other programs may
+// come and go meanwhile.
 struct Traces {
-  std::vector<std::string> shared_memory;
-  std::size_t sockets = 0, descriptors = 0;
+  std::size_t shared_memory = 0, sockets = 0, descriptors = 0;
 
   friend bool operator==(const Traces&, const Traces&) = default;
 };
@@ -150,15 +150,21 @@ std::vector<std::string> list(const char* folder) {
     while (const dirent* const entry = readdir(open)) names.emplace_back(entry->d_name);
     closedir(open);
   }
-  std::sort(names.begin(), names.end());
   return names;
 }
 
+// What tells our sockets from those of others: the names of our jobs, and the numbers of our ranks.
+std::vector<std::string> marks = {fmt::format("faults-{}", getpid())};
+
 Traces look_for_traces() {
-  Traces traces{.shared_memory = list("/dev/shm"), .descriptors = list("/proc/self/fd").size()};
+  Traces traces{.descriptors = list("/proc/self/fd").size()};
+  for (const std::string& name : list("/dev/shm"))
+    traces.shared_memory += name.find("weft") != std::string::npos;
   std::ifstream sockets("/proc/net/unix");
-  for (std::string line; std::getline(sockets, line);)
-    traces.sockets += line.find("@weft") != std::string::npos;
+  for (std::string line; std::getline(sockets, line);) {
+    const auto is_ours = [&](const std::string& mark) { return line.find(mark) != std::string::npos; };
+    traces.sockets += std::any_of(marks.begin(), marks.end(), is_ours);
+  }
   return traces;
 }
 
@@ -185,6 +191,7 @@ class Round {
         _exit(run_rank(rendezvous, options, number, ends[1]));
       }
       children_.push_back(child);
+      marks.push_back(fmt::format("weft-doctor-{}", child));
     }
     close(ends[1]);
   }
@@ -317,8 +324,8 @@ int judge(const Settings& settings) {
   }
   if (const Traces after = look_for_traces(); after != before) {
     std::printf("left behind: %zu names in /dev/shm (%zu before), %zu sockets (%zu), %zu open files (%zu)\n",
-                after.shared_memory.size(), before.shared_memory.size(), after.sockets, before.sockets,
-                after.descriptors, before.descriptors);
+                after.shared_memory, before.shared_memory, after.sockets, before.sockets, after.descriptors,
+                before.descriptors);
     ++broken;
   } else {
     std::printf("nothing left behind: no shared memory, no socket, no process\n");

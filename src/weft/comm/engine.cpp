@@ -10,58 +10,55 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// No sleep is longer, so that whatever is only looked at between sleeps is looked at.
-constexpr std::chrono::milliseconds kLongestSleep{20};
+// Waits spin, yield and sleep as their source sees fit. The first is short, and nothing is written down for
+// it; none is longer than the second, so that whatever is only looked at between waits is looked at.
+constexpr std::chrono::nanoseconds kFirstWait{1'000'000}, kLongestWait{20'000'000};
 // Two sources cannot be slept on at once: one is, for so long, then both are looked at.
-constexpr std::chrono::microseconds kNap{100};
+constexpr std::chrono::nanoseconds kNap{100'000};
 
 constexpr std::chrono::milliseconds kExplanation{200};
 
-void pause_processor() {
-#if defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#else
-  __builtin_ia32_pause();
-#endif
-}
-
 }  // namespace
 
-// How long this thread has had nothing to do, and what it does about it.
-class Engine::Idle {
+// Since when the calling thread has seen nothing move. Most waits are over before anybody asks.
+class Engine::Blockage {
  public:
-  enum class Advice : std::uint8_t { look_again, sleep };
-
-  explicit Idle(const transport::Patience& patience) : patience_(patience) {}
-
-  // Spins or yields and says to look again, or says that it is time to sleep.
-  Advice pass() {
-    if (spins_ < patience_.spins) {
-      ++spins_;
-      pause_processor();
-      return Advice::look_again;
-    }
-    const auto now = Clock::now();
-    if (since_ == kNever) since_ = now;
-    if (now - since_ > patience_.yields) return Advice::sleep;
-    sched_yield();
-    return Advice::look_again;
+  // After a wait that may have been in vain. True when it is time to look for what is wrong.
+  bool lasts() {
+    if (since_ == kNever) since_ = Clock::now();
+    return ++waits_ > 1;
   }
-
-  void moved() {
-    spins_ = 0;
+  void ends() {
     since_ = kNever;
+    waits_ = 0;
   }
+  std::chrono::nanoseconds time() const { return Clock::now() - since_; }
+  std::chrono::nanoseconds next_wait() const { return waits_ == 0 ? kFirstWait : kLongestWait; }
 
-  std::chrono::nanoseconds blocked() const {
-    return since_ == kNever ? std::chrono::nanoseconds(0) : std::chrono::nanoseconds(Clock::now() - since_);
+ private:
+  static constexpr Clock::time_point kNever{};
+  Clock::time_point since_ = kNever;
+  int waits_ = 0;
+};
+
+// While a thread drives a call alone and is blocked for longer, fail() is to wake it.
+class Engine::SleeperEntry {
+ public:
+  explicit SleeperEntry(Engine& engine) : engine_(engine) {}
+  ~SleeperEntry() {
+    if (entered_) set(nullptr);
+  }
+  void enter(Source& source) {
+    if (!std::exchange(entered_, true)) set(&source);
   }
 
  private:
-  const transport::Patience& patience_;
-  std::int32_t spins_ = 0;
-  static constexpr Clock::time_point kNever{};
-  Clock::time_point since_ = kNever;
+  void set(Source* source) {
+    const Lock lock(engine_.mutex_);
+    engine_.asleep_on_[0] = source;
+  }
+  Engine& engine_;
+  bool entered_ = false;
 };
 
 Engine::Engine(Options options, FlightRecorder& recorder)
@@ -109,44 +106,30 @@ Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
 // Nobody else touches the runner: nothing is under way, and calls are made by one thread at a time.
 Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
                      std::uint64_t flight) {
-  Idle idle(options_.patience);
+  Source& source = runner.source();
+  Blockage blockage;
+  SleeperEntry sleeper(*this);
   bool told = false;
   for (;;) {
+    const std::uint32_t seen = source.signal();
     switch (operation.step()) {
-      case Progress::moved: idle.moved(); continue;
+      case Progress::moved: blockage.ends(); continue;
       case Progress::done: return {};
-      case Progress::failed: {
-        fail(why(runner, call, number, operation));
-        return *failure();
-      }
+      case Progress::failed: fail(why(runner, call, number, operation)); return *failure();
       case Progress::blocked: break;
     }
     if (failing()) return *failure();
-    if (idle.pass() == Idle::Advice::look_again) continue;
+    source.wait(seen, blockage.next_wait());
+    if (!blockage.lasts()) continue;
 
-    const auto blocked = idle.blocked();
-    if (look_for_trouble(blocked)) continue;
-    if (!told && blocked > kStuck && options_.on_stuck) {
+    if (look_for_trouble(blockage.time())) continue;
+    if (!told && blockage.time() > kStuck && options_.on_stuck) {
       told = true;
       options_.on_stuck(call, number);
     }
     recorder_.update(flight, Stage::running, operation.pieces_done(), operation.pieces(),
                      operation.waiting_for());
-    Source& source = runner.source();
-    {
-      const Lock lock(mutex_);
-      asleep_on_[0] = &source;
-    }
-    const std::uint32_t seen = source.signal();
-    const Progress again = failing() ? Progress::failed : operation.step();
-    source.wait(seen, again == Progress::blocked ? std::chrono::nanoseconds(kLongestSleep)
-                                                 : std::chrono::nanoseconds(0));
-    {
-      const Lock lock(mutex_);
-      asleep_on_[0] = nullptr;
-    }
-    if (again == Progress::moved) idle.moved();
-    if (again == Progress::done) return {};
+    sleeper.enter(source);
   }
 }
 
@@ -266,48 +249,49 @@ std::vector<Source*> Engine::sources() const {
   return sources;
 }
 
-// Some time without work for the calling thread. `sleeping` tells others what it sleeps on.
-void Engine::rest(Lock& lock, Idle& idle, Source** sleeping) {
-  if (failing_) {
+// Waits until something may have moved. `sleeping` tells others what this thread sleeps on.
+void Engine::rest(Lock& lock, Blockage& blockage, Source** sleeping) {
+  if (failing()) {
     fail_all();
     return;
-  }
-  lock.unlock();
-  const Idle::Advice advice = idle.pass();
-  const bool trouble = advice == Idle::Advice::sleep && look_for_trouble(idle.blocked());
-  lock.lock();
-  if (advice == Idle::Advice::look_again || trouble) return;
-
-  for (auto& queue : entries_) {
-    for (auto& entry : queue) {
-      if (entry->operation == nullptr) continue;
-      recorder_.update(entry->flight, Stage::running, entry->operation->pieces_done(),
-                       entry->operation->pieces(), entry->operation->waiting_for());
-      if (entry->stuck_told || idle.blocked() < kStuck || !options_.on_stuck) continue;
-      entry->stuck_told = true;
-      options_.on_stuck(entry->call, entry->number);
-    }
   }
   const std::vector<Source*> all = sources();
   if (all.empty()) return;
   Source* const source = all.front();
   *sleeping = source;
   const std::uint32_t seen = source->signal();
-  const bool again = progress() || failing_;
-  if (again) idle.moved();
-  lock.unlock();
-  source->wait(seen, again            ? std::chrono::nanoseconds(0)
-                     : all.size() > 1 ? std::chrono::nanoseconds(kNap)
-                                      : std::chrono::nanoseconds(kLongestSleep));
-  lock.lock();
+  if (progress()) {
+    blockage.ends();
+  } else {
+    const std::chrono::nanoseconds limit = all.size() > 1 ? kNap : blockage.next_wait();
+    lock.unlock();
+    source->wait(seen, limit);
+    lock.lock();
+    if (blockage.lasts()) tell_stuck(blockage);
+  }
   *sleeping = nullptr;
+}
+
+void Engine::tell_stuck(const Blockage& blockage) {
+  if (look_for_trouble(blockage.time())) return;
+  for (auto& queue : entries_) {
+    for (auto& entry : queue) {
+      if (entry->operation == nullptr) continue;
+      const Operation& operation = *entry->operation;
+      recorder_.update(entry->flight, Stage::running, operation.pieces_done(), operation.pieces(),
+                       operation.waiting_for());
+      if (entry->stuck_told || blockage.time() < kStuck || !options_.on_stuck) continue;
+      entry->stuck_told = true;
+      options_.on_stuck(entry->call, entry->number);
+    }
+  }
 }
 
 void Engine::wait_for(const Work::State& state) {
   if (state.done.load(std::memory_order_acquire)) return;
   Lock lock(mutex_);
   ++drivers_;
-  Idle idle(options_.patience);
+  Blockage blockage;
   while (!state.done.load(std::memory_order_acquire)) {
     if (under_way_ == 0 && completed_.empty()) {
       // Another thread is about to say so.
@@ -317,9 +301,9 @@ void Engine::wait_for(const Work::State& state) {
       continue;
     }
     if (progress()) {
-      idle.moved();
+      blockage.ends();
     } else {
-      rest(lock, idle, &asleep_on_[0]);
+      rest(lock, blockage, &asleep_on_[0]);
     }
     hand_out(lock);
   }
@@ -328,33 +312,31 @@ void Engine::wait_for(const Work::State& state) {
 }
 
 void Engine::run_background() {
-  // It shares the cores with whoever computes: no spinning.
-  const transport::Patience patience{.spins = 0, .yields = std::chrono::microseconds(20)};
-  Idle idle(patience);
+  Blockage blockage;
   Lock lock(mutex_);
   while (!stopped_) {
     if (under_way_ == 0 || drivers_ > 0) {
       work_.wait(lock);
-      idle.moved();
+      blockage.ends();
       continue;
     }
     if (progress()) {
-      idle.moved();
+      blockage.ends();
     } else {
-      rest(lock, idle, &asleep_on_[1]);
+      rest(lock, blockage, &asleep_on_[1]);
     }
     hand_out(lock);
   }
 }
 
 bool Engine::look_for_trouble(std::chrono::nanoseconds blocked) {
-  if (blocked < kFarewell || !may_fail_.load(std::memory_order_acquire)) return false;
+  if (blocked < kFarewell || !may_fail_.load(std::memory_order_acquire) || failing()) return false;
   std::optional<Error> error;
   {
     const std::lock_guard lock(failure_mutex_);
     error = expected_failure_;
   }
-  fail(*error);
+  note_failure(*error);
   return true;
 }
 

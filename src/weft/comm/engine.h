@@ -27,7 +27,6 @@
 #include "weft/comm/communicator.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/comm/runner.h"
-#include "weft/transport/doorbell.h"
 
 namespace weft::comm {
 
@@ -45,7 +44,6 @@ struct Work::State {
 class Engine {
  public:
   struct Options {
-    transport::Patience patience;
     std::uint64_t group = 0;
     bool background = true;
     // Called once for a call that has not moved for a while (kStuck), and for one that failed without knowing
@@ -95,7 +93,8 @@ class Engine {
     std::shared_ptr<Work::State> state;
     bool stuck_told = false;
   };
-  class Idle;
+  class Blockage;
+  class SleeperEntry;
   using Lock = std::unique_lock<std::mutex>;
 
   Status drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
@@ -109,7 +108,8 @@ class Engine {
   Error why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation);
   void wake_sleepers();
   void hand_out(Lock& lock);  // calls on_done of what completed, without the lock
-  void rest(Lock& lock, Idle& idle, Source** sleeping);
+  void rest(Lock& lock, Blockage& blockage, Source** sleeping);
+  void tell_stuck(const Blockage& blockage);
   bool look_for_trouble(std::chrono::nanoseconds blocked);
   void run_background();
   std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);

@@ -11,7 +11,6 @@
 #include "weft/comm/group.h"
 #include "weft/comm/group_order.h"
 #include "weft/transport/inproc/endpoint.h"
-#include "weft/transport/machine_ranks.h"
 #include "weft/transport/mpi/endpoint.h"
 #include "weft/transport/shm/endpoint.h"
 #include "weft/transport/tcp/endpoint.h"
@@ -189,14 +188,12 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
       Agreement::create(state->membership->job, state->members, state->rank, id, state->membership->recorder);
   Agreement* const agreement = state->agreement.get();
   state->engine = std::make_shared<Engine>(
-      Engine::Options{
-          .patience = transport::patience_for(transport::ranks_on_this_machine(job, state->members)),
-          .group = id,
-          .background = options.background,
-          .on_stuck = [agreement](const Call& call,
-                                  std::uint64_t number) { agreement->ask_about(call, number); },
-          .on_failure = [agreement](const Error& error) { agreement->tell_broken(error); },
-          .is_held = [agreement](std::uint64_t number) { return agreement->is_held(number); }},
+      Engine::Options{.group = id,
+                      .background = options.background,
+                      .on_stuck = [agreement](const Call& call,
+                                              std::uint64_t number) { agreement->ask_about(call, number); },
+                      .on_failure = [agreement](const Error& error) { agreement->tell_broken(error); },
+                      .is_held = [agreement](std::uint64_t number) { return agreement->is_held(number); }},
       state->membership->recorder);
   state->agreement->begin(state->engine);
   const std::weak_ptr<Communicator::State> weak = state;
