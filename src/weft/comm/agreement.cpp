@@ -142,10 +142,11 @@ void Agreement::answer_stuck(std::int32_t from, std::uint64_t number, std::uint6
                              std::string_view what) {
   for (const Flight& flight : recorder_.read()) {
     if (flight.group != group_ || flight.call != number || flight.kind == Kind::send) continue;
-    if (flight.fingerprint == print) return;
+    const Call own = call_of(flight);
+    if ((flight.fingerprint != 0 ? flight.fingerprint : fingerprint(own)) == print) return;
     tell_all(Message::broken, {},
              fmt::format("calls do not match: rank {} called {}, rank {} called {} (call {} of the group)",
-                         from, what, rank_, describe(call_of(flight)), number));
+                         from, what, rank_, describe(own), number));
     return;
   }
 }

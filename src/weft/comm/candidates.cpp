@@ -16,6 +16,8 @@ namespace {
 constexpr std::int64_t kSmallestForChannels = 64 << 10;  // below, a second channel only costs
 constexpr std::int64_t kLargestOneShot = 4 << 20;        // above, everyone reducing everything never pays
 constexpr std::int32_t kMostTracedRanks = 64;            // tracing is quadratic in ranks
+constexpr double kProgramCall =
+    0.5e-6;  // seconds to set a program going, measured as the default figures were
 constexpr double kMessageShare = 0.25;  // of a step: what each message costs its sender, whoever waits
 
 // What one rank does in a call of M bytes, in shares of M.
@@ -138,8 +140,10 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
   // What arrives beyond a plain all-gather of the sums has been reduced.
   const double gathered = (setting.ranks - 1.0) / setting.ranks;
   if (collective::reduces(setting.kind)) {
-    work.reduced = std::max(setting.kind == Kind::all_reduce ? work.wire - gathered : work.wire, gathered);
+    work.reduced = std::max(setting.kind == Kind::all_reduce ? work.wire - gathered : work.wire, 1.0);
   }
+  // A rank's block for itself goes over no wire, but to its place.
+  if (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all) work.copied = 1.0 / setting.ranks;
   return work;
 }
 
@@ -187,16 +191,18 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   }
   const double ranks = setting.ranks;
   Work work{.steps = ranks, .messages = ranks, .wire = ranks};
+  double call = 0;
   if (collective::reduces(setting.kind)) work.reduced = ranks;
   if (const auto way = find_direct_way(algorithm)) {
     work = direct_work(*way, setting);
   } else if (const auto program = program_work(setting, algorithm)) {
     work = *program;
+    call = kProgramCall;
   }
   const double neighbours = ranks / std::max(setting.hosts, 1);
   const double crowd = std::max(neighbours / std::max(figures.cores, 1), 1.0);
   const double step = crowd > 1 ? figures.crowded_step * crowd : figures.step;
-  return {.intercept = work.steps * step + work.messages * kMessageShare * figures.step,
+  return {.intercept = call + work.steps * step + work.messages * kMessageShare * figures.step,
           .slope = crowd *
                    (work.wire * figures.wire + work.copied * figures.copy + work.reduced * figures.reduce)};
 }

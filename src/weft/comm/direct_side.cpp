@@ -39,6 +39,7 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       patience(transport::patience_for(all_ranks)),
       bells(layout.bells(base)),
       heaps(static_cast<std::size_t>(all_ranks)) {
+  bells.enter();
   patience.spins = 0;  // spin_until() does that
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     DirectStream& stream = streams[priority];

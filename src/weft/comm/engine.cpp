@@ -71,7 +71,7 @@ std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage
   Flight flight;
   flight.call = number;
   flight.group = options_.group;
-  flight.fingerprint = fingerprint(call);
+  flight.fingerprint = call.counts.empty() ? 0 : fingerprint(call);  // else it follows from the rest
   flight.kind = call.kind;
   flight.type = call.type;
   flight.op = call.op;
@@ -91,9 +91,14 @@ Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
       !(options_.is_held && options_.is_held(number))) {
     Operation* const operation = runner.start(call, number);
     const std::uint64_t flight = record(call, number, Stage::running, operation->algorithm());
-    const Status status = drive(runner, *operation, call, number, flight);
-    recorder_.update(flight, status.ok() ? Stage::done : Stage::failed, operation->pieces_done(),
-                     operation->pieces(), -1);
+    bool waited = false;
+    Status status = drive(runner, *operation, call, number, flight, waited);
+    if (status.ok() && !waited) {
+      recorder_.finish_quick(flight);
+    } else {
+      recorder_.update(flight, status.ok() ? Stage::done : Stage::failed, operation->pieces_done(),
+                       operation->pieces(), -1);
+    }
     runner.finish(operation);
     return status;
   }
@@ -105,7 +110,7 @@ Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
 
 // Nobody else touches the runner: nothing is under way, and calls are made by one thread at a time.
 Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
-                     std::uint64_t flight) {
+                     std::uint64_t flight, bool& waited) {
   Source& source = runner.source();
   Blockage blockage;
   SleeperEntry sleeper(*this);
@@ -122,6 +127,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
     source.wait(seen, blockage.next_wait());
     if (!blockage.lasts()) continue;
 
+    waited = true;
     if (look_for_trouble(blockage.time())) continue;
     if (!told && blockage.time() > kStuck && options_.on_stuck) {
       told = true;

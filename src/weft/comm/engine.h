@@ -98,7 +98,7 @@ class Engine {
   using Lock = std::unique_lock<std::mutex>;
 
   Status drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
-               std::uint64_t flight);
+               std::uint64_t flight, bool& waited);
   bool progress();  // moves one piece of the most urgent call that can; false: none can
   void begin_queued();
   void complete(Entry& entry, Status status, Stage stage);

@@ -1,6 +1,7 @@
 #include "weft/comm/flight_recorder.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <string_view>
@@ -13,12 +14,20 @@
 namespace weft::comm {
 namespace {
 
-Flight read_words(const auto& words) {
-  std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)> copy;
-  for (std::size_t i = 0; i < copy.size(); ++i) copy[i] = words[i].load(std::memory_order_relaxed);
-  Flight flight;
-  std::memcpy(static_cast<void*>(&flight), copy.data(), sizeof(flight));
-  return flight;
+constexpr std::size_t kCourseWords = sizeof(Course) / sizeof(std::uint64_t);
+using Words = std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)>;
+
+// Of all but the course. Words that all changed places, or one that is of another flight, give another sum.
+std::uint64_t sum(const Words& words, std::uint64_t number) {
+  std::uint64_t total = number + 1;
+  for (std::size_t i = kCourseWords; i < words.size(); ++i) total = std::rotl(total, 7) + words[i];
+  return total;
+}
+
+Words to_words(const Flight& flight) {
+  Words words;
+  std::memcpy(words.data(), &flight, sizeof(flight));
+  return words;
 }
 
 #if !defined(__aarch64__)
@@ -61,60 +70,67 @@ double ticks_per_second() {
 }
 #endif
 
-void FlightRecorder::write(Place& place, std::uint64_t number, const Flight& flight) {
-  std::array<std::uint64_t, kWords> copy;
-  std::memcpy(copy.data(), &flight, sizeof(flight));
-  place.version.store(2 * number + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // no word is seen before the version is odd
-  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(copy[i], std::memory_order_relaxed);
-  place.version.store(2 * number + 2, std::memory_order_release);
+bool FlightRecorder::is_kept(std::uint64_t number) const {
+  return next_.load(std::memory_order_relaxed) - number <= kFlights;
 }
 
 std::uint64_t FlightRecorder::record(const Flight& flight) {
   const std::uint64_t number = next_.load(std::memory_order_relaxed);
-  write(places_[number % kFlights], number, flight);
-  next_.store(number + 1, std::memory_order_release);
+  Place& place = places_[number % kFlights];
+  const Words words = to_words(flight);
+  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
+  place.checksum.store(sum(words, number), std::memory_order_relaxed);
+  next_.store(number + 1, std::memory_order_relaxed);
   return number;
 }
 
-template <class Change>
-void FlightRecorder::change(std::uint64_t number, Change change_flight) {
-  Place& place = places_[number % kFlights];
-  if (place.version.load(std::memory_order_relaxed) != 2 * number + 2) return;
-  Flight flight = read_words(place.words);
-  change_flight(flight);
-  flight.changed_at = ticks();
-  write(place, number, flight);
-}
-
 void FlightRecorder::begin(std::uint64_t number, std::string_view algorithm) {
-  change(number, [&](Flight& flight) {
-    flight.stage = Stage::running;
-    set_algorithm(flight, algorithm);
-  });
+  if (!is_kept(number)) return;
+  Place& place = places_[number % kFlights];
+  Words words;
+  for (std::size_t i = 0; i < kWords; ++i) words[i] = place.words[i].load(std::memory_order_relaxed);
+  Flight flight;
+  std::memcpy(static_cast<void*>(&flight), words.data(), sizeof(flight));
+  flight.stage = Stage::running;
+  flight.changed_at = ticks();
+  set_algorithm(flight, algorithm);
+  words = to_words(flight);
+  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
+  place.checksum.store(sum(words, number), std::memory_order_relaxed);
 }
 
 void FlightRecorder::update(std::uint64_t number, Stage stage, std::int64_t pieces_done, std::int64_t pieces,
                             std::int32_t waits_for) {
-  change(number, [&](Flight& flight) {
-    flight.stage = stage;
-    flight.pieces_done = pieces_done;
-    flight.pieces = pieces;
-    flight.waits_for = waits_for;
-  });
+  if (!is_kept(number)) return;
+  Flight flight;
+  flight.pieces_done = pieces_done;
+  flight.pieces = pieces;
+  flight.changed_at = ticks();
+  flight.waits_for = waits_for;
+  flight.stage = stage;
+  const Words words = to_words(flight);
+  Place& place = places_[number % kFlights];
+  for (std::size_t i = 0; i < kCourseWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
+}
+
+void FlightRecorder::finish_quick(std::uint64_t number) {
+  Flight flight;
+  flight.stage = Stage::done;
+  constexpr std::size_t kStageWord = kCourseWords - 1;
+  places_[number % kFlights].words[kStageWord].store(to_words(flight)[kStageWord], std::memory_order_relaxed);
 }
 
 std::vector<Flight> FlightRecorder::read() const {
-  const std::uint64_t end = next_.load(std::memory_order_acquire);
+  const std::uint64_t end = next_.load(std::memory_order_relaxed);
   std::vector<Flight> flights;
   for (std::uint64_t number = end > kFlights ? end - kFlights : 0; number < end; ++number) {
     const Place& place = places_[number % kFlights];
-    const std::uint64_t before = place.version.load(std::memory_order_acquire);
-    const Flight flight = read_words(place.words);
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (before == 2 * number + 2 && place.version.load(std::memory_order_relaxed) == before) {
-      flights.push_back(flight);
-    }
+    Words words;
+    for (std::size_t i = 0; i < kWords; ++i) words[i] = place.words[i].load(std::memory_order_relaxed);
+    if (place.checksum.load(std::memory_order_relaxed) != sum(words, number)) continue;
+    Flight flight;
+    std::memcpy(static_cast<void*>(&flight), words.data(), sizeof(flight));
+    flights.push_back(flight);
   }
   return flights;
 }

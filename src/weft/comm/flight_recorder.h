@@ -3,8 +3,8 @@
 //   call  group  what                        algorithm        state      pieces  waits for  since
 //   4711      0  all_reduce sum f32 x 1 Mi   direct two-shot  running    12/64   rank 3     4.2 s
 //
-// Written by whoever runs the operations, without a lock or an allocation; read at any time by another
-// thread (the watcher, for `weft doctor`), which leaves out an entry that changes under its eyes.
+// Written by whoever runs the operations, one at a time, without a lock, a fence or an allocation; read at
+// any time by another thread (the watcher, for `weft doctor`), which leaves out what changes under its eyes.
 #pragma once
 #include <array>
 #include <atomic>
@@ -25,23 +25,28 @@ std::string_view name(Stage stage);
 std::int64_t ticks();
 double ticks_per_second();
 
-struct Flight {
+// What changes as a call goes on.
+struct Course {
+  std::int64_t pieces_done = 0, pieces = 0;
+  std::int64_t changed_at = 0;  // ticks
+  std::int32_t waits_for = -1;  // a rank of the group
+  Stage stage = Stage::queued;
+};
+
+struct Flight : Course {
   std::uint64_t call = 0;  // number in its group
   std::uint64_t group = 0;
-  std::uint64_t fingerprint = 0;  // of the call
+  std::uint64_t fingerprint = 0;  // of a call whose counts differ by rank; 0: that of call_of()
   std::int64_t count = 0;
-  std::int64_t pieces_done = 0, pieces = 0;
-  std::int64_t began_at = 0, changed_at = 0;  // ticks
+  std::int64_t began_at = 0;  // ticks
   std::int32_t root = 0, peer = 0;
-  std::int32_t waits_for = -1;  // a rank of the group
   Kind kind = Kind::barrier;
   ElementType type = ElementType::f32;
   ReduceOp op = ReduceOp::sum;
   Priority priority = Priority::normal;
-  Stage stage = Stage::queued;
-  std::array<char, 39> algorithm = {};  // ends in 0, cut where it is longer
+  std::array<char, 36> algorithm = {};  // ends in 0, cut where it is longer
 };
-static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0);
+static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(Course) % sizeof(std::uint64_t) == 0);
 
 class FlightRecorder {
  public:
@@ -54,17 +59,20 @@ class FlightRecorder {
   void update(std::uint64_t number, Stage stage, std::int64_t pieces_done, std::int64_t pieces,
               std::int32_t waits_for);
 
+  // It came to its end without a wait worth a word: one store instead of all that.
+  void finish_quick(std::uint64_t number);
+
   std::vector<Flight> read() const;  // oldest first
 
  private:
   static constexpr std::size_t kWords = sizeof(Flight) / sizeof(std::uint64_t);
+  // A fence would wait until the call before has reached the other ranks. So there is none: a checksum tells
+  // a reader that the words of a flight belong together; those of its course are taken one by one.
   struct Place {
-    std::atomic<std::uint64_t> version = 0;  // 2 * number + 2 when whole, odd while it is written
     std::array<std::atomic<std::uint64_t>, kWords> words = {};
+    std::atomic<std::uint64_t> checksum = 0;
   };
-  void write(Place& place, std::uint64_t number, const Flight& flight);
-  template <class Change>
-  void change(std::uint64_t number, Change change_flight);
+  bool is_kept(std::uint64_t number) const;
 
   std::array<Place, kFlights> places_ = {};
   std::atomic<std::uint64_t> next_{0};

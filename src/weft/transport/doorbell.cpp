@@ -1,6 +1,7 @@
 #include "weft/transport/doorbell.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,6 +28,10 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 }  // namespace
 
+bool register_for_process_barriers() {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
 Patience patience_for(std::int32_t ranks) {
   Patience patience;
   // A core that spins is one that the awaited rank may need.
@@ -42,9 +47,25 @@ void Doorbells::wake(std::int32_t rank) {
   futex(bells_[rank].count, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
+void Doorbells::fence() {
+#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"  // the fence orders, the sanitizer just learns nothing from it
+#endif
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
+#pragma GCC diagnostic pop
+#endif
+}
+
+void Doorbells::fence_all_processors() {
+  fence();
+  if (kProcessBarriers) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
 std::uint32_t Doorbells::prepare(std::int32_t rank) {
   sleepers_[rank].fetch_add(1, std::memory_order_relaxed);
-  order_change_before_look();
+  fence_all_processors();
   return read(rank);  // before the caller looks: a ring in between makes sleep() return at once
 }
 

@@ -1,7 +1,7 @@
 // weft/transport/doorbell.h -- how ranks of one machine wait for each other without burning what others need.
 //
 //   waiting:  spin (a core each) -> yield -> sleep (futex)          Patience, wait_until()
-//   telling:  write the flag, then ring(rank): a fence and one load unless that rank sleeps
+//   telling:  write the flag, then ring(rank): one load unless that rank sleeps
 //
 // A Doorbells lives in memory that all ranks of a group share, one bell a rank. Whoever changes something
 // that rank r may wait for rings r's bell after the change. A bell says "look again", not what happened, and
@@ -15,6 +15,8 @@
 
 namespace weft::transport {
 
+bool register_for_process_barriers();
+
 struct Patience {
   std::int32_t spins = 2000;                // 0 where ranks outnumber cores
   std::chrono::nanoseconds yields{50'000};  // for so long after spinning
@@ -25,9 +27,19 @@ Patience patience_for(std::int32_t ranks);
 
 inline constexpr std::int32_t kMostLocalRanks = 256;
 
+// Whether this process takes part in barriers that the kernel runs on all processors at once (membarrier): a
+// sleeper calls for one, so that ringers, of whom there are many more, need no fence of their own.
+inline const bool kProcessBarriers = register_for_process_barriers();
+
 class Doorbells {
  public:
   // All zero is a good initial state: no constructor runs in shared memory.
+
+  // By every rank that is going to ring or to sleep, before any does.
+  void enter() {
+    if (!kProcessBarriers) fences_needed_.store(1);
+  }
+
   std::uint32_t read(std::int32_t rank) const { return bells_[rank].count.load(std::memory_order_acquire); }
 
   // REQUIRES: the change was stored before. Wakes `rank` if it sleeps.
@@ -58,7 +70,17 @@ class Doorbells {
   //
   //   ringer    change = new;   fence;   sleepers?      at least one of the two reads sees the other's
   //   sleeper   ++sleepers;     fence;   change?        write, whatever the machine reorders
-  static void order_change_before_look();
+  //
+  // The sleeper's fence is one on all processors, so that the ringer's need only hold back the compiler.
+  void order_change_before_look() const {
+    if (kProcessBarriers && fences_needed_.load(std::memory_order_relaxed) == 0) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      fence();
+    }
+  }
+  static void fence();
+  static void fence_all_processors();
 
   void wake_if_asleep(std::int32_t rank) {
     if (sleepers_[rank].load(std::memory_order_relaxed) != 0) wake(rank);
@@ -69,6 +91,7 @@ class Doorbells {
     std::atomic<std::uint32_t> count;  // the futex
   };
   // How many threads of each rank are about to sleep or do: read by every ringer, so packed.
+  std::atomic<std::uint16_t> fences_needed_;
   std::array<std::atomic<std::uint16_t>, kMostLocalRanks> sleepers_;
   alignas(64) std::array<Bell, kMostLocalRanks> bells_;
 };
@@ -114,17 +137,6 @@ bool wait_until(Doorbells& bells, std::int32_t rank, const Patience& patience, s
     now = Clock::now();
   }
   return ready();
-}
-
-inline void Doorbells::order_change_before_look() {
-#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wtsan"  // the fence orders, the sanitizer just learns nothing from it
-#endif
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#if defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_THREAD__)
-#pragma GCC diagnostic pop
-#endif
 }
 
 }  // namespace weft::transport

@@ -32,6 +32,7 @@ Neighbours::Neighbours(Segment segment, std::int32_t rank, std::int32_t ranks, c
       memory_(std::move(memory)),
       single_copy_bytes_(single_copy_bytes) {
   WEFT_CHECK(segment_.size() >= segment_bytes(ranks) && rank >= 0 && rank < ranks);
+  bells_in(segment_).enter();
 }
 
 std::atomic<std::uint32_t>& Neighbours::news(std::int32_t of, std::int32_t from) const {
