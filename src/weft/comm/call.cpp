@@ -89,6 +89,22 @@ Status check_counts(const Call& call, std::int32_t ranks) {
   return {};
 }
 
+// In place, what arrives from a rank lies where what went to it lay.
+Status check_swaps(const Call& call, std::int32_t ranks) {
+  for (std::int32_t from = 0; from < ranks; ++from) {
+    for (std::int32_t to = 0; to < from; ++to) {
+      const std::int64_t there = call.counts[static_cast<std::size_t>(from) * ranks + to];
+      const std::int64_t back = call.counts[static_cast<std::size_t>(to) * ranks + from];
+      if (there != back)
+        return user_error(
+            fmt::format("an all_to_all in place needs as much either way: {} from rank {} to {}, {} back",
+                        there, from, to, back),
+            "give it an output of its own");
+    }
+  }
+  return {};
+}
+
 Status check_rank(std::string_view what, std::int32_t rank, std::int32_t ranks) {
   if (rank >= 0 && rank < ranks) return {};
   return user_error(fmt::format("{} is not in the group: {} of {} ranks", what, rank, ranks),
@@ -149,6 +165,8 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
     WEFT_TRY_STATUS(check_rank("receiver", call.peer, ranks));
     if (call.root == call.peer) return user_error(fmt::format("rank {} sends to itself", call.root));
   }
+  if (call.kind == all_to_all && !call.counts.empty() && call.input == call.output)
+    WEFT_TRY_STATUS(check_swaps(call, ranks));
   if (call.input == nullptr && input_bytes(call, ranks, rank) > 0)
     return user_error(fmt::format("input of {} is null", describe(call)));
   if (call.output == nullptr && output_bytes(call, ranks, rank) > 0)

@@ -16,13 +16,13 @@ namespace weft::comm {
 
 class Blocks {
  public:
-  Blocks() = default;
-  Blocks(const Call& call, std::int32_t ranks)
-      : counts_(call.counts),
-        ranks_(ranks),
-        kind_(call.kind),
-        root_(call.root),
-        element_(device::size_of(call.type)) {
+  // Set in place: a copy made of what was just written stalls, and small calls have no time for that.
+  void set(const Call& call, std::int32_t ranks) {
+    counts_ = call.counts;
+    ranks_ = ranks;
+    kind_ = call.kind;
+    root_ = call.root;
+    element_ = device::size_of(call.type);
     equal_ = call.kind == Kind::barrier ? 0 : static_cast<std::size_t>(call.count) * element_;
   }
 

@@ -49,7 +49,7 @@ void cut_into_pieces(DirectOperation& operation) {
 void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
   const DirectSide& side = *operation.side;
   const Call& call = operation.call;
-  operation.blocks = Blocks(call, side.ranks);
+  operation.blocks.set(call, side.ranks);
   const Blocks& blocks = operation.blocks;
   operation.gives = blocks.gives(side.rank);
   operation.takes = blocks.takes(side.rank);

@@ -101,7 +101,7 @@ void prepare_send(DirectOperation& operation) {
   DirectSide& side = *operation.side;
   const Call& call = operation.call;
   DirectStream& stream = side.streams[static_cast<std::size_t>(call.priority)];
-  operation.blocks = Blocks(call, side.ranks);
+  operation.blocks.set(call, side.ranks);
   operation.stream = nullptr;
   operation.way = DirectWay::one_shot;
   operation.taken = operation.first = 0;

@@ -47,6 +47,7 @@ struct Communicator::State {
 
   // Checks a call, gives it its number and says what runs it.
   Result<Runner*> route(const Call& call, std::uint64_t& number);
+  bool is_checked(const Call& call) const;  // like the last one that was found good
   // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
   // in the same order.
   Result<const Decision*> decide(const Call& call, std::uint64_t number);
@@ -99,6 +100,7 @@ struct Communicator::State {
   std::unordered_map<Question, Decision, QuestionHash> decisions;
   std::pair<Question, const Decision*> last_decision = {};
   std::vector<Installed> installed;  // newest last
+  Call checked;
 
   std::shared_ptr<Agreement> agreement;
   std::shared_ptr<Engine> engine;
