@@ -206,6 +206,13 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
       }
     luck_.store(std::max(luck - 1, 0), std::memory_order_relaxed);
   }
+  if (looks == 0) {
+    Watch armed = watch(Scope::armed);
+    for (const auto end = std::min(until, Clock::now() + patience_.yields); Clock::now() < end;) {
+      yield_core();
+      if (look(armed, seen, nanoseconds(0))) return;
+    }
+  }
   sleep(seen, until);
 }
 
