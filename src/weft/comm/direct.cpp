@@ -88,6 +88,7 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   DirectSide& side = *state_->side;
   const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
   if (side.spin_until(ready)) return;
+  if (!side.crowded && !side.one_process) side.keep_apart();
   transport::Patience how = side.patience;
   if (side.yields_to_strangers()) {
     how.yields = {};

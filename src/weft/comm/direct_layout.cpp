@@ -12,7 +12,9 @@ constexpr std::size_t kPairsTogether = 24 << 20;
 constexpr std::size_t kMostPairBytes = 16 << 10;
 // All slots of all ranks stay near this, and all letters, unless that leaves a rank less than the others.
 constexpr std::size_t kSlotsTogether = 64 << 20, kLettersTogether = 64 << 20;
-constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastLetterBytes = 4 << 10;
+constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastLettersBytes = 64 << 10,
+                      kMostLettersBytes = 512 << 10;
+constexpr std::size_t kLettersAhead = 16;  // so many of the longest have room
 
 constexpr std::size_t whole_lines(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -27,14 +29,15 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
     return static_cast<std::size_t>(std::max<std::int64_t>(value, 0));
   };
   const std::size_t all = static_cast<std::size_t>(ranks);
-  letter_bytes_ = std::min(size(tuning.mailbox_bytes),
-                           std::max(kLettersTogether / (kPriorities * all * kPlaces), kLeastLetterBytes));
-  place_bytes_ = sizeof(CallHeader) + whole_lines(letter_bytes_);
+  letters_bytes_ = std::clamp(kLettersTogether / (kPriorities * all) / kCacheLine * kCacheLine,
+                              kLeastLettersBytes, kMostLettersBytes);
+  letter_bytes_ = std::min(size(tuning.mailbox_bytes), letters_bytes_ / kLettersAhead);
   // Kinds with a block for every rank cut a slot into so many lines at least.
   const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
   half_bytes_ = whole_lines(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
-  slots_ = sizeof(RankCounters) + kPlaces * place_bytes_;
+  letters_ = sizeof(RankCounters) + kPlaces * sizeof(CallHeader);
+  slots_ = letters_ + letters_bytes_;
   rank_bytes_ = slots_ + 2 * half_bytes_;
 
   const std::size_t ways = all * all * kPriorities;

@@ -2,12 +2,13 @@
 //
 //   segment   | bells | facts | poison | stream high | stream normal | stream low | pairs |
 //   stream    | rank 0 | rank 1 | ...
-//   rank      | counters | place 0 | place 1 | ... | slots, half 0 | slots, half 1 |
-//   place     | header: one cache line | payload: up to mailbox_bytes |
+//   rank      | counters | header 0 | header 1 | ... | letters | slots, half 0 | slots, half 1 |
 //
-// A stream is one priority's calls, one after another. Call q of a stream uses place q % kPlaces of every
-// rank's ring. Only the owner writes a rank's lines; everyone reads them. All numbers only grow, so a
-// reader waits for "at least", and nothing is ever reset.
+// A stream is one priority's calls, one after another. Call q of a stream uses header q % kPlaces of every
+// rank's ring. Letters, the data of small calls, lie one behind the other in a ring of their own, so that
+// many short ones or a few long ones have room; the header says where its letter begins. Only the owner
+// writes a rank's lines; everyone reads them. All numbers only grow, so a reader waits for "at least", and
+// nothing is ever reset.
 #pragma once
 #include <array>
 #include <atomic>
@@ -22,8 +23,8 @@ namespace weft::comm {
 struct DirectTuning;
 
 inline constexpr std::size_t kCacheLine = 64;
-inline constexpr std::uint64_t kPlaces = 32;  // so many calls a rank runs ahead of slow readers
-inline constexpr std::size_t kPairSlots = 4;  // of a send's way from one rank to another
+inline constexpr std::uint64_t kPlaces = 128;  // so many calls a rank runs ahead of slow readers
+inline constexpr std::size_t kPairSlots = 4;   // of a send's way from one rank to another
 inline constexpr std::size_t kInlineBytes = 16;
 
 using SharedWord = std::atomic<std::uint64_t>;
@@ -46,7 +47,7 @@ struct alignas(kCacheLine) CallHeader {
   SharedWord call_number;  // as the communicator counts
   SharedWord offer;        // see pack_offer()
   union {
-    std::array<SharedWord, 2> offsets;  // of input and output in their heaps
+    std::array<SharedWord, 2> offsets;  // of input and output in their heaps, or of a letter
     std::array<std::byte, kInlineBytes> tiny;
   };
 };
@@ -63,6 +64,8 @@ struct alignas(kCacheLine) RankCounters {
 // What all ranks must see alike although each could find out by itself: the first to come says it.
 struct alignas(kCacheLine) GroupFacts {
   SharedWord cores;  // of the machine, for the group; 0: nobody has come
+  // Which processor each rank last waited on, plus 1; 0: not known.
+  alignas(kCacheLine) std::array<std::atomic<std::uint16_t>, transport::kMostLocalRanks> processors;
 };
 
 // The first fault of the group. `cause` is 0 until the rest is written.
@@ -92,7 +95,8 @@ class DirectLayout {
 
   std::size_t bytes() const { return bytes_; }
   std::size_t half_bytes() const { return half_bytes_; }
-  std::size_t letter_bytes() const { return letter_bytes_; }
+  std::size_t letter_bytes() const { return letter_bytes_; }    // the longest letter
+  std::size_t letters_bytes() const { return letters_bytes_; }  // all of a rank's
   std::size_t pair_bytes() const { return pair_bytes_; }
 
   transport::Doorbells& bells(std::byte* segment) const;
@@ -106,10 +110,12 @@ class DirectLayout {
   }
   static RankCounters& counters(std::byte* part) { return *reinterpret_cast<RankCounters*>(part); }
   CallHeader& header(std::byte* part, std::uint64_t sequence) const {
-    return *reinterpret_cast<CallHeader*>(part + sizeof(RankCounters) + (sequence % kPlaces) * place_bytes_);
+    return *reinterpret_cast<CallHeader*>(part + sizeof(RankCounters) +
+                                          (sequence % kPlaces) * sizeof(CallHeader));
   }
-  static std::byte* letter(CallHeader& header, std::size_t bytes) {
-    return bytes <= kInlineBytes ? header.tiny.data() : reinterpret_cast<std::byte*>(&header + 1);
+  // Of `bytes` bytes; `start` is where a longer one begins.
+  std::byte* letter(std::byte* part, CallHeader& header, std::size_t bytes, std::uint64_t start) const {
+    return bytes <= kInlineBytes ? header.tiny.data() : part + letters_ + start;
   }
   std::byte* half(std::byte* part, std::uint64_t which) const {
     return part + slots_ + (which % 2) * half_bytes_;
@@ -120,9 +126,9 @@ class DirectLayout {
 
  private:
   std::int32_t ranks_;
-  std::size_t letter_bytes_, half_bytes_, pair_bytes_;
-  std::size_t place_bytes_, slots_, rank_bytes_, pair_stride_;  // strides and offsets within their part
-  std::size_t facts_, poison_, streams_, pairs_, bytes_;        // offsets in the segment
+  std::size_t letter_bytes_, letters_bytes_, half_bytes_, pair_bytes_;
+  std::size_t letters_, slots_, rank_bytes_, pair_stride_;  // strides and offsets within their part
+  std::size_t facts_, poison_, streams_, pairs_, bytes_;    // offsets in the segment
 };
 
 // What all ranks must have in common, but for the counts: kind, type, operation, root, peer, pattern. Fields

@@ -62,6 +62,20 @@ std::int64_t DirectOperation::pieces_done() const {
   return static_cast<std::int64_t>(takes ? taken : copied_in);
 }
 
+LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes,
+                     std::size_t ring) {
+  LetterRoom room{.begin = stream.letters_end, .end = stream.letters_end, .finished = stream.oldest_letter};
+  if (sequence + 1 > kPlaces) room.finished = std::max(room.finished, sequence + 1 - kPlaces);
+  if (bytes <= kInlineBytes) return room;
+  const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  const std::size_t left = ring - room.begin % ring;
+  if (lines > left) room.begin += left;  // no letter runs over the end
+  room.end = room.begin + lines;
+  while (room.finished < sequence && room.end - stream.letter_begins[room.finished % kPlaces] > ring)
+    ++room.finished;
+  return room;
+}
+
 bool DirectOperation::post(Progress& answer) {
   DirectStream& my = *stream;
   // Calls of one priority are done one after another.
@@ -74,19 +88,24 @@ bool DirectOperation::post(Progress& answer) {
     }
     return false;
   }
-  if (sequence + 1 > kPlaces && my.all_finished < sequence + 1 - kPlaces) {
+  const std::size_t letter = offer == Offer::letter ? blocks.given(side->rank) : 0;
+  const LetterRoom room = find_room(my, sequence, letter, side->layout.letters_bytes());
+  if (my.all_finished < room.finished) {
     std::uint64_t least = ~std::uint64_t{0};
     for (std::int32_t other = 0; other < side->ranks; ++other) {
       if (other == side->rank) continue;
       SharedWord& finished = DirectLayout::counters(peer(other).part).finished;
-      if (!reached(finished, peer(other).finished, sequence + 1 - kPlaces)) {
-        answer = blocked(other, finished, sequence + 1 - kPlaces);
+      if (!reached(finished, peer(other).finished, room.finished)) {
+        answer = blocked(other, finished, room.finished);
         return false;
       }
       least = std::min(least, peer(other).finished);
     }
     my.all_finished = least;
   }
+  my.letters_end = room.end;
+  my.oldest_letter = room.finished;
+  my.letter_begins[sequence % kPlaces] = room.begin;
 
   constexpr auto relaxed = std::memory_order_relaxed;
   CallHeader& header = side->layout.header(peer(side->rank).part, sequence);
@@ -98,8 +117,10 @@ bool DirectOperation::post(Progress& answer) {
   header.call_number.store(call_number, relaxed);
   header.offer.store(pack_offer(offer, output_offered, input_place.number, output_place.number), relaxed);
   if (offer == Offer::letter) {
-    const std::size_t bytes = blocks.given(side->rank);
-    if (bytes != 0) std::memcpy(DirectLayout::letter(header, bytes), call.input, bytes);
+    const std::uint64_t start = room.begin % side->layout.letters_bytes();
+    if (letter > kInlineBytes) header.offsets[0].store(start, relaxed);
+    if (letter != 0)
+      std::memcpy(side->layout.letter(peer(side->rank).part, header, letter, start), call.input, letter);
   } else {
     header.offsets[0].store(input_place.offset, relaxed);
     header.offsets[1].store(output_place.offset, relaxed);
@@ -132,7 +153,9 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   known.output = nullptr;
   known.data = nullptr;
   if (known.offer == Offer::letter) {
-    known.data = DirectLayout::letter(header, blocks.given(other));
+    const std::size_t bytes = blocks.given(other);
+    const std::uint64_t start = bytes > kInlineBytes ? header.offsets[0].load(relaxed) : 0;
+    known.data = side->layout.letter(peer(other).part, header, bytes, start);
   } else {
     const auto heap_at = [packed](int shift) {
       return static_cast<std::int32_t>(static_cast<std::int16_t>(packed >> shift));

@@ -111,6 +111,13 @@ class DirectOperation final : public Operation {
   bool push = false;       // two-shot: results go straight into everyone's output
 };
 
+// Where a call's letter goes: from `begin` to `end`, once the first `finished` calls are finished by
+// everyone.
+struct LetterRoom {
+  std::uint64_t begin = 0, end = 0, finished = 0;
+};
+LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes, std::size_t ring);
+
 // Decides how the call is done and numbers its pieces.
 void prepare(DirectOperation& operation, std::optional<DirectWay> way);
 void prepare_send(DirectOperation& operation);

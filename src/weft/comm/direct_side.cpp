@@ -1,9 +1,11 @@
 #include "weft/comm/direct_side.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 
 #include "weft/base/machine.h"
 
@@ -73,6 +75,33 @@ std::byte* DirectSide::reach(std::int32_t owner, std::int32_t heap, std::uint64_
   if (heap < 0 || static_cast<std::size_t>(heap) >= known.size()) return nullptr;
   const transport::Segment& memory = known[static_cast<std::size_t>(heap)];
   return offset <= memory.size() ? memory.data() + offset : nullptr;
+}
+
+void DirectSide::keep_apart() {
+  const int here = sched_getcpu();
+  if (here < 0 || here >= UINT16_MAX - 1) return;
+  auto& processors = layout.facts(base).processors;
+  const auto mine = static_cast<std::uint16_t>(here + 1);
+  processors[static_cast<std::size_t>(rank)].store(mine, std::memory_order_relaxed);
+  bool shared = false;
+  for (std::int32_t other = 0; other < rank; ++other)
+    shared |= processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) == mine;
+  if (!shared) return;
+  const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  if (now - moved_at_.load(std::memory_order_relaxed) < kBetweenMoves / std::chrono::nanoseconds(1)) return;
+  moved_at_.store(now, std::memory_order_relaxed);
+
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t elsewhere = allowed;
+  for (std::int32_t other = 0; other < ranks; ++other) {
+    const int taken = processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
+    if (other != rank && taken >= 0 && taken < CPU_SETSIZE) CPU_CLR(taken, &elsewhere);
+  }
+  if (CPU_COUNT(&elsewhere) == 0) return;
+  // There and free again: nobody is bound to anything.
+  if (sched_setaffinity(0, sizeof(elsewhere), &elsewhere) == 0)
+    sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
 bool DirectSide::can_go_on() const {

@@ -37,7 +37,11 @@ struct DirectStream {
   RankCounters* mine = nullptr;
   std::uint64_t started = 0, done = 0;  // calls
   std::uint64_t history = 0;
-  std::uint64_t all_finished = 0;                  // so many calls at least are finished by everyone
+  std::uint64_t all_finished = 0;  // so many calls at least are finished by everyone
+  // This rank's letters, in bytes since the beginning: where the next one goes, where that of each call
+  // began, and the oldest call whose letter is not yet written over.
+  std::uint64_t letters_end = 0, oldest_letter = 0;
+  std::array<std::uint64_t, kPlaces> letter_begins = {};
   std::uint64_t pieces = 0;                        // of all staged calls so far
   std::uint64_t staged = 0;                        // calls; each takes the half that the one before did not
   std::array<std::uint64_t, 2> half_free_at = {};  // when so many calls are finished by everyone
@@ -77,6 +81,11 @@ class DirectSide {
   bool yield_until(Ready ready);
   bool yields_to_strangers();
 
+  // Where there is a core for every rank, two of them on one core wait for each other's turns, while the
+  // scheduler, which sees two halves of a load, is content. So the higher rank goes to another core, even if
+  // a stranger is busy there: it gets half of that.
+  void keep_apart();
+
   // Whether something happened that a blocked operation waits for.
   bool can_go_on() const;
   void await(std::size_t operation, const SharedWord& word, std::uint64_t value);
@@ -104,6 +113,9 @@ class DirectSide {
   static constexpr std::chrono::microseconds kLongYield{300};
   static constexpr std::uint32_t kSleepsAfterLongYield = 256;
 
+  static constexpr std::chrono::milliseconds kBetweenMoves{4};  // a turn of a stranger's, more or less
+
+  std::atomic<std::int64_t> moved_at_{0};
   std::atomic<std::uint32_t> vain_spins_{0};  // in a row
   std::atomic<std::uint32_t> sleeps_left_{0};
   std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
