@@ -159,12 +159,13 @@ std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) 
   const double rate = ticks_per_second();
   for (const Flight& flight : flights) {
     const bool open = flight.stage == Stage::queued || flight.stage == Stage::running;
-    const std::int64_t since = open ? now - flight.changed_at : flight.changed_at - flight.began_at;
+    // Of a call that never waited only the beginning was written down.
+    const std::int64_t passed = (open ? now : flight.changed_at) - flight.began_at;
     text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", flight.call,
                         describe(call_of(flight)), flight.algorithm.data(), name(flight.stage),
-                        fmt::format("{}/{}", flight.pieces_done, flight.pieces),
+                        flight.pieces == 0 ? "" : fmt::format("{}/{}", flight.pieces_done, flight.pieces),
                         open && flight.waits_for >= 0 ? fmt::format("rank {}", flight.waits_for) : "",
-                        print_seconds(std::max(0.0, static_cast<double>(since) / rate)));
+                        passed > 0 ? print_seconds(static_cast<double>(passed) / rate) : "");
   }
   return text;
 }

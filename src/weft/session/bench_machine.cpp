@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,7 +77,18 @@ double measure_flags() {
     for (int spins = 0; flag.turn.load(std::memory_order_acquire) < value; ++spins)
       if (spins > 2000) std::this_thread::yield();
   };
-  const std::jthread other([&] {
+  // On one core there would be no way between cores to measure.
+  cpu_set_t all, one;
+  const int here = sched_getcpu();
+  const bool apart = sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) > 1 && here >= 0;
+  CPU_ZERO(&one);
+  if (apart) CPU_SET(here, &one);
+  if (apart) sched_setaffinity(0, sizeof(one), &one);
+  std::jthread other([&] {
+    if (apart) {
+      CPU_XOR(&one, &all, &one);
+      sched_setaffinity(0, sizeof(one), &one);
+    }
     for (int i = 1; i <= kRounds * kTrips; ++i) {
       wait_for(ping, i);
       pong.turn.store(i, std::memory_order_release);
@@ -91,6 +103,8 @@ double measure_flags() {
     }
     times.push_back((now() - begin) / (2 * kTrips));
   }
+  other.join();
+  if (apart) sched_setaffinity(0, sizeof(all), &all);
   return best(times);
 }
 
