@@ -18,6 +18,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
 #include "weft/transport/inproc/endpoint.h"
+#include "weft/transport/peer_memory.h"
 #include "weft/transport/shm/endpoint.h"
 
 namespace weft::transport {
@@ -216,6 +217,10 @@ TEST(ShmConnection, AMessageOfAnotherCallOrLengthIsAFault) {
 }
 
 TEST(ShmConnection, ASenderThatGivesUpTakesItsMemoryWithIt) {
+  PeerMemory own;
+  const std::string card = own.card();
+  ASSERT_TRUE(own.meet(std::array<std::string_view, 1>{card}).ok());
+  if (!own.reaches(0)) GTEST_SKIP() << "the kernel does not let processes read each other's memory here";
   with_threads(2, 1, [](Endpoint& endpoint) {
     auto ends = endpoint.open(std::vector<Wire>{{0, 1, 0}}, {.slots = 1, .slot_bytes = 64});
     ASSERT_TRUE(ends.ok());

@@ -31,10 +31,10 @@ Status share_heaps(Membership& membership) {
   std::vector<std::int32_t> everyone;
   for (std::int32_t rank = 0; rank < job.ranks(); ++rank) everyone.push_back(rank);
   Result<Heap> heap = Heap::create();
+  if (!heap.ok()) membership.no_heap = heap.error();
   transport::Parcel mine;
   if (heap.ok()) {
     membership.heap = std::move(heap).value();
-    membership.has_heap = true;
     const std::uint64_t bytes = membership.heap.segment().size();
     mine = {.bytes = fmt::format("{}", bytes), .descriptor = membership.heap.segment().descriptor()};
   }
@@ -222,7 +222,7 @@ Status Communicator::receive(void* output, std::int64_t count, ElementType type,
 Status Communicator::barrier() { return run({.kind = Kind::barrier}); }
 
 Result<void*> Communicator::allocate(std::size_t bytes) {
-  if (!state_->membership->has_heap) return world_error("this machine offers no shared memory");
+  if (state_->membership->no_heap) return *state_->membership->no_heap;
   return state_->membership->heap.allocate(bytes);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -30,7 +31,7 @@ struct Membership {
   FlightRecorder recorder;
   Heap heap;
   std::map<std::int32_t, transport::Segment> heaps;  // of the ranks of this machine, by job rank
-  bool has_heap = false;
+  std::optional<Error> no_heap;  // why there is none
 };
 
 struct Decision {

@@ -30,10 +30,17 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 }  // namespace
 
 Result<Heap> Heap::create() {
-  WEFT_TRY(segment, transport::Segment::create(physical_memory(), transport::Backing::sparse));
-  Heap heap;
-  heap.segment_ = std::move(segment);
-  return heap;
+  constexpr std::size_t kLeast = 64 << 20;
+  for (std::size_t bytes = physical_memory();; bytes /= 4) {
+    Result<transport::Segment> segment = transport::Segment::create(bytes, transport::Backing::sparse);
+    if (segment.ok()) {
+      Heap heap;
+      heap.segment_ = std::move(segment).value();
+      return heap;
+    }
+    // Addresses may be fewer than memory (ulimit -v): less will do.
+    if (bytes / 4 < kLeast) return std::move(segment).error();
+  }
 }
 
 Result<void*> Heap::allocate(std::size_t bytes) {

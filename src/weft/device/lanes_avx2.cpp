@@ -13,6 +13,7 @@
 #include "weft/device/lanes.h"
 
 #pragma GCC target("avx2,fma")
+#define WEFT_LANES_WIDTH 8
 
 #include "weft/device/lanes_kernels.h"
 

@@ -19,9 +19,20 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-#define WEFT_LANES lanes_avx512
+// Sources that ask for a set by pragma define the width themselves: g++ 12 reads a whole file before it obeys
+// the pragma, and __AVX2__ and the like are not defined in time.
+#if defined(WEFT_LANES_WIDTH)
+#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+#define WEFT_LANES_WIDTH 16
 #elif defined(__AVX2__) && defined(__FMA__)
+#define WEFT_LANES_WIDTH 8
+#else
+#define WEFT_LANES_WIDTH 4
+#endif
+
+#if WEFT_LANES_WIDTH == 16
+#define WEFT_LANES lanes_avx512
+#elif WEFT_LANES_WIDTH == 8
 #define WEFT_LANES lanes_avx2
 #else
 #define WEFT_LANES lanes_baseline
@@ -29,13 +40,7 @@
 
 namespace weft::device::WEFT_LANES {
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-inline constexpr int kWidth = 16;
-#elif defined(__AVX2__) && defined(__FMA__)
-inline constexpr int kWidth = 8;
-#else
-inline constexpr int kWidth = 4;
-#endif
+inline constexpr int kWidth = WEFT_LANES_WIDTH;
 
 using Vector [[gnu::vector_size(kWidth * sizeof(float))]] = float;
 using Bits [[gnu::vector_size(kWidth * sizeof(float))]] = std::uint32_t;
@@ -78,9 +83,9 @@ inline Vector with_sign_of(Vector positive, Vector sign) {
 inline Vector square_root(Vector x) {
 #if defined(__aarch64__)
   return vsqrtq_f32(x);
-#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+#elif WEFT_LANES_WIDTH == 16
   return _mm512_sqrt_ps(x);
-#elif defined(__AVX2__) && defined(__FMA__)
+#elif WEFT_LANES_WIDTH == 8
   return _mm256_sqrt_ps(x);
 #elif defined(__x86_64__)
   return _mm_sqrt_ps(x);

@@ -15,6 +15,7 @@
 #include "weft/device/reduction.h"
 
 #pragma GCC target("avx2,f16c")
+#define WEFT_REDUCTIONS_BYTES 32
 
 #include "weft/device/reduction_kernels.h"
 

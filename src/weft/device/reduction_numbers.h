@@ -17,9 +17,19 @@
 #include <immintrin.h>
 #endif
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
-#define WEFT_REDUCTIONS reductions_avx512
+// Sources that ask for a set by pragma define this themselves, as in lanes_vector.h.
+#if defined(WEFT_REDUCTIONS_BYTES)
+#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
+#define WEFT_REDUCTIONS_BYTES 64
 #elif defined(__AVX2__) && defined(__F16C__)
+#define WEFT_REDUCTIONS_BYTES 32
+#else
+#define WEFT_REDUCTIONS_BYTES 16
+#endif
+
+#if WEFT_REDUCTIONS_BYTES == 64
+#define WEFT_REDUCTIONS reductions_avx512
+#elif WEFT_REDUCTIONS_BYTES == 32
 #define WEFT_REDUCTIONS reductions_avx2
 #else
 #define WEFT_REDUCTIONS reductions_baseline
@@ -27,13 +37,7 @@
 
 namespace weft::device::WEFT_REDUCTIONS {
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
-inline constexpr std::size_t kVectorBytes = 64;
-#elif defined(__AVX2__) && defined(__F16C__)
-inline constexpr std::size_t kVectorBytes = 32;
-#else
-inline constexpr std::size_t kVectorBytes = 16;
-#endif
+inline constexpr std::size_t kVectorBytes = WEFT_REDUCTIONS_BYTES;
 
 template <class T>
 struct VectorOf {
@@ -112,7 +116,7 @@ struct Float16 {
   static void store(Stored* to, Vector x) {
     vst1_u16(to, vreinterpret_u16_f16(vcvt_f16_f32(std::bit_cast<float32x4_t>(x))));
   }
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
+#elif WEFT_REDUCTIONS_BYTES == 64
   static Vector load(const Stored* from) {
     return std::bit_cast<Vector>(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
   }
@@ -120,7 +124,7 @@ struct Float16 {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                         _mm512_cvtps_ph(std::bit_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
   }
-#elif defined(__AVX2__) && defined(__F16C__)
+#elif WEFT_REDUCTIONS_BYTES == 32
   static Vector load(const Stored* from) {
     return std::bit_cast<Vector>(_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
   }
