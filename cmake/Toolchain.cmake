@@ -70,7 +70,7 @@ function(weft_precompile target)
     target_precompile_headers(${target} PRIVATE ${headers} <nlohmann/json.hpp>)
   elseif(target MATCHES "^weft_(base|rule)$")  # base is optimized in the tests' build, rule is not
     target_precompile_headers(${target} PRIVATE ${headers})
-  elseif(target MATCHES "^weft_(collective|search)$")
+  elseif(target MATCHES "^weft_(collective|search|transport|comm)$")
     target_precompile_headers(${target} REUSE_FROM weft_rule)
     return()
   else()

@@ -36,7 +36,7 @@ run_tests() {
   passed=$((passed + ran - fell - left))
 }
 
-build dev "$jobs" all all_verify_interface_header_sets
+build dev "$jobs"
 run_tests dev
 if scripts/has_libfuzzer.sh; then
   build fuzz "$jobs"
