@@ -1,9 +1,9 @@
 #include "weft/comm/engine.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "weft/transport/doorbell.h"
 
 namespace weft::comm {
 namespace {
@@ -302,7 +302,7 @@ void Engine::wait_for(const Work::State& state) {
     if (under_way_ == 0 && completed_.empty()) {
       // Another thread is about to say so.
       lock.unlock();
-      sched_yield();
+      transport::yield_core();
       lock.lock();
       continue;
     }

@@ -74,12 +74,16 @@ bool FlightRecorder::is_kept(std::uint64_t number) const {
   return next_.load(std::memory_order_relaxed) - number <= kFlights;
 }
 
-std::uint64_t FlightRecorder::record(const Flight& flight) {
-  const std::uint64_t number = next_.load(std::memory_order_relaxed);
-  Place& place = places_[number % kFlights];
+void FlightRecorder::write(Place& place, std::uint64_t number, const Flight& flight) {
   const Words words = to_words(flight);
   for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
   place.checksum.store(sum(words, number), std::memory_order_relaxed);
+}
+
+std::uint64_t FlightRecorder::record(const Flight& flight) {
+  const std::uint64_t number = next_.load(std::memory_order_relaxed);
+  Place& place = places_[number % kFlights];
+  write(place, number, flight);
   next_.store(number + 1, std::memory_order_relaxed);
   return number;
 }
@@ -94,9 +98,7 @@ void FlightRecorder::begin(std::uint64_t number, std::string_view algorithm) {
   flight.stage = Stage::running;
   flight.changed_at = ticks();
   set_algorithm(flight, algorithm);
-  words = to_words(flight);
-  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
-  place.checksum.store(sum(words, number), std::memory_order_relaxed);
+  write(place, number, flight);
 }
 
 void FlightRecorder::update(std::uint64_t number, Stage stage, std::int64_t pieces_done, std::int64_t pieces,

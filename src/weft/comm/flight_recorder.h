@@ -73,6 +73,7 @@ class FlightRecorder {
     std::atomic<std::uint64_t> checksum = 0;
   };
   bool is_kept(std::uint64_t number) const;
+  static void write(Place& place, std::uint64_t number, const Flight& flight);
 
   std::array<Place, kFlights> places_ = {};
   std::atomic<std::uint64_t> next_{0};

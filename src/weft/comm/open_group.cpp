@@ -157,7 +157,7 @@ void Communicator::State::hear_of(const transport::Death& death) {
                                        "every rank makes the same calls before it leaves"));
     return;
   }
-  if (direct) direct->poison(who, 0);
+  if (direct) direct->poison(who, kPoisonedByDeath);
   engine->fail(world_error(fmt::format("rank {} died: {}", who, death.how),
                            "shrink() makes a group of the ranks that are left"));
 }
