@@ -16,8 +16,9 @@ namespace {
 constexpr std::int64_t kSmallestForChannels = 64 << 10;  // below, a second channel only costs
 constexpr std::int64_t kLargestOneShot = 4 << 20;        // above, everyone reducing everything never pays
 constexpr std::int32_t kMostTracedRanks = 64;            // tracing is quadratic in ranks
-constexpr double kProgramCall =
-    0.5e-6;  // seconds to set a program going, measured as the default figures were
+// Seconds to set a program going. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took 0.4
+// to 0.5 us longer by a program than directly.
+constexpr double kProgramCall = 0.5e-6;
 constexpr double kMessageShare = 0.25;  // of a step: what each message costs its sender, whoever waits
 
 // What one rank does in a call of M bytes, in shares of M.
