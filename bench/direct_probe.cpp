@@ -2,14 +2,19 @@
 //
 //   bench_direct_probe [--ranks 2,4,8] [--sizes 256,4096,...] [--kinds all_reduce,...] [--batches 9] [--way
 //   NAME]
-//                      [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...]
+//                      [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...] [--strangers 1]
 //
 // Ranks are forked and share one memfd; no job, no launcher. A batch is a loop of calls between two barriers
 // and lasts a few milliseconds; its time is the slowest rank's. Batches of private and allocated buffers
-// alternate; lowest and median are printed, in microseconds a call, and the lowest
-// processor time of all ranks together.
+// alternate; lowest and median are printed, in microseconds a call, the lowest processor time of all ranks
+// together, and how often in a call a rank gave its core away or lost it (of all ranks and batches, the
+// mean).
+// --strangers starts so many processes that are always busy.
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +43,7 @@ struct Plan {
   std::vector<Kind> kinds = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
                              Kind::broadcast};
   int batches = 9;
+  int strangers = 0;
   double batch_seconds = 0.004;
   bool pin = false;  // rank r to core r % cores: for a machine that does other work too
   std::optional<DirectWay> way;
@@ -48,6 +54,7 @@ struct Plan {
 struct Board {
   double seconds[64];
   double processor_seconds[64];
+  double given[64], lost[64];  // the core, in a batch
   long calls;
 };
 
@@ -66,6 +73,16 @@ double processor_time() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// How often this process gave up its core, and how often it was taken.
+struct Switches {
+  double given = 0, lost = 0;
+};
+Switches switches() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {static_cast<double>(usage.ru_nvcsw), static_cast<double>(usage.ru_nivcsw)};
 }
 
 Call make_call(Kind kind, std::int64_t size, std::int32_t ranks, const void* input, void* output) {
@@ -94,10 +111,14 @@ struct Rank {
   double batch(const Call& call, long calls) {
     barrier();
     const double processor_before = processor_time();
+    const Switches before = switches();
     const auto begin = Clock::now();
     for (long i = 0; i < calls; ++i) must(run(group, call, number++, plan.way));
     board.seconds[rank] = std::chrono::duration<double>(Clock::now() - begin).count();
     board.processor_seconds[rank] = processor_time() - processor_before;
+    const Switches after = switches();
+    board.given[rank] = after.given - before.given;
+    board.lost[rank] = after.lost - before.lost;
     barrier();
     return *std::max_element(board.seconds, board.seconds + ranks);
   }
@@ -108,6 +129,7 @@ struct Rank {
       Call call;
       std::vector<double> times = {};
       double processor = 0;
+      double given = 0, lost = 0;  // of all batches and ranks
     };
     Side sides[2] = {{"private", make_call(kind, size, ranks, memory, memory + most / 4)},
                      {"allocated", make_call(kind, size, ranks, heap, heap + most / 4)}};
@@ -131,6 +153,10 @@ struct Rank {
         double processor = 0;
         for (int r = 0; r < ranks; ++r)
           processor += board.processor_seconds[r] / static_cast<double>(calls) * 1e6;
+        for (int r = 0; r < ranks; ++r) {
+          side.given += board.given[r];
+          side.lost += board.lost[r];
+        }
         side.processor = i == 0 ? processor : std::min(side.processor, processor);
         barrier();
       }
@@ -140,8 +166,10 @@ struct Rank {
                 static_cast<long long>(size));
     for (Side& side : sides) {
       std::sort(side.times.begin(), side.times.end());
-      std::printf("  %s %10.2f %10.2f cpu %10.2f", side.name, side.times[0],
-                  side.times[side.times.size() / 2], side.processor);
+      const double all_calls = static_cast<double>(calls) * plan.batches * ranks;
+      std::printf("  %s %10.2f %10.2f cpu %10.2f given %.3f lost %.3f", side.name, side.times[0],
+                  side.times[side.times.size() / 2], side.processor, side.given / all_calls,
+                  side.lost / all_calls);
     }
     std::printf("\n");
     std::fflush(stdout);
@@ -172,6 +200,13 @@ int run_rank(const Plan& plan, std::int32_t rank, std::int32_t ranks, const tran
   return 0;
 }
 
+pid_t start_stranger() {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (volatile long turns = 0;;) turns = turns + 1;
+}
+
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream in(text);
@@ -189,6 +224,7 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   if (key == "one_shot_bytes") tuning.one_shot_bytes = value;
   if (key == "pieces_ahead") tuning.pieces_ahead = static_cast<std::int32_t>(value);
   if (key == "in_place_bytes") tuning.in_place_bytes = value;
+  if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
 }
 
 }  // namespace
@@ -197,6 +233,7 @@ int main(int argc, char** argv) {
   Plan plan;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
+    if (key == "--strangers") plan.strangers = std::stoi(value);
     if (key == "--batches") plan.batches = std::stoi(value);
     if (key == "--pin") plan.pin = value == "yes";
     if (key == "--seconds") plan.batch_seconds = std::stod(value);
@@ -219,6 +256,9 @@ int main(int argc, char** argv) {
         if (name(static_cast<DirectWay>(way)) == "direct " + value) plan.way = static_cast<DirectWay>(way);
   }
   const std::int64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
+  std::vector<pid_t> strangers;
+  for (int i = 0; i < plan.strangers; ++i) strangers.push_back(start_stranger());
+  int failed = 0;
   for (const std::int64_t ranks : plan.ranks) {
     const auto n = static_cast<std::int32_t>(ranks);
     auto segment =
@@ -236,12 +276,16 @@ int main(int argc, char** argv) {
         _exit(run_rank(plan, rank, n, *segment, heaps, *reinterpret_cast<Board*>(board->data()), most));
       children.push_back(child);
     }
-    int failed = 0;
     for (const pid_t child : children) {
       int status = 0;
       waitpid(child, &status, 0);
       failed |= status;
     }
-    if (failed != 0) return 1;
+    if (failed != 0) break;
   }
+  for (const pid_t stranger : strangers) {
+    kill(stranger, SIGKILL);
+    waitpid(stranger, nullptr, 0);
+  }
+  return failed != 0;
 }

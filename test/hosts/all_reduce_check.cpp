@@ -4,7 +4,11 @@
 //   mpirun ... all_reduce_check mpi
 //
 // Runs every collective at several sizes and checks each element. With the network's figures it then times
-// them and prints what no algorithm can beat on it beside. Exits 0 when all results are right.
+// them and prints what no algorithm can beat on it beside; the figures that count are those of a bare socket
+// between two hosts (one byte to and fro, one long stream), where MASTER_ADDR leads to one. Exits 0 when all
+// results are right.
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -12,8 +16,10 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +27,7 @@
 #include "weft/base/units.h"
 #include "weft/comm/communicator.h"
 #include "weft/transport/mpi/job.h"
+#include "weft/transport/tcp/socket.h"
 
 namespace {
 
@@ -139,7 +146,8 @@ double bound(Kind kind, double bytes, std::int32_t ranks, const Network& network
     case Kind::all_reduce:  // all to all hosts at once, or each host its part and then the parts
       return std::min(network.delay + (hosts - 1) * line, 2 * network.delay + 2 * others * line);
     case Kind::all_to_all: return network.delay + ranks / hosts * others * line;
-    case Kind::broadcast: return network.delay + line;
+    case Kind::broadcast:  // to all hosts from the root, or the last byte to one, which passes it on
+      return std::min(network.delay + (hosts - 1) * line, (hosts > 2 ? 2 : 1) * network.delay + line);
     default: return network.delay + others * line;
   }
 }
@@ -148,13 +156,89 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The median over repetitions of the slowest rank's time.
+// One end of a bare socket: bounces bytes, then sends or takes a stream. What the caller saw, in seconds: one
+// way of one byte, and a byte of the stream.
+struct Bare {
+  double delay = 0, seconds_per_byte = 0;
+};
+
+Result<Bare> try_socket(const transport::tcp::Socket& socket, bool calls) {
+  constexpr int kBounces = 21;
+  constexpr std::size_t kPiece = 1 << 20, kWarm = 48, kTimed = 32;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::vector<std::byte> piece(kPiece);
+  const std::span<std::byte> byte(piece.data(), 1);
+  std::vector<double> rounds;
+  const auto bounce = [&]() -> Status {
+    if (calls) WEFT_TRY_STATUS(send_all(socket, byte, deadline));
+    WEFT_TRY_STATUS(receive_all(socket, byte, deadline));
+    return calls ? Status() : send_all(socket, byte, deadline);
+  };
+  const auto stream = [&](std::size_t pieces) -> Status {
+    for (std::size_t i = 0; i < pieces; ++i)
+      WEFT_TRY_STATUS(calls ? send_all(socket, piece, deadline) : receive_all(socket, piece, deadline));
+    return {};
+  };
+  for (int i = 0; i < kBounces; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    WEFT_TRY_STATUS(bounce());
+    rounds.push_back(seconds_since(start));
+  }
+  std::ranges::sort(rounds);
+  const double round = rounds[rounds.size() / 2];
+  WEFT_TRY_STATUS(stream(kWarm));  // until the kernel knows what the line takes
+  WEFT_TRY_STATUS(bounce());
+  const auto start = std::chrono::steady_clock::now();
+  WEFT_TRY_STATUS(stream(kTimed));
+  WEFT_TRY_STATUS(bounce());
+  return Bare{round / 2, (seconds_since(start) - round) / static_cast<double>(kTimed * kPiece)};
+}
+
+// What a bare socket gets between the first two hosts.
+Result<Network> sound_out(Communicator& group, Network network) {
+  namespace tcp = transport::tcp;
+  const char* address = std::getenv("MASTER_ADDR");
+  if (address == nullptr || network.hosts < 2) return network;
+  const std::int32_t other = group.size() / network.hosts;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  tcp::Socket listener;
+  std::int64_t port = 0;
+  if (group.rank() == 0) {
+    WEFT_TRY(made, tcp::listen(address, 0));
+    WEFT_TRY(local, tcp::local_address(made));
+    port = local.port();
+    listener = std::move(made);
+  }
+  WEFT_TRY_STATUS(group.broadcast(&port, &port, 1, ElementType::i64, 0));
+  Bare bare;
+  if (group.rank() == 0) {
+    tcp::wait_for(listener, POLLIN, deadline);
+    WEFT_TRY(socket, tcp::accept(listener));
+    if (const auto seen = try_socket(socket, false); !seen.ok()) return seen.error();
+  } else if (group.rank() == other) {
+    WEFT_TRY(socket, tcp::connect(address, static_cast<std::uint16_t>(port), deadline));
+    WEFT_TRY(seen, try_socket(socket, true));
+    bare = seen;
+  }
+  double figures[] = {bare.delay, bare.seconds_per_byte};
+  WEFT_TRY_STATUS(group.broadcast(figures, figures, 2, ElementType::f64, other));
+  if (group.rank() == 0)
+    fmt::print("a bare socket: {} one way, {:.0f} Mbit/s\n", print_seconds(figures[0]), 8e-6 / figures[1]);
+  return Network{network.hosts, figures[0], figures[1]};
+}
+
+// The median over repetitions of the time from a common start to the last rank's end. The hosts are
+// namespaces of one machine and have one clock: after a barrier some would start a delay later than others.
 Result<double> time_of(Communicator& group, const Call& call) {
+  using Clock = std::chrono::steady_clock;
   constexpr int kRepetitions = 7;
+  constexpr std::chrono::milliseconds kAhead{10};
   std::vector<double> times;
   for (int i = -2; i < kRepetitions; ++i) {
-    WEFT_TRY_STATUS(group.barrier());
-    const auto start = std::chrono::steady_clock::now();
+    std::int64_t at = (Clock::now() + kAhead).time_since_epoch().count();
+    WEFT_TRY_STATUS(group.broadcast(&at, &at, 1, ElementType::i64, 0));
+    const Clock::time_point start{Clock::duration(at)};
+    std::this_thread::sleep_until(start);
     WEFT_TRY_STATUS(group.run(call));
     double slowest = seconds_since(start);
     WEFT_TRY_STATUS(group.all_reduce(&slowest, &slowest, 1, ElementType::f64, ReduceOp::max));
@@ -164,7 +248,8 @@ Result<double> time_of(Communicator& group, const Call& call) {
   return times[times.size() / 2];
 }
 
-Status measure(Communicator& group, const Network& network) {
+Status measure(Communicator& group, const Network& claimed) {
+  WEFT_TRY(network, sound_out(group, claimed));
   const auto ranks = static_cast<std::int64_t>(group.size());
   for (const Kind kind :
        {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::broadcast, Kind::all_to_all}) {

@@ -54,6 +54,80 @@ TEST(Choice, TheFastestWinsAndSaysWhy) {
   EXPECT_EQ(table.choose(kFourRanks, 256, {}).algorithm, "");
 }
 
+TEST(Choice, WhoWasNotWorthALargerSizeDoesNotCompeteThere) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks,
+            {measured("all", {{256, 2e-6}, {1 << 20, 1e-3}}), measured("small", {{256, 1e-6}, {512, 1e-6}})});
+  const std::vector<std::string> both = {"all", "small"};
+  EXPECT_EQ(table.choose(kFourRanks, 512, both).algorithm, "small");
+  EXPECT_EQ(table.choose(kFourRanks, 4096, both).algorithm, "all");
+  EXPECT_EQ(table.choose(kFourRanks, 1 << 30, both).algorithm, "all");
+}
+
+const Setting kWithAllocated{Kind::all_reduce, 4, 1, "shm", true};
+
+TEST(GroupChoice, ChoosesAmongTheWaysThatWereMeasured) {
+  ChoiceTable table = ChoiceTable::defaults();
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).algorithm, "direct");  // by size
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).in_place, std::nullopt);
+  table.set(kFourRanks, {measured("direct", {{65536, 1e-6}, {1 << 20, 1e-4}}),
+                         measured("direct one-shot", {{65536, 3e-6}, {1 << 20, 4e-4}}),
+                         measured("direct two-shot", {{65536, 5e-6}, {1 << 20, 2e-4}})});
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).algorithm, "direct one-shot");
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 1 << 20).algorithm, "direct two-shot");
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 1 << 20).why,
+            "measured 2026-11-15: 200 us; next direct one-shot 400 us");
+  // A letter was never tried: "direct", which may send one, is left in the running.
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 4096).algorithm, "direct");
+  // Ways change places with the number of ranks: scaled times do not tell them apart.
+  Setting eight = kFourRanks;
+  eight.ranks = 8;
+  EXPECT_EQ(table.choose_for_group(eight, 65536).algorithm, "direct");
+}
+
+TEST(GroupChoice, IsOneForPrivateAndAllocatedBuffers) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(
+      kFourRanks,
+      {measured("all_reduce_ring", {{1 << 20, 1.0e-4}}), measured("direct", {{1 << 20, 1.1e-4}}),
+       measured("direct one-shot", {{1 << 20, 1.2e-4}}), measured("direct two-shot", {{1 << 20, 1.1e-4}})});
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 1 << 20).algorithm, "all_reduce_ring");
+  table.set(
+      kWithAllocated,
+      {measured("all_reduce_ring", {{1 << 20, 1.0e-4}}), measured("direct", {{1 << 20, 0.5e-4}}),
+       measured("direct in-place", {{1 << 20, 0.5e-4}}), measured("direct one-shot", {{1 << 20, 1.2e-4}}),
+       measured("direct two-shot", {{1 << 20, 1.1e-4}})});
+  for (const Setting& setting : {kFourRanks, kWithAllocated}) {
+    const Choice choice = table.choose_for_group(setting, 1 << 20);
+    EXPECT_EQ(choice.algorithm, "direct two-shot");
+    EXPECT_EQ(choice.in_place, true);
+    EXPECT_EQ(choice.why,
+              "measured 2026-11-15: 110 us, allocated 50 us; next all_reduce_ring 100 us, allocated 100 us");
+  }
+}
+
+TEST(GroupChoice, AllocatedBuffersStayOutOfItWhereThatIsFaster) {
+  ChoiceTable table = ChoiceTable::defaults();
+  table.set(kFourRanks, {measured("direct", {{65536, 1e-5}}), measured("direct one-shot", {{65536, 3e-5}}),
+                         measured("direct two-shot", {{65536, 1e-5}})});
+  table.set(kWithAllocated,
+            {measured("direct", {{65536, 1e-5}}), measured("direct in-place", {{65536, 2e-5}}),
+             measured("direct one-shot", {{65536, 3e-5}}), measured("direct two-shot", {{65536, 1e-5}})});
+  EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).in_place, false);
+}
+
+TEST(GroupChoice, AProgramMustBeClearlyBetter) {
+  ChoiceTable table = ChoiceTable::defaults();
+  const auto chosen = [&](double program_seconds) {
+    table.set(kFourRanks,
+              {measured("all_reduce_ring", {{65536, program_seconds}}), measured("direct", {{65536, 1e-5}}),
+               measured("direct one-shot", {{65536, 3e-5}}), measured("direct two-shot", {{65536, 1e-5}})});
+    return table.choose_for_group(kFourRanks, 65536).algorithm;
+  };
+  EXPECT_EQ(chosen(0.99e-5), "direct two-shot");
+  EXPECT_EQ(chosen(0.9e-5), "all_reduce_ring");
+}
+
 TEST(Choice, AFormulaDoesNotBeatAMeasurement) {
   ChoiceTable table = ChoiceTable::defaults();
   table.set(kFourRanks, {measured("all_reduce_ring", {{256, 1.0}, {1 << 20, 2.0}})});
@@ -76,7 +150,8 @@ TEST(Choice, AnotherNumberOfRanksIsScaledFromTheNearest) {
   table.set(four, {measured("all_reduce_ring", {{256, 100e-6}, {64 << 20, 0.2}})});
   const Candidate scaled = table.expect(eight, "all_reduce_ring");
   EXPECT_EQ(scaled.source, "scaled from 4 ranks, measured 2026-11-15");
-  // 14 steps for 6 when small, but for setting the program going; 2 * 7/8 of the bytes for 2 * 3/4 when large.
+  // 14 steps for 6 when small, but for setting the program going; 2 * 7/8 of the bytes for 2 * 3/4 when
+  // large.
   EXPECT_NEAR(scaled.seconds(256) / 100e-6, 14.0 / 6, 0.02);
   EXPECT_NEAR(scaled.seconds(64 << 20) / 0.2, 7.0 / 6, 0.01);
 }

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "elsewhere_job.h"
 #include "weft/comm/program_store.h"
 #include "weft/transport/job.h"
 
@@ -31,12 +32,25 @@ Options plain(TransportKind transport) {
   return options;
 }
 
+// For what takes more than one host, the first half of the ranks is on one and the rest on another.
+std::vector<std::shared_ptr<transport::Job>> make_jobs(std::int32_t ranks, TransportKind transport) {
+  std::vector<std::shared_ptr<transport::Job>> jobs;
+  if (transport == TransportKind::mixed) {
+    std::vector<std::string> hosts;
+    for (std::int32_t rank = 0; rank < ranks; ++rank) hosts.emplace_back(2 * rank < ranks ? "here" : "there");
+    for (auto& job : transport::make_elsewhere(hosts, 10s)) jobs.push_back(std::move(job));
+  } else {
+    for (auto& job : transport::make_thread_jobs(ranks, 10s)) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
 // Runs `body` on `ranks` threads, each with a communicator of all of them.
 void on_ranks(std::int32_t ranks, const Options& options, const std::function<void(Communicator&)>& body) {
-  auto jobs = transport::make_thread_jobs(ranks, 10s);
+  auto jobs = make_jobs(ranks, options.transport);
   std::vector<std::thread> threads;
   for (auto& job : jobs) {
-    threads.emplace_back([&options, &body, job = std::shared_ptr<transport::Job>(std::move(job))] {
+    threads.emplace_back([&options, &body, job = std::move(job)] {
       auto made = Communicator::create(job, options);
       ASSERT_TRUE(made.ok()) << made.error().message;
       body(**made);
@@ -65,7 +79,8 @@ std::vector<float> sums(std::int32_t ranks, std::size_t count) {
 
 class CommunicatorOver : public testing::TestWithParam<TransportKind> {};
 INSTANTIATE_TEST_SUITE_P(Transports, CommunicatorOver,
-                         testing::Values(TransportKind::inproc, TransportKind::shm, TransportKind::tcp),
+                         testing::Values(TransportKind::inproc, TransportKind::shm, TransportKind::tcp,
+                                         TransportKind::mixed),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(CommunicatorOver, EveryCollective) {

@@ -329,6 +329,20 @@ TEST(Direct, GivesTheReferencesBitsAmongProcesses) {
   }
 }
 
+// Where the kernel permits it; else the same through slots.
+TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
+  DirectTuning tuning = small_tuning();
+  tuning.single_copy_bytes = 1;
+  for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
+    const World world(ranks, Memory::own, tuning);
+    world.run_processes(
+        [&](std::int32_t rank, DirectGroup& group) { run_random_calls(world, rank, group, 78, 150); });
+  }
+  const World threads(3, Memory::own, tuning);
+  threads.run_threads(
+      [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
+}
+
 // As it comes: letters of 4 KiB, pieces of many sizes.
 TEST(Direct, WorksWithItsOwnTuning) {
   for (const Memory memory : {Memory::own, Memory::allocated}) {

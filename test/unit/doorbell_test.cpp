@@ -86,6 +86,43 @@ TEST(Doorbells, RingingOthersWakesAllOfThemAndAllTheirThreads) {
   EXPECT_EQ(table->bells.read(0), 0u) << "nobody slept there";
 }
 
+TEST(Doorbells, OfManyRingersTheFirstWakes) {
+  const auto table = std::make_unique<Table>();
+  Doorbells& bells = table->bells;
+  EXPECT_FALSE(bells.ring(1)) << "nobody sleeps";
+  const std::uint32_t seen = bells.prepare(1);
+  EXPECT_TRUE(bells.ring(1));
+  EXPECT_FALSE(bells.ring(1)) << "woken already";
+  bells.sleep(1, seen, kDeadline);  // returns at once
+  // Another thread that goes to sleep before the first has left is woken anew.
+  const std::uint32_t later = bells.prepare(1);
+  EXPECT_EQ(later, seen + 1);
+  EXPECT_TRUE(bells.ring(1));
+  bells.finish(1);
+  bells.finish(1);
+  EXPECT_FALSE(bells.ring(1));
+  EXPECT_EQ(bells.read(1), seen + 2);
+}
+
+TEST(Doorbells, NoWakeUpIsLostAmongMany) {
+  constexpr std::int32_t kRanks = 6, kTurns = 400;  // as many as fence instead of calling for barriers
+  const auto table = std::make_unique<Table>();
+  std::atomic<int> arrived = 0, lost = 0;
+  std::vector<std::thread> threads;
+  for (std::int32_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      table->bells.enter(kRanks);
+      for (int turn = 1; turn <= kTurns; ++turn) {
+        arrived.fetch_add(1);
+        table->bells.ring_others(kRanks, rank);
+        lost += !wait_until(table->bells, rank, kSleepAtOnce, kDeadline,
+                            [&] { return arrived.load() >= turn * kRanks; });
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(lost.load(), 0);
+}
+
 TEST(Doorbells, WaitingInVainEndsInTimeAndBurnsNothing) {
   const auto table = std::make_unique<Table>();
   rusage before{}, after{};

@@ -95,6 +95,43 @@ TEST(TcpConnection, AMessageIsThereWhenAllOfItIs) {
   EXPECT_EQ(in, payload);
 }
 
+// While a short message is waited for, reading takes the place of looking: what comes is kept, also what
+// comes after it, and handed on in order.
+TEST(TcpConnection, ReadsShortMessagesAheadOfTheNextCall) {
+  Line line(true, 1 << 20);
+  const Bytes first = message(100, 1), second = message(200, 2), third = message(60'000, 3);
+  Bytes in(first.size());
+  EXPECT_FALSE(line.receiver->reads_ahead()) << "nobody has asked";
+  EXPECT_FALSE(line.receiver->receive_into(in));
+  ASSERT_TRUE(line.receiver->reads_ahead());
+  EXPECT_FALSE(line.receiver->read_ahead());
+  for (const Bytes& each : {first, second, third}) ASSERT_TRUE(line.sender->send_from(each));
+  EXPECT_TRUE(line.receiver->read_ahead());
+  line.receiver->disarm();
+  EXPECT_TRUE(line.receiver->receive_into(in));
+  EXPECT_EQ(in, first);
+  const std::byte* lent = line.receiver->front(second.size());
+  ASSERT_NE(lent, nullptr);
+  EXPECT_EQ(Bytes(lent, lent + second.size()), second);
+  line.receiver->pop();
+  in.resize(third.size());
+  EXPECT_TRUE(line.receiver->receive_into(in));
+  EXPECT_EQ(in, third);
+  EXPECT_FALSE(line.receiver->receive_into(in));
+  EXPECT_FALSE(line.receiver->reads_ahead()) << "what is long is better read where it belongs";
+}
+
+TEST(TcpConnection, ReadingAheadFindsTheEnd) {
+  Line line;
+  Bytes in(10);
+  EXPECT_FALSE(line.receiver->receive_into(in));
+  line.sender.reset();
+  EXPECT_TRUE(line.receiver->read_ahead());
+  EXPECT_FALSE(line.receiver->receive_into(in));
+  ASSERT_TRUE(line.receiver->fault());
+  EXPECT_EQ(line.receiver->fault()->what, What::closed);
+}
+
 TEST(TcpConnection, LendsRoomAndBuffers) {
   Line line(true, 1 << 20);
   for (const std::size_t length : {16UL, 60'000UL, 0UL}) {

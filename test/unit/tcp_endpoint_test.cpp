@@ -8,6 +8,7 @@
 #include <functional>
 #include <thread>
 
+#include "elsewhere_job.h"
 #include "weft/base/hash.h"
 #include "weft/transport/inproc/job.h"
 #include "weft/transport/tcp/socket.h"
@@ -25,42 +26,6 @@ Bytes message(std::size_t length, std::uint64_t seed) {
   for (std::size_t i = 0; i < length; ++i) bytes[i] = static_cast<std::byte>(weft::mix(seed * length + i));
   return bytes;
 }
-
-// A job of threads whose members say that they live elsewhere, and which lets a test see what is exchanged.
-class Elsewhere final : public Job {
- public:
-  Elsewhere(std::unique_ptr<Job> job, std::vector<Member> members)
-      : job_(std::move(job)), members_(std::move(members)) {}
-
-  std::function<void(const std::vector<Parcel>&)> on_exchange;
-  Job& inner() { return *job_; }
-
-  std::int32_t rank() const override { return job_->rank(); }
-  std::int32_t ranks() const override { return job_->ranks(); }
-  const Member& member(std::int32_t rank) const override { return members_[static_cast<std::size_t>(rank)]; }
-  std::chrono::milliseconds timeout() const override { return job_->timeout(); }
-  weft::Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
-                                             Parcel mine) override {
-    auto parcels = job_->exchange(members, topic, std::move(mine));
-    if (parcels.ok() && on_exchange) on_exchange(*parcels);
-    return parcels;
-  }
-  void send(std::int32_t to, Topic topic, std::string_view bytes) override { job_->send(to, topic, bytes); }
-  void handle(std::uint64_t group, Handler handler) override { job_->handle(group, std::move(handler)); }
-  std::vector<Death> deaths() const override { return job_->deaths(); }
-  std::uint64_t on_death(DeathListener listener) override { return job_->on_death(std::move(listener)); }
-  void forget(std::uint64_t listener) override { job_->forget(listener); }
-  weft::Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
-                                                             Topic topic) override {
-    return job_->agree_on_survivors(members, topic);
-  }
-  void on_question(std::function<std::string()> answer) override { job_->on_question(std::move(answer)); }
-  void leave() override { job_->leave(); }
-
- private:
-  std::unique_ptr<Job> job_;
-  std::vector<Member> members_;
-};
 
 std::vector<std::shared_ptr<Elsewhere>> make_jobs(std::int32_t ranks, const std::string& address,
                                                   bool many_hosts, std::chrono::milliseconds timeout = 5s) {
@@ -138,6 +103,25 @@ TEST(TcpEndpoint, CarriesMessagesBothWaysOverBothProtocols) {
       });
     }
   }
+}
+
+// The two wires of a pair share a connection: the end of one is not the end of the other.
+TEST(TcpEndpoint, AWireEndsAloneThoughItSharesAConnection) {
+  const auto jobs = make_jobs(2, "", false);
+  std::vector<Part> parts(2);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    parts[r] = open_part(jobs[r]);
+  });
+  parts[0].ends.outgoing[0].reset();
+  Bytes in(10);
+  EXPECT_FALSE(until(*parts[1].endpoint, [&] { return parts[1].in().receive_into(in); }));
+  ASSERT_TRUE(parts[1].endpoint->fault());
+  EXPECT_EQ(parts[1].endpoint->fault()->what, WireFault::What::closed);
+  const Bytes out = message(10, 7);
+  EXPECT_TRUE(parts[1].out().send_from(out));
+  EXPECT_TRUE(until(*parts[0].endpoint, [&] { return parts[0].in().receive_into(in); }));
+  EXPECT_EQ(in, out);
 }
 
 TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
@@ -258,8 +242,8 @@ TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {
 // One that cannot listen tells the others, who would wait for it otherwise.
 TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
   auto jobs = make_jobs(2, "", false);
-  std::vector<Member> members = {{.host = "here", .address = "203.0.113.1:1"},
-                                 {.host = "here", .address = ""}};
+  std::vector<Member> members = {{.host = "here", .address = ""},
+                                 {.host = "here", .address = "203.0.113.1:1"}};
   auto inner = make_thread_jobs(2, 5s);
   for (std::size_t rank = 0; rank < 2; ++rank)
     jobs[rank] = std::make_shared<Elsewhere>(std::move(inner[rank]), members);
@@ -268,7 +252,7 @@ TEST(TcpEndpoint, TroubleAtOneRankIsToldToAll) {
     const auto ends = (*endpoint)->open(kBothWays, {});
     ASSERT_FALSE(ends.ok());
     const std::string text = "cannot listen on 203.0.113.1:0: address or port not available";
-    EXPECT_EQ(ends.error().message, rank == 0 ? text : "rank 0 cannot open its wires: " + text);
+    EXPECT_EQ(ends.error().message, rank == 1 ? text : "rank 1 cannot open its wires: " + text);
   });
 }
 

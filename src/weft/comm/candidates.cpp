@@ -8,7 +8,7 @@
 #include "weft/collective/claims.h"
 #include "weft/collective/evaluation.h"
 #include "weft/collective/library.h"
-#include "weft/comm/direct.h"
+#include "weft/comm/crossing.h"
 
 namespace weft::comm {
 namespace {
@@ -19,16 +19,27 @@ constexpr std::int32_t kMostTracedRanks = 64;            // tracing is quadratic
 // Seconds to set a program going. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took 0.4
 // to 0.5 us longer by a program than directly.
 constexpr double kProgramCall = 0.5e-6;
-constexpr double kMessageShare = 0.25;  // of a step: what each message costs its sender, whoever waits
+// Of a step: what each message but its first costs the sender, whoever waits. A socket's cost system calls,
+// which are most of what the step takes.
+constexpr double kMessageShare = 0.25, kSocketShare = 0.7;
+
+// What is taken of a network that nobody has measured, or that is slower: 100 us one way, 10 Gbit/s. Round
+// figures; what is chosen depends on their product, which is 125 KB on a line of 1 ms and 1 Gbit/s too.
+constexpr double kNetworkStep = 100e-6, kNetworkWire = 0.8e-9;
 
 // What one rank does in a call of M bytes, in shares of M.
 struct Work {
   double steps = 0, messages = 0;
   double wire = 0, copied = 0, reduced = 0;
+  Crossing crossing = {};  // where there are several hosts
 };
 
 bool shares_memory(const Setting& setting) {
   return setting.hosts == 1 && (setting.transport == "shm" || setting.transport == "inproc");
+}
+
+bool has_sockets(const Setting& setting) {
+  return setting.transport == "tcp" || setting.transport == "mixed";
 }
 
 // The bytes that one rank puts into its mailbox.
@@ -48,15 +59,6 @@ std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
   if (has_two_shots(setting.kind)) ways.push_back(DirectWay::two_shot);
   if (setting.allocated) ways.push_back(DirectWay::in_place);
   return ways;
-}
-
-constexpr std::string_view kDirect = "direct";  // whichever way suits the size and the buffers
-
-std::optional<DirectWay> find_direct_way(std::string_view algorithm) {
-  for (const DirectWay way :
-       {DirectWay::mailbox, DirectWay::one_shot, DirectWay::two_shot, DirectWay::in_place})
-    if (algorithm == name(way)) return way;
-  return std::nullopt;
 }
 
 // Copies of a move through shared memory: every rank puts what others need and takes what it needs.
@@ -101,6 +103,12 @@ collective::Arguments arguments_of(const collective::Algorithm& algorithm, const
   return given;
 }
 
+// How counterparts on all hosts may do their part of a kind, besides by rings: in as few steps as can be.
+std::vector<std::string_view> schemes_across(Kind kind) {
+  if (kind == Kind::all_reduce) return {"all_pairs_one_shot", "all_pairs_two_shot"};
+  return {"all_pairs"};
+}
+
 // A reference as people write it: no parentheses around nothing.
 std::string short_name(const collective::AlgorithmReference& reference) {
   return reference.arguments.empty() ? reference.name : print(reference);
@@ -118,7 +126,9 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
   collective::Collective collective;
   collective.kind = setting.kind;
   collective.ranks = setting.ranks;
-  if (claims->steps && claims->wire) {
+  Work work;
+  const bool crosses = setting.hosts > 1 && setting.ranks % setting.hosts == 0;
+  if (claims->steps && claims->wire && !(crosses && setting.ranks <= kMostTracedRanks)) {
     measure = {*claims->steps, *claims->wire};
     collective::Progress progress{collective::TraceLimits{}.work, {}};
     collective::Evaluation values(algorithm->syntax(), progress);
@@ -132,16 +142,17 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
     if (!moves.ok()) return std::nullopt;
     measure = collective::measure(*moves);
     collective = moves->collective;
+    if (crosses) work.crossing = crossing_of(*moves, setting.hosts);
   }
-  Work work;
   work.steps = static_cast<double>(measure.steps);
   work.messages = static_cast<double>(measure.wire);
   work.wire =
       work.messages / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
-  // What arrives beyond a plain all-gather of the sums has been reduced.
+  // What arrives beyond a plain all-gather of the sums has been reduced; in one step nothing is gathered.
   const double gathered = (setting.ranks - 1.0) / setting.ranks;
   if (collective::reduces(setting.kind)) {
-    work.reduced = std::max(setting.kind == Kind::all_reduce ? work.wire - gathered : work.wire, 1.0);
+    const bool gathers = setting.kind == Kind::all_reduce && work.steps > 1;
+    work.reduced = std::max(gathers ? work.wire - gathered : work.wire, gathered);
   }
   // A rank's block for itself goes over no wire, but to its place.
   if (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all) work.copied = 1.0 / setting.ranks;
@@ -149,6 +160,17 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
 }
 
 }  // namespace
+
+std::optional<DirectWay> find_direct_way(std::string_view algorithm) {
+  for (const DirectWay way :
+       {DirectWay::mailbox, DirectWay::one_shot, DirectWay::two_shot, DirectWay::in_place})
+    if (algorithm == name(way)) return way;
+  return std::nullopt;
+}
+
+DirectWay beside_in_place(Kind kind) {
+  return has_two_shots(kind) ? DirectWay::two_shot : DirectWay::one_shot;
+}
 
 std::vector<std::string> candidates_for(const Setting& setting, std::int64_t bytes) {
   std::vector<std::string> names;
@@ -161,16 +183,24 @@ std::vector<std::string> candidates_for(const Setting& setting, std::int64_t byt
     const collective::Algorithm& algorithm = *library.find(each);
     if (algorithm.kind() != setting.kind) continue;
     collective::AlgorithmReference reference{std::string(each), {}};
-    bool has_channels = false, has_counts = false;
+    bool has_channels = false, has_counts = false, has_across = false;
     for (const auto& parameter : algorithm.parameters()) {
       if (parameter.name == "channels") has_channels = true;
       if (parameter.name == "counts") has_counts = true;
+      if (parameter.name == "across") has_across = true;
       if (parameter.name == "local" && setting.hosts > 1 && setting.ranks % setting.hosts == 0)
         reference.arguments["local"] = std::int64_t{setting.ranks / setting.hosts};
     }
     if (has_counts) continue;  // for blocks that differ; equal ones have better
     if (!check_arguments(algorithm, arguments_of(algorithm, setting, reference.arguments)).ok()) continue;
     names.push_back(short_name(reference));
+    if (has_across && reference.arguments.contains("local")) {
+      for (const std::string_view scheme : schemes_across(setting.kind)) {
+        reference.arguments["across"] = std::string(scheme);
+        if (check_arguments(algorithm, arguments_of(algorithm, setting, reference.arguments)).ok())
+          names.push_back(short_name(reference));
+      }
+    }
     if (!has_channels || bytes < kSmallestForChannels) continue;
     for (const std::int64_t channels : {2, 4}) {
       reference.arguments["channels"] = channels;
@@ -203,9 +233,16 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double neighbours = ranks / std::max(setting.hosts, 1);
   const double crowd = std::max(neighbours / std::max(figures.cores, 1), 1.0);
   const double step = crowd > 1 ? figures.crowded_step * crowd : figures.step;
-  return {.intercept = call + work.steps * step + work.messages * kMessageShare * figures.step,
-          .slope = crowd *
-                   (work.wire * figures.wire + work.copied * figures.copy + work.reduced * figures.reduce)};
+  const double share = has_sockets(setting) ? kSocketShare : kMessageShare;
+  const double further = std::max(work.messages - work.steps, 0.0);
+  // What crosses waits for the network, where ranks of a host share a line; what each message costs its
+  // sender comes on top.
+  const double crossing = work.crossing.steps * std::max(figures.step, kNetworkStep);
+  const double inside = std::max(work.steps - work.crossing.steps, 0.0);
+  return {.intercept = call + crossing + (inside + share * (further + work.crossing.steps)) * step,
+          .slope = work.crossing.wire * std::max(figures.wire, kNetworkWire) +
+                   crowd * (work.wire * figures.wire + work.copied * figures.copy +
+                            work.reduced * figures.reduce)};
 }
 
 }  // namespace weft::comm

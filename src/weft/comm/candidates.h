@@ -11,11 +11,13 @@
 // long, and every step must wait until the others were switched to.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "weft/comm/call.h"
+#include "weft/comm/direct.h"
 
 namespace weft::comm {
 
@@ -51,6 +53,12 @@ struct Formula {
   double seconds(std::int64_t bytes) const { return intercept + slope * static_cast<double>(bytes); }
   friend bool operator==(const Formula&, const Formula&) = default;
 };
+
+inline constexpr std::string_view kDirect = "direct";  // whichever of its ways suits the size and the buffers
+// What a name asks for: "direct two-shot".
+std::optional<DirectWay> find_direct_way(std::string_view algorithm);
+// What ranks with private buffers do while those with allocated ones go in place.
+DirectWay beside_in_place(Kind kind);
 
 // Names of what may run a call of this size: direct ways where all ranks share memory, and every shipped
 // program that can do it for so many ranks, ranks and root left out. Sorted; never empty for a kind that Weft

@@ -33,6 +33,10 @@ double Candidate::seconds(std::int64_t bytes) const {
   return sim::interpolate(times, static_cast<double>(bytes));
 }
 
+bool Candidate::left_out(std::int64_t bytes, std::int64_t largest_of_all) const {
+  return !times.empty() && largest() < std::min(bytes, largest_of_all);
+}
+
 void ChoiceTable::set(const Setting& setting, std::vector<Candidate> candidates) {
   for (Candidate& candidate : candidates) {
     auto& times = candidate.times;
@@ -120,6 +124,9 @@ Choice ChoiceTable::choose(const Setting& setting, std::int64_t bytes,
   // A formula's hope is no match for a measurement.
   if (std::ranges::any_of(candidates, [](const Candidate& each) { return !each.times.empty(); }))
     std::erase_if(candidates, [](const Candidate& each) { return each.times.empty(); });
+  std::int64_t largest = 0;
+  for (const Candidate& each : candidates) largest = std::max(largest, each.largest());
+  std::erase_if(candidates, [&](const Candidate& each) { return each.left_out(bytes, largest); });
   std::ranges::sort(candidates, {}, &Candidate::name);
   const Candidate *best = nullptr, *next = nullptr;
   double best_seconds = 0, next_seconds = 0;

@@ -34,12 +34,18 @@ struct Candidate {
   Formula formula = {};
 
   double seconds(std::int64_t bytes) const;
+
+  std::int64_t largest() const { return times.empty() ? 0 : times.back().bytes; }
+  // Whether larger sizes were measured of others but not of this one: it was far behind.
+  bool left_out(std::int64_t bytes, std::int64_t largest_of_all) const;
 };
 
 struct Choice {
   std::string algorithm;  // empty: nothing was allowed
   double seconds = 0;
   std::string why;  // "measured 2026-11-15: 12.1 us; next all_reduce_ring 19.4 us"
+  std::optional<bool> in_place =
+      {};  // of a group: whether a direct way uses allocated buffers where they are
 };
 
 class ChoiceTable {
@@ -58,6 +64,12 @@ class ChoiceTable {
   // Of the candidates whose names are in `allowed`, measured or not. Deterministic. Takes up to a millisecond
   // where nothing was measured: callers keep the answer.
   Choice choose(const Setting& setting, std::int64_t bytes, std::span<const std::string> allowed) const;
+
+  // What a group does, whose ranks know their own buffers but not the others', and must all choose alike. So
+  // one algorithm is chosen for private and allocated buffers together, the one whose two times have the
+  // least product. Direct ways are told apart where they were measured among so many ranks; elsewhere
+  // "direct" chooses by size. `setting.allocated` does not matter.
+  Choice choose_for_group(const Setting& setting, std::int64_t bytes) const;
 
   // What the table expects of one algorithm.
   Candidate expect(const Setting& setting, std::string_view algorithm) const;

@@ -21,7 +21,7 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::array<std::string_view, 5> kTransports = {"automatic", "inproc", "shm", "tcp", "mpi"};
+constexpr std::array<std::string_view, 6> kTransports = {"automatic", "inproc", "shm", "tcp", "mpi", "mixed"};
 constexpr std::uint64_t kWorld = 1;
 enum : std::uint64_t { kHeaps = 3, kSplit = 1 << 20, kShrink = 1 << 21 };
 
@@ -270,13 +270,18 @@ Result<std::uint64_t> Communicator::install(const collective::Program& program) 
   return state_->agreement->install(collective::print(program));
 }
 
+void Communicator::use(const std::string& algorithm) {
+  state_->options.algorithm = algorithm;
+  state_->forget_decisions();
+}
+
 Result<std::string> Communicator::explain(Kind kind, std::int64_t message_bytes) {
   const Setting setting{.kind = kind,
                         .ranks = size(),
                         .hosts = state_->hosts,
                         .transport = std::string(transport()),
                         .allocated = false};
-  const Choice choice = state_->table.choose(setting, message_bytes, candidates_for(setting, message_bytes));
+  const Choice choice = state_->table.choose_for_group(setting, message_bytes);
   if (choice.algorithm.empty()) return user_error(fmt::format("no algorithm for {}", collective::name(kind)));
   return fmt::format("{}: {}", choice.algorithm, choice.why);
 }

@@ -28,7 +28,8 @@
 
 namespace weft::comm {
 
-enum class TransportKind : std::uint8_t { automatic, inproc, shm, tcp, mpi };
+// mixed: shared memory within hosts, TCP across. What automatic gives a group that needs both.
+enum class TransportKind : std::uint8_t { automatic, inproc, shm, tcp, mpi, mixed };
 std::string_view name(TransportKind kind);
 std::optional<TransportKind> find_transport(std::string_view name);
 
@@ -102,6 +103,10 @@ class Communicator {
   // From a call number that all ranks agree on, calls of the program's collective of min_bytes to max_bytes
   // (0: no limit) use `program`. One rank proposes; nobody stops. Answers that number.
   Result<std::uint64_t> install(const collective::Program& program);
+
+  // From the next call on only this algorithm is used, as Options::algorithm has it; empty: the model chooses.
+  // Every rank says so between the same calls.
+  void use(const std::string& algorithm);
 
   // What would run a call of this size, and why.
   Result<std::string> explain(Kind kind, std::int64_t message_bytes);

@@ -14,21 +14,11 @@
 namespace weft::comm {
 namespace {
 
-constexpr std::string_view kDirect = "direct";
-
 bool takes(const collective::Program& program, Kind kind, std::int32_t root, std::int64_t bytes) {
   const collective::Collective& collective = program.collective;
   return collective.kind == kind && (!has_root(kind) || collective.root == root) &&
          collective.counts.empty() && bytes >= program.min_bytes &&
          (program.max_bytes == 0 || bytes <= program.max_bytes);
-}
-
-std::optional<DirectWay> find_way(std::string_view algorithm) {
-  for (const DirectWay way :
-       {DirectWay::mailbox, DirectWay::one_shot, DirectWay::two_shot, DirectWay::in_place}) {
-    if (name(way) == algorithm) return way;
-  }
-  return {};
 }
 
 // Wires hold what a program was proved to need, and enough to keep both ends busy.
@@ -48,6 +38,10 @@ std::size_t Communicator::State::QuestionHash::operator()(const Question& questi
 
 void Communicator::State::apply_news(std::uint64_t number) {
   for (Installed& news : agreement->take_installed(number)) installed.push_back(std::move(news));
+  forget_decisions();
+}
+
+void Communicator::State::forget_decisions() {
   decisions.clear();
   last_decision.second = nullptr;
 }
@@ -63,14 +57,17 @@ Result<Runner*> Communicator::State::runner_of(std::shared_ptr<const collective:
   return open.runner.get();
 }
 
-Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, const Call& call) {
+Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, const Call& call,
+                                               std::optional<bool> in_place) {
   if (algorithm.starts_with(kDirect)) {
-    const std::optional<DirectWay> way = find_way(algorithm);
+    const std::optional<DirectWay> way = find_direct_way(algorithm);
     if (!direct)
       return user_error(fmt::format("{} needs ranks that share memory", algorithm), "shm or inproc");
     if (!way && algorithm != kDirect) return user_error(fmt::format("no such algorithm: {}", algorithm));
-    auto& runner = direct_runners[algorithm];
-    if (!runner) runner = direct_runner(*direct, *direct_source, way);
+    DirectWish wish(way);
+    if (in_place) wish.in_place = in_place;
+    auto& runner = direct_runners[{wish.way, wish.in_place}];
+    if (!runner) runner = direct_runner(*direct, *direct_source, wish);
     return runner.get();
   }
   WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), call.root));
@@ -132,23 +129,22 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
                           .hosts = hosts,
                           .transport = std::string(name(transport)),
                           .allocated = false};
+    std::optional<bool> in_place;
     if (!options.algorithm.empty()) {
       decision.algorithm = options.algorithm;
       decision.why = "asked for";
     } else {
-      // What a rank's own buffers are must not count: others may have other ones, and all must choose alike.
-      const std::vector<std::string> allowed = candidates_for(setting, question.bytes);
-      Choice choice = table.choose(setting, question.bytes, allowed);
+      Choice choice = table.choose_for_group(setting, question.bytes);
       if (choice.algorithm.empty()) {
         return user_error(fmt::format("no algorithm for {} of {} ranks over {}", collective::name(call.kind),
                                       ranks, name(transport)));
       }
-      // Among its ways shared memory chooses by itself, knowing everyone's buffers.
-      decision.algorithm = choice.algorithm.starts_with(kDirect) ? std::string(kDirect) : choice.algorithm;
+      decision.algorithm = std::move(choice.algorithm);
       decision.why = std::move(choice.why);
+      in_place = choice.in_place;
       decision.seconds = choice.seconds;
     }
-    WEFT_TRY(runner, runner_of(decision.algorithm, call));
+    WEFT_TRY(runner, runner_of(decision.algorithm, call, in_place));
     decision.runner = runner;
   }
   const Decision& kept = decisions.insert_or_assign(question, std::move(decision)).first->second;

@@ -56,7 +56,7 @@ bool DirectGroup::can_start(Priority priority) const {
          state_->free_operation(priority, true) != nullptr;
 }
 
-Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, std::optional<DirectWay> way) {
+Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectWish& wish) {
   const bool sends = call.kind == Kind::send;
   DirectOperation* const operation = state_->free_operation(call.priority, sends);
   WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
@@ -69,7 +69,7 @@ Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, std::
   } else {
     operation->stream = &state_->side->streams[static_cast<std::size_t>(call.priority)];
     operation->sequence = operation->stream->started++;
-    prepare(*operation, way);
+    prepare(*operation, wish);
   }
   return operation;
 }
@@ -87,8 +87,10 @@ std::uint32_t DirectGroup::signal() { return state_->side->wakes.load(std::memor
 void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   DirectSide& side = *state_->side;
   const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
+  const bool movable = !side.crowded && !side.one_process;
+  if (movable) side.note_processor();
   if (side.spin_until(ready)) return;
-  if (!side.crowded && !side.one_process) side.keep_apart();
+  if (movable) side.keep_apart();
   transport::Patience how = side.patience;
   if (side.yields_to_strangers()) {
     how.yields = {};

@@ -36,9 +36,20 @@ namespace weft::comm {
 
 inline constexpr std::int32_t kLanes = 4;  // so many calls of each priority can be started and not finished
 
-// How a direct collective is done; what is not asked for is chosen by size.
+// How a direct collective is done.
 enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place };
 std::string_view name(DirectWay way);  // "direct mailbox"
+
+// What is asked of a direct collective, the same on all ranks; the rest is chosen by size.
+struct DirectWish {
+  std::optional<DirectWay> way = {};
+  std::optional<bool> in_place = {};  // whether a rank whose buffers others can reach has them read there
+
+  DirectWish() = default;
+  DirectWish(std::optional<DirectWay> wanted) : way(wanted) {  // that way and no other
+    if (way) in_place = *way == DirectWay::in_place;
+  }
+};
 
 // The same on all ranks of a group.
 struct DirectTuning {
@@ -48,6 +59,9 @@ struct DirectTuning {
   std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
   std::int32_t pieces_ahead = 2;           // slots of piece_bytes
   std::int64_t in_place_bytes = 2048;  // allocated buffers of fewer bytes go through the mailbox all the same
+  // Private buffers from here on that are only moved are read by the others through the kernel: one copy
+  // instead of two. 0: never, since where two cores share a large cache two quick copies cost less.
+  std::int64_t single_copy_bytes = 0;
 };
 
 // Why a group was poisoned. Others than these are the communicator's.
@@ -72,9 +86,9 @@ class DirectGroup {
   bool can_start(Priority priority) const;
   // Starts a call. The operation belongs to the group, takes no memory from the heap, and its lane is free
   // again after finish(), which may come in any order. An operation whose predecessor of the same priority is
-  // not done is blocked. REQUIRES: can_start, check(call), not custom, `way` the same on all ranks (one that
+  // not done is blocked. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks (one that
   // does not fit falls back by itself: in place what is not allocated, the mailbox what is too large).
-  Operation* start(const Call& call, std::uint64_t call_number, std::optional<DirectWay> way = {});
+  Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});
   void finish(Operation* operation);
 
   // Waiting: as Endpoint has it. wait() looks itself at what the blocked operations wait for, so whatever

@@ -35,8 +35,11 @@ enum class Offer : std::uint8_t {
   nothing,  // it gives none in this call
   letter,   // in the header's line or behind it
   slots,    // piece by piece, as `copied_in` counts
-  buffer    // in the user's own buffer, which others can reach
+  buffer,   // in the user's own buffer, which others can reach
+  memory    // in the user's own buffer, which others read through the kernel
 };
+// Whether others read the user's own buffer, so that it must stay as it is until they have.
+constexpr bool is_own(Offer offer) { return offer == Offer::buffer || offer == Offer::memory; }
 
 // One call as its rank announces it. `sequence` is written last, with release: who reads it sees the rest.
 struct alignas(kCacheLine) CallHeader {
@@ -66,7 +69,14 @@ struct alignas(kCacheLine) GroupFacts {
   SharedWord cores;  // of the machine, for the group; 0: nobody has come
   // Which processor each rank last waited on, plus 1; 0: not known.
   alignas(kCacheLine) std::array<std::atomic<std::uint16_t>, transport::kMostLocalRanks> processors;
+  // How to read each rank's memory through the kernel, and whether that rank can read everyone's.
+  struct alignas(kCacheLine) Card {
+    SharedWord process, address, token;
+    SharedWord state;  // a Reading, written after the rest
+  };
+  std::array<Card, transport::kMostLocalRanks> cards;
 };
+enum class Reading : std::uint64_t { unknown, introduced, reads_all, cannot };
 
 // The first fault of the group. `cause` is 0 until the rest is written.
 struct alignas(kCacheLine) PoisonRecord {

@@ -50,11 +50,16 @@ Progress step_letter(DirectOperation& operation) {
     if (!reduces && has_output(operation.call, me)) take_own(operation);
   }
   if (operation.takes) {
+    const std::int32_t begin = operation.next;
     for (; operation.next < operation.side->ranks; ++operation.next) {
-      const std::int32_t other = operation.next;
+      // Not all look at rank 0 at first.
+      std::int32_t other = me + 1 + operation.next;
+      if (other >= operation.side->ranks) other -= operation.side->ranks;
       if (other == me || !blocks.gives(other)) continue;
       const DirectSource* const source = operation.source(other, answer);
-      if (source == nullptr) return answer;
+      // Whoever drives this may take much trouble over what is blocked again and again.
+      if (source == nullptr)
+        return answer == Progress::blocked && operation.next > begin + 1 ? Progress::moved : answer;
       if (!reduces)
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
              blocks.bytes(other, me));

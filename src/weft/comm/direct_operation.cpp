@@ -161,6 +161,8 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
       return static_cast<std::int32_t>(static_cast<std::int16_t>(packed >> shift));
     };
     const bool offers_output = (packed >> 8 & 1) != 0;
+    if (known.offer == Offer::memory)
+      known.data = reinterpret_cast<const std::byte*>(header.offsets[0].load(relaxed));
     if (known.offer == Offer::buffer)
       known.data = side->reach(other, heap_at(16), header.offsets[0].load(relaxed));
     if (offers_output) known.output = side->reach(other, heap_at(32), header.offsets[1].load(relaxed));
@@ -171,7 +173,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
       return nullptr;
     }
   }
-  reads_buffers |= known.offer == Offer::buffer;
+  reads_buffers |= is_own(known.offer);
   known.known_for = sequence + 1;
   return &known;
 }

@@ -28,7 +28,7 @@ inline constexpr std::uint64_t kPiecesAhead = 1;
 struct DirectSource {
   std::uint64_t known_for = 0;  // the call's sequence, plus 1
   Offer offer = Offer::nothing;
-  const std::byte* data = nullptr;  // its input or letter; null for slots
+  const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
   std::byte* output = nullptr;      // where others may put results; null: they may not
 };
 
@@ -119,7 +119,7 @@ struct LetterRoom {
 LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes, std::size_t ring);
 
 // Decides how the call is done and numbers its pieces.
-void prepare(DirectOperation& operation, std::optional<DirectWay> way);
+void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
 
 Progress step_alone(DirectOperation& operation);

@@ -46,8 +46,8 @@ void cut_into_pieces(DirectOperation& operation) {
 
 }  // namespace
 
-void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
-  const DirectSide& side = *operation.side;
+void prepare(DirectOperation& operation, const DirectWish& wish) {
+  DirectSide& side = *operation.side;
   const Call& call = operation.call;
   operation.blocks.set(call, side.ranks);
   const Blocks& blocks = operation.blocks;
@@ -56,6 +56,7 @@ void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
   const auto given = static_cast<std::int64_t>(blocks.most_given());
 
   // `small` and `two_shot` must come out alike on every rank.
+  const std::optional<DirectWay> way = wish.way;
   const bool small =
       call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.letter_bytes()) &&
                                      way.value_or(DirectWay::mailbox) == DirectWay::mailbox);
@@ -68,7 +69,7 @@ void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
   // than a small copy costs where they wait for a core themselves, and a root loses its lead.
   const bool lead_pays = has_root(call.kind) && (small || (side.crowded && given <= kLeadBytes));
   const bool copy_pays = given < (side.crowded ? kCrowdedCopyBytes : side.tuning.in_place_bytes);
-  const bool reach_wanted = way ? *way == DirectWay::in_place : !lead_pays && !copy_pays;
+  const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
   operation.output_offered = false;
@@ -88,6 +89,14 @@ void prepare(DirectOperation& operation, std::optional<DirectWay> way) {
         operation.output_offered = true;
       }
     }
+  }
+  const bool single_copy_pays = side.tuning.single_copy_bytes != 0 &&
+                                given >= side.tuning.single_copy_bytes && !collective::reduces(call.kind) &&
+                                !operation.overwrites;
+  if (single_copy_pays && operation.offer == Offer::slots && wish.in_place.value_or(true) &&
+      side.can_read_memory()) {
+    operation.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
+    operation.offer = Offer::memory;
   }
   operation.way = operation.offer == Offer::buffer ? DirectWay::in_place
                   : small                          ? DirectWay::mailbox

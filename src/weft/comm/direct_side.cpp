@@ -41,8 +41,17 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       patience(transport::patience_for(all_ranks)),
       bells(layout.bells(base)),
       heaps(static_cast<std::size_t>(all_ranks)) {
-  bells.enter();
+  bells.enter(ranks);
+  const transport::PeerMemory::Card own = memory_.introduction();
+  GroupFacts::Card& card = layout.facts(base).cards[static_cast<std::size_t>(rank)];
+  card.process.store(static_cast<std::uint64_t>(own.process), std::memory_order_relaxed);
+  card.address.store(own.address, std::memory_order_relaxed);
+  card.token.store(own.token, std::memory_order_relaxed);
+  card.state.store(static_cast<std::uint64_t>(Reading::introduced), std::memory_order_release);
   patience.spins = 0;  // spin_until() does that
+  // One that sleeps has to be woken up, and many are woken up one after another: among many, whoever went to
+  // sleep as soon as among few would find that everyone sleeps in every call.
+  patience.yields *= std::max(all_ranks / 2, 1);
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     DirectStream& stream = streams[priority];
     stream.priority = priority;
@@ -77,31 +86,86 @@ std::byte* DirectSide::reach(std::int32_t owner, std::int32_t heap, std::uint64_
   return offset <= memory.size() ? memory.data() + offset : nullptr;
 }
 
-void DirectSide::keep_apart() {
+bool DirectSide::can_read_memory() {
+  if (all_read_) return true;
+  auto& cards = layout.facts(base).cards;
+  const auto state_of = [&](std::int32_t other) {
+    return static_cast<Reading>(cards[static_cast<std::size_t>(other)].state.load(std::memory_order_acquire));
+  };
+  bool all_introduced = true, all_read = true;
+  for (std::int32_t other = 0; other < ranks; ++other) {
+    all_introduced &= state_of(other) != Reading::unknown;
+    all_read &= state_of(other) == Reading::reads_all;
+  }
+  if (all_introduced && state_of(rank) == Reading::introduced) {
+    bool reaches_all = true;
+    for (std::int32_t other = 0; other < ranks; ++other) {
+      const GroupFacts::Card& card = cards[static_cast<std::size_t>(other)];
+      memory_.meet({.process = static_cast<std::int64_t>(card.process.load(std::memory_order_relaxed)),
+                    .address = card.address.load(std::memory_order_relaxed),
+                    .token = card.token.load(std::memory_order_relaxed)});
+      reaches_all &= memory_.reaches(other);
+    }
+    cards[static_cast<std::size_t>(rank)].state.store(
+        static_cast<std::uint64_t>(reaches_all ? Reading::reads_all : Reading::cannot),
+        std::memory_order_release);
+  }
+  return all_read_ = all_read;
+}
+
+int DirectSide::processor() const {
   const int here = sched_getcpu();
-  if (here < 0 || here >= UINT16_MAX - 1) return;
-  auto& processors = layout.facts(base).processors;
+  if (here < 0 || here >= CPU_SETSIZE) return -1;
+  auto& told = layout.facts(base).processors[static_cast<std::size_t>(rank)];
   const auto mine = static_cast<std::uint16_t>(here + 1);
-  processors[static_cast<std::size_t>(rank)].store(mine, std::memory_order_relaxed);
-  bool shared = false;
-  for (std::int32_t other = 0; other < rank; ++other)
-    shared |= processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) == mine;
-  if (!shared) return;
+  if (told.load(std::memory_order_relaxed) != mine) told.store(mine, std::memory_order_relaxed);
+  return here;
+}
+
+void DirectSide::keep_apart() {
+  const int here = processor();
+  if (here < 0) return;
+  const auto core_of = [&](std::int32_t other) {
+    return layout.facts(base).processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
+  };
+  const auto is_second = [&](std::int32_t one, int core) {
+    for (std::int32_t other = 0; other < one; ++other)
+      if (core_of(other) == core) return true;
+    return false;
+  };
+  if (!is_second(rank, here)) {
+    shared_since_.store(0, std::memory_order_relaxed);
+    return;
+  }
   const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-  if (now - moved_at_.load(std::memory_order_relaxed) < kBetweenMoves / std::chrono::nanoseconds(1)) return;
+  const auto passed = [now](const std::atomic<std::int64_t>& since, std::chrono::nanoseconds time) {
+    return now - since.load(std::memory_order_relaxed) >= time.count();
+  };
+  if (shared_since_.load(std::memory_order_relaxed) == 0) shared_since_.store(now, std::memory_order_relaxed);
+  if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, kBetweenMoves)) return;
   moved_at_.store(now, std::memory_order_relaxed);
+  shared_since_.store(0, std::memory_order_relaxed);
 
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   cpu_set_t elsewhere = allowed;
+  int movers_before = 0;  // lower ranks that look for another core too: each takes one of its own
   for (std::int32_t other = 0; other < ranks; ++other) {
-    const int taken = processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
-    if (other != rank && taken >= 0 && taken < CPU_SETSIZE) CPU_CLR(taken, &elsewhere);
+    const int core = core_of(other);
+    if (other == rank || core < 0) continue;
+    CPU_CLR(core, &elsewhere);
+    if (other < rank && is_second(other, core)) ++movers_before;
   }
-  if (CPU_COUNT(&elsewhere) == 0) return;
+  int target = -1;
+  for (int core = 0, skip = movers_before; core < CPU_SETSIZE && target < 0; ++core)
+    if (CPU_ISSET(core, &elsewhere) && skip-- == 0) target = core;
+  if (target < 0) return;
+  cpu_set_t there;
+  CPU_ZERO(&there);
+  CPU_SET(target, &there);
   // There and free again: nobody is bound to anything.
-  if (sched_setaffinity(0, sizeof(elsewhere), &elsewhere) == 0)
-    sched_setaffinity(0, sizeof(allowed), &allowed);
+  if (sched_setaffinity(0, sizeof(there), &there) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
+  processor();
 }
 
 bool DirectSide::can_go_on() const {

@@ -3,6 +3,7 @@
 // Counters of others are read only when what was last seen of them is not enough: a line that nobody else
 // reads stays in its writer's cache.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -10,11 +11,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "weft/comm/direct.h"
 #include "weft/comm/direct_layout.h"
 #include "weft/transport/doorbell.h"
+#include "weft/transport/peer_memory.h"
 #include "weft/transport/segment.h"
 
 namespace weft::comm {
@@ -71,6 +74,13 @@ class DirectSide {
   // The address here of a place in a heap of `owner`; null where that heap is not known.
   std::byte* reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const;
 
+  // Whether every rank can read every other's memory through the kernel. Found out at the first calls that
+  // ask: until all ranks have, the answer is no.
+  bool can_read_memory();
+  bool read_memory(std::int32_t owner, const std::byte* from, std::span<std::byte> target) const {
+    return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
+  }
+
   // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
   template <class Ready>
   bool spin_until(Ready ready);
@@ -81,9 +91,11 @@ class DirectSide {
   bool yield_until(Ready ready);
   bool yields_to_strangers();
 
+  // Tells the others now and then which core this rank runs on.
+  void note_processor();
   // Where there is a core for every rank, two of them on one core wait for each other's turns, while the
-  // scheduler, which sees two halves of a load, is content. So the higher rank goes to another core, even if
-  // a stranger is busy there: it gets half of that.
+  // scheduler, which sees two halves of a load, is content. So where that lasts the higher rank goes to
+  // another core, even if a stranger is busy there: it gets half of that.
   void keep_apart();
 
   // Whether something happened that a blocked operation waits for.
@@ -105,19 +117,31 @@ class DirectSide {
   std::atomic<std::uint32_t> wakes{0};
 
  private:
-  // A few microseconds: longer than any rank that runs takes to answer, too short to hurt one that needs the
-  // core. Where it does not pay, it is tried again every so many waits.
-  static constexpr std::int32_t kMostSpins = 100, kFewSpins = 2;
+  // Longer than any rank that runs takes over a piece: who yields its core to a stranger meanwhile gets it
+  // back a whole turn later. Where it does not pay, it is tried again every so many waits.
+  static constexpr std::chrono::microseconds kMostSpinning{40};
+  static constexpr std::int32_t kSpinsBetweenLooks = 64, kFewSpins = 2;  // at the clock
   static constexpr std::uint32_t kWaitsBetweenTries = 32;
 
+  // A stranger who is met again soon stays; one that is met once in a while has passed by.
   static constexpr std::chrono::microseconds kLongYield{300};
-  static constexpr std::uint32_t kSleepsAfterLongYield = 256;
+  static constexpr std::chrono::milliseconds kBetweenStrangers{100};
+  static constexpr std::uint32_t kFewestSleeps = 16, kMostSleeps = 256;
 
-  static constexpr std::chrono::milliseconds kBetweenMoves{4};  // a turn of a stranger's, more or less
+  static constexpr std::uint32_t kWaitsBetweenNotes = 16;
+  static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
+  static constexpr std::chrono::milliseconds kBetweenMoves{4};    // a turn of a stranger's, more or less
 
-  std::atomic<std::int64_t> moved_at_{0};
-  std::atomic<std::uint32_t> vain_spins_{0};  // in a row
+  // The core that this rank runs on, as it tells the others; -1 where that is not known.
+  int processor() const;
+
+  transport::PeerMemory memory_;
+  bool all_read_ = false;
+  std::atomic<std::uint32_t> waits_{0};
+  std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
+  std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
   std::atomic<std::uint32_t> sleeps_left_{0};
+  std::atomic<std::int64_t> long_yield_at_{0};
   std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
   std::atomic<std::uint32_t> blocked_{
       0};  // bit i: operation i waits; changed by whoever steps, one at a time
@@ -127,12 +151,18 @@ template <class Ready>
 bool DirectSide::spin_until(Ready ready) {
   if (crowded) return ready();
   const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
-  const std::int32_t spins = vain < 2 || vain % kWaitsBetweenTries == 0 ? kMostSpins : kFewSpins;
-  for (std::int32_t spin = 0; spin < spins; ++spin) {
+  const bool few = vain >= 2 && vain % kWaitsBetweenTries != 0;
+  std::chrono::steady_clock::time_point begin;
+  for (std::int32_t spin = 0;; ++spin) {
     if (ready()) {
       if (vain != 0) vain_spins_.store(0, std::memory_order_relaxed);
       return true;
     }
+    if (few && spin == kFewSpins) break;
+    if (spin == kSpinsBetweenLooks) begin = std::chrono::steady_clock::now();
+    if (spin > kSpinsBetweenLooks && spin % kSpinsBetweenLooks == 0 &&
+        std::chrono::steady_clock::now() - begin > kMostSpinning)
+      break;
     transport::spin_pause();
   }
   vain_spins_.store(vain + 1, std::memory_order_relaxed);
@@ -143,9 +173,19 @@ template <class Ready>
 bool DirectSide::yield_until(Ready ready) {
   const auto begin = std::chrono::steady_clock::now();
   transport::yield_core();
-  if (std::chrono::steady_clock::now() - begin > kLongYield)
-    sleeps_left_.store(kSleepsAfterLongYield, std::memory_order_relaxed);
+  const auto end = std::chrono::steady_clock::now();
+  if (end - begin > kLongYield) {
+    const std::int64_t now = end.time_since_epoch() / std::chrono::nanoseconds(1);
+    const std::chrono::nanoseconds since(now - long_yield_at_.exchange(now, std::memory_order_relaxed));
+    sleeps_left_.store(since < kBetweenStrangers ? kMostSleeps : kFewestSleeps, std::memory_order_relaxed);
+  }
   return ready();
+}
+
+inline void DirectSide::note_processor() {
+  const std::uint32_t waits = waits_.load(std::memory_order_relaxed);
+  waits_.store(waits + 1, std::memory_order_relaxed);
+  if (waits % kWaitsBetweenNotes == 0) processor();
 }
 
 inline bool DirectSide::yields_to_strangers() {

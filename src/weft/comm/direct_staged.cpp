@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "weft/comm/direct_operation.h"
 #include "weft/device/reduction.h"
 
@@ -48,7 +50,7 @@ const std::byte* find_piece(DirectOperation& operation, std::int32_t other, cons
   const DirectSource* const source = operation.source(other, answer);
   if (source == nullptr) return nullptr;
   const std::int32_t me = operation.side->rank;
-  if (source->offer == Offer::buffer) return source->data + operation.blocks.sent_at(other, me) + part.first;
+  if (is_own(source->offer)) return source->data + operation.blocks.sent_at(other, me) + part.first;
   DirectPeer& peer = operation.peer(other);
   SharedWord& copied_in = DirectLayout::counters(peer.part).copied_in;
   const std::uint64_t needed = operation.first + operation.taken + 1;
@@ -57,6 +59,21 @@ const std::byte* find_piece(DirectOperation& operation, std::int32_t other, cons
     return nullptr;
   }
   return operation.slot(other, operation.taken, part_of_slot(operation, me));
+}
+
+// False, having called fail(), where the memory of `other` cannot be read any more.
+bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, const std::byte* data,
+           std::size_t bytes, Progress& answer) {
+  if (operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) {
+    if (bytes != 0) std::memcpy(target, data, bytes);
+    return true;
+  }
+  const DirectSide& side = *operation.side;
+  if (side.read_memory(other, data, {target, bytes})) return true;
+  answer = operation.fail(
+      side.poisoned() ? poison_error(side)
+                      : world_error(fmt::format("the memory of rank {} cannot be read any more", other)));
+  return false;
 }
 
 // The next piece of a move, one source at a time, as far as they are there.
@@ -71,8 +88,9 @@ bool move_piece(DirectOperation& operation, Progress& answer) {
     const Stretch part = stretch_of(operation, blocks.bytes(other, me), operation.taken);
     const std::byte* const data = find_piece(operation, other, part, answer);
     if (data == nullptr) return moved && answer == Progress::blocked;
-    if (part.bytes != 0)
-      std::memcpy(operation.output() + blocks.landed_at(other, me) + part.first, data, part.bytes);
+    if (!fetch(operation, other, operation.output() + blocks.landed_at(other, me) + part.first, data,
+               part.bytes, answer))
+      return false;
     moved = true;
   }
   operation.piece_taken();
@@ -169,7 +187,7 @@ Progress step_staged(DirectOperation& operation) {
   if (copies_in && takes && operation.copied_in <= operation.taken && try_copy_in()) return Progress::moved;
   if (copies_in || takes) return answer;
   operation.finish_reading(true);
-  if (operation.offer != Offer::buffer) return operation.done();
+  if (!is_own(operation.offer)) return operation.done();
   operation.next = 0;
   operation.stage = step_close;
   return step_close(operation);

@@ -52,10 +52,12 @@ struct Communicator::State {
   // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
   // in the same order.
   Result<const Decision*> decide(const Call& call, std::uint64_t number);
-  Result<Runner*> runner_of(const std::string& algorithm, const Call& call);
+  Result<Runner*> runner_of(const std::string& algorithm, const Call& call,
+                            std::optional<bool> in_place = {});
   Result<Runner*> runner_of(std::shared_ptr<const collective::Program> program, Priority priority);
   Result<Runner*> pair_with(std::int32_t other);
   void apply_news(std::uint64_t number);
+  void forget_decisions();
   Result<std::unique_ptr<transport::Endpoint>> make_endpoint(const std::vector<std::int32_t>& of,
                                                              std::uint64_t group) const;
   void hear_of(const transport::Death& death);
@@ -72,7 +74,8 @@ struct Communicator::State {
   std::unique_ptr<DirectGroup> direct;
   std::unique_ptr<transport::Endpoint> endpoint;
   std::unique_ptr<Source> direct_source, endpoint_source;
-  std::map<std::string, std::unique_ptr<Runner>> direct_runners;
+  // By the way that is wished for, and whether in place.
+  std::map<std::pair<std::optional<DirectWay>, std::optional<bool>>, std::unique_ptr<Runner>> direct_runners;
 
   struct OpenProgram {
     std::unique_ptr<ReadyProgram> ready;
@@ -86,7 +89,8 @@ struct Communicator::State {
   };
   std::map<std::int32_t, OpenPair> pairs;
 
-  // What was decided for a kind, size, root and priority; forgotten when a program is installed.
+  // What was decided for a kind, size, root and priority; forgotten when a program is installed and when
+  // another algorithm is asked for.
   struct Question {
     Kind kind;
     Priority priority;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,8 @@
 #include "weft/comm/group.h"
 #include "weft/comm/group_order.h"
 #include "weft/transport/inproc/endpoint.h"
+#include "weft/transport/machine_ranks.h"
+#include "weft/transport/mixed/endpoint.h"
 #include "weft/transport/mpi/endpoint.h"
 #include "weft/transport/shm/endpoint.h"
 #include "weft/transport/tcp/endpoint.h"
@@ -25,36 +26,29 @@ using transport::Segment;
 // Topics of a group's own exchanges; endpoints use numbers far above.
 enum : std::uint64_t { kOpening = 1, kSegment = 2 };
 
-struct Neighbourhood {
-  std::int32_t hosts = 1;
-  bool one_process = true;
-};
-
-Neighbourhood look_at(const Job& job, const std::vector<std::int32_t>& members) {
-  std::set<std::string> hosts;
-  std::set<std::int64_t> processes;
-  for (const std::int32_t member : members) {
-    hosts.insert(job.member(member).host);
-    processes.insert(job.member(member).process);
-  }
-  return {.hosts = static_cast<std::int32_t>(hosts.size()),
-          .one_process = hosts.size() == 1 && processes.size() == 1};
+bool is_one_process(const Job& job, const std::vector<std::int32_t>& members) {
+  return std::ranges::all_of(members, [&](std::int32_t member) {
+    return job.member(member).process == job.member(members.front()).process;
+  });
 }
 
-Result<TransportKind> pick(TransportKind wanted, const Neighbourhood& neighbourhood) {
-  if (wanted == TransportKind::automatic) {
-    if (neighbourhood.hosts > 1) return TransportKind::tcp;
-    return neighbourhood.one_process ? TransportKind::inproc : TransportKind::shm;
+Result<TransportKind> pick(TransportKind wanted, const transport::Hosts& hosts, bool one_process) {
+  switch (wanted) {
+    case TransportKind::automatic:
+    case TransportKind::mixed:  // a part of a mixed group may be on one host
+      if (hosts.is_mixed()) return TransportKind::mixed;
+      if (hosts.count > 1) return TransportKind::tcp;
+      return one_process ? TransportKind::inproc : TransportKind::shm;
+    case TransportKind::shm:
+      if (hosts.count == 1) return wanted;
+      return user_error(
+          fmt::format("shared memory does not reach across machines: the ranks are on {}", hosts.count),
+          "automatic takes it within each and tcp across; tcp takes sockets throughout");
+    case TransportKind::inproc:
+      if (hosts.count == 1 && one_process) return wanted;
+      return user_error("inproc is for ranks that are threads of one process", "shm or tcp for processes");
+    default: return wanted;
   }
-  if (wanted == TransportKind::shm && neighbourhood.hosts > 1) {
-    return user_error(
-        fmt::format("shared memory does not reach across machines: the ranks are on {}", neighbourhood.hosts),
-        "tcp does; automatic picks it");
-  }
-  if (wanted == TransportKind::inproc && !neighbourhood.one_process) {
-    return user_error("inproc is for ranks that are threads of one process", "shm or tcp for processes");
-  }
-  return wanted;
 }
 
 // What all ranks must see alike, and what rank 0 decides for all.
@@ -133,6 +127,12 @@ Result<std::unique_ptr<transport::Endpoint>> Communicator::State::make_endpoint(
       case TransportKind::inproc: return transport::inproc::make_endpoint(job, sorted, group);
       case TransportKind::tcp: return transport::tcp::make_endpoint(job, sorted, group);
       case TransportKind::mpi: return transport::mpi::make_endpoint(job, sorted, group);
+      case TransportKind::mixed: {
+        const transport::Hosts those = transport::find_hosts(*job, sorted);  // a pair needs but one of both
+        if (those.is_mixed()) return transport::mixed::make_endpoint(job, sorted, group);
+        if (those.count > 1) return transport::tcp::make_endpoint(job, sorted, group);
+        return transport::shm::make_endpoint(job, sorted, group);
+      }
       default: return transport::shm::make_endpoint(job, sorted, group);
     }
   };
@@ -173,9 +173,9 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
   state->members = std::move(members);
   state->id = id;
   state->options = options;
-  const Neighbourhood neighbourhood = look_at(job, state->members);
-  state->hosts = neighbourhood.hosts;
-  WEFT_TRY(kind, pick(options.transport, neighbourhood));
+  const transport::Hosts hosts = transport::find_hosts(job, state->members);
+  state->hosts = hosts.count;
+  WEFT_TRY(kind, pick(options.transport, hosts, is_one_process(job, state->members)));
   state->transport = kind;
   WEFT_TRY_STATUS(open_together(*state));
   if (kind == TransportKind::shm || kind == TransportKind::inproc)

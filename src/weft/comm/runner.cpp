@@ -19,13 +19,13 @@ class SleeperSource final : public Source {
 
 class DirectRunner final : public Runner {
  public:
-  DirectRunner(DirectGroup& group, Source& source, std::optional<DirectWay> way)
-      : group_(group), source_(source), way_(way) {}
+  DirectRunner(DirectGroup& group, Source& source, const DirectWish& wish)
+      : group_(group), source_(source), wish_(wish) {}
 
   const void* resource(const Call&) const override { return &group_; }
   bool can_start(const Call& call) const override { return group_.can_start(call.priority); }
   Operation* start(const Call& call, std::uint64_t number) override {
-    return group_.start(call, number, way_);
+    return group_.start(call, number, wish_);
   }
   void finish(Operation* operation) override { group_.finish(operation); }
   Source& source() override { return source_; }
@@ -34,7 +34,7 @@ class DirectRunner final : public Runner {
  private:
   DirectGroup& group_;
   Source& source_;
-  std::optional<DirectWay> way_;
+  DirectWish wish_;
 };
 
 // One call at a time: the next one's messages follow on the same wires.
@@ -98,8 +98,8 @@ std::unique_ptr<Source> source_of(transport::Endpoint& endpoint) {
   return std::make_unique<SleeperSource<transport::Endpoint>>(endpoint);
 }
 
-std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, std::optional<DirectWay> way) {
-  return std::make_unique<DirectRunner>(group, source, way);
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish) {
+  return std::make_unique<DirectRunner>(group, source, wish);
 }
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source) {
   return std::make_unique<ProgramRunner>(program, source);

@@ -40,8 +40,8 @@ class Runner {
 std::unique_ptr<Source> source_of(DirectGroup& group);
 std::unique_ptr<Source> source_of(transport::Endpoint& endpoint);
 
-// `way`: none, chosen by size. What is given must outlive the runner.
-std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, std::optional<DirectWay> way);
+// What is given must outlive the runner.
+std::unique_ptr<Runner> direct_runner(DirectGroup& group, Source& source, const DirectWish& wish);
 std::unique_ptr<Runner> program_runner(ReadyProgram& program, Source& source);
 std::unique_ptr<Runner> pair_runner(Pair& pair, Source& source, std::int32_t rank);
 

@@ -41,10 +41,13 @@ Patience patience_for(std::int32_t ranks) {
 
 void yield_core() { sched_yield(); }
 
-void Doorbells::wake(std::int32_t rank) {
+bool Doorbells::wake(std::int32_t rank) {
+  const std::uint16_t before = sleepers_[rank].fetch_or(kWoken, std::memory_order_acq_rel);
+  if ((before & kWoken) != 0) return false;
   // Release: who reads the new count also sees the change that it is rung for.
   bells_[rank].count.fetch_add(1, std::memory_order_release);
   futex(bells_[rank].count, FUTEX_WAKE, INT_MAX, nullptr);
+  return true;
 }
 
 void Doorbells::fence() {
@@ -58,15 +61,20 @@ void Doorbells::fence() {
 #endif
 }
 
-void Doorbells::fence_all_processors() {
+void Doorbells::fence_against_ringers() const {
   fence();
-  if (kProcessBarriers) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  if (!fences_needed()) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 std::uint32_t Doorbells::prepare(std::int32_t rank) {
-  sleepers_[rank].fetch_add(1, std::memory_order_relaxed);
-  fence_all_processors();
-  return read(rank);  // before the caller looks: a ring in between makes sleep() return at once
+  // Read before this sleeper is counted: whoever finds it changes the bell, and sleep() returns at once.
+  const std::uint32_t seen = read(rank);
+  std::uint16_t others = sleepers_[rank].load(std::memory_order_relaxed);
+  while (!sleepers_[rank].compare_exchange_weak(others, static_cast<std::uint16_t>((others & ~kWoken) + 1),
+                                                std::memory_order_acq_rel, std::memory_order_relaxed)) {
+  }
+  fence_against_ringers();
+  return seen;
 }
 
 void Doorbells::sleep(std::int32_t rank, std::uint32_t seen, std::chrono::nanoseconds limit) {
@@ -78,6 +86,14 @@ void Doorbells::sleep(std::int32_t rank, std::uint32_t seen, std::chrono::nanose
   futex(bells_[rank].count, FUTEX_WAIT, seen, &relative);
 }
 
-void Doorbells::finish(std::int32_t rank) { sleepers_[rank].fetch_sub(1, std::memory_order_relaxed); }
+void Doorbells::finish(std::int32_t rank) {
+  std::uint16_t before = sleepers_[rank].load(std::memory_order_relaxed);
+  const auto after = [&] {  // nobody left who was woken
+    return static_cast<std::uint16_t>((before & ~kWoken) == 1 ? 0 : before - 1);
+  };
+  while (!sleepers_[rank].compare_exchange_weak(before, after(), std::memory_order_acq_rel,
+                                                std::memory_order_relaxed)) {
+  }
+}
 
 }  // namespace weft::transport

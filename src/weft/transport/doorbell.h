@@ -35,17 +35,17 @@ class Doorbells {
  public:
   // All zero is a good initial state: no constructor runs in shared memory.
 
-  // By every rank that is going to ring or to sleep, before any does.
-  void enter() {
-    if (!kProcessBarriers) fences_needed_.store(1);
+  // By every rank that is going to ring or to sleep, before any does; `ranks` is how many there are.
+  void enter(std::int32_t ranks = 2) {
+    if (!kProcessBarriers || ranks > kMostBarrierRanks) fences_needed_.store(1);
   }
 
   std::uint32_t read(std::int32_t rank) const { return bells_[rank].count.load(std::memory_order_acquire); }
 
-  // REQUIRES: the change was stored before. Wakes `rank` if it sleeps.
-  void ring(std::int32_t rank) {
+  // REQUIRES: the change was stored before. Wakes `rank` if it sleeps, and says whether it did.
+  bool ring(std::int32_t rank) {
     order_change_before_look();
-    wake_if_asleep(rank);
+    return wake_if_asleep(rank);
   }
   // The same for all of `ranks` ranks but `self`: one fence for all.
   void ring_others(std::int32_t ranks, std::int32_t self) {
@@ -71,26 +71,34 @@ class Doorbells {
   //   ringer    change = new;   fence;   sleepers?      at least one of the two reads sees the other's
   //   sleeper   ++sleepers;     fence;   change?        write, whatever the machine reorders
   //
-  // The sleeper's fence is one on all processors, so that the ringer's need only hold back the compiler.
+  // Among few, the sleeper's fence is one on all processors, so that the ringer's need only hold back the
+  // compiler. Among many it would interrupt all of them for each that goes to sleep.
+  static constexpr std::int32_t kMostBarrierRanks = 4;
+  bool fences_needed() const {
+    return !kProcessBarriers || fences_needed_.load(std::memory_order_relaxed) != 0;
+  }
   void order_change_before_look() const {
-    if (kProcessBarriers && fences_needed_.load(std::memory_order_relaxed) == 0) {
-      std::atomic_signal_fence(std::memory_order_seq_cst);
-    } else {
+    if (fences_needed()) {
       fence();
+    } else {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
     }
   }
   static void fence();
-  static void fence_all_processors();
+  void fence_against_ringers() const;
 
-  void wake_if_asleep(std::int32_t rank) {
-    if (sleepers_[rank].load(std::memory_order_relaxed) != 0) wake(rank);
+  bool wake_if_asleep(std::int32_t rank) {
+    const std::uint16_t asleep = sleepers_[rank].load(std::memory_order_relaxed);
+    return asleep != 0 && (asleep & kWoken) == 0 && wake(rank);
   }
-  void wake(std::int32_t rank);
+  bool wake(std::int32_t rank);
 
   struct alignas(64) Bell {
     std::atomic<std::uint32_t> count;  // the futex
   };
-  // How many threads of each rank are about to sleep or do: read by every ringer, so packed.
+  // How many threads of each rank are about to sleep or do: read by every ringer, so packed. Of many ringers
+  // the first says that it wakes them, and the others have nothing to do.
+  static constexpr std::uint16_t kWoken = 1 << 15;
   std::atomic<std::uint16_t> fences_needed_;
   std::array<std::atomic<std::uint16_t>, kMostLocalRanks> sleepers_;
   alignas(64) std::array<Bell, kMostLocalRanks> bells_;

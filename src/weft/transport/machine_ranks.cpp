@@ -1,6 +1,7 @@
 #include "weft/transport/machine_ranks.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 namespace weft::transport {
@@ -12,6 +13,22 @@ std::string_view machine_of(const Member& member) {
 }
 
 }  // namespace
+
+Hosts find_hosts(const Job& job, std::span<const std::int32_t> members) {
+  Hosts hosts;
+  std::map<std::string_view, std::int32_t> numbers;
+  std::vector<std::int32_t> sizes;
+  for (const std::int32_t member : members) {
+    const auto [found, fresh] = numbers.try_emplace(job.member(member).host, hosts.count);
+    if (fresh) {
+      ++hosts.count;
+      sizes.push_back(0);
+    }
+    hosts.of.push_back(found->second);
+    hosts.places.push_back(sizes[static_cast<std::size_t>(found->second)]++);
+  }
+  return hosts;
+}
 
 std::int32_t ranks_on_this_machine(const Job& job, std::span<const std::int32_t> members) {
   const std::string_view here = machine_of(job.member(job.rank()));

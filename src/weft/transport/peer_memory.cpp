@@ -48,29 +48,35 @@ PeerMemory::PeerMemory() : token_(std::make_unique<std::uint64_t>()) {
                 .low;
 }
 
+PeerMemory::Card PeerMemory::introduction() const {
+  return {.process = getpid(), .address = reinterpret_cast<std::uintptr_t>(token_.get()), .token = *token_};
+}
+
 std::string PeerMemory::card() const {
-  return fmt::format("{} {} {}", getpid(), reinterpret_cast<std::uintptr_t>(token_.get()), *token_);
+  const Card own = introduction();
+  return fmt::format("{} {} {}", own.process, own.address, own.token);
 }
 
 Status PeerMemory::meet(std::span<const std::string_view> cards) {
-  for (std::string_view card : cards) {
-    Peer peer;
-    if (!take_number(card, peer.process) || !take_number(card, peer.address) ||
-        !take_number(card, peer.token))
+  for (std::string_view text : cards) {
+    Card card;
+    if (!take_number(text, card.process) || !take_number(text, card.address) ||
+        !take_number(text, card.token))
       return world_error(fmt::format("rank {} introduced itself in an unknown way", peers_.size()));
-    peer.reach = probe(peer);
-    peers_.push_back(peer);
+    meet(card);
   }
   return {};
 }
 
-PeerMemory::Reach PeerMemory::probe(const Peer& peer) {
+void PeerMemory::meet(const Card& next) { peers_.push_back({next.process, probe(next)}); }
+
+PeerMemory::Reach PeerMemory::probe(const Card& card) {
   // Through the kernel also for what looks like our own process: a wrong address is an answer, not a signal.
   std::uint64_t found = 0;
-  if (!read_from_process(peer.process, peer.address, std::as_writable_bytes(std::span(&found, 1))))
+  if (!read_from_process(card.process, card.address, std::as_writable_bytes(std::span(&found, 1))))
     return Reach::none;
-  if (found != peer.token) return Reach::none;
-  return peer.process == getpid() ? Reach::thread : Reach::process;
+  if (found != card.token) return Reach::none;
+  return card.process == getpid() ? Reach::thread : Reach::process;
 }
 
 bool PeerMemory::reaches(std::int32_t rank) const {

@@ -22,10 +22,16 @@ class PeerMemory {
  public:
   PeerMemory();
 
-  // What the others need to know to read from here.
+  // What the others need to know to read from here; as text where it travels by message.
+  struct Card {
+    std::int64_t process = 0;
+    std::uint64_t address = 0, token = 0;
+  };
+  Card introduction() const;
   std::string card() const;
   // The cards of all ranks, in order. Tries each.
   Status meet(std::span<const std::string_view> cards);
+  void meet(const Card& next);
 
   // Whether anything of that rank can be read.
   bool reaches(std::int32_t rank) const;
@@ -36,10 +42,9 @@ class PeerMemory {
   enum class Reach : std::uint8_t { none, thread, process };
   struct Peer {
     std::int64_t process = 0;
-    std::uint64_t address = 0, token = 0;
     Reach reach = Reach::none;
   };
-  static Reach probe(const Peer& peer);
+  static Reach probe(const Card& card);
 
   std::unique_ptr<std::uint64_t> token_;
   std::vector<Peer> peers_;

@@ -168,13 +168,14 @@ class RingIncoming final : public Incoming {
     fail(WireFault::What::other_call,
          fmt::format(
              "rank {} sent {} bytes of call {:#018x} on channel {}, expected {} bytes of call {:#018x}",
-             wire_.from, slot->bytes, slot->label, wire_.channel, bytes, label_));
+             place_.neighbours->name_of(wire_.from), slot->bytes, slot->label, wire_.channel, bytes, label_));
     return nullptr;
   }
 
   bool fetch(Slot& slot, SlotState state, std::span<std::byte> target) {
     if (state == SlotState::lost)
-      fail(WireFault::What::closed, fmt::format("rank {} gave up sending", wire_.from));
+      fail(WireFault::What::closed,
+           fmt::format("rank {} gave up sending", place_.neighbours->name_of(wire_.from)));
     if (state != SlotState::posted) return false;
     if (!slot.state.compare_exchange_strong(state, SlotState::taking, std::memory_order_acq_rel))
       return false;
@@ -186,7 +187,9 @@ class RingIncoming final : public Incoming {
 
   void fail(WireFault::What what, std::string text) {
     broken_ = true;
-    place_.neighbours->report({.wire = wire_, .what = what, .text = std::move(text)});
+    Neighbours& neighbours = *place_.neighbours;
+    const Wire named{neighbours.name_of(wire_.from), neighbours.name_of(wire_.to), wire_.channel};
+    neighbours.report({.wire = named, .what = what, .text = std::move(text)});
   }
 
   RingPlace place_;

@@ -1,5 +1,6 @@
 #include "weft/transport/shm/endpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -152,8 +153,10 @@ Result<Ends> ShmEndpoint::open(std::span<const Wire> wires, const Capacity& capa
   WEFT_TRY(shared, share(meeting_, bytes, Backing::sparse, list));
   for (std::size_t other = 0; other < shared.said.size(); ++other)
     if (shared.said[other] != list)
-      return user_error(fmt::format("ranks open different connections: rank {} and rank {}", rank(), other),
-                        "every rank of a group makes the same calls in the same order");
+      return user_error(
+          fmt::format("ranks open different connections: rank {} and rank {}", neighbours_->name_of(rank()),
+                      neighbours_->name_of(static_cast<std::int32_t>(other))),
+          "every rank of a group makes the same calls in the same order");
 
   const auto segment = std::make_shared<const Segment>(std::move(shared.segment));
   const std::size_t ring = sorted.empty() ? 0 : *bytes / sorted.size();
@@ -174,10 +177,31 @@ Result<Ends> ShmEndpoint::open(std::span<const Wire> wires, const Capacity& capa
   return ends;
 }
 
+// Every rank's bell for every other one.
+Result<std::vector<tcp::Socket>> share_bells(Meeting& meeting, int mine) {
+  WEFT_TRY(answers, meeting.job->exchange(meeting.members, Topic{meeting.group, meeting.number++},
+                                          Parcel{.bytes = {}, .descriptor = mine}));
+  Parcels parcels(std::move(answers));
+  std::vector<tcp::Socket> bells;
+  for (std::size_t other = 0; other < parcels.size(); ++other) {
+    const bool own = static_cast<std::int32_t>(other) == meeting.rank;
+    bells.emplace_back(own ? ::fcntl(mine, F_DUPFD_CLOEXEC, 0) : parcels.take(other));
+    if (!bells.back())
+      return world_error(fmt::format("rank {} handed over no event descriptor", meeting.members[other]));
+  }
+  return bells;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
                                                 std::uint64_t group, const Options& options) {
+  WEFT_TRY(made, make_neighbourhood(std::move(job), std::move(members), group, options));
+  return std::move(made.endpoint);
+}
+
+Result<Neighbourhood> make_neighbourhood(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
+                                         std::uint64_t group, const Options& options) {
   WEFT_CHECK(std::ranges::is_sorted(members) && std::ranges::binary_search(members, job->rank()));
   const auto rank =
       static_cast<std::int32_t>(std::ranges::lower_bound(members, job->rank()) - members.begin());
@@ -204,7 +228,12 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
   }
   auto neighbours = std::make_shared<Neighbours>(std::move(shared.segment), rank, ranks, patience_for(local),
                                                  std::move(memory), options.single_copy_bytes);
-  return {std::make_unique<ShmEndpoint>(std::move(meeting), std::move(neighbours), options.name)};
+  if (!options.names.empty()) {
+    WEFT_TRY(bells, share_bells(meeting, options.bell));
+    neighbours->join_larger_group(options.names, std::move(bells));
+  }
+  auto endpoint = std::make_unique<ShmEndpoint>(std::move(meeting), neighbours, options.name);
+  return Neighbourhood{std::move(endpoint), std::move(neighbours)};
 }
 
 }  // namespace weft::transport::shm

@@ -14,6 +14,7 @@
 #include "weft/base/result.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/job.h"
+#include "weft/transport/shm/neighbours.h"
 
 namespace weft::transport::shm {
 
@@ -23,11 +24,24 @@ struct Options {
   // two copies that stay in the caches. Must be the same on all ranks.
   std::int64_t single_copy_bytes = 0;
   std::string_view name = "shm";
+
+  // Where `members` are only some of a group (see Neighbours): what they are called there, and this rank's
+  // event descriptor, which stays the caller's. All of them give both, or none does.
+  std::vector<std::int32_t> names = {};
+  int bell = -1;
 };
 
 // Collective. `members` are the group's job ranks, ascending, all on this machine; `group` tells its
 // exchanges from those of other groups.
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
                                                 std::uint64_t group, const Options& options = {});
+
+// The same, with what the ranks share.
+struct Neighbourhood {
+  std::unique_ptr<Endpoint> endpoint;
+  std::shared_ptr<Neighbours> neighbours;
+};
+Result<Neighbourhood> make_neighbourhood(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
+                                         std::uint64_t group, const Options& options);
 
 }  // namespace weft::transport::shm

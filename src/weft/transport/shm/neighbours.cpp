@@ -1,5 +1,7 @@
 #include "weft/transport/shm/neighbours.h"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,8 +15,6 @@ constexpr std::int32_t kFewestSpins = 16;  // under a microsecond
 std::size_t row_bytes(std::int32_t ranks) {
   return (static_cast<std::size_t>(ranks) * sizeof(std::uint32_t) + kLine - 1) / kLine * kLine;
 }
-
-Doorbells& bells_in(const Segment& segment) { return *reinterpret_cast<Doorbells*>(segment.data()); }
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Neighbours::Neighbours(Segment segment, std::int32_t rank, std::int32_t ranks, c
       memory_(std::move(memory)),
       single_copy_bytes_(single_copy_bytes) {
   WEFT_CHECK(segment_.size() >= segment_bytes(ranks) && rank >= 0 && rank < ranks);
-  bells_in(segment_).enter();
+  bells().enter();
 }
 
 std::atomic<std::uint32_t>& Neighbours::news(std::int32_t of, std::int32_t from) const {
@@ -44,7 +44,8 @@ std::atomic<std::uint32_t>& Neighbours::news(std::int32_t of, std::int32_t from)
 void Neighbours::tell(std::int32_t peer) {
   // Added, not stored: several threads of this rank may drive connections to that peer.
   news(peer, rank_).fetch_add(1, std::memory_order_release);
-  bells_in(segment_).ring(peer);
+  if (bells().ring(peer) && !other_bells_.empty())
+    ::eventfd_write(other_bells_[static_cast<std::size_t>(peer)].descriptor(), 1);
 }
 
 std::uint32_t Neighbours::signal() const {
@@ -60,7 +61,7 @@ void Neighbours::wait(std::uint32_t seen, std::chrono::nanoseconds limit) {
   const bool posted = posts_.load(std::memory_order_relaxed) > 0;
   if (posted) limit = std::min(limit, patience.yields);
   std::int32_t looks = 0;
-  const bool changed = wait_until(bells_in(segment_), rank_, patience, limit, [&] {
+  const bool changed = wait_until(bells(), rank_, patience, limit, [&] {
     ++looks;
     return signal() != seen;
   });

@@ -13,11 +13,14 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "weft/transport/doorbell.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/peer_memory.h"
 #include "weft/transport/segment.h"
+#include "weft/transport/tcp/socket.h"
 
 namespace weft::transport::shm {
 
@@ -38,6 +41,23 @@ class Neighbours {
   std::uint32_t signal() const;
   void wait(std::uint32_t seen, std::chrono::nanoseconds limit);
 
+  // Where these ranks are only some of a group (see mixed/endpoint.h): what they are called there, and event
+  // descriptors that are rung as well when a bell finds its rank asleep. Before anything is told.
+  void join_larger_group(std::vector<std::int32_t> names, std::vector<tcp::Socket> bells) {
+    names_ = std::move(names);
+    other_bells_ = std::move(bells);
+  }
+  std::int32_t name_of(std::int32_t rank) const {
+    return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
+  }
+  // Calls `sleep` unless signal() is no longer `seen`; news that come meanwhile ring the event descriptor.
+  template <class Sleep>
+  void sleep_elsewhere(std::uint32_t seen, Sleep sleep) {
+    bells().prepare(rank_);
+    if (signal() == seen) sleep();
+    bells().finish(rank_);
+  }
+
   // The first fault of any connection stays.
   void report(WireFault fault);
   std::optional<WireFault> fault() const;
@@ -56,6 +76,7 @@ class Neighbours {
 
  private:
   std::atomic<std::uint32_t>& news(std::int32_t of, std::int32_t from) const;
+  Doorbells& bells() const { return *reinterpret_cast<Doorbells*>(segment_.data()); }
 
   Segment segment_;
   std::int32_t rank_, ranks_;
@@ -65,6 +86,8 @@ class Neighbours {
   std::atomic<std::int32_t> spins_;
   PeerMemory memory_;
   std::int64_t single_copy_bytes_;
+  std::vector<std::int32_t> names_;
+  std::vector<tcp::Socket> other_bells_;
   std::atomic<std::uint32_t> posts_ = 0, recalls_ = 0;
 
   mutable std::mutex fault_mutex_;

@@ -46,6 +46,11 @@ struct Rest {
 Sender::Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked)
     : socket_(std::move(socket)), wire_(wire), capacity_(capacity), checked_(checked) {}
 
+// Closing the descriptor alone would not end the stream where a Receiver has another one of the connection.
+Sender::~Sender() {
+  if (socket_) ::shutdown(socket_.descriptor(), SHUT_WR);
+}
+
 void Sender::begin(std::span<const std::byte> bytes) {
   WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) <= capacity_.slot_bytes,
              "a message is longer than a slot");
@@ -125,9 +130,7 @@ Receiver::Receiver(Socket socket, const Wire& wire, const Capacity& capacity, bo
 // message is taken to be as long as `payload`: asked for, that is what it must be; else it is empty.
 bool Receiver::read(std::span<std::byte> payload, bool asked) {
   while (got_ < kFrameHeaderBytes + payload.size()) {
-    Rest rest(header_bytes_.data(), payload, got_);
-    msghdr message = rest.message();
-    const ssize_t received = ::recvmsg(socket_.descriptor(), &message, MSG_DONTWAIT);
+    const ssize_t received = take(payload);
     if (received < 0 && errno == EINTR) continue;
     if (received < 0 && errno == EAGAIN) return false;
     if (received <= 0) {  // an end, or an error that makes it one: a reset by the other end's death
@@ -144,6 +147,33 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
     }
   }
   return asked || header_.length == payload.size() ? whole() : false;
+}
+
+// More of the message that is arriving, as recvmsg(2) answers.
+ssize_t Receiver::take(std::span<std::byte> payload) {
+  Rest rest(header_bytes_.data(), payload, got_);
+  if (ahead_begin_ == ahead_end_) {
+    msghdr message = rest.message();
+    return ::recvmsg(socket_.descriptor(), &message, MSG_DONTWAIT);
+  }
+  const std::size_t before = ahead_begin_;
+  for (const iovec& part : std::span(rest.parts).first(rest.count)) {
+    const std::size_t bytes = std::min(part.iov_len, ahead_end_ - ahead_begin_);
+    if (bytes == 0) break;
+    std::memcpy(part.iov_base, ahead_.get() + ahead_begin_, bytes);
+    ahead_begin_ += bytes;
+  }
+  return static_cast<ssize_t>(ahead_begin_ - before);
+}
+
+// Nothing is armed while there is something to hand on, so all of the room is free.
+bool Receiver::read_ahead() {
+  if (!ahead_) ahead_ = std::make_unique_for_overwrite<std::byte[]>(kMostAhead);
+  const ssize_t received = ::recv(socket_.descriptor(), ahead_.get(), kMostAhead, MSG_DONTWAIT);
+  if (received < 0) return errno != EAGAIN && errno != EINTR;  // whoever asks again finds out
+  ahead_begin_ = 0;
+  ahead_end_ = static_cast<std::size_t>(received);
+  return true;
 }
 
 bool Receiver::take_header(std::optional<std::size_t> asked) {
@@ -208,6 +238,7 @@ bool Receiver::go_on(std::span<std::byte> payload) {
   // The header may have come unasked.
   if (fault_ || (got_ >= kFrameHeaderBytes && !fits_call(header_, payload.size()))) return false;
   wanted_ = armed_ = !read(payload, true);
+  missing_ = kFrameHeaderBytes + payload.size() - got_;
   if (wanted_ && ended_ && !fault_) fail_closed();
   return !wanted_;
 }

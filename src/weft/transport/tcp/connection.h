@@ -7,6 +7,9 @@
 // Both ends know how long a message is, so a header and all of its payload are asked for at once: one system
 // call for a message that is there. Nothing waits and nothing locks: the endpoint does. Once something is
 // wrong it stays wrong: fault() says what, and no call succeeds any more.
+//
+// The two ends that a rank has of a pair of wires may share a connection (opening.h): each has a descriptor
+// of its own, and a Sender that goes says so to the other side.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +29,7 @@ class Sender {
  public:
   // `checked`: payloads carry a checksum.
   Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked);
+  ~Sender();
 
   // As in Outgoing.
   void set_label(std::uint64_t label) { label_ = label; }
@@ -82,6 +86,11 @@ class Receiver {
   // only when it is asked for; so does the end of the stream.
   void drain();
 
+  // Whether a short message is waited for: then reading costs no more than looking, and read_ahead() may be
+  // tried instead. It takes what has come into memory of the connection; true when something has, or the end.
+  bool reads_ahead() const { return armed() && missing_ <= kMostAhead; }
+  bool read_ahead();
+
   // Whether the last call found too little, and nobody has been told since that there is more.
   bool armed() const { return armed_ && !fault_; }
   void disarm() { armed_ = false; }
@@ -90,6 +99,7 @@ class Receiver {
   const std::optional<WireFault>& fault() const { return fault_; }
 
  private:
+  static constexpr std::size_t kMostAhead = 16 << 10;
   using Buffer = std::unique_ptr<std::byte[]>;
   struct Stored {
     FrameHeader header;
@@ -99,6 +109,7 @@ class Receiver {
   std::size_t slots() const { return static_cast<std::size_t>(capacity_.slots); }
   bool go_on(std::span<std::byte> payload);
   bool read(std::span<std::byte> payload, bool asked);
+  ssize_t take(std::span<std::byte> payload);
   bool take_header(std::optional<std::size_t> asked);
   bool whole();
   bool fits_call(const FrameHeader& header, std::size_t bytes);
@@ -120,6 +131,10 @@ class Receiver {
   std::size_t got_ = 0;
   std::uint32_t checksum_ = 0;
   Buffer arriving_;  // where its payload goes, unless that is the caller's memory
+
+  Buffer ahead_;  // what was read ahead of being asked for, and not handed on yet
+  std::size_t ahead_begin_ = 0, ahead_end_ = 0;
+  std::size_t missing_ = 0;  // of the message that was asked for last
 
   std::deque<Stored> stored_;  // whole messages
   std::vector<Buffer> free_;

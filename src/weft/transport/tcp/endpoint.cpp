@@ -1,8 +1,10 @@
 #include "weft/transport/tcp/endpoint.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "weft/transport/machine_ranks.h"
@@ -105,8 +107,13 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
         fmt::format("a group is made of ascending ranks of the job, this one among them: rank {} of {}",
                     job->rank(), job->ranks()));
   const auto rank = static_cast<std::int32_t>(self - members.begin());
-  WEFT_TRY(lines,
-           Lines::create(options.patience.value_or(patience_for(ranks_on_this_machine(*job, members)))));
+  Socket bell;
+  if (options.bell >= 0) {
+    bell = Socket(::fcntl(options.bell, F_DUPFD_CLOEXEC, 0));
+    if (!bell) return socket_error("cannot make an event descriptor", errno);
+  }
+  const Patience patience = options.patience.value_or(patience_for(ranks_on_this_machine(*job, members)));
+  WEFT_TRY(lines, Lines::create(patience, std::move(bell)));
   return std::unique_ptr<Endpoint>(std::make_unique<TcpEndpoint>(std::move(job), std::move(members), rank,
                                                                  group, options, std::move(lines)));
 }

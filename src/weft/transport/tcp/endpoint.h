@@ -1,9 +1,9 @@
 // weft/transport/tcp/endpoint.h -- ranks that reach each other by sockets, across machines or within one.
 //
 //   rank 0                               rank 1
-//   Outgoing 0->1 channel 0  =========>  Incoming       one socket a wire, one way:
-//   Outgoing 0->1 channel 1  =========>  Incoming       what is slow on one holds up no other
-//   Incoming                 <=========  Outgoing 1->0 channel 0
+//   Outgoing 0->1 channel 0  =========>  Incoming       one connection for the two wires of a channel:
+//   Incoming                 <=========  Outgoing       what goes one way acknowledges what came the other
+//   Outgoing 0->1 channel 1  =========>  Incoming       what is slow on one channel holds up no other
 //
 // open() listens on the host part of this rank's address in the job (loopback where it has none), at a port
 // that the kernel chooses, only as long as it takes. Both ends of every socket prove that they belong to the
@@ -32,6 +32,7 @@ struct TcpOptions {
   std::int32_t buffer_bytes = 0;          // of the kernel, each way; 0: as the kernel sees fit
   bool always_check = false;              // checksums on payloads also within a machine
   std::optional<Patience> patience = {};  // none: what suits the ranks of this machine; yields are not used
+  int bell = -1;  // an event descriptor that others may ring to end wait(), which keeps a copy; -1: none
 };
 
 // `members`: the group's ranks as the job numbers them, ascending, this one among them. `group` tells one

@@ -31,6 +31,7 @@ class Caller {
   pollfd polled() const;
   Socket take_socket() { return std::move(socket_); }
   std::int32_t rank() const { return rank_; }
+  const Address& address() const { return address_; }
 
  private:
   bool call_again();

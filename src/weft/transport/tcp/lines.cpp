@@ -14,10 +14,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// A look at the sockets is a system call: it costs as much as so many spins on memory.
-constexpr std::int32_t kSpinsPerLook = 100;
+constexpr nanoseconds kSpin{25};       // what one of Patience's takes; here they are looks, which take longer
+constexpr nanoseconds kAlone{10'000};  // for so long a spinner keeps its core
 // Spinning that does not pay is tried again now and then.
 constexpr std::int32_t kMostLuck = 8, kWaitsPerTry = 16;
+constexpr nanoseconds kFewAtFirst{100'000};
 constexpr nanoseconds kLeftoverGrace{1'000'000};  // before the thread does what callers usually do themselves
 constexpr std::chrono::seconds kLeftoverFarewell{1};
 
@@ -39,6 +40,7 @@ struct Lines::Watch {
   std::vector<pollfd> polled;
   std::vector<std::shared_ptr<Sender>> senders;      // of the first of `polled`
   std::vector<std::shared_ptr<Receiver>> receivers;  // of those after them; the bell comes last, if at all
+  std::vector<std::shared_ptr<Receiver>> near;       // not polled: reading what they wait for is no dearer
 };
 
 class Lines::Out final : public Outgoing {
@@ -113,8 +115,8 @@ class Lines::In final : public Incoming {
   const std::shared_ptr<Receiver> receiver_;
 };
 
-Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience) {
-  Socket bell(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, Socket bell) {
+  if (!bell) bell = Socket(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell) return socket_error("cannot make an event descriptor", errno);
   return std::shared_ptr<Lines>(new Lines(patience, std::move(bell)));
 }
@@ -148,18 +150,30 @@ Lines::Watch Lines::watch(Scope scope) {
       watch.senders.push_back(sender);
     }
   for (const auto& receiver : receivers_)
-    if (receiver->armed() || (scope == Scope::all && receiver->can_drain())) {
+    if (scope == Scope::look && receiver->reads_ahead()) {
+      watch.near.push_back(receiver);
+    } else if (receiver->armed() || (scope == Scope::all && receiver->can_drain())) {
       watch.polled.push_back({receiver->descriptor(), POLLIN, 0});
       watch.receivers.push_back(receiver);
     }
-  if (scope == Scope::all) watch.polled.push_back({bell_.descriptor(), POLLIN, 0});
+  if (scope != Scope::look) watch.polled.push_back({bell_.descriptor(), POLLIN, 0});
   return watch;
 }
 
 bool Lines::look(Watch& watch, std::uint32_t seen, nanoseconds limit) {
   if (signal() != seen) return true;
-  if (poll_for(watch.polled, limit) > 0) handle(watch);
+  if (!watch.near.empty()) read_ahead(watch);
+  if (!watch.polled.empty() && poll_for(watch.polled, limit) > 0) handle(watch);
   return signal() != seen;
+}
+
+void Lines::read_ahead(const Watch& watch) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& receiver : watch.near) {
+    if (!receiver->reads_ahead() || !receiver->read_ahead()) continue;
+    receiver->disarm();
+    signal_.fetch_add(1);
+  }
 }
 
 void Lines::handle(const Watch& watch) {
@@ -184,34 +198,34 @@ void Lines::handle(const Watch& watch) {
   // Rung, and nobody else to hear it: silence. One sleeper must not take the ring from another; a ring that
   // is left over is taken for one by the next, who looks, sees nothing, and silences it.
   if (watch.polled.size() > watch.senders.size() + watch.receivers.size() &&
-      watch.polled.back().revents != 0 && sleepers_.load() == 1) {
+      watch.polled.back().revents != 0) {
+    happened = true;
     eventfd_t rings;
-    ::eventfd_read(bell_.descriptor(), &rings);
+    if (sleepers_.load() == 1) ::eventfd_read(bell_.descriptor(), &rings);
   }
   if (happened) signal_.fetch_add(1);
 }
 
-// There is no yielding between spinning and sleeping: poll() gives the core away as well, and a sleeper gets
-// it back at once where one who yields waits for its turn among all who are busy.
+// With a core each ranks spin, with fewer they yield. Who spins in vain yields too: the one it waits for may
+// be on this very core, where the kernel puts those that wake each other; it moves them apart only while both
+// run.
 void Lines::wait(std::uint32_t seen, nanoseconds patience) {
-  const auto until = Clock::now() + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
-  const std::int32_t looks = patience_.spins / kSpinsPerLook;
+  const auto begin = Clock::now();
+  const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
+  const bool yields = patience_.spins == 0;
+  const auto end = std::min(until, begin + (yields ? patience_.yields : patience_.spins * kSpin));
   const std::int32_t luck = luck_.load(std::memory_order_relaxed);
-  if (looks > 0 && (luck > 0 || waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
-    Watch armed = watch(Scope::armed);
-    for (std::int32_t turn = 0; turn < looks && Clock::now() < until; ++turn)
+  if (begin < end &&
+      (yields || luck > 0 || waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
+    Watch armed = watch(Scope::look);
+    for (auto now = begin; now < end; now = Clock::now()) {
+      if (yields || now - begin > kAlone) yield_core();
       if (look(armed, seen, nanoseconds(0))) {
         luck_.store(std::min(luck + 1, kMostLuck), std::memory_order_relaxed);
         return;
       }
-    luck_.store(std::max(luck - 1, 0), std::memory_order_relaxed);
-  }
-  if (looks == 0) {
-    Watch armed = watch(Scope::armed);
-    for (const auto end = std::min(until, Clock::now() + patience_.yields); Clock::now() < end;) {
-      yield_core();
-      if (look(armed, seen, nanoseconds(0))) return;
     }
+    luck_.store(std::max(luck - 1, 0), std::memory_order_relaxed);
   }
   sleep(seen, until);
 }
@@ -221,9 +235,20 @@ void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
     const std::lock_guard lock(mutex_);
     sleepers_.fetch_add(1);
   }
-  for (auto now = Clock::now(); now < until; now = Clock::now()) {
+  // Most waits are over soon, and waiting for many costs more than for few: lines that nobody asked about
+  // come later. Who has no time to sleep looks at them all the same.
+  auto now = Clock::now();
+  bool woken = false;
+  if (until - now > kFewAtFirst) {
+    Watch few = watch(Scope::armed);
+    woken = look(few, seen, kFewAtFirst);
+    now = Clock::now();
+  }
+  while (!woken) {
     Watch all = watch(Scope::all);
-    if (look(all, seen, until - now)) break;
+    woken = look(all, seen, std::max(until - now, nanoseconds(0)));
+    now = Clock::now();
+    if (now >= until) break;
   }
   const std::lock_guard lock(mutex_);
   sleepers_.fetch_sub(1);

@@ -26,7 +26,8 @@ namespace weft::transport::tcp {
 
 class Lines : public std::enable_shared_from_this<Lines> {
  public:
-  static Result<std::shared_ptr<Lines>> create(const Patience& patience);
+  // `bell`: an event descriptor that others may ring too, which ends wait(); none: one of its own.
+  static Result<std::shared_ptr<Lines>> create(const Patience& patience, Socket bell = Socket());
   ~Lines();  // gives leftovers a second
 
   // The ends that callers hold keep the lines alive.
@@ -44,13 +45,18 @@ class Lines : public std::enable_shared_from_this<Lines> {
   class Out;
   class In;
   struct Watch;
-  enum class Scope : std::uint8_t { armed, all };
+  enum class Scope : std::uint8_t {
+    look,   // what somebody waits for
+    armed,  // that and the bell
+    all     // and what may come unasked
+  };
 
   Lines(const Patience& patience, Socket bell) : patience_(patience), bell_(std::move(bell)) {}
 
   Watch watch(Scope scope);
   // Waits for what is watched, at most `limit`; whether signal() is no longer `seen` then.
   bool look(Watch& watch, std::uint32_t seen, std::chrono::nanoseconds limit);
+  void read_ahead(const Watch& watch);
   void handle(const Watch& watch);
   void sleep(std::uint32_t seen, std::chrono::steady_clock::time_point until);
 

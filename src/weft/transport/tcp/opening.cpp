@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <list>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "weft/base/hash.h"
+#include "weft/transport/outcome.h"
 #include "weft/transport/secret.h"
 #include "weft/transport/tcp/introduction.h"
 
@@ -60,8 +62,9 @@ class Loop {
       : job_(job), opening_(opening), deadline_(Clock::now() + job.timeout()) {
     sockets_.outgoing.resize(opening.wires.size());
     sockets_.incoming.resize(opening.wires.size());
-    for (std::size_t i = 0; i < opening.wires.size(); ++i)
-      if (opening.wires[i].to == opening.rank) awaited_.emplace(opening.wires[i], i);
+    for (std::size_t i = 0; i < opening.wires.size(); ++i) places_.emplace(opening.wires[i], i);
+    for (const auto& [wire, place] : places_)
+      if (wire.to == opening.rank && is_called(wire)) awaited_.emplace(wire, place);
   }
 
   Result<WireSockets> run() {
@@ -72,8 +75,9 @@ class Loop {
     const auto notices = exchange_notices(mine);
     if (!listening.ok()) return listening.error();
     if (!notices.ok()) return notices.error();
-    const Status connected = connect_all(*notices);
-    WEFT_TRY_STATUS(exchange_outcomes(connected));
+    const Status connected = connect_all_or_none(*notices);
+    WEFT_TRY_STATUS(share_outcome(job_, opening_.members, topic(1), connected));
+    if (const auto told = this->told()) return world_error(*told);
     return std::move(sockets_);
   }
 
@@ -92,6 +96,15 @@ class Loop {
     address = local.text();
     return {};
   }
+
+  // The wire of the same channel that goes back, if there is one.
+  std::optional<std::size_t> way_back(const Wire& wire) const {
+    const auto found = places_.find({wire.to, wire.from, wire.channel});
+    if (wire.from == wire.to || found == places_.end()) return std::nullopt;
+    return found->second;
+  }
+  // Whether a connection is made for this wire, not just for the one that goes back.
+  bool is_called(const Wire& wire) const { return wire.from < wire.to || !way_back(wire); }
 
   Topic topic(std::uint64_t part) const { return {opening_.group, kTopic + 2 * opening_.number + part}; }
   std::int32_t job_rank(std::int32_t rank) const { return opening_.members[static_cast<std::size_t>(rank)]; }
@@ -114,30 +127,44 @@ class Loop {
     return notices;
   }
 
-  Status exchange_outcomes(const Status& mine) {
-    const std::string text = mine.ok() ? "" : mine.error().message;
-    const auto parcels = job_.exchange(opening_.members, topic(1), Parcel{text});
-    if (!mine.ok()) return mine;
-    if (!parcels.ok()) return parcels.error();
-    for (std::size_t rank = 0; rank < parcels->size(); ++rank)
-      if (const std::string& trouble = (*parcels)[rank].bytes; !trouble.empty())
-        return world_error(fmt::format("rank {} cannot open its wires: {}", rank, trouble));
-    return {};
+  // A rank that cannot connect says so at once: others would wait for it until their time is over. Who is
+  // told stops, and has no trouble of its own to report.
+  Status connect_all_or_none(std::span<const Notice> notices) {
+    const std::uint64_t group = mix(opening_.group ^ kTopic);
+    job_.handle(group, [this](std::int32_t from, std::uint64_t number, std::string_view trouble) {
+      if (number == opening_.number) hear(from, trouble);
+    });
+    const Status connected = connect_all(notices);
+    job_.handle(group, nullptr);
+    if (connected.ok()) return {};
+    for (const std::int32_t member : opening_.members)
+      if (member != job_.rank()) job_.send(member, {group, opening_.number}, connected.error().message);
+    return connected;
+  }
+
+  void hear(std::int32_t from, std::string_view trouble) {
+    const auto place = std::ranges::find(opening_.members, from) - opening_.members.begin();
+    const std::lock_guard lock(told_mutex_);
+    if (!told_) told_ = fmt::format("rank {} cannot open its wires: {}", place, trouble);
+  }
+  std::optional<std::string> told() {
+    const std::lock_guard lock(told_mutex_);
+    return told_;
   }
 
   Status connect_all(std::span<const Notice> notices) {
     for (std::size_t i = 0; i < opening_.wires.size(); ++i) {
       const Wire& wire = opening_.wires[i];
-      if (wire.from != opening_.rank) continue;
+      if (wire.from != opening_.rank || !is_called(wire)) continue;
       WEFT_TRY(parsed, parse_host_port(notices[static_cast<std::size_t>(wire.to)].address));
       WEFT_TRY(addresses, resolve(parsed.host, parsed.port));
       callers_.push_back({i, Caller(Hello{opening_.group, opening_.number, wire}, addresses.front(), key_)});
     }
-    while (!callers_.empty() || !awaited_.empty()) {
+    while ((!callers_.empty() || !awaited_.empty()) && !told()) {
       WEFT_TRY_STATUS(check_time_and_deaths());
       WEFT_TRY_STATUS(step_callers());
       WEFT_TRY_STATUS(let_visitors_in());
-      step_visitors();
+      WEFT_TRY_STATUS(step_visitors());
       if (!callers_.empty() || !awaited_.empty()) wait();
     }
     return {};
@@ -149,16 +176,32 @@ class Loop {
         return world_error(
             fmt::format("rank {} {}: {}", death.rank, death.left ? "left" : "died", death.how));
     if (Clock::now() < deadline_) return {};
-    const bool to_us = !awaited_.empty();
-    return world_error(fmt::format("no connection {} rank {} within {} s", to_us ? "from" : "to",
-                                   to_us ? awaited_.begin()->first.from : callers_.front().caller.rank(),
-                                   std::chrono::duration<double>(job_.timeout()).count()));
+    const double seconds = std::chrono::duration<double>(job_.timeout()).count();
+    const std::string hint =
+        "is that rank stopped, or does a firewall swallow what is sent? weft doctor shows where ranks are";
+    if (!callers_.empty()) {
+      const Caller& caller = callers_.front().caller;
+      return world_error(fmt::format("rank {} at {} does not answer within {} s", caller.rank(),
+                                     caller.address().text(), seconds),
+                         hint);
+    }
+    const auto here = local_address(listener_);
+    return world_error(fmt::format("rank {} did not connect to {} within {} s", awaited_.begin()->first.from,
+                                   here.ok() ? here->text() : "this rank", seconds),
+                       hint);
   }
 
   Status step_callers() {
     for (auto call = callers_.begin(); call != callers_.end();) {
       WEFT_TRY(is_known, call->caller.step());
-      if (is_known) sockets_.outgoing[call->wire] = call->caller.take_socket();
+      if (is_known) {
+        Socket socket = call->caller.take_socket();
+        if (const auto back = way_back(opening_.wires[call->wire])) {
+          WEFT_TRY(other, duplicate(socket));
+          sockets_.incoming[*back] = std::move(other);
+        }
+        sockets_.outgoing[call->wire] = std::move(socket);
+      }
       call = is_known ? callers_.erase(call) : std::next(call);
     }
     return {};
@@ -175,25 +218,32 @@ class Loop {
     return {};
   }
 
-  void step_visitors() {
+  Status step_visitors() {
     for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
       const auto state = visitor->step();
-      if (state == Visitor::State::told) seat(*visitor);
+      if (state == Visitor::State::told) WEFT_TRY_STATUS(seat(*visitor));
       visitor = state == Visitor::State::going ? std::next(visitor) : visitors_.erase(visitor);
     }
     if (awaited_.empty()) {
       visitors_.clear();
       listener_.close();
     }
+    return {};
   }
 
-  void seat(Visitor& visitor) {
+  Status seat(Visitor& visitor) {
     const auto hello = visitor.hello();
-    if (!hello || hello->group != opening_.group || hello->opening != opening_.number) return;
+    if (!hello || hello->group != opening_.group || hello->opening != opening_.number) return {};
     const auto place = awaited_.find(hello->wire);
-    if (place == awaited_.end()) return;
-    sockets_.incoming[place->second] = visitor.take_socket();
+    if (place == awaited_.end()) return {};
+    Socket socket = visitor.take_socket();
+    if (const auto back = way_back(hello->wire)) {
+      WEFT_TRY(other, duplicate(socket));
+      sockets_.outgoing[*back] = std::move(other);
+    }
+    sockets_.incoming[place->second] = std::move(socket);
     awaited_.erase(place);
+    return {};
   }
 
   void wait() {
@@ -215,10 +265,14 @@ class Loop {
   const Clock::time_point deadline_;
   std::string key_;
   Socket listener_;
-  std::map<Wire, std::size_t> awaited_;
+  std::map<Wire, std::size_t> places_;   // of all wires, in the list
+  std::map<Wire, std::size_t> awaited_;  // whose callers have not come yet
   std::list<Call> callers_;
   std::list<Visitor> visitors_;
   WireSockets sockets_;
+
+  std::mutex told_mutex_;
+  std::optional<std::string> told_;  // another rank's trouble
 };
 
 }  // namespace

@@ -1,6 +1,10 @@
 // weft/transport/tcp/opening.h -- brings about the sockets of one open(), on all ranks at once.
 //
-//   1. every rank with wires to it listens; all exchange where (through the job), and what they are to open
+//   0 ──▶ 1 ┐  one connection, called by the lower rank: what goes one way acknowledges what came the other
+//   1 ──▶ 0 ┘
+//   0 ──▶ 2 ── one connection, called by the sender, where nothing goes back
+//
+//   1. every rank that is called listens; all exchange where (through the job), and what they are to open
 //   2. senders connect and prove themselves, listeners let them in:      one loop, nothing in it waits for
 //      each says which wire it is                                        one alone
 //   3. all exchange that they are done, or what went wrong
@@ -24,7 +28,7 @@ struct Opening {
   Capacity capacity;
 };
 
-// In the order of the wires; empty sockets where this rank has no part.
+// In the order of the wires; empty sockets where this rank has no part. Each has a descriptor of its own.
 struct WireSockets {
   std::vector<Socket> outgoing, incoming;
 };

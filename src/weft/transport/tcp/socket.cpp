@@ -1,6 +1,7 @@
 #include "weft/transport/tcp/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -168,7 +169,8 @@ Result<Socket> listen(const std::string& host, std::uint16_t port, int backlog) 
   if (port != 0) switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
   if (::bind(socket.descriptor(), as_sockaddr(address), address.length) != 0 ||
       ::listen(socket.descriptor(), backlog) != 0)
-    return socket_error(what, errno);
+    // Whoever takes any port and gets none has not met another program: there is none left.
+    return socket_error(what, port == 0 && errno == EADDRINUSE ? EADDRNOTAVAIL : errno);
   return socket;
 }
 
@@ -274,6 +276,12 @@ Status receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline de
     }
   }
   return {};
+}
+
+Result<Socket> duplicate(const Socket& socket) {
+  Socket copy(::fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return socket_error("cannot open another descriptor of a connection", errno);
+  return copy;
 }
 
 void set_buffers(const Socket& socket, std::int32_t bytes) {

@@ -1,0 +1,15 @@
+// weft/transport/outcome.h -- ranks that do something together all succeed or all fail.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "weft/base/result.h"
+#include "weft/transport/job.h"
+
+namespace weft::transport {
+
+// Collective over `members`, of a step that opens wires: `mine` where it failed here, else the failure of the
+// first other rank whose step failed, which is named by its place among `members`.
+Status share_outcome(Job& job, std::span<const std::int32_t> members, Topic topic, const Status& mine);
+
+}  // namespace weft::transport

@@ -1,0 +1,52 @@
+// What of an algorithm goes from machine to machine, and that the choice across machines heeds it.
+
+#include "weft/comm/crossing.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/collective/library.h"
+#include "weft/comm/choice.h"
+
+namespace {
+
+using namespace weft;
+using namespace weft::comm;
+
+Crossing of(const std::string& algorithm, std::int32_t hosts) {
+  const auto reference = collective::parse_reference(algorithm);
+  EXPECT_TRUE(reference.ok()) << algorithm;
+  const auto& library = collective::shipped_algorithms();
+  const auto moves = collective::trace(*library.find(reference->name), reference->arguments, library);
+  EXPECT_TRUE(moves.ok()) << algorithm;
+  return crossing_of(*moves, hosts);
+}
+
+TEST(Crossing, CountsWhatLeavesAMachineAndHowOftenInARow) {
+  // Of 2 (N - 1) steps of a ring a block crosses wherever its way leads out of a machine.
+  const Crossing ring = of("all_reduce_ring(ranks=4)", 2);
+  EXPECT_EQ(ring.steps, 3);
+  EXPECT_DOUBLE_EQ(ring.wire, 1.5);
+  const Crossing alone = of("all_reduce_ring(ranks=4)", 1);
+  EXPECT_EQ(alone.steps, 0);
+  EXPECT_DOUBLE_EQ(alone.wire, 0);
+  // All of both ranks to both of the other machine; and each its half to its counterpart, and back.
+  const Crossing flat = of("all_reduce_all_pairs_one_shot(ranks=4)", 2);
+  EXPECT_EQ(flat.steps, 1);
+  EXPECT_DOUBLE_EQ(flat.wire, 4);
+  const Crossing levels = of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_two_shot')", 2);
+  EXPECT_EQ(levels.steps, 2);
+  EXPECT_DOUBLE_EQ(levels.wire, 1);
+}
+
+TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
+  const Setting setting{.kind = Kind::all_reduce, .ranks = 8, .hosts = 4, .transport = "tcp"};
+  const ChoiceTable table = ChoiceTable::defaults();
+  const auto chosen = [&](std::int64_t bytes) {
+    return table.choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
+  };
+  EXPECT_TRUE(chosen(1 << 24).starts_with("all_reduce_hierarchical(")) << chosen(1 << 24);
+  const auto small = chosen(256);
+  EXPECT_NE(small.find("one_shot"), std::string::npos) << small;
+}
+
+}  // namespace

@@ -1,0 +1,61 @@
+// test/unit/elsewhere_job.h -- threads of this process that pretend to be on other machines.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/transport/job.h"
+
+namespace weft::transport {
+
+// A job of threads whose members say that they live elsewhere, and which lets a test see what is exchanged.
+class Elsewhere final : public Job {
+ public:
+  Elsewhere(std::unique_ptr<Job> job, std::vector<Member> members)
+      : job_(std::move(job)), members_(std::move(members)) {}
+
+  std::function<void(std::vector<Parcel>&)> on_exchange;
+  Job& inner() { return *job_; }
+  std::vector<Member>& members() { return members_; }  // as this rank sees them; before anybody looks
+
+  std::int32_t rank() const override { return job_->rank(); }
+  std::int32_t ranks() const override { return job_->ranks(); }
+  const Member& member(std::int32_t rank) const override { return members_[static_cast<std::size_t>(rank)]; }
+  std::chrono::milliseconds timeout() const override { return job_->timeout(); }
+  Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
+                                       Parcel mine) override {
+    auto parcels = job_->exchange(members, topic, std::move(mine));
+    if (parcels.ok() && on_exchange) on_exchange(*parcels);
+    return parcels;
+  }
+  void send(std::int32_t to, Topic topic, std::string_view bytes) override { job_->send(to, topic, bytes); }
+  void handle(std::uint64_t group, Handler handler) override { job_->handle(group, std::move(handler)); }
+  std::vector<Death> deaths() const override { return job_->deaths(); }
+  std::uint64_t on_death(DeathListener listener) override { return job_->on_death(std::move(listener)); }
+  void forget(std::uint64_t listener) override { job_->forget(listener); }
+  Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
+                                                       Topic topic) override {
+    return job_->agree_on_survivors(members, topic);
+  }
+  void on_question(std::function<std::string()> answer) override { job_->on_question(std::move(answer)); }
+  void leave() override { job_->leave(); }
+
+ private:
+  std::unique_ptr<Job> job_;
+  std::vector<Member> members_;
+};
+
+// One job a host that is named; equal names are one machine.
+inline std::vector<std::shared_ptr<Elsewhere>> make_elsewhere(const std::vector<std::string>& hosts,
+                                                              std::chrono::milliseconds timeout) {
+  std::vector<Member> members;
+  for (const std::string& host : hosts) members.push_back({.host = host, .address = "", .process = 1});
+  std::vector<std::shared_ptr<Elsewhere>> jobs;
+  for (auto& job : make_thread_jobs(static_cast<std::int32_t>(hosts.size()), timeout))
+    jobs.push_back(std::make_shared<Elsewhere>(std::move(job), members));
+  return jobs;
+}
+
+}  // namespace weft::transport
