@@ -36,7 +36,7 @@ void measure(std::vector<Row> rows, int repetitions) {
   for (int i = 0; i < repetitions; ++i)
     for (Row& row : rows) row.times.push_back(bench::processor_seconds_of(row.work));
   for (const Row& row : rows) {
-    const double seconds = bench::median(row.times);
+    const double seconds = median(row.times);
     fmt::print("{:58} {:10.2f} ms {:14.0f} {}/s\n", row.name, seconds * 1e3, row.amount / seconds, row.unit);
   }
 }

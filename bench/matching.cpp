@@ -91,7 +91,7 @@ class Encoder {
 double median_seconds(const std::function<void()>& work) {
   std::vector<double> times;
   for (int i = 0; i < 5; ++i) times.push_back(bench::processor_seconds_of(work));
-  return bench::median(std::move(times));
+  return median(std::move(times));
 }
 
 void row(int layers, const std::vector<rule::Rule>& rules) {

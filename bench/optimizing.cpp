@@ -47,7 +47,7 @@ double search_seconds(const plan::Graph& graph, std::span<const rule::Rule> rule
   for (int i = 0; i < 3; ++i)
     turns.push_back(
         bench::processor_seconds_of([&] { WEFT_CHECK(search::optimize(graph, rules, pricing).ok()); }));
-  return bench::median(turns);
+  return median(turns);
 }
 
 void compare(const std::vector<Model>& models, std::span<const rule::Rule> rules,

@@ -62,7 +62,6 @@ void operator delete[](void* memory, std::size_t) noexcept { uncounted(memory); 
 namespace {
 
 using namespace weft;
-using bench::median;
 
 // A model of many entries, written as people write them: no REPEAT, so every byte is bound once.
 std::string flat_model(int number, int entries) {

@@ -20,6 +20,7 @@
 #include "support/measure.h"
 #include "support/openblas.h"
 #include "support/training_rank.h"
+#include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/base/random.h"
 #include "weft/ops/operators.h"
@@ -124,7 +125,7 @@ Comparison compare(const Product& product, int threads, bool quick) {
                     raw.data() + step(std::ssize(raw), i));
   };
   const int turns = quick ? 5 : 11;
-  const Side sides[] = {repeated([&] { rank->step(); }), repeated(by_hand)};
+  const Side sides[] = {repeated([&] { WEFT_CHECK(rank->step().ok()); }), repeated(by_hand)};
   const std::vector<Times> times = take_turns(sides, {turns, quick ? turns : 3 * turns, kPause});
   if (difference(c, raw, product.k) > 1e-5) throw std::runtime_error("the two sides differ");
 

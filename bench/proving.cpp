@@ -43,7 +43,7 @@ void prove_shipped() {
     turns.push_back(bench::processor_seconds_of([&] {
       for (const rule::Rule& rule : rules) rule::prove(rule);
     }));
-  row("prove the shipped rules", rules.size(), bench::median(turns));
+  row("prove the shipped rules", rules.size(), median(turns));
 }
 
 void prove_file(const std::string& name) {
@@ -58,7 +58,7 @@ void prove_file(const std::string& name) {
     turns.push_back(bench::processor_seconds_of([&] {
       for (const rule::Equation& equation : equations) rule::prove(equation);
     }));
-  row("prove " + name, equations.size(), bench::median(turns));
+  row("prove " + name, equations.size(), median(turns));
 }
 
 // In a process of its own, so that its memory is its own.

@@ -104,12 +104,6 @@ double processor_seconds_of(const std::function<void()>& work) {
   return processor_seconds() - begin;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 std::vector<Times> take_turns(std::span<const Side> sides, const Turns& turns) {
   std::vector<std::vector<Turn>> taken(sides.size());
   Bystanders bystanders(sides);

@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include "weft/base/median.h"
+
 namespace weft::bench {
 
 double wall_seconds();
@@ -21,8 +23,6 @@ double processor_seconds();
 
 double wall_seconds_of(const std::function<void()>& work);
 double processor_seconds_of(const std::function<void()>& work);
-
-double median(std::vector<double> values);
 
 struct Side {
   std::function<double()> turn;        // works for a moment and returns the wall seconds that count

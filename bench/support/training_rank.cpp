@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
 #include "weft/session/state.h"
@@ -85,12 +86,12 @@ void TrainingRank::feed() {
 
 void TrainingRank::step() {
   feed();
-  rank_->step();
+  WEFT_CHECK(rank_->step().ok());
 }
 
 void TrainingRank::step(program::Timeline& timeline) {
   feed();
-  rank_->step(timeline);
+  WEFT_CHECK(rank_->step(timeline).ok());
 }
 
 std::int64_t TrainingRank::parameter_elements() const {

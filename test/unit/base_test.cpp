@@ -5,6 +5,7 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/inline_vector.h"
+#include "weft/base/median.h"
 #include "weft/base/nearest.h"
 #include "weft/base/pool.h"
 #include "weft/base/random.h"
@@ -122,6 +123,14 @@ TEST(InlineVector, GrowsAndMoves) {
   EXPECT_EQ(copy[99], 100);
   EXPECT_EQ(moved[99], 100);
   EXPECT_TRUE(items.empty());  // NOLINT: what a moved-from vector holds is part of its contract
+}
+
+TEST(Median, IsTheMiddleOneOrTheMeanOfTwo) {
+  EXPECT_EQ(median({7}), 7);
+  EXPECT_EQ(median({9, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(median({1e9, 1, 1, 1}), 1);
+  EXPECT_THROW(median({}), InternalError);
 }
 
 Result<int> half(int x) {

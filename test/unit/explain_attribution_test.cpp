@@ -120,7 +120,7 @@ TEST(Attribution, AccountsForAllThatRan) {
     Random random(1);
     exec::fill(*rank, exec::random_sources(graph, 7, random));
     std::vector<Timeline> timelines(5);
-    for (Timeline& timeline : timelines) rank->step(timeline);
+    for (Timeline& timeline : timelines) EXPECT_TRUE(rank->step(timeline).ok());
     const Seconds best = explain::seconds_at_best(graph, device);
     const Attribution found = attribute(rank->program(), timelines, best, workers);
     const double nodes = std::accumulate(found.node_seconds.begin(), found.node_seconds.end(), 0.0);

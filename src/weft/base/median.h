@@ -7,12 +7,13 @@
 
 namespace weft {
 
-// The upper one where two are in the middle. REQUIRES: at least one number, none of them NaN
+// The mean of the two in the middle where there are two. REQUIRES: at least one number, none of them NaN
 inline double median(std::vector<double> numbers) {
   WEFT_CHECK(!numbers.empty());
   const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
   std::ranges::nth_element(numbers, middle);
-  return *middle;
+  if (numbers.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(numbers.begin(), middle)) / 2;
 }
 
 }  // namespace weft

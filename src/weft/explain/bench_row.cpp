@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/base/median.h"
+
 namespace weft::explain {
 namespace {
 
@@ -16,12 +18,6 @@ double mean(double sum_of_logarithms, std::int64_t count) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 void summarize(std::span<const BenchSample> samples, BenchRow& row) {
   row.repeats = static_cast<std::int32_t>(samples.size());

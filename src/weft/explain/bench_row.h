@@ -49,9 +49,6 @@ struct BenchRow {
   std::string side() const { return setting.empty() ? peer : peer + " " + setting; }
 };
 
-// The median of an odd number of values is one of them, of an even number the mean of two. REQUIRES: some.
-double median(std::vector<double> values);
-
 // Sets the times of `row` from its repetitions.
 void summarize(std::span<const BenchSample> samples, BenchRow& row);
 

@@ -3,20 +3,12 @@
 #include <algorithm>
 
 #include "weft/base/check.h"
+#include "weft/base/median.h"
 
 namespace weft::program {
 namespace {
 
 using plan::NodeId;
-
-// Reorders what it is given.
-double median(std::vector<double>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 std::vector<double> unit_seconds(const Program& program, std::span<const Timeline> timelines) {
   std::vector<double> seconds(program.units.size());
@@ -82,6 +74,7 @@ Attribution attribute(const Program& program, std::span<const Timeline> timeline
   Attribution found;
   found.node_seconds.assign(program.graph->node_count(), 0);
   found.workers = workers;
+  if (timelines.empty()) return found;
   found.steps = timelines.size();
   const std::vector<double> seconds = unit_seconds(program, timelines);
   Makers makers(program);
@@ -102,7 +95,7 @@ Attribution attribute(const Program& program, std::span<const Timeline> timeline
   }
   std::vector<double> steps;
   for (const Timeline& timeline : timelines) steps.push_back(timeline.seconds);
-  found.step_seconds = median(steps);
+  found.step_seconds = median(std::move(steps));
   return found;
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/median.h"
 #include "weft/base/units.h"
 #include "weft/session/collective.h"
 #include "weft/session/collective_measured.h"
@@ -31,12 +32,6 @@ sim::AlgorithmShape shape_of(const formats::CollectiveTable& table) {
   if (says("tree")) return sim::tree_all_reduce(ranks);
   if (says("allpairs") || says("all_pairs")) return sim::all_pairs_all_reduce(ranks);
   return sim::ring_all_reduce(ranks);
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 Result<Fitted> fit_table(const std::string& path, bool every_other) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/hash.h"
+#include "weft/base/median.h"
 #include "weft/comm/chunk_machine.h"
 #include "weft/comm/chunk_memory.h"
 #include "weft/session/collective_values.h"
@@ -171,9 +172,7 @@ double median_seconds(std::span<const TrialOutcome> ranks) {
     }
     seconds.push_back(static_cast<double>(end - begin) * 1e-9);
   }
-  if (seconds.empty()) return 0;
-  std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
-  return seconds[seconds.size() / 2];
+  return seconds.empty() ? 0 : median(std::move(seconds));
 }
 
 CollectiveTrial with_bytes(CollectiveTrial trial, std::int64_t bytes) {

@@ -3,22 +3,20 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
 #include "weft/cost/statistics.h"
-#include "weft/explain/table.h"
 #include "weft/session/collective_cluster.h"
 #include "weft/session/own_ranks.h"
 #include "weft/session/reply.h"
 #include "weft/session/tune_check.h"
 #include "weft/session/tune_group.h"
+#include "weft/session/tune_report.h"
 
 namespace weft::session {
 namespace {
 
 using comm::Kind;
-using Json = nlohmann::ordered_json;
 
 constexpr std::int32_t kMostRanks = 256;
 constexpr std::int32_t kStandardSeconds = 60, kQuickSeconds = 15, kMostSeconds = 24 * 3600;
@@ -58,12 +56,12 @@ Result<TunePlan> plan_of(const Tune& request, const std::string& transport) {
   }
   const std::size_t step = request.quick ? 4 : 2;  // of powers of two
   for (std::size_t i = 0; i < powers.size(); ++i) {
-    if (i % step == 0 || i + 1 == powers.size()) {
-      plan.sizes.push_back(powers[i]);
-    } else if (request.check && i % step == step / 2) {
-      plan.between.push_back(powers[i]);
-    }
+    const bool tuned = i % step == 0 || i + 1 == powers.size();
+    if (request.check ? !tuned && i % step == step / 2 : tuned) plan.sizes.push_back(powers[i]);
   }
+  if (plan.sizes.empty())
+    return user_error("no size lies between those that are measured", "name more, as in 256B..64MiB");
+  if (request.check) plan.chosen_from = request.statistics;
   plan.time = std::chrono::seconds(seconds_of(request));
   plan.on_note = request.on_note;
   return plan;
@@ -72,7 +70,6 @@ Result<TunePlan> plan_of(const Tune& request, const std::string& transport) {
 // Several groups' results as one.
 void add(Tuned& all, Tuned one) {
   for (const auto& [setting, candidates] : one.table.settings()) all.table.set(setting, candidates);
-  for (const auto& [setting, candidates] : one.between.settings()) all.between.set(setting, candidates);
   all.measured += one.measured;
   all.skipped += one.skipped;
   all.times += one.times;
@@ -90,101 +87,6 @@ Status keep(const Tune& request, const Tuned& tuned) {
                          candidate.name, time.bytes, time.seconds, cost::seconds_since_1970()});
   WEFT_TRY(statistics, cost::Statistics::open(request.statistics, cost::Access::write));
   return statistics.add(times);
-}
-
-// What a size of a setting comes to: the choice and who is next.
-struct Row {
-  const comm::Setting* setting;
-  std::int64_t bytes;
-  comm::Choice best, next;
-};
-
-std::vector<Row> rows_of(const Tuned& tuned) {
-  std::vector<Row> rows;
-  for (const auto& [setting, candidates] : tuned.table.settings()) {
-    std::map<std::int64_t, std::vector<std::string>> names;
-    for (const comm::Candidate& candidate : candidates)
-      for (const comm::TimePoint& time : candidate.times) names[time.bytes].push_back(candidate.name);
-    for (auto& [bytes, allowed] : names) {
-      Row row{&setting, bytes, tuned.table.choose(setting, bytes, allowed), {}};
-      std::erase(allowed, row.best.algorithm);
-      row.next = tuned.table.choose(setting, bytes, allowed);
-      rows.push_back(std::move(row));
-    }
-  }
-  return rows;
-}
-
-std::string_view buffers(const comm::Setting& setting) { return setting.allocated ? "allocated" : "private"; }
-
-std::string to_text(const Tuned& tuned, bool check) {
-  using explain::Align;
-  explain::Table table({{"collective"},
-                        {"ranks", Align::right},
-                        {"transport"},
-                        {"buffers"},
-                        {"size", Align::right},
-                        {"chosen"},
-                        {"time", Align::right},
-                        {"next"},
-                        {"time", Align::right}});
-  for (const Row& row : rows_of(tuned)) {
-    const bool alone = row.next.algorithm.empty();
-    table.add({std::string(collective::name(row.setting->kind)), fmt::to_string(row.setting->ranks),
-               row.setting->transport, std::string(buffers(*row.setting)),
-               print_bytes(static_cast<double>(row.bytes)), row.best.algorithm,
-               print_seconds(row.best.seconds), row.next.algorithm,
-               alone ? "" : print_seconds(row.next.seconds)});
-  }
-  std::string text = table.print();
-  if (check) {
-    const TuneCheck found = check_predictions(tuned.table, tuned.between);
-    text += fmt::format(
-        "\npredictions at {} times between: median error {:.1f} %\n"
-        "choices at {} sizes between: slower than the best by {:.1f} % in the median, {:.1f} % on average, "
-        "{:.1f} % at worst\n",
-        found.predictions, 100 * found.median_error, found.choices, 100 * found.median_cost,
-        100 * found.mean_cost, 100 * found.worst_cost);
-  }
-  for (const std::string& dropped : tuned.dropped) text += fmt::format("left out: {}\n", dropped);
-  if (4 * tuned.disturbed > tuned.times)
-    text += fmt::format("other processes disturbed {} of {} times: tune again when the machine is idle\n",
-                        tuned.disturbed, tuned.times);
-  if (tuned.skipped > 0)
-    text += fmt::format("no time for {} of {} sizes: --seconds gives more\n", tuned.skipped,
-                        tuned.skipped + tuned.measured);
-  return text;
-}
-
-std::string to_json(const Tuned& tuned, bool check) {
-  Json json;
-  json["rows"] = Json::array();
-  for (const Row& row : rows_of(tuned)) {
-    Json one{{"collective", collective::name(row.setting->kind)},
-             {"ranks", row.setting->ranks},
-             {"hosts", row.setting->hosts},
-             {"transport", row.setting->transport},
-             {"buffers", buffers(*row.setting)},
-             {"bytes", row.bytes},
-             {"algorithm", row.best.algorithm},
-             {"seconds", row.best.seconds}};
-    if (!row.next.algorithm.empty()) {
-      one["next"] = row.next.algorithm;
-      one["next_seconds"] = row.next.seconds;
-    }
-    json["rows"].push_back(std::move(one));
-  }
-  if (check) {
-    const TuneCheck found = check_predictions(tuned.table, tuned.between);
-    json["check"] = {{"predictions", found.predictions}, {"median_error", found.median_error},
-                     {"choices", found.choices},         {"median_cost", found.median_cost},
-                     {"mean_cost", found.mean_cost},     {"worst_cost", found.worst_cost}};
-  }
-  json["times"] = tuned.times;
-  json["disturbed"] = tuned.disturbed;
-  json["skipped"] = tuned.skipped;
-  json["dropped"] = tuned.dropped;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // One rank's part: all transports, one after the other, in the job that there is.
@@ -214,7 +116,7 @@ Result<Tuned> start_ranks(const Tune& request) {
     for (const std::string& transport : transports) {
       OwnRanks own{.command = "tune",
                    .arguments = {"--transport", transport, "--sizes", request.sizes, "--seconds",
-                                 fmt::to_string(seconds), "--statistics", "none"},
+                                 fmt::to_string(seconds)},
                    .on_note = request.on_note};
       own.ranks = each;
       // Sizes that were begun are ended, so that it may take longer than it should; but not for ever.
@@ -224,6 +126,8 @@ Result<Tuned> start_ranks(const Tune& request) {
                              {"--collectives", fmt::format("{}", fmt::join(request.collectives, ","))});
       if (request.quick) own.arguments.emplace_back("--quick");
       if (request.check) own.arguments.emplace_back("--check");
+      if (request.check && !request.statistics.empty())
+        own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
       WEFT_TRY(text, run_own_ranks(own));
       WEFT_TRY(tuned, parse_tuned(text));
       add(all, std::move(tuned));
@@ -248,11 +152,20 @@ Status check_request(const Tune& request) {
 }
 
 Result<std::string> finish(const Tune& request, const Tuned& tuned) {
-  std::string text =
-      request.format == Format::json ? to_json(tuned, request.check) : to_text(tuned, request.check);
-  if (const Status kept = keep(request, tuned); !kept.ok() && request.on_note)
-    request.on_note(fmt::format("the times were not kept: {}", kept.error().message));
-  return text;
+  const bool json = request.format == Format::json;
+  const auto note = [&](const std::string& text) {
+    if (request.on_note) request.on_note(text);
+  };
+  if (request.check) {
+    const comm::LoadedChoices loaded = comm::load_choices(request.statistics);
+    if (!loaded.trouble.empty()) note(fmt::format("nothing was read: {}", loaded.trouble));
+    if (loaded.table.settings().empty()) note("nothing was tuned here: the default figures are checked");
+    const TuneChecks checks = check_predictions(loaded.table, tuned.table);
+    return json ? check_json(tuned, checks) : check_text(tuned, checks);
+  }
+  if (const Status kept = keep(request, tuned); !kept.ok())
+    note(fmt::format("the times were not kept: {}", kept.error().message));
+  return json ? tuned_json(tuned) : tuned_text(tuned);
 }
 
 Result<std::string> answer(const Tune& request) {

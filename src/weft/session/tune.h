@@ -3,12 +3,12 @@
 //   weft tune --ranks 2,4 --transport shm      starts ranks of itself on this machine
 //   mpirun -n 8 weft tune                      takes part as one of the ranks that a launcher started
 //
-//   collective  ranks  transport  buffers  size    chosen           time     next              time
+//   collective  ranks  transport  buffers  size    fastest          time     next              time
 //   all_reduce      4  shm        private  64 KiB  direct two-shot  14.1 us  direct one-shot  19 us
 //
-// The times go to the statistics database; communicators find them there. Time is bounded: sizes are measured
-// coarsely first, then between, and what there was no time for is said. --check measures again at sizes that
-// were left out and says how well they were predicted.
+// The times go to the statistics database; communicators find them there. Time is bounded, and what there was
+// no time for is said. --check keeps nothing: it measures at the sizes between, and says how well what is in
+// the database foretold the times and how much the choices of communicators cost over the best in hindsight.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -2,106 +2,24 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "weft/cost/statistics.h"
 #include "weft/session/tune_rank.h"
+#include "weft/session/tune_rounds.h"
 
 namespace weft::session {
 namespace {
 
-using comm::Candidate;
 using comm::Setting;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kTopicGroup = 0x74756e65;    // "tune"
-constexpr std::size_t kCoarse = 3;                   // every third size is measured for all candidates
-constexpr double kNear = 3;                          // times the best: may still win between coarse sizes
-constexpr std::int64_t kBandwidthBound = 256 << 10;  // from here on the order of candidates hardly changes
-constexpr std::int64_t kLarge = 16 << 20;            // one call takes long and is steady
-constexpr double kBatchSeconds = 2e-3;
-constexpr std::int32_t kFirstBatches = 3, kMostIterations = 200;
-constexpr std::string_view kDirect = "direct";  // what is used without any measurement: never left out
-
-// What rank 0 knows of one setting while it is measured.
-struct Progress {
-  Setting setting;
-  std::map<std::string, Candidate> candidates, between;
-  std::set<std::string> failed;
-};
-
-std::vector<Candidate> values_of(const std::map<std::string, Candidate>& candidates) {
-  std::vector<Candidate> values;
-  for (const auto& [name, candidate] : candidates)
-    if (!candidate.times.empty()) values.push_back(candidate);
-  return values;
-}
-
-// Coarse sizes ascending, then the others.
-std::vector<std::int64_t> in_order(const std::vector<std::int64_t>& sizes, std::size_t& coarse) {
-  std::vector<std::int64_t> ordered, fine;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    (i % kCoarse == 0 || i + 1 == sizes.size() ? ordered : fine).push_back(sizes[i]);
-  coarse = ordered.size();
-  ordered.insert(ordered.end(), fine.begin(), fine.end());
-  return ordered;
-}
-
-// Who is worth measuring at this size.
-std::vector<std::string> contenders(const Progress& progress, std::int64_t bytes, bool coarse) {
-  std::vector<std::string> names;
-  double best = 0;
-  const auto known = [&](const std::string& name) -> const Candidate* {
-    const auto found = progress.candidates.find(name);
-    return found != progress.candidates.end() && !found->second.times.empty() ? &found->second : nullptr;
-  };
-  const auto all = comm::candidates_for(progress.setting, bytes);
-  for (const std::string& name : all)
-    if (const Candidate* candidate = known(name)) {
-      const double seconds = candidate->seconds(bytes);
-      if (best == 0 || seconds < best) best = seconds;
-    }
-  for (const std::string& name : all) {
-    if (progress.failed.contains(name)) continue;
-    const Candidate* candidate = known(name);
-    const bool judged = candidate != nullptr && (!coarse || candidate->times.back().bytes >= kBandwidthBound);
-    if (candidate == nullptr && !coarse && best > 0) continue;  // was not worth a coarse size
-    if (!judged || name == kDirect || candidate->seconds(bytes) <= kNear * best) names.push_back(name);
-  }
-  return names;
-}
-
-struct Judgement {
-  double seconds = 0;      // a call
-  std::string trouble;     // why there is no time
-  bool disturbed = false;  // half of the batches took more than twice as long
-};
-
-// A batch is over when its slowest rank is. Of the batches the lower quartile counts: what other processes
-// take from the machine only ever makes them slower.
-std::vector<Judgement> judge(const TuneOrder& order, const std::vector<TuneTimes>& ranks) {
-  std::vector<Judgement> judgements(order.turns.size());
-  for (std::size_t turn = 0; turn < judgements.size(); ++turn) {
-    Judgement& judgement = judgements[turn];
-    std::vector<double> slowest;
-    for (const TuneTimes& rank : ranks) {
-      const std::vector<double>& batches = rank.batches[turn];
-      if (judgement.trouble.empty()) judgement.trouble = rank.troubles[turn];
-      slowest.resize(std::max(slowest.size(), batches.size()));
-      for (std::size_t i = 0; i < batches.size(); ++i) slowest[i] = std::max(slowest[i], batches[i]);
-    }
-    if (slowest.empty() && judgement.trouble.empty()) judgement.trouble = "nobody measured it";
-    if (!judgement.trouble.empty()) continue;
-    std::ranges::sort(slowest);
-    judgement.seconds = std::max(slowest[slowest.size() / 4], 1e-9);
-    judgement.disturbed = slowest[slowest.size() / 2] > 2 * judgement.seconds;
-  }
-  return judgements;
-}
+constexpr std::uint64_t kTopicGroup = 0x74756e65;  // "tune"
+constexpr std::int32_t kFewestRounds = 2;          // after the first, whatever the time
+constexpr std::int32_t kMostOverrun = 2;           // times a setting's share, before sizes are left out
+constexpr std::int64_t kTypicalBytes = 64 << 10;
 
 class Conductor {
  public:
@@ -118,9 +36,9 @@ class Conductor {
   Result<std::vector<transport::Parcel>> exchange(std::string mine) {
     return job_.exchange(everyone_, {kTopicGroup, exchanges_++}, {std::move(mine), -1});
   }
-  Result<std::vector<Judgement>> ask(const TuneOrder& order);
-  Status measure_setting(const Setting& setting, Clock::time_point deadline);
-  Status measure_size(Progress& progress, std::int64_t bytes, bool coarse, bool between);
+  // What every rank measured.
+  Result<std::vector<TuneTimes>> ask(const TuneOrder& order);
+  Status measure_setting(const Setting& setting, Clock::duration time);
 
   transport::Job& job_;
   TuneRank& rank_;
@@ -130,7 +48,7 @@ class Conductor {
   Tuned tuned_;
 };
 
-Result<std::vector<Judgement>> Conductor::ask(const TuneOrder& order) {
+Result<std::vector<TuneTimes>> Conductor::ask(const TuneOrder& order) {
   WEFT_TRY(told, exchange(print(order)));
   const TuneTimes mine = order.end ? TuneTimes{} : rank_.measure(order);
   WEFT_TRY(answers, exchange(print(mine)));
@@ -141,7 +59,7 @@ Result<std::vector<Judgement>> Conductor::ask(const TuneOrder& order) {
       return world_error("a rank measured something else than asked");
     all.push_back(std::move(times));
   }
-  return judge(order, all);
+  return all;
 }
 
 Status Conductor::follow() {
@@ -154,83 +72,35 @@ Status Conductor::follow() {
   }
 }
 
-Status Conductor::measure_size(Progress& progress, std::int64_t bytes, bool coarse, bool between) {
-  TuneOrder order{.kind = progress.setting.kind,
-                  .bytes = bytes,
-                  .allocated = progress.setting.allocated,
-                  .batches = bytes < kLarge ? std::min(kFirstBatches, plan_.batches) : 1};
-  for (const std::string& name : contenders(progress, bytes, coarse)) order.turns.push_back({name, 1});
-  if (order.turns.empty()) return {};
-  WEFT_TRY(first, ask(order));
-  auto& kept = between ? progress.between : progress.candidates;
-  const std::string source = fmt::format("measured {}", cost::print_date(cost::seconds_since_1970()));
-  const auto keep = [&](const std::string& name, double seconds) {
-    Candidate& candidate = kept[name];
-    candidate.name = name;
-    candidate.source = source;
-    std::erase_if(candidate.times, [&](const comm::TimePoint& time) { return time.bytes == bytes; });
-    const auto place = std::ranges::upper_bound(candidate.times, bytes, {}, &comm::TimePoint::bytes);
-    candidate.times.insert(place, {bytes, seconds});
-  };
-  double best = 0;
-  for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
-    const std::string& name = order.turns[turn].algorithm;
-    if (!first[turn].trouble.empty()) {
-      progress.failed.insert(name);
-      tuned_.dropped.push_back(
-          fmt::format("{} of {}: {}", name, collective::name(order.kind), first[turn].trouble));
-      continue;
-    }
-    keep(name, first[turn].seconds);
-    if (best == 0 || first[turn].seconds < best) best = first[turn].seconds;
-  }
-  // One call is no measurement; but of those far behind it says enough.
-  TuneOrder again = order;
-  again.turns.clear();
-  again.batches = plan_.batches;
-  for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
-    const double seconds = first[turn].seconds;
-    if (!first[turn].trouble.empty() ||
-        (seconds > 2 * kNear * best && order.turns[turn].algorithm != kDirect))
-      continue;
-    const double fit = std::clamp(kBatchSeconds / seconds, 1.0, double{kMostIterations});
-    again.turns.push_back({order.turns[turn].algorithm, static_cast<std::int32_t>(fit)});
-  }
-  if (again.turns.empty()) return {};
-  WEFT_TRY(second, ask(again));
-  for (std::size_t turn = 0; turn < again.turns.size(); ++turn)
-    if (second[turn].trouble.empty()) {
-      keep(again.turns[turn].algorithm, second[turn].seconds);
-      ++tuned_.times;
-      if (second[turn].disturbed) ++tuned_.disturbed;
-    }
-  return {};
-}
-
-Status Conductor::measure_setting(const Setting& setting, Clock::time_point deadline) {
+Status Conductor::measure_setting(const Setting& setting, Clock::duration time) {
   if (plan_.on_note) {
     plan_.on_note(fmt::format("{} of {} ranks over {}{}", collective::name(setting.kind), setting.ranks,
                               setting.transport, setting.allocated ? ", allocated buffers" : ""));
   }
-  Progress progress{.setting = setting, .candidates = {}, .between = {}, .failed = {}};
+  TuneRounds rounds(setting, plan_.chosen_from ? TuneRounds::Purpose::check : TuneRounds::Purpose::predict);
   const auto start = Clock::now();
-  const auto time = std::max<Clock::duration>(deadline - start, std::chrono::milliseconds(1));
-  const auto enough = start + (plan_.between.empty() ? time : time * 6 / 10);  // the rest is for the check
-  std::size_t coarse = 0, at = 0;
-  for (const std::int64_t bytes : in_order(plan_.sizes, coarse)) {
-    const bool is_coarse = at++ < coarse;
-    // Coarse sizes are worth twice the time: without them there is no line to draw.
-    if (at > 2 && Clock::now() > (is_coarse ? start + 2 * time : enough)) {
-      ++tuned_.skipped;
-      continue;
+  std::vector<std::int64_t> begun;
+  for (std::int32_t round = 0; round <= plan_.rounds; ++round) {
+    const auto round_start = Clock::now();
+    for (const std::int64_t bytes : round == 0 ? plan_.sizes : begun) {
+      // Small sizes are quick; large ones are left out where they alone would take more than all the time.
+      if (round == 0 && begun.size() >= 2 && Clock::now() > start + kMostOverrun * time) break;
+      if (round == 0) begun.push_back(bytes);
+      const TuneOrder order = rounds.order(bytes, round);
+      if (order.turns.empty()) continue;
+      WEFT_TRY(answers, ask(order));
+      rounds.add(order, round, answers);
     }
-    WEFT_TRY_STATUS(measure_size(progress, bytes, is_coarse, false));
-    ++tuned_.measured;
+    const auto now = Clock::now();
+    if (round >= kFewestRounds && now + (now - round_start) > start + time) break;
   }
-  for (const std::int64_t bytes : plan_.between)
-    if (Clock::now() < start + 2 * time) WEFT_TRY_STATUS(measure_size(progress, bytes, false, true));
-  tuned_.table.set(setting, values_of(progress.candidates));
-  if (!plan_.between.empty()) tuned_.between.set(setting, values_of(progress.between));
+  tuned_.measured += static_cast<std::int64_t>(begun.size());
+  tuned_.skipped += static_cast<std::int64_t>(plan_.sizes.size() - begun.size());
+  tuned_.times += rounds.times();
+  tuned_.disturbed += rounds.disturbed();
+  tuned_.dropped.insert(tuned_.dropped.end(), rounds.dropped().begin(), rounds.dropped().end());
+  const std::string today = cost::print_date(cost::seconds_since_1970());
+  tuned_.table.set(setting, rounds.candidates(fmt::format("measured {}", today)));
   return {};
 }
 
@@ -245,11 +115,21 @@ Result<Tuned> Conductor::conduct() {
       // Only ranks that share memory have buffers that others reach.
       if (!allocated || setting.transport == "shm") settings.push_back(setting);
     }
-  const auto start = Clock::now();
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const auto share =
-        plan_.time * static_cast<std::int64_t>(i + 1) / static_cast<std::int64_t>(settings.size());
-    WEFT_TRY_STATUS(measure_setting(settings[i], start + share));
+  // Each has its share of the time that is left, by its number of candidates; but half of what it would have
+  // had if all had kept to theirs, so that the last ones do not pay for the first.
+  const auto weight = [](const Setting& setting) {
+    return static_cast<double>(comm::candidates_for(setting, kTypicalBytes).size());
+  };
+  double weights = 0;
+  for (const Setting& setting : settings) weights += weight(setting);
+  const std::chrono::duration<double> all = plan_.time;
+  const auto end = Clock::now() + plan_.time;
+  double weights_left = weights;
+  for (const Setting& setting : settings) {
+    const std::chrono::duration<double> left = end - Clock::now();
+    const auto share = std::max(left * weight(setting) / weights_left, all * weight(setting) / weights / 2);
+    WEFT_TRY_STATUS(measure_setting(setting, std::chrono::duration_cast<Clock::duration>(share)));
+    weights_left -= weight(setting);
   }
   WEFT_TRY(over, ask({.end = true}));
   return std::move(tuned_);
@@ -258,7 +138,7 @@ Result<Tuned> Conductor::conduct() {
 }  // namespace
 
 Result<Tuned> tune_group(const std::shared_ptr<transport::Job>& job, const TunePlan& plan) {
-  WEFT_TRY(rank, TuneRank::open(job, plan.transport));
+  WEFT_TRY(rank, TuneRank::open(job, plan.transport, plan.chosen_from.value_or("none")));
   Conductor conductor(*job, *rank, plan);
   if (job->rank() == 0) return conductor.conduct();
   WEFT_TRY_STATUS(conductor.follow());
@@ -272,14 +152,13 @@ std::string print(const Tuned& tuned) {
     std::ranges::replace(dropped, '\n', ' ');
     text += fmt::format("dropped\t{}\n", dropped);
   }
-  return text + "table\n" + tuned.table.print() + "between\n" + tuned.between.print() + "end\n";
+  return text + "table\n" + tuned.table.print() + "end\n";
 }
 
 Result<Tuned> parse_tuned(std::string_view text) {
   const auto wrong = [] { return world_error("what the ranks measured cannot be read"); };
-  const std::size_t table = text.find("\ntable\n"), between = text.find("\nbetween\n");
-  if (!text.starts_with("tuned\t") || !text.ends_with("\nend\n") || table == std::string_view::npos ||
-      between == std::string_view::npos || between < table)
+  const std::size_t table = text.find("\ntable\n");
+  if (!text.starts_with("tuned\t") || !text.ends_with("\nend\n") || table == std::string_view::npos)
     return wrong();
   Tuned tuned;
   std::string_view head = text.substr(6, table + 1 - 6);
@@ -295,11 +174,8 @@ Result<Tuned> parse_tuned(std::string_view text) {
     const std::string_view rest = head.substr(at + kDropped.size());
     tuned.dropped.emplace_back(rest.substr(0, rest.find('\n')));
   }
-  WEFT_TRY(parsed_table, comm::ChoiceTable::parse(text.substr(table + 7, between + 1 - (table + 7))));
-  WEFT_TRY(parsed_between,
-           comm::ChoiceTable::parse(text.substr(between + 9, text.size() - 4 - (between + 9))));
-  tuned.table = std::move(parsed_table);
-  tuned.between = std::move(parsed_between);
+  WEFT_TRY(parsed, comm::ChoiceTable::parse(text.substr(table + 7, text.size() - 4 - (table + 7))));
+  tuned.table = std::move(parsed);
   return tuned;
 }
 

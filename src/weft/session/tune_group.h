@@ -1,16 +1,16 @@
 // weft/session/tune_group.h -- the ranks of one job measure algorithms together.
 //
 //   rank 0                                   everyone
-//   "these candidates, this size"  ───────▶  opens a communicator for each, runs batches in turn: a b c a b c
+//   "these candidates, this size"  ───────▶  runs batches of each in turn
 //   ... takes the slowest rank's time  ◀───────  time a call of each candidate, batch by batch
 //
-// Coarse sizes come first, ascending, with all candidates; then the sizes between them, with those that could
-// still be the best there. A candidate that is far behind is left out of larger sizes.
+// Settings come one after the other, sizes in rounds (tune_rounds.h), as many as there is time for.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,15 +25,17 @@ namespace weft::session {
 struct TunePlan {
   comm::TransportKind transport = comm::TransportKind::automatic;
   std::vector<comm::Kind> kinds = {};
-  std::vector<std::int64_t> sizes = {};    // ascending
-  std::vector<std::int64_t> between = {};  // measured the same way, but kept apart: to check predictions
-  std::int32_t batches = 7;                // of each time
+  std::vector<std::int64_t> sizes = {};  // ascending
+  // The database that communicators choose from by themselves: what they choose is measured as well. None:
+  // the candidates alone are.
+  std::optional<std::string> chosen_from = {};
+  std::int32_t rounds = 7;                 // after the first, at most
   std::chrono::milliseconds time{10'000};  // for all of it, about
   std::function<void(std::string_view)> on_note = {};
 };
 
 struct Tuned {
-  comm::ChoiceTable table, between;
+  comm::ChoiceTable table;
   std::int64_t times = 0, disturbed = 0;  // of candidates; and how many of them varied by more than twice
   std::int64_t measured = 0;              // sizes of settings
   std::int64_t skipped = 0;               // for want of time

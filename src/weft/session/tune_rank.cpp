@@ -13,7 +13,6 @@ using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
 constexpr std::int64_t kElement = sizeof(float);
-constexpr std::string_view kDirect = "direct";
 
 comm::Call call_of(const TuneOrder& order, std::int32_t ranks) {
   comm::Call call;
@@ -77,7 +76,7 @@ Result<TuneTimes> parse_tune_times(std::string_view text) {
 }
 
 Result<std::unique_ptr<TuneRank>> TuneRank::open(std::shared_ptr<transport::Job> job,
-                                                 comm::TransportKind transport) {
+                                                 comm::TransportKind transport, std::string statistics) {
   auto rank = std::make_unique<TuneRank>();
   comm::Options options;
   options.transport = transport;
@@ -86,23 +85,22 @@ Result<std::unique_ptr<TuneRank>> TuneRank::open(std::shared_ptr<transport::Job>
   WEFT_TRY(control, comm::Communicator::create(job, options));
   rank->job_ = std::move(job);
   rank->transport_ = transport;
+  rank->statistics_ = std::move(statistics);
   rank->control_ = std::move(control);
   return rank;
 }
 
-Result<comm::Communicator*> TuneRank::group_for(const TuneOrder& order, const std::string& algorithm) {
-  if (order.kind != kind_) {
-    std::erase_if(groups_, [](const auto& group) { return !group.first.starts_with(kDirect); });
-    kind_ = order.kind;
-  }
-  if (const auto found = groups_.find(algorithm); found != groups_.end()) return found->second.get();
+Status TuneRank::open_group(comm::Kind kind) {
+  if (group_ && kind == kind_) return {};
+  group_.reset();
   comm::Options options;
   options.transport = transport_;
   options.background = false;
-  options.statistics = "none";
-  options.algorithm = algorithm;
+  options.statistics = statistics_;
   WEFT_TRY(made, comm::Communicator::create(job_, options));
-  return groups_.emplace(algorithm, std::move(made)).first->second.get();
+  group_ = std::move(made);
+  kind_ = kind;
+  return {};
 }
 
 Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
@@ -131,12 +129,13 @@ Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
   return allocated_;
 }
 
-Result<double> TuneRank::run_batch(comm::Communicator& group, const comm::Call& call,
-                                   std::int32_t iterations) {
+Result<double> TuneRank::run_batch(const comm::Call& call, const TuneOrder::Turn& turn) {
+  group_->use(turn.algorithm == kChosen ? "" : turn.algorithm);
+  WEFT_TRY_STATUS(group_->run(call));  // decides, opens what it needs, warms what it uses
   WEFT_TRY_STATUS(control_->barrier());
   const auto start = Clock::now();
-  for (std::int32_t i = 0; i < iterations; ++i) WEFT_TRY_STATUS(group.run(call));
-  return std::chrono::duration<double>(Clock::now() - start).count() / iterations;
+  for (std::int32_t i = 0; i < turn.iterations; ++i) WEFT_TRY_STATUS(group_->run(call));
+  return std::chrono::duration<double>(Clock::now() - start).count() / turn.iterations;
 }
 
 TuneTimes TuneRank::measure(const TuneOrder& order) {
@@ -144,14 +143,18 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   times.batches.resize(order.turns.size());
   times.troubles.resize(order.turns.size());
   const Result<Buffers> buffers = buffers_for(order);
-  // A rank that has no memory must still keep in step with the others: it says so by a sum.
-  float lacks = buffers.ok() ? 0 : 1, any_lacks = 0;
-  const Status told = control_->all_reduce(&lacks, &any_lacks, 1, comm::ElementType::f32);
-  if (!told.ok() || any_lacks > 0) {
-    const std::string why = !told.ok()      ? told.error().message
-                            : !buffers.ok() ? buffers.error().message
-                                            : "another rank has no memory for its buffers";
-    std::ranges::fill(times.troubles, why);
+  // A rank that has no memory, or whose group is broken, must still keep in step with the others: a sum
+  // tells.
+  const float lacks[] = {buffers.ok() ? 0.0f : 1.0f, broken_ ? 1.0f : 0.0f};
+  float any[] = {0, 0};
+  Status ready = control_->all_reduce(lacks, any, 2, comm::ElementType::f32);
+  if (ready.ok() && !buffers.ok()) ready = buffers.error();
+  if (ready.ok() && any[0] > 0) ready = world_error("another rank has no memory for its buffers");
+  if (any[1] > 0) group_.reset();
+  broken_ = false;
+  if (ready.ok()) ready = open_group(order.kind);
+  if (!ready.ok()) {
+    std::ranges::fill(times.troubles, ready.error().message);
     return times;
   }
   comm::Call call = call_of(order, ranks());
@@ -159,18 +162,13 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   call.output = buffers->output;
   for (std::int32_t batch = 0; batch < order.batches; ++batch)
     for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
-      if (!times.troubles[turn].empty()) continue;
-      const auto run = [&]() -> Result<double> {
-        WEFT_TRY(group, group_for(order, order.turns[turn].algorithm));
-        if (batch == 0) WEFT_TRY_STATUS(group->run(call));  // opens what it needs, warms what it uses
-        return run_batch(*group, call, order.turns[turn].iterations);
-      };
-      const Result<double> seconds = run();
-      if (seconds.ok()) {
-        times.batches[turn].push_back(*seconds);
-      } else {
+      const Result<double> seconds = run_batch(call, order.turns[turn]);
+      if (!seconds.ok()) {  // and with it the group: those that come after it are not measured
         times.troubles[turn] = seconds.error().message;
+        broken_ = true;
+        return times;
       }
+      times.batches[turn].push_back(*seconds);
     }
   return times;
 }

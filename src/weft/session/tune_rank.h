@@ -3,7 +3,6 @@
 // Included by the files of session/ only.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +13,9 @@
 #include "weft/transport/job.h"
 
 namespace weft::session {
+
+// The name of no algorithm, but of what a communicator chooses by itself.
+inline constexpr std::string_view kChosen = "chosen";
 
 // What rank 0 has everyone do.
 struct TuneOrder {
@@ -41,8 +43,9 @@ Result<TuneTimes> parse_tune_times(std::string_view text);
 
 class TuneRank {
  public:
+  // `statistics`: what kChosen chooses from.
   static Result<std::unique_ptr<TuneRank>> open(std::shared_ptr<transport::Job> job,
-                                                comm::TransportKind transport);
+                                                comm::TransportKind transport, std::string statistics);
 
   std::int32_t rank() const { return control_->rank(); }
   std::int32_t ranks() const { return control_->size(); }
@@ -57,15 +60,19 @@ class TuneRank {
     void* output = nullptr;
   };
 
-  Result<comm::Communicator*> group_for(const TuneOrder& order, const std::string& algorithm);
+  // All candidates use one group: the same algorithm in two groups of 4 ranks on 2 cores took up to 14 %
+  // longer in one of them. A new one for each kind, so that not all programs stay open.
+  Status open_group(comm::Kind kind);
   Result<Buffers> buffers_for(const TuneOrder& order);
-  Result<double> run_batch(comm::Communicator& group, const comm::Call& call, std::int32_t iterations);
+  Result<double> run_batch(const comm::Call& call, const TuneOrder::Turn& turn);
 
   std::shared_ptr<transport::Job> job_;
   comm::TransportKind transport_ = comm::TransportKind::automatic;
+  std::string statistics_;
   std::unique_ptr<comm::Communicator> control_;  // barriers; and the allocator of shared buffers
-  std::map<std::string, std::unique_ptr<comm::Communicator>> groups_;  // by algorithm
-  comm::Kind kind_ = comm::Kind::custom;                               // what the programs of groups_ are for
+  std::unique_ptr<comm::Communicator> group_;
+  comm::Kind kind_ = comm::Kind::custom;  // what the programs of group_ are for
+  bool broken_ = false;                   // group_ is, by a call that failed
   std::vector<float> private_input_, private_output_;
   Buffers allocated_ = {};
   std::int64_t allocated_bytes_ = 0;

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/median.h"
+
 namespace weft::sim {
 namespace {
 
@@ -159,11 +161,8 @@ void measure_errors(Fit& fit, std::span<const Measurement> measurements) {
   std::vector<double> errors;
   for (const Measurement& point : measurements)
     errors.push_back(std::fabs(fit.regime_seconds(point.bytes) / point.seconds - 1));
-  std::ranges::sort(errors);
-  const std::size_t middle = errors.size() / 2;
-  fit.median_relative_error =
-      errors.size() % 2 == 1 ? errors[middle] : (errors[middle - 1] + errors[middle]) / 2;
-  fit.max_relative_error = errors.back();
+  fit.max_relative_error = std::ranges::max(errors);
+  fit.median_relative_error = median(std::move(errors));
 }
 
 }  // namespace
