@@ -16,6 +16,7 @@
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 #include "weft/ops/pooling.h"
+#include "weft/ops/whole_place.h"
 
 namespace weft::device {
 namespace {
@@ -141,9 +142,9 @@ std::unique_ptr<Kernel> make_gather(const Call& at) {
   const bool lookup =
       table.dims.front().index == node.symbol(0) && y.rank() + 1 == positions.rank() + table.rank();
   if (!lookup || positions.dtype != DType::i32) return nullptr;
-  const std::int64_t rows = table.dims.front().size, width = table.elements() / rows;
+  const std::int64_t rows = table.dims.front().size, width = table.elements() / rows, first = node.integer(1);
   return call([=](const Task& t, std::byte*) {
-    gather_rows(at.i32(0), t.begin, t.end, at.f32(1), rows, width, at.result());
+    gather_rows(at.i32(0), t.begin, t.end, at.f32(1), rows, width, at.result(), first);
   });
 }
 
@@ -156,8 +157,9 @@ std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
       !std::ranges::equal(x.dims.subspan(positions.rank()), y.dims.subspan(1)))
     return nullptr;
   const std::int64_t rows = y.dims.front().size, width = y.elements() / rows, count = positions.elements();
+  const std::int64_t first = node.integer(3);
   return call([=](const Task&, std::byte*) {
-    scatter_add_rows(at.i32(0), count, at.f32(1), rows, width, 0, width, at.result());
+    scatter_add_rows(at.i32(0), count, at.f32(1), rows, width, 0, width, at.result(), first);
   });
 }
 
@@ -190,9 +192,26 @@ std::unique_ptr<Kernel> make_dropout(const Call& at) {
   if (at.node.input_type(1).dtype != DType::i64) return nullptr;
   const double rate = at.node.real(0);
   const auto stream = static_cast<std::uint64_t>(at.node.integer(1));
+  const Type x = at.node.input_type(0);
+  const ops::WholePlace whole = ops::read_whole_place(x, at.node.integer(2), at.node.word(3)).value();
+  // The elements that follow each other in the whole as they do in the slice, and the loops around them.
+  std::int64_t run = 1;
+  std::size_t outer = x.rank();
+  for (; outer > 0 && (whole.strides[outer - 1] == run || x.dims[outer - 1].size == 1); --outer)
+    run *= x.dims[outer - 1].size;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < outer; ++i) sizes.push_back(x.dims[i].size);
   return call([=](const Task& t, std::byte*) {
-    dropout({static_cast<std::uint64_t>(*at.i64(1)), stream, rate}, static_cast<std::uint64_t>(t.begin),
-            t.end - t.begin, at.f32(0) + t.begin, at.result() + t.begin);
+    const Dropout drop{static_cast<std::uint64_t>(*at.i64(1)), stream, rate};
+    for (std::int64_t begin = t.begin, end; begin < t.end; begin = end) {
+      end = std::min(t.end, (begin / run + 1) * run);
+      std::int64_t place = whole.begin + begin % run;
+      for (std::int64_t rest = begin / run, i = static_cast<std::int64_t>(sizes.size()); i-- > 0;) {
+        place += rest % sizes[static_cast<std::size_t>(i)] * whole.strides[static_cast<std::size_t>(i)];
+        rest /= sizes[static_cast<std::size_t>(i)];
+      }
+      dropout(drop, static_cast<std::uint64_t>(place), end - begin, at.f32(0) + begin, at.result() + begin);
+    }
   });
 }
 
@@ -208,7 +227,7 @@ std::unique_ptr<Kernel> make_rotary(const Call& at) {
   auto cosines =
       std::make_shared<std::vector<float>>(static_cast<std::size_t>(rotary.positions * rotary.half));
   auto sines = std::make_shared<std::vector<float>>(cosines->size());
-  rotary_table(rotary, at.node.real(2), 0, cosines->data(), sines->data());
+  rotary_table(rotary, at.node.real(2), at.node.integer(4), cosines->data(), sines->data());
   const std::int64_t rows = x.elements() / x.dims.back().size;
   return call([=](const Task&, std::byte*) {
     rotate_rows(rotary, 0, rows, at.f32(0), cosines->data(), sines->data(), at.result());

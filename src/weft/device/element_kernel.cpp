@@ -49,7 +49,7 @@ class ElementKernel final : public Kernel {
 
   double element(const std::array<std::int64_t, plan::kLargestRank>& at, std::int64_t k) const {
     if (&node_.op() == &ops::constant()) return node_.real(0);
-    if (&node_.op() == &ops::position()) return static_cast<double>(k);
+    if (&node_.op() == &ops::position()) return static_cast<double>(node_.integer(2) + k);
     std::array<double, 3> operands = {};
     for (std::size_t s = 0; s < sources_.size(); ++s) {
       std::int64_t offset = 0;

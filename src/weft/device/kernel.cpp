@@ -93,6 +93,7 @@ std::unique_ptr<Kernel> make_kernel(const program::Program& program, const progr
     return make_call_kernel(program, unit, memory);
   if (const auto* copy = std::get_if<program::Copy>(&unit.kernel))
     return std::make_unique<CopyKernel>(program, *copy, memory);
+  if (std::holds_alternative<program::Exchange>(unit.kernel)) return nullptr;
   return std::make_unique<CombineKernel>(program, std::get<program::Combine>(unit.kernel), memory);
 }
 

@@ -23,7 +23,7 @@ class Kernel {
   virtual bool is_reference() const { return false; }
 };
 
-// `memory` is the rank's: buffers lie there at their offsets.
+// `memory` is the rank's: buffers lie there at their offsets. Null for an exchange, which is no rank's alone.
 std::unique_ptr<Kernel> make_kernel(const program::Program& program, const program::Unit& unit,
                                     std::byte* memory);
 

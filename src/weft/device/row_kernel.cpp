@@ -213,7 +213,7 @@ class RowKernel final : public Kernel {
         target.table.resize(static_cast<std::size_t>(loop_.length));
         for (std::int64_t i = 0; i < loop_.length; ++i)
           target.table[static_cast<std::size_t>(i)] =
-              static_cast<float>(i / instruction.repeat % instruction.size);
+              static_cast<float>(instruction.first + i / instruction.repeat % instruction.size);
         placed[instruction.result] = step.skip = true;
       }
     }
@@ -296,7 +296,7 @@ class RowKernel final : public Kernel {
       case RowStep::load: load(it, frame, start, n, result); break;
       case RowStep::store: store(it, frame, start, n); break;
       case RowStep::number: break;
-      case RowStep::position: *result = static_cast<float>(frame.at[it.loop]); break;
+      case RowStep::position: *result = static_cast<float>(it.first + frame.at[it.loop]); break;
       case RowStep::spread: std::fill_n(result, n, *operand(0)); break;
       case RowStep::compute: {
         const bool run = loop_.is_run[it.result];
@@ -361,7 +361,7 @@ class RowKernel final : public Kernel {
 
   static void cast(const RowInstruction& it, const float* from, float* to, std::int64_t n, bool spread) {
     // Lanes are f32 or truth; only to truth is anything lost.
-        for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < n; ++i) {
       const float x = from[spread ? 0 : i];
       to[i] = it.to_truth ? static_cast<float>(x != 0) : x;
     }

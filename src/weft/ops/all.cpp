@@ -31,7 +31,7 @@ const plan::OperatorSet& all() {
       &sgd(), &momentum(), &adam(), &adamw(),
       // between ranks
       &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &broadcast_from(),
-      &permute_ranks()});
+      &permute_ranks(), &local_exchange()});
   return kSet;
 }
 

@@ -195,12 +195,13 @@ Result<ValueId> add_cross_entropy(Graph& graph, ValueId logits, ValueId label, S
   return one(graph, cross_entropy(), {logits, label}, {over});
 }
 
-Result<ValueId> add_gather(Graph& graph, ValueId positions, ValueId table, Symbol along) {
-  return one(graph, gather(), {positions, table}, {along});
+Result<ValueId> add_gather(Graph& graph, ValueId positions, ValueId table, Symbol along, std::int64_t begin) {
+  return one(graph, gather(), {positions, table}, {along, begin});
 }
 
-Result<ValueId> add_scatter_add(Graph& graph, ValueId positions, ValueId x, plan::Dim along, Indices to) {
-  return one(graph, scatter_add(), {positions, x}, {along.index, along.size, to});
+Result<ValueId> add_scatter_add(Graph& graph, ValueId positions, ValueId x, plan::Dim along, Indices to,
+                                std::int64_t begin) {
+  return one(graph, scatter_add(), {positions, x}, {along.index, along.size, to, begin});
 }
 
 Result<TopK> add_top_k(Graph& graph, ValueId x, Symbol over, plan::Dim into) {

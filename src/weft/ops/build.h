@@ -88,9 +88,9 @@ Result<plan::ValueId> add_cross_entropy(plan::Graph& graph, plan::ValueId logits
 
 // Joins on a value, and routing.
 Result<plan::ValueId> add_gather(plan::Graph& graph, plan::ValueId positions, plan::ValueId table,
-                                 Symbol along);
+                                 Symbol along, std::int64_t begin = 0);
 Result<plan::ValueId> add_scatter_add(plan::Graph& graph, plan::ValueId positions, plan::ValueId x,
-                                      plan::Dim along, Indices to);
+                                      plan::Dim along, Indices to, std::int64_t begin = 0);
 struct TopK {
   plan::ValueId values, positions;
 };

@@ -4,7 +4,7 @@
 //
 // The mask depends on nothing but the training step, the stream (a number for each dropout of a
 // model) and the element's place in the whole tensor, so the gradient draws the same mask again and
-// slices agree with the whole, if they know their place.
+// slices agree with the whole, if they know their place: `begin` and `whole`, see whole_place.h.
 #include <array>
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include "weft/ops/build.h"
 #include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/whole_place.h"
 
 namespace weft::ops {
 namespace {
@@ -20,9 +21,11 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
-    {{"rate", AttributeKind::real}, {"stream", AttributeKind::integer, false}}};
-constexpr std::size_t kRate = 0, kStream = 1;
+constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"rate", AttributeKind::real},
+                                                             {"stream", AttributeKind::integer, false},
+                                                             {"begin", AttributeKind::integer, false},
+                                                             {"whole", AttributeKind::word, false, 0, ""}}};
+constexpr std::size_t kRate = 0, kStream = 1, kBegin = 2, kWhole = 3;
 
 class Dropout final : public OperatorOf<Dropout> {
  public:
@@ -37,6 +40,8 @@ class Dropout final : public OperatorOf<Dropout> {
     const double rate = node.real(kRate);
     if (!(rate >= 0 && rate < 1))
       return user_error(fmt::format("rate must be at least 0 and below 1, found {}", rate));
+    Result<WholePlace> place = read_whole_place(node.input_type(0), node.integer(kBegin), node.word(kWhole));
+    if (!place.ok()) return std::move(place).error();
     return results.add(node.input_type(0));
   }
 
@@ -49,8 +54,10 @@ class Dropout final : public OperatorOf<Dropout> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value,
-             add_dropout(g.graph, g.of_result(), node.input(1), node.real(kRate), node.integer(kStream)));
+    const std::initializer_list<plan::ValueId> operands = {g.of_result(), node.input(1)};
+    const std::array<plan::AttributeValue, 4> attributes = {node.real(kRate), node.integer(kStream),
+                                                            node.integer(kBegin), node.symbol(kWhole)};
+    WEFT_TRY(value, g.graph.add_value(dropout(), operands, attributes));
     g.set(0, value);
     return {};
   }
@@ -61,9 +68,18 @@ class Dropout final : public OperatorOf<Dropout> {
     const auto stream = static_cast<std::uint64_t>(at.node().integer(kStream));
     const double rate = at.node().real(kRate);
     const T kept = at.numbers.from(1 - rate);
-    for (std::size_t place = 0; place < at.input(0).data.size(); ++place)
+    const NodeView& node = at.node();
+    const WholePlace whole =
+        read_whole_place(node.input_type(0), node.integer(kBegin), node.word(kWhole)).value();
+    Walk walk(sizes_of(node.input_type(0).dims));
+    walk.track(whole.strides);
+    std::size_t i = 0;
+    do {
+      const auto place = static_cast<std::uint64_t>(whole.begin + walk.offset(0));
       if (static_cast<double>(uniform_at(step, stream, place)) >= rate)
-        at.result(0).data[place] = at.numbers.divide(at.input(0).data[place], kept);
+        at.result(0).data[i] = at.numbers.divide(at.input(0).data[i], kept);
+      ++i;
+    } while (walk.next());
   }
 };
 

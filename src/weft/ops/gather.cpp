@@ -1,9 +1,9 @@
 // gather: rows of a table, picked by position: a join on a value.
 //
-//   y[p.., t..] = table[along = positions[p..], t..]      0 where the position is outside
+//   y[p.., t..] = table[along = positions[p..] - begin, t..]      0 where the position is outside
 //
 // Indices that positions and table share join by name. Along the table's rows it is a sum with at
-// most one addend, so a slice of the table gives an addend of the result, if it knows its place.
+// most one addend, so a slice of the table gives an addend of the result, if it knows its place: `begin`.
 #include <array>
 
 #include <fmt/format.h>
@@ -18,8 +18,9 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"along", AttributeKind::index}}};
-constexpr std::size_t kAlong = 0;
+constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+    {{"along", AttributeKind::index}, {"begin", AttributeKind::integer, false}}};
+constexpr std::size_t kAlong = 0, kBegin = 1;
 
 class Gather final : public OperatorOf<Gather> {
  public:
@@ -33,6 +34,7 @@ class Gather final : public OperatorOf<Gather> {
     const plan::Type table = node.input_type(1);
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
     WEFT_TRY_STATUS(pick(table.dims, {&along, 1}, node));
+    WEFT_TRY_STATUS(expect_between("begin", node.integer(kBegin), 0, kLargestStep));
     if (node.input_type(0).has(along))
       return user_error(
           fmt::format("positions must not have the index {} that they pick from", node.text(along)),
@@ -59,7 +61,8 @@ class Gather final : public OperatorOf<Gather> {
     const NodeView& node = g.node();
     const plan::Type table = node.input_type(1);
     const plan::Dim along{node.symbol(kAlong), table.size_of(node.symbol(kAlong))};
-    WEFT_TRY(value, add_scatter_add(g.graph, node.input(0), g.of_result(), along, indices_of(table.dims)));
+    WEFT_TRY(value, add_scatter_add(g.graph, node.input(0), g.of_result(), along, indices_of(table.dims),
+                                    node.integer(kBegin)));
     g.set(1, value);
     return {};
   }
@@ -72,7 +75,7 @@ class Gather final : public OperatorOf<Gather> {
     const std::int64_t stride = strides_along(table, {&along, 1})[0];
     const auto places = offsets_along(node.input_type(0), y.dims), rows = offsets_along(table, y.dims);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::int64_t row = at.numbers.to_integer(at.input(0).data[places[i]]);
+      const std::int64_t row = at.numbers.to_integer(at.input(0).data[places[i]]) - node.integer(kBegin);
       if (row >= 0 && row < along.size) at.result(0).data[i] = at.input(1).data[rows[i] + row * stride];
     }
   }

@@ -221,6 +221,9 @@ Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& 
     } else if (const Communication* op = find_communication(node.op()); op != nullptr) {
       WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
       layouts.push_back(std::move(layout));
+    } else if (&node.op() == &local_exchange()) {
+      return user_error(fmt::format("node {}: exchange belongs in the plan of one rank",
+                                    describe(graph, node.id())));
     } else {
       WEFT_TRY(results, layouts_of_results(node, mesh, layouts));
       for (Layout& layout : results) layouts.push_back(std::move(layout));

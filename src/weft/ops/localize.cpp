@@ -1,11 +1,16 @@
 #include "weft/ops/localize.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
+#include "weft/ops/local_exchange.h"
+#include "weft/ops/uses.h"
+#include "weft/ops/whole_place.h"
 #include "weft/plan/verify.h"
 
 namespace weft::ops {
@@ -22,22 +27,75 @@ bool is_empty(std::span<const Share> shares) {
   return std::ranges::any_of(shares, [](const Share& share) { return share.size == 0; });
 }
 
+// What a rank that combined nothing adds. Whole numbers have no infinity: the extreme of their kind does.
+double neutral(const plan::Layout& layout, plan::DType dtype) {
+  const double most = !is_integer(dtype)          ? std::numeric_limits<double>::infinity()
+                      : dtype == plan::DType::i64 ? 0x1.fffffffffffffp62  // the largest below 2^63
+                                                  : std::numeric_limits<std::int32_t>::max();
+  for (const plan::AxisLayout& axis : layout.axes) {
+    if (axis == plan::AxisLayout::partial(plan::Monoid::max)) return -most;
+    if (axis == plan::AxisLayout::partial(plan::Monoid::min)) return most;
+  }
+  return 0;
+}
+
+ExchangeKind kind_of(const Exchange& exchange) {
+  using Take = Exchange::Take;
+  switch (exchange.take) {
+    case Take::combined:
+      return exchange.keep.valid() ? ExchangeKind::reduce_scatter : ExchangeKind::all_reduce;
+    case Take::joined: return exchange.keep.valid() ? ExchangeKind::all_to_all : ExchangeKind::all_gather;
+    case Take::root: return ExchangeKind::broadcast_from;
+    case Take::own:
+    case Take::shifted: break;
+  }
+  return ExchangeKind::permute_ranks;
+}
+
+// The attributes by which a slice along a positional loop is told where it lies, by their number; -1: none.
+// Operators that have a positional loop call them so.
+struct Placing {
+  int begin = -1;  // where it begins along the loop; it cannot be told where this is missing
+  int size = -1;   // its size along the loop
+  // Where every loop is positional: the sizes of the whole (whole_place.h). `begin` is then the place of the
+  // slice's first element among the elements of the whole.
+  int whole = -1;
+};
+
+Placing find_placing(const plan::Operator& op) {
+  const auto find = [&](std::string_view name) {
+    const auto found = std::ranges::find(op.attributes(), name, &plan::AttributeSpec::name);
+    return found == op.attributes().end() ? -1 : static_cast<int>(found - op.attributes().begin());
+  };
+  return {find("begin"), find("size"), find("whole")};
+}
+
 class Localizer {
  public:
   Localizer(const plan::Graph& graph, const plan::Mesh& mesh, std::span<const plan::Layout> layouts,
-            std::int32_t rank)
-      : graph_(graph), mesh_(mesh), layouts_(layouts), rank_(rank) {
+            std::int32_t rank, Exchanges exchanges)
+      : graph_(graph), mesh_(mesh), layouts_(layouts), rank_(rank), exchanges_(exchanges) {
     for (std::size_t s = 0; s < graph.symbols().size(); ++s)
       symbols_.push_back(local_.graph.symbol(graph.text(Symbol(s))));
+    for (std::size_t s = 0; s < graph.scope_count(); ++s) {
+      plan::Scope scope = graph.scope(plan::ScopeId(s));
+      scope.name = here(scope.name);
+      local_.graph.add_scope(scope);
+    }
     local_.graph.name = graph.name;
     local_.values.resize(graph.value_count());
   }
 
   Result<LocalPlan> run() && {
+    const std::vector<std::size_t> last = last_uses(graph_);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(plan::NodeId(n));
       local_.graph.set_label(here(node.node().label));
-      if (Status status = add(node); !status.ok())
+      local_.graph.set_scope(node.node().scope);
+      // What is left out must be so on every rank: a rank alone cannot tell whether the others need a value.
+      const bool is_left_out =
+          exchanges_ == Exchanges::stay && !is_source(node.op()) && !is_needed(node, last);
+      if (Status status = is_left_out ? Status() : add(node); !status.ok())
         return user_error(fmt::format("node {} cannot be cut for rank {}: {}", describe(graph_, node.id()),
                                       rank_, status.error().message),
                           status.error().hint);
@@ -77,25 +135,126 @@ class Localizer {
     return {};
   }
 
+  // A result that this rank adds nothing to.
+  Status add_neutral(ValueId result) {
+    if (exchanges_ == Exchanges::leave) return receive("none", result);
+    if (is_empty(shares_of(result))) return {};
+    WEFT_TRY(type, local_type(result));
+    const plan::DType dtype = graph_.type(result).dtype;
+    WEFT_TRY(number, add_constant(local_.graph, neutral(layouts_[result.value], dtype), dtype));
+    WEFT_TRY(value, add_broadcast(local_.graph, number, local_.graph.type(type).dims));
+    local_.values[result.value] = value;
+    return {};
+  }
+
   Status add(const NodeView& node) {
-    if (find_communication(node.op()) != nullptr) {
-      if (const ValueId operand = local_.values[node.input(0).value]; operand.valid())
-        local_.graph.add_output(local_.graph.symbol(fmt::format("give {}", node.result(0).value)), operand);
-      return receive("take", node.result(0));
-    }
+    if (const Communication* op = find_communication(node.op()); op != nullptr)
+      return exchanges_ == Exchanges::stay ? exchange(node, *op) : leave(node);
     const bool idle = std::ranges::any_of(node.node().inputs,
                                           [&](ValueId input) { return !local_.values[input.value].valid(); });
     if (idle || (is_source(node.op()) && is_empty(shares_of(node.result(0))))) {
-      for (std::size_t k = 0; k < node.result_count(); ++k) WEFT_TRY_STATUS(receive("none", node.result(k)));
+      for (std::size_t k = 0; k < node.result_count(); ++k) WEFT_TRY_STATUS(add_neutral(node.result(k)));
       return {};
     }
     return compute(node);
   }
 
-  // The node on this rank's shares; along positional loops on shares laid in zeros.
+  Status leave(const NodeView& node) {
+    if (const ValueId operand = local_.values[node.input(0).value]; operand.valid())
+      local_.graph.add_output(local_.graph.symbol(fmt::format("give {}", node.result(0).value)), operand);
+    return receive("take", node.result(0));
+  }
+
+  // This rank's side of a communication. Where a rank keeps a part of what it has, or is alone along the
+  // axis, nothing is sent.
+  Status exchange(const NodeView& node, const Communication& op) {
+    const ValueId operand = local_.values[node.input(0).value];
+    const Exchange exchange = op.exchange(node);
+    const std::int32_t ranks = mesh_.axes[static_cast<std::size_t>(mesh_.find(op.axis(node)))].ranks;
+    const bool is_empty_here = is_empty(shares_of(node.result(0)));
+    ValueId& result = local_.values[node.result(0).value];
+    if (exchange.take == Exchange::Take::own) {
+      if (!operand.valid() || is_empty_here) return {};
+      WEFT_TRY(part, own_block(node, operand, exchange.keep));
+      result = part;
+      return {};
+    }
+    if (ranks == 1) {
+      result = operand;
+      return {};
+    }
+    plan::TypeId type;
+    if (!is_empty_here) {
+      WEFT_TRY(local, local_type(node.result(0)));
+      type = local;
+    }
+    const LocalExchange what{
+        .kind = kind_of(exchange),
+        .axis = op.axis(node),
+        .ranks = ranks,
+        .joins = here(exchange.join),
+        .parts = here(exchange.keep),
+        .monoid = exchange.monoid == plan::Monoid::none ? plan::Monoid::sum : exchange.monoid,
+        .by = exchange.rank};
+    WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
+    if (!is_empty_here) result = value;
+    return {};
+  }
+
+  Result<ValueId> own_block(const NodeView& node, ValueId operand, Symbol along) {
+    const auto dim = static_cast<std::size_t>(node.result_type(0).position(along));
+    const Share whole = shares_of(node.input(0))[dim], block = shares_of(node.result(0))[dim];
+    const std::int64_t begin = block.begin - whole.begin;
+    const NodeView maker = local_.graph.view(local_.graph.value(operand).producer);
+    if (block != whole && makes_any_part(maker, here(along))) return part_made(maker, {begin, block.size});
+    return add_slice(local_.graph, operand, here(along), begin, begin + block.size);
+  }
+
+  // True for a result that grows along an index from nothing of its operands': rows added into, positions.
+  // No layout of the operands cuts it, but a rank that keeps a block need not make the rest.
+  static bool makes_any_part(const NodeView& maker, Symbol along) {
+    const Placing placing = find_placing(maker.op());
+    if (placing.begin < 0 || placing.size < 0 || maker.result_count() != 1) return false;
+    return std::ranges::any_of(maker.op().signature(maker).loops, [&](const plan::Loop& loop) {
+      return loop.index == along && loop.positional && loop.results[0] >= 0 &&
+             std::ranges::all_of(loop.operands, [](std::int8_t dim) { return dim < 0; });
+    });
+  }
+
+  // A node of the local plan once more, for a part of its result. Nobody needs the first if this was its
+  // only reader.
+  Result<ValueId> part_made(const NodeView& maker, Share part) {
+    const Placing placing = find_placing(maker.op());
+    std::vector<AttributeValue> attributes;
+    for (std::size_t k = 0; k < maker.op().attributes().size(); ++k) {
+      switch (maker.op().attributes()[k].kind) {
+        case AttributeKind::integer: attributes.emplace_back(maker.integer(k)); break;
+        case AttributeKind::real: attributes.emplace_back(maker.real(k)); break;
+        case AttributeKind::word:
+        case AttributeKind::index: attributes.emplace_back(maker.symbol(k)); break;
+        case AttributeKind::indices: attributes.emplace_back(maker.indices(k)); break;
+        case AttributeKind::dtype: attributes.emplace_back(maker.dtype(k)); break;
+        case AttributeKind::type: attributes.emplace_back(plan::TypeId(maker.node().attributes[k].id)); break;
+      }
+    }
+    attributes[static_cast<std::size_t>(placing.begin)] =
+        maker.integer(static_cast<std::size_t>(placing.begin)) + part.begin;
+    attributes[static_cast<std::size_t>(placing.size)] = part.size;
+    const std::vector<ValueId> inputs(maker.node().inputs.begin(), maker.node().inputs.end());
+    return local_.graph.add_value(maker.op(), inputs, attributes);
+  }
+
+  // The node on this rank's shares; along positional loops it is told where they lie, or where it cannot be,
+  // the shares are laid in zeros.
   Status compute(const NodeView& node) {
     lists_.clear();
-    const plan::Signature signature = node.op().signature(node);
+    plan::Signature signature = node.op().signature(node);
+    std::optional<plan::Loop> told;  // the positional loop
+    for (plan::Loop& loop : signature.loops) {
+      if (!loop.positional || find_placing(node.op()).begin < 0) continue;
+      told = loop;
+      loop.positional = false;
+    }
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       WEFT_TRY(operand, placed(node, signature, i));
@@ -111,6 +270,7 @@ class Localizer {
                                    : shares[d].size);
     }
     WEFT_TRY(attributes, attributes_of(node, sizes));
+    if (told) WEFT_TRY_STATUS(tell_place(node, *told, attributes));
     WEFT_TRY(made, local_.graph.add(node.op(), operands, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       WEFT_TRY(expected, sized(node.result_type(k), sizes[k]));
@@ -122,6 +282,29 @@ class Localizer {
       WEFT_TRY(result, trimmed(node, signature, k, local_.graph.result(made, k)));
       local_.values[node.result(k).value] = result;
     }
+    return {};
+  }
+
+  Status tell_place(const NodeView& node, const plan::Loop& loop, std::vector<AttributeValue>& attributes) {
+    const Placing placing = find_placing(node.op());
+    const auto at = [](int attribute) { return static_cast<std::size_t>(attribute); };
+    if (placing.whole >= 0) {
+      const std::vector<Share> shares = shares_of(node.result(0));
+      WEFT_TRY(place, read_whole_place(node.result_type(0), node.integer(at(placing.begin)),
+                                       node.word(at(placing.whole))));
+      if (std::ranges::equal(shares, node.result_type(0).dims, {}, &Share::size, &Dim::size)) return {};
+      attributes[at(placing.begin)] = begin_of_part(place, shares);
+      attributes[at(placing.whole)] = local_.graph.symbol(print_sizes(place));
+      return {};
+    }
+    std::optional<Share> share;
+    for (std::size_t i = 0; i < node.input_count(); ++i)
+      if (loop.operands[i] >= 0) share = shares_of(node.input(i))[at(loop.operands[i])];
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      if (loop.results[k] >= 0) share = shares_of(node.result(k))[at(loop.results[k])];
+    WEFT_CHECK(share.has_value());
+    attributes[at(placing.begin)] = node.integer(at(placing.begin)) + share->begin;
+    if (placing.size >= 0) attributes[at(placing.size)] = share->size;
     return {};
   }
 
@@ -196,6 +379,7 @@ class Localizer {
   const plan::Mesh& mesh_;
   std::span<const plan::Layout> layouts_;
   std::int32_t rank_;
+  Exchanges exchanges_;
   std::vector<Symbol> symbols_;             // of the global plan, here
   std::vector<std::vector<Symbol>> lists_;  // attributes on their way into the local plan
   LocalPlan local_;
@@ -204,8 +388,8 @@ class Localizer {
 }  // namespace
 
 Result<LocalPlan> localize(const plan::Graph& graph, const plan::Mesh& mesh,
-                           std::span<const plan::Layout> layouts, std::int32_t rank) {
-  return Localizer(graph, mesh, layouts, rank).run();
+                           std::span<const plan::Layout> layouts, std::int32_t rank, Exchanges exchanges) {
+  return Localizer(graph, mesh, layouts, rank, exchanges).run();
 }
 
 }  // namespace weft::ops

@@ -110,6 +110,8 @@ const Operator& all_to_all();
 const Operator& slice_across();
 const Operator& broadcast_from();
 const Operator& permute_ranks();
+// One rank's side of any of these, in the plan of that rank alone (local_exchange.h).
+const Operator& local_exchange();
 
 // All of the above, in the order of this file: what a reader of plan text knows.
 const plan::OperatorSet& all();

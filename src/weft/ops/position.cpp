@@ -1,8 +1,8 @@
 // position: where along an index each element lies.
 //
-//   y[along] = 0, 1, .., size-1
+//   y[along] = begin + 0, 1, .., size-1
 //
-// A slice must know where it starts.
+// A slice must know where it starts: its `begin`.
 #include <array>
 
 #include "weft/ops/loops.h"
@@ -14,9 +14,10 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
-    {{"along", AttributeKind::index}, {"size", AttributeKind::integer}}};
-constexpr std::size_t kAlong = 0, kSize = 1;
+constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"along", AttributeKind::index},
+                                                             {"size", AttributeKind::integer},
+                                                             {"begin", AttributeKind::integer, false}}};
+constexpr std::size_t kAlong = 0, kSize = 1, kBegin = 2;
 
 class Position final : public OperatorOf<Position> {
  public:
@@ -28,6 +29,7 @@ class Position final : public OperatorOf<Position> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // the last position must be an i32
     WEFT_TRY_STATUS(expect_between("size", node.integer(kSize), 1, kLargest));
+    WEFT_TRY_STATUS(expect_between("begin", node.integer(kBegin), 0, kLargest - node.integer(kSize)));
     const plan::Dim dim{node.symbol(kAlong), node.integer(kSize)};
     return results.add(plan::DType::i32, {&dim, 1});
   }
@@ -40,7 +42,7 @@ class Position final : public OperatorOf<Position> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    std::int64_t next = 0;
+    std::int64_t next = at.node().integer(kBegin);
     for (T& element : at.result(0).data) element = at.numbers.from_integer(next++);
   }
 };

@@ -1,10 +1,10 @@
 // rotary: turns pairs of features by an angle that grows with the position.
 //
-//   angle = p * base^(-2i/e)        p along `along`, e the size of `pairs`, i = 0 .. e/2-1
+//   angle = (begin + p) * base^(-2i/e)        p along `along`, e the size of `pairs`, i = 0 .. e/2-1
 //   y[i]       = x[i] cos - x[i + e/2] sin
 //   y[i + e/2] = x[i + e/2] cos + x[i] sin
 //
-// inverse=1 turns back, which is also the gradient. A slice of positions must know its place.
+// inverse=1 turns back, which is also the gradient. A slice of positions must know its place: `begin`.
 #include <array>
 #include <cmath>
 
@@ -19,11 +19,12 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"along", AttributeKind::index},
+constexpr std::array<plan::AttributeSpec, 5> kAttributes = {{{"along", AttributeKind::index},
                                                              {"pairs", AttributeKind::index},
                                                              {"base", AttributeKind::real, false, 10000},
-                                                             {"inverse", AttributeKind::integer, false}}};
-constexpr std::size_t kAlong = 0, kPairs = 1, kBase = 2, kInverse = 3;
+                                                             {"inverse", AttributeKind::integer, false},
+                                                             {"begin", AttributeKind::integer, false}}};
+constexpr std::size_t kAlong = 0, kPairs = 1, kBase = 2, kInverse = 3, kBegin = 4;
 
 class Rotary final : public OperatorOf<Rotary> {
  public:
@@ -43,6 +44,7 @@ class Rotary final : public OperatorOf<Rotary> {
     if (!(node.real(kBase) > 0))
       return user_error(fmt::format("base must be positive, found {}", node.real(kBase)));
     WEFT_TRY_STATUS(expect_between("inverse", node.integer(kInverse), 0, 1));
+    WEFT_TRY_STATUS(expect_between("begin", node.integer(kBegin), 0, kLargestStep));
     return results.add(x);
   }
 
@@ -59,8 +61,9 @@ class Rotary final : public OperatorOf<Rotary> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::ValueId dy = g.of_result();
-    const std::array<plan::AttributeValue, 4> attributes = {node.symbol(kAlong), node.symbol(kPairs),
-                                                            node.real(kBase), 1 - node.integer(kInverse)};
+    const std::array<plan::AttributeValue, 5> attributes = {node.symbol(kAlong), node.symbol(kPairs),
+                                                            node.real(kBase), 1 - node.integer(kInverse),
+                                                            node.integer(kBegin)};
     WEFT_TRY(value, g.graph.add_value(rotary(), {&dy, 1}, attributes));
     g.set(0, value);
     return {};
@@ -81,8 +84,8 @@ class Rotary final : public OperatorOf<Rotary> {
     walk.track(strides);
     do {
       const double power = -static_cast<double>(walk.at(pairs)) / static_cast<double>(half);
-      const T angle =
-          at.numbers.from(static_cast<double>(walk.at(along)) * std::pow(node.real(kBase), power));
+      const T angle = at.numbers.from(static_cast<double>(node.integer(kBegin) + walk.at(along)) *
+                                      std::pow(node.real(kBase), power));
       const T cosine = at.numbers.apply(Function::cos, angle);
       const T sine = node.integer(kInverse) != 0 ? -at.numbers.apply(Function::sin, angle)
                                                  : at.numbers.apply(Function::sin, angle);

@@ -1,8 +1,8 @@
 // scatter-add: adds elements into the rows that positions name: GROUP BY a value.
 //
-//   y[to] = sum over the other indices of  [positions[..] = n] * x[..]      n is `along`, in `to`
+//   y[to] = sum over the other indices of  [positions[..] - begin = n] * x[..]      n is `along`, in `to`
 //
-// Elements whose position is outside 0 .. size-1 are dropped. A slice of n must know its place.
+// Elements whose place is outside 0 .. size-1 are dropped. A slice of n must know its place: `begin`.
 #include <array>
 
 #include <fmt/format.h>
@@ -17,9 +17,11 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
-    {{"along", AttributeKind::index}, {"size", AttributeKind::integer}, {"to", AttributeKind::indices}}};
-constexpr std::size_t kAlong = 0, kSize = 1, kTo = 2;
+constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"along", AttributeKind::index},
+                                                             {"size", AttributeKind::integer},
+                                                             {"to", AttributeKind::indices},
+                                                             {"begin", AttributeKind::integer, false}}};
+constexpr std::size_t kAlong = 0, kSize = 1, kTo = 2, kBegin = 3;
 
 class ScatterAdd final : public OperatorOf<ScatterAdd> {
  public:
@@ -32,6 +34,7 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
     const plan::Dim along{node.symbol(kAlong), node.integer(kSize)};
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
     WEFT_TRY_STATUS(expect(node, 1, Elements::number));
+    WEFT_TRY_STATUS(expect_between("begin", node.integer(kBegin), 0, kLargestStep));
     WEFT_TRY(joined, join_inputs(node));
     if (contains(indices_of(joined), along.index))
       return user_error(
@@ -60,8 +63,9 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     Formula f(g.graph);
-    const plan::ValueId rows =
-        f.keep([&] { return add_gather(g.graph, node.input(0), g.of_result(), node.symbol(kAlong)); });
+    const plan::ValueId rows = f.keep([&] {
+      return add_gather(g.graph, node.input(0), g.of_result(), node.symbol(kAlong), node.integer(kBegin));
+    });
     g.set(1, f.sum(rows, node.input_type(1).dims));
     return f.status();
   }
@@ -76,7 +80,7 @@ class ScatterAdd final : public OperatorOf<ScatterAdd> {
     for (const plan::Type& type : {node.input_type(0), node.input_type(1), node.result_type(0)})
       walk.track(strides_along(type, loops));
     do {
-      const std::int64_t row = at.numbers.to_integer(at.input(0).data[walk.offset(0)]);
+      const std::int64_t row = at.numbers.to_integer(at.input(0).data[walk.offset(0)]) - node.integer(kBegin);
       if (row >= 0 && row < along.size)
         at.result(0).data[walk.offset(2) + row * stride] += at.input(1).data[walk.offset(1)];
     } while (walk.next());

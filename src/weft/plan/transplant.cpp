@@ -43,13 +43,14 @@ AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attrib
   return {};
 }
 
-Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs) {
+Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last) {
   const Node& source = from_->node(node);
   const std::span<const AttributeSpec> specs = source.op->attributes();
   std::vector<std::vector<Symbol>> lists(specs.size());
   std::vector<AttributeValue> values;
   for (std::size_t k = 0; k < specs.size(); ++k)
     values.push_back(attribute(specs[k].kind, source.attributes[k], lists[k]));
+  if (last != nullptr) values.back() = *last;
   return to_->add(*source.op, inputs, values);
 }
 

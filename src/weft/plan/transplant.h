@@ -27,11 +27,11 @@ class Transplant {
 
   // The same operator and attributes over `inputs`, which are values of `to`. Fails when the operator refuses
   // them; never when their types are those of the node's own.
-  Result<NodeId> node(NodeId node, std::span<const ValueId> inputs);
+  // `last` stands in for its last attribute, such as a source's layout.
+  Result<NodeId> node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last = nullptr);
 
  private:
-  AttributeValue attribute(AttributeKind kind, const Attribute& attribute,
-                                 std::vector<Symbol>& list);
+  AttributeValue attribute(AttributeKind kind, const Attribute& attribute, std::vector<Symbol>& list);
 
   const Graph* from_;
   Graph* to_;

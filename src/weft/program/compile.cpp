@@ -1,16 +1,16 @@
 // From a plan to the program of one rank: group, write the loops, order, place in memory, cut into tasks.
 #include <algorithm>
-#include <functional>
-#include <queue>
-#include <unordered_map>
 
 #include "weft/memory/pack.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
 #include "weft/program/cut.h"
+#include "weft/program/exchange.h"
 #include "weft/program/grouping.h"
 #include "weft/program/items.h"
 #include "weft/program/program.h"
 #include "weft/program/row_code.h"
+#include "weft/program/schedule.h"
 #include "weft/program/share.h"
 #include "weft/program/waits.h"
 
@@ -25,7 +25,8 @@ constexpr std::int64_t kAlignment = 64;  // a cache line
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The nodes that the outputs depend on, and every source, which a user may feed or save.
+// The nodes that the outputs depend on, every source, which a user may feed or save, and every exchange,
+// which the other ranks wait for.
 std::vector<bool> needed_nodes(const plan::Graph& graph) {
   std::vector<bool> needed(graph.node_count());
   for (const plan::Output& output : graph.outputs()) needed[graph.value(output.value).producer.value] = true;
@@ -33,6 +34,7 @@ std::vector<bool> needed_nodes(const plan::Graph& graph) {
     const plan::Node& node = graph.node(NodeId(n));
     if (node.inputs.empty() && !node.attributes.empty() && node.op->attributes()[0].name == "name")
       needed[n] = true;
+    if (node.op == &ops::local_exchange()) needed[n] = true;
     if (!needed[n]) continue;
     for (const ValueId input : node.inputs) needed[graph.value(input).producer.value] = true;
   }
@@ -46,7 +48,7 @@ class Compiler {
         options_(options),
         readers_(graph_),
         needed_(needed_nodes(graph_)),
-        grouping_(group_nodes(graph_, readers_, needed_)) {
+        grouping_(group_nodes(graph_, readers_, needed_, options.any_float)) {
     program_.graph = std::move(graph);
   }
 
@@ -55,7 +57,7 @@ class Compiler {
     make_units();
     keep_next_values();
     add_ports();
-    order_units();
+    order_units(program_, options_.flops_per_exchanged_byte);
     share_buffers(program_);
     drop_unused_buffers();
     WEFT_TRY_STATUS(place_buffers());
@@ -86,8 +88,10 @@ class Compiler {
       if (group.kind == GroupKind::copy) size_buffer(group.results[0]);
   }
 
+  // Several copies may fill one buffer.
   void size_buffer(const Place& place) {
-    program_.buffers[place.buffer.value].bytes = place.elements() * plan::size_in_bytes(place.dtype);
+    std::int64_t& bytes = program_.buffers[place.buffer.value].bytes;
+    bytes = std::max(bytes, extent(place).end);
   }
 
   BufferId new_buffer(std::int64_t bytes, BufferRole role = BufferRole::temporary) {
@@ -107,6 +111,7 @@ class Compiler {
         case GroupKind::rows: make_rows(group, static_cast<std::uint32_t>(g)); break;
         case GroupKind::product: make_product(group); break;
         case GroupKind::call: make_call(group); break;
+        case GroupKind::exchange: make_exchange(group); break;
         case GroupKind::copy: add_copy(group.operands[0], group.results[0]); break;
       }
     }
@@ -145,6 +150,17 @@ class Compiler {
     unit.items = item_count(graph_.view(group.nodes[0]));
     unit.reads = group.operands;
     unit.writes = group.results;
+    program_.units.push_back(std::move(unit));
+  }
+
+  void make_exchange(const Group& group) {
+    const NodeView node = graph_.view(group.nodes[0]);
+    const ops::LocalExchange what = ops::read_local_exchange(node);
+    Unit unit;
+    unit.nodes = group.nodes;
+    unit.reads = group.operands;
+    if (what.takes) unit.writes = group.results;
+    unit.kernel = as_exchange(node, unit.reads, unit.writes);
     program_.units.push_back(std::move(unit));
   }
 
@@ -249,56 +265,6 @@ class Compiler {
     }
   }
 
-  // -- order --------------------------------------------------------------------------------------
-
-  // A unit comes after those that write what it reads, and a unit that overwrites a source after those
-  // that read the source. Among the ready ones the plan's order decides, except that an optimizer runs
-  // as soon as it can: its gradient's memory is then free for the next.
-  void order_units() {
-    std::vector<Unit>& units = program_.units;
-    std::vector<std::vector<std::uint32_t>> writers(program_.buffers.size()),
-        readers(program_.buffers.size());
-    for (std::uint32_t u = 0; u < units.size(); ++u) {
-      for (const Place& place : units[u].writes) writers[place.buffer.value].push_back(u);
-      for (const Place& place : units[u].reads) readers[place.buffer.value].push_back(u);
-    }
-    std::vector<std::vector<std::uint32_t>> after(units.size());
-    std::vector<std::uint32_t> waiting(units.size());
-    const auto edge = [&](std::uint32_t from, std::uint32_t to) {
-      if (from == to) return;
-      after[from].push_back(to);
-      ++waiting[to];
-    };
-    for (std::size_t b = 0; b < writers.size(); ++b) {
-      const bool source =
-          is_persistent(program_.buffers[b].role) && program_.buffers[b].role != BufferRole::result;
-      for (const std::uint32_t writer : writers[b])
-        for (const std::uint32_t reader : readers[b]) source ? edge(reader, writer) : edge(writer, reader);
-    }
-    std::vector<std::uint64_t> priority(units.size());
-    std::uint32_t last_node = 0;
-    for (std::uint32_t u = 0; u < units.size(); ++u) {
-      if (!units[u].nodes.empty()) last_node = units[u].nodes.back().value;
-      const bool soon = units[u].nodes.empty() || is_optimizer(*graph_.node(units[u].nodes[0]).op);
-      priority[u] = soon ? u : (std::uint64_t{last_node} + 1) << 32 | u;
-    }
-    using Entry = std::pair<std::uint64_t, std::uint32_t>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    for (std::uint32_t u = 0; u < units.size(); ++u)
-      if (waiting[u] == 0) ready.push({priority[u], u});
-    std::vector<Unit> ordered;
-    ordered.reserve(units.size());
-    while (!ready.empty()) {
-      const std::uint32_t u = ready.top().second;
-      ready.pop();
-      ordered.push_back(std::move(units[u]));
-      for (const std::uint32_t next : after[u])
-        if (--waiting[next] == 0) ready.push({priority[next], next});
-    }
-    WEFT_CHECK(ordered.size() == units.size(), "the units wait for each other in a circle");
-    units = std::move(ordered);
-  }
-
   // -- memory -------------------------------------------------------------------------------------
 
   void drop_unused_buffers() {
@@ -332,13 +298,27 @@ class Compiler {
         lives.push_back({buffer.born, buffer.dies, buffer.bytes});
       }
     }
+    program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
+    if (!options_.pack) return place_apart(temporaries);
     // Enough for the small programs that are worth it; large ones pack well without a search.
     constexpr std::int64_t kEffort = 5'000;
     WEFT_TRY(packing, memory::pack(lives, {.alignment = kAlignment, .effort = kEffort}));
     for (std::size_t i = 0; i < temporaries.size(); ++i)
       program_.buffers[temporaries[i]].offset = program_.persistent_bytes + packing.offsets[i];
     program_.work_bytes = packing.peak;
-    program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
+    return {};
+  }
+
+  Status place_apart(std::span<const std::size_t> temporaries) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;
+    std::int64_t next = program_.persistent_bytes;
+    for (const std::size_t b : temporaries) {
+      Buffer& buffer = program_.buffers[b];
+      if (next < 0 || buffer.bytes > kMost - next) return user_error("the plan's values exceed 2^62 bytes");
+      buffer.offset = next;
+      next += aligned(buffer.bytes);
+    }
+    program_.work_bytes = program_.work_lower_bound;
     return {};
   }
 

@@ -141,17 +141,20 @@ void cut_product(Program& program, std::uint32_t u, const MatrixProduct& product
     std::int64_t m0 = 0, m1 = product.m, n0 = 0, n1 = product.n;
     if (unit.cut == Cut::rows) m0 = task.begin, m1 = task.end;
     if (unit.cut == Cut::columns) n0 = task.begin, n1 = task.end;
-    const auto add = [&](std::vector<Extent>& extents, const Operand& operand, Step step, Interval matrix) {
+    const auto add = [&](std::vector<Extent>& extents, const Place& place, const Operand& operand, Step step,
+                         Interval matrix) {
       const Interval outer = unit.cut == Cut::outer ? reach_of_points(product, step, task.begin, task.end)
                                                     : reach(product.outer, step);
       const Interval summed = reach(product.summed, step);
-      extents.push_back(extent_of(operand.buffer, plan::DType::f32,
+      extents.push_back(extent_of(operand.buffer, place.dtype,
                                   {operand.offset + outer.low + summed.low + matrix.low,
                                    operand.offset + outer.high + summed.high + matrix.high}));
     };
-    add(task.reads, product.a, &ProductLoop::a, reach_of_matrix(product.a, m0, m1, 0, product.k));
-    add(task.reads, product.b, &ProductLoop::b, reach_of_matrix(product.b, 0, product.k, n0, n1));
-    add(task.writes, product.c, &ProductLoop::c, reach_of_matrix(product.c, m0, m1, n0, n1));
+    add(task.reads, unit.reads[0], product.a, &ProductLoop::a,
+        reach_of_matrix(product.a, m0, m1, 0, product.k));
+    add(task.reads, unit.reads[1], product.b, &ProductLoop::b,
+        reach_of_matrix(product.b, 0, product.k, n0, n1));
+    add(task.writes, unit.writes[0], product.c, &ProductLoop::c, reach_of_matrix(product.c, m0, m1, n0, n1));
     program.tasks.push_back(std::move(task));
   }
 }

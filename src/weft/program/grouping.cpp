@@ -4,8 +4,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/plan/layout.h"
+#include "weft/program/exchange.h"
 #include "weft/program/matrix_product.h"
 
 namespace weft::program {
@@ -19,17 +22,14 @@ using plan::ValueId;
 
 bool is_norm(const plan::Operator& op) { return &op == &ops::layer_norm() || &op == &ops::rms_norm(); }
 
-// Lanes are floats: truth is 1 or 0 there.
-bool is_lane(DType dtype) { return dtype == DType::f32 || dtype == DType::boolean; }
-
 bool contains(std::span<const Dim> dims, Symbol index) {
   return std::ranges::any_of(dims, [&](const Dim& dim) { return dim.index == index; });
 }
 
 class Grouper {
  public:
-  Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed)
-      : graph_(graph), readers_(readers), needed_(needed), next_(next_values(graph)) {
+  Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float)
+      : graph_(graph), readers_(readers), needed_(needed), any_float_(any_float), next_(next_values(graph)) {
     made_.places.resize(graph.value_count());
     made_.group.assign(graph.value_count(), kNoGroup);
     made_.recomputed.assign(graph.value_count(), false);
@@ -51,6 +51,8 @@ class Grouper {
       made_.recomputed[node.result(0).value] = true;
     } else if (is_placed_view(node.op())) {
       add_view(node);
+    } else if (&node.op() == &ops::local_exchange()) {
+      add_exchange(node);
     } else if (runs_by_rows(node)) {
       add_rows(node);
     } else if (is_product(node)) {
@@ -59,6 +61,10 @@ class Grouper {
       add_call(node);
     }
   }
+
+  bool is_float(DType dtype) const { return dtype == DType::f32 || (any_float_ && is_real(dtype)); }
+  // Lanes are floats: truth is 1 or 0 there.
+  bool is_lane(DType dtype) const { return is_float(dtype) || dtype == DType::boolean; }
 
   // Constants, positions, and pointwise functions of these alone.
   bool is_recomputed(const NodeView& node) const {
@@ -86,16 +92,28 @@ class Grouper {
     return copied(value, plain_place({}, graph_.type(value)));
   }
 
+  // The same in that order and without gaps.
+  Place ordered(ValueId value, const Order& order) {
+    const Place place = stored(value);
+    if (lies_in(place, order)) return place;
+    return copied(value, place_in_order({}, graph_.type(value), order));
+  }
+
   Place copied(ValueId value, Place to) {
     to.buffer = BufferId(made_.buffer_count++);
+    add_copy(value, made_.places[value.value], to);
+    return to;
+  }
+
+  // `from` is the value's place, or a part of it.
+  void add_copy(ValueId value, const Place& from, const Place& to) {
     Group group{.kind = GroupKind::copy};
-    group.operands = {made_.places[value.value]};
+    group.operands = {from};
     group.results = {to};
     group.depth = depth_after({{value}});
     mark_read(kNoGroup, {{value}});
     copies_.emplace(to.buffer.value, made_.groups.size());
     made_.groups.push_back(std::move(group));
-    return to;
   }
 
   void add_view(const NodeView& node) {
@@ -118,9 +136,9 @@ class Grouper {
     for (std::size_t k = 0; k < node.result_count(); ++k)
       if (!is_lane(node.result_type(k).dtype)) return false;
     if (ops::is_pointwise(node.op()) || &node.op() == &ops::cast()) return true;
-    if (&node.op() == &ops::reduce()) return node.input_type(0).dtype == DType::f32;
+    if (&node.op() == &ops::reduce()) return is_float(node.input_type(0).dtype);
     if (&node.op() == &ops::contract()) {
-      if (node.input_count() > 2 || node.result_type(0).dtype != DType::f32) return false;
+      if (node.input_count() > 2 || !is_float(node.result_type(0).dtype)) return false;
       return node.input_count() == 1 || !has_all_parts(node);
     }
     if (&node.op() == &ops::softmax() || is_norm(node.op())) {
@@ -300,9 +318,8 @@ class Grouper {
 
   // -- products, calls ----------------------------------------------------------------------------
 
-  static bool is_product(const NodeView& node) {
-    return &node.op() == &ops::contract() && node.input_count() == 2 &&
-           node.result_type(0).dtype == DType::f32;
+  bool is_product(const NodeView& node) const {
+    return &node.op() == &ops::contract() && node.input_count() == 2 && is_float(node.result_type(0).dtype);
   }
 
   void add_product(const NodeView& node) {
@@ -346,6 +363,58 @@ class Grouper {
       group.results.push_back(plain_place(BufferId(node.result(k).value), node.result_type(k)));
     if (is_optimizer(node.op())) write_in_place(node, group);
     finish(std::move(group), node);
+  }
+
+  // Ranks with other shares must lay out the same elements in the same order, so the order follows from the
+  // type alone, never from what would suit this rank. Exchanges go in the plan's order on every rank, so each
+  // one waits for the one before it as if it read its result.
+  void add_exchange(const NodeView& node) {
+    const ops::LocalExchange what = ops::read_local_exchange(node);
+    Group group{.kind = GroupKind::exchange, .nodes = {node.id()}};
+    if (what.kind == ops::ExchangeKind::all_to_all) {
+      if (what.gives) group.operands = {staged(node, what)};
+    } else if (what.gives) {
+      group.operands = {ordered(node.input(0), exchange_order(node.input_type(0), what))};
+    }
+    const plan::Type to = node.result_type(0);
+    group.results = {place_in_order(BufferId(node.result(0).value), to, exchange_order(to, what))};
+    finish(std::move(group), node);
+    Group& made = made_.groups.back();
+    if (last_exchange_ != kNoGroup) {
+      made.depth = std::max(made.depth, made_.groups[last_exchange_].depth + 1);
+      made_.groups[last_exchange_].is_read = true;
+    }
+    last_exchange_ = static_cast<std::uint32_t>(made_.groups.size() - 1);
+  }
+
+  // What goes to one rank of an all-to-all lies together, in the order in which that rank keeps it. Blocks of
+  // an even size move as one copy, with the ranks for an index; the shorter last one moves by itself.
+  Place staged(const NodeView& node, const ops::LocalExchange& what) {
+    const plan::Type type = node.input_type(0);
+    const std::int64_t whole = type.size_of(what.parts);
+    const std::int64_t block = plan::share_of(whole, what.ranks, 0).size, even = whole / block;
+    const std::int64_t step = type.elements() / whole;
+    const BufferId buffer(made_.buffer_count++);
+    for (const bool rest : {false, true}) {
+      const std::int64_t count = rest ? 1 : even, size = rest ? whole % block : block;
+      if (size == 0) continue;
+      Place from = stored(node.input(0));
+      const Axis parted = *from.find(what.parts);
+      std::vector<Dim> dims(type.dims.begin(), type.dims.end());
+      dims[static_cast<std::size_t>(type.position(what.parts))].size = size;
+      const plan::Type one{type.dtype, dims};
+      Place to = place_in_order(buffer, one, exchange_order(one, what));
+      for (Axis& axis : from.axes)
+        if (axis.index == what.parts) axis.size = size;
+      from.offset += rest ? even * block * parted.stride : 0;
+      to.offset = rest ? even * block * step : 0;
+      from.axes.push_back({Symbol(), count, block * parted.stride});
+      to.axes.push_back({Symbol(), count, block * step});
+      add_copy(node.input(0), from, to);
+    }
+    Place all{buffer, 0, type.dtype, {}};
+    all.axes.push_back({Symbol(), type.elements(), 1});
+    return all;
   }
 
   // An optimizer's results take the place of the parameter and the moments they renew.
@@ -395,9 +464,11 @@ class Grouper {
   const plan::Graph& graph_;
   const Readers& readers_;
   const std::vector<bool>& needed_;
+  const bool any_float_;
   const std::vector<ValueId> next_;
   Grouping made_;
-  std::uint32_t heavy_ = 0;                                // products and calls so far
+  std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far
+  std::uint32_t last_exchange_ = kNoGroup;                 // the group of the latest
   std::unordered_map<std::uint32_t, std::size_t> copies_;  // by the buffer of the copy: its group
 };
 
@@ -433,8 +504,9 @@ bool is_accumulated(const Group& group, const NodeView& node) {
   return false;
 }
 
-Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed) {
-  return Grouper(graph, readers, needed).run();
+Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
+                     bool any_float) {
+  return Grouper(graph, readers, needed, any_float).run();
 }
 
 }  // namespace weft::program

@@ -3,6 +3,7 @@
 //   rows      pointwise nodes, norms, softmax and reductions over the same indices: one pass
 //   product   a contraction that is a matrix product
 //   call      an operator with a kernel of its own
+//   exchange  a collective with the other ranks
 //   copy      a value in another order, for a reader that insists on it
 //
 // Nodes are taken in the plan's order. One that can join the group of an operand does, unless it
@@ -20,7 +21,7 @@
 
 namespace weft::program {
 
-enum class GroupKind : std::uint8_t { rows, product, call, copy };
+enum class GroupKind : std::uint8_t { rows, product, call, exchange, copy };
 
 struct Group {
   GroupKind kind = GroupKind::call;
@@ -32,7 +33,7 @@ struct Group {
   std::size_t row = 0;
   bool row_fixed = false;
 
-  std::vector<Place> operands = {}, results = {};  // product, call, copy
+  std::vector<Place> operands = {}, results = {};  // product, call, exchange, copy
 
   // Longer than any chain of groups that this one needs.
   std::uint32_t depth = 0;
@@ -55,7 +56,9 @@ std::vector<plan::ValueId> next_values(const plan::Graph& graph);
 
 bool is_optimizer(const plan::Operator& op);
 
-Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed);
+// `any_float`: floats of every width run by rows and as products, not f32 alone.
+Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
+                     bool any_float);
 
 // True when the group keeps that result of a node until its loop is over: a sum over its rows.
 bool is_accumulated(const Group& group, const plan::NodeView& node);

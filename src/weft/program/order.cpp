@@ -5,6 +5,7 @@
 
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/program/exchange.h"
 #include "weft/program/matrix_product.h"
 
 namespace weft::program {
@@ -48,21 +49,29 @@ bool has(std::span<const Symbol> list, Symbol index) { return std::ranges::find(
 
 bool is_product(const NodeView& node) { return &node.op() == &ops::contract() && node.input_count() == 2; }
 
+Order wanted_by_exchange(const NodeView& node) {
+  return exchange_order(node.input_type(0), ops::read_local_exchange(node));
+}
+
 void append(Order& order, std::span<const plan::Dim> dims, const auto& wanted) {
   for (const plan::Dim& dim : dims)
     if (wanted(dim.index) && !has(order, dim.index)) order.push_back(dim.index);
 }
 
-// The order that a reading contraction would like best: what it keeps, what it sums, the rest. As
+// The order that a reader would like best; a contraction: what it keeps, what it sums, the rest. As
 // positions in the result's type, since the reader may know the indices by other names.
 std::vector<std::size_t> wished_order(const Reader& reader) {
-  const plan::Type own = reader.node.input_type(reader.operand);
-  const plan::Type other = reader.node.input_type(1 - reader.operand);
-  const plan::Type to = reader.node.result_type(0);
   Order order;
-  append(order, to.dims, [&](Symbol i) { return own.has(i) && !other.has(i); });
-  append(order, other.dims, [&](Symbol i) { return own.has(i) && !to.has(i); });
-  append(order, own.dims, [](Symbol) { return true; });
+  if (is_product(reader.node)) {
+    const plan::Type own = reader.node.input_type(reader.operand);
+    const plan::Type other = reader.node.input_type(1 - reader.operand);
+    const plan::Type to = reader.node.result_type(0);
+    append(order, to.dims, [&](Symbol i) { return own.has(i) && !other.has(i); });
+    append(order, other.dims, [&](Symbol i) { return own.has(i) && !to.has(i); });
+    append(order, own.dims, [](Symbol) { return true; });
+  } else {
+    order = wanted_by_exchange(reader.node);
+  }
   std::vector<std::size_t> positions;
   for (const Symbol index : order)
     positions.push_back(
@@ -105,6 +114,7 @@ double reader_cost(const Reader& reader, const Place& place) {
     return 0;
   }
   if (&node.op() == &ops::reduce() || &node.op() == &ops::contract()) return 0;
+  if (&node.op() == &ops::local_exchange()) return lies_in(seen, wanted_by_exchange(node)) ? 0 : copy;
   return is_plain(seen) ? 0 : copy;
 }
 
@@ -154,7 +164,8 @@ Order choose_product_order(const NodeView& contraction, const Place& a, const Pl
     propose(order);
   }
   for (const Reader& reader : found) {
-    if (!is_product(reader.node)) continue;
+    const bool is_exchange = &reader.node.op() == &ops::local_exchange();
+    if (!is_exchange && !is_product(reader.node)) continue;
     Order order;
     for (const std::size_t position : wished_order(reader)) order.push_back(names[position]);
     propose(std::move(order));

@@ -1,5 +1,7 @@
 #include "weft/program/place.h"
 
+#include <algorithm>
+
 #include "weft/ops/operators.h"
 
 namespace weft::program {
@@ -54,6 +56,26 @@ bool is_plain(const Place& place) {
     const Axis& axis = place.axes[i];
     if (axis.size != 1 && axis.stride != stride) return false;
     stride *= axis.size;
+  }
+  return true;
+}
+
+Order order_with_first(const plan::Type& type, std::span<const Symbol> first) {
+  Order order;
+  for (const Symbol index : first)
+    if (type.has(index)) order.push_back(index);
+  for (const plan::Dim& dim : type.dims)
+    if (std::ranges::find(first, dim.index) == first.end()) order.push_back(dim.index);
+  return order;
+}
+
+bool lies_in(const Place& place, std::span<const Symbol> order) {
+  std::int64_t stride = 1;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const Axis* axis = place.find(order[i]);
+    WEFT_CHECK(axis != nullptr);
+    if (axis->size != 1 && axis->stride != stride) return false;
+    stride *= axis->size;
   }
   return true;
 }

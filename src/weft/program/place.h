@@ -63,6 +63,11 @@ Place plain_place(BufferId buffer, const plan::Type& type);
 // True when the place is without gaps in its type's own order: what most kernels ask for.
 bool is_plain(const Place& place);
 
+// The type's own order with these first: how ranks lay out what they join or part.
+Order order_with_first(const plan::Type& type, std::span<const Symbol> first);
+// True when the place is without gaps and its indices run in `order`, wherever it begins.
+bool lies_in(const Place& place, std::span<const Symbol> order);
+
 // How far a step along these indices, the last one fastest, moves in the place: 0 when it has none of
 // them, and nothing when the steps are uneven.
 std::optional<std::int64_t> step_along(const Place& place, std::span<const plan::Dim> row);

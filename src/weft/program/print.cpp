@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/units.h"
 #include "weft/program/program.h"
@@ -29,7 +30,8 @@ std::string steps(const Program& program, const Place& place) {
   if (is_plain(place)) return text;
   text += "(";
   for (std::size_t i = 0; i < place.axes.size(); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", program.graph->text(place.axes[i].index),
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ",
+                        place.axes[i].index.valid() ? program.graph->text(place.axes[i].index) : "rank",
                         place.axes[i].stride);
   return text + ")";
 }
@@ -65,6 +67,22 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
   add(text, "\n");
 }
 
+// "all-gather over gpu [3, 3, 2]: b4 = b3"; a dash stands for nothing.
+void print_exchange(Text& text, const Exchange& exchange) {
+  const auto place = [](const Place& of) {
+    if (!of.buffer.valid()) return std::string("-");
+    return fmt::format("b{}{}", of.buffer.value, of.offset == 0 ? "" : fmt::format("+{}", of.offset));
+  };
+  add(text, "{}", name(exchange.kind));
+  if (exchange.kind == Exchange::Kind::all_reduce || exchange.kind == Exchange::Kind::reduce_scatter)
+    add(text, " {}", plan::name(exchange.monoid));
+  add(text, " over {} [{}]", exchange.axis, fmt::join(exchange.counts, ", "));
+  if (!exchange.takes.empty()) add(text, " taking [{}]", fmt::join(exchange.takes, ", "));
+  if (exchange.kind == Exchange::Kind::broadcast) add(text, " from {}", exchange.shift);
+  if (exchange.kind == Exchange::Kind::permute) add(text, " by {}", exchange.shift);
+  add(text, ": {} = {}\n", place(exchange.result), place(exchange.operand));
+}
+
 void print_kernel(Text& text, const Program& program, const Unit& unit) {
   if (const auto* product = std::get_if<MatrixProduct>(&unit.kernel)) {
     add(text, "product {} x {} x {}{}{}: b{} = b{}{} * b{}{}\n", product->m, product->n, product->k,
@@ -82,6 +100,8 @@ void print_kernel(Text& text, const Program& program, const Unit& unit) {
     add(text, " =");
     for (const Place& place : call->operands) add(text, " b{}", place.buffer.value);
     add(text, "\n");
+  } else if (const auto* exchange = std::get_if<Exchange>(&unit.kernel)) {
+    print_exchange(text, *exchange);
   } else if (const auto* copy = std::get_if<Copy>(&unit.kernel)) {
     add(text, "copy {} = {}\n", steps(program, copy->to), steps(program, copy->from));
   } else if (const auto* combine = std::get_if<Combine>(&unit.kernel)) {
@@ -102,6 +122,8 @@ std::string_view name(BufferRole role) {
 std::string describe(const Program& program, const Unit& unit) {
   if (std::holds_alternative<Copy>(unit.kernel)) return "copy";
   if (std::holds_alternative<Combine>(unit.kernel)) return "combine";
+  if (const auto* exchange = std::get_if<Exchange>(&unit.kernel))
+    return fmt::format("{} over {}", name(exchange->kind), exchange->axis);
   std::string text;
   for (const plan::NodeId node : unit.nodes) {
     if (!text.empty()) text += ", ";

@@ -59,7 +59,31 @@ struct Combine {
   double divisor = 1;
 };
 
-using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine>;
+// A collective among the ranks along one mesh axis. Both places are plain stretches without gaps, and what
+// the collective joins or parts runs slowest in them; what it takes and keeps are blocks of whole ranks.
+//
+//   all-gather      counts[r] elements from rank r, end to end        reduce-scatter   counts[r] to rank r
+//   all-to-all      counts[r] to rank r, takes[r] from it             all-reduce, broadcast, permute:
+//   counts[0]
+//
+// The other indices run in the order of the plan's type, so that all ranks agree on what lies where. A rank
+// with nothing to give has an operand without a buffer, one that gets nothing such a result: it takes part
+// all the same, and the counts say so. Of an all-reduce the two may be one place; else they share nothing.
+// The programs of all ranks have the same exchanges in the same order.
+struct Exchange {
+  plan::NodeId node;  // the `exchange` of the local plan
+  enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, permute };
+  Kind kind = Kind::all_reduce;
+  std::string axis;                         // of the mesh
+  plan::Monoid monoid = plan::Monoid::sum;  // of reductions
+  std::int64_t shift = 0;                   // of permute: how many ranks up; of broadcast: the root
+  Place operand, result;
+  std::vector<std::int64_t> counts, takes;  // elements, by rank of the group
+};
+
+std::string_view name(Exchange::Kind kind);  // all-gather
+
+using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine, Exchange>;
 
 // Along what tasks cut a unit.
 enum class Cut : std::uint8_t {
@@ -110,6 +134,13 @@ struct Program {
 
 struct CompileOptions {
   int workers = 1;  // tasks are cut so that this many have enough to do
+  // What the rank can compute while a byte goes to another rank: decides how long after an exchange that
+  // which reads its result is to come. Some tens on processors, some thousands on accelerators.
+  double flops_per_exchanged_byte = 100;
+  // Fuses work on bf16 and f16 as on f32. To price only: no kernel here runs such a program.
+  bool any_float = false;
+  // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
+  bool pack = true;
 };
 
 // Compiles what the plan's outputs depend on. An output "next NAME" is what the source NAME holds

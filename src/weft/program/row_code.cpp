@@ -118,7 +118,9 @@ class Writer {
   std::uint16_t get(ValueId value) {
     if (const auto found = registers_.find(value.value); found != registers_.end()) return found->second;
     std::uint16_t reg = RowInstruction::kNone;
-    if (in_.grouping.recomputed[value.value]) {
+    // Whole numbers are no lanes: where one is read here it is a constant or a position, which may have been
+    // stored since, for another reader.
+    if (in_.grouping.recomputed[value.value] || is_integer(in_.graph.type(value).dtype)) {
       reg = recompute(in_.graph.view(in_.graph.value(value).producer));
     } else {
       Place place = in_.grouping.places[value.value];
@@ -161,6 +163,7 @@ class Writer {
   std::uint16_t position(const NodeView& node) {
     RowInstruction instruction{.step = RowStep::position, .node = node.id()};
     instruction.size = node.integer(1);
+    instruction.first = node.integer(2);
     for (std::size_t i = 0; i < outer_dims_.size(); ++i)
       if (outer_dims_[i].index == node.symbol(0)) instruction.loop = static_cast<std::int32_t>(i);
     if (instruction.loop >= 0) return push(instruction, false);

@@ -57,9 +57,9 @@ struct RowInstruction {
   std::uint16_t memory = kNone;  // of load, store and accumulate
   double number = 0;
   bool to_truth = false;  // of a cast
-  // position: of an outer loop, or every `repeat` places of the row up to `size`
+  // position: of an outer loop, or every `repeat` places of the row up to `size`; counted from `first`
   std::int32_t loop = -1;
-  std::int64_t repeat = 1, size = 0;
+  std::int64_t repeat = 1, size = 0, first = 0;
 };
 
 // An accumulator's way home: the chunks' copies are combined in order and divided.

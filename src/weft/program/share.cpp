@@ -19,10 +19,25 @@ void find_lives(Program& program) {
     if (buffer.born == kNever) buffer.born = 0;
 }
 
+// What an exchange gives stays where it is until someone needs what it takes: if the memory were used again
+// at once, the next unit would have to wait for the network.
+void keep_during_exchanges(Program& program) {
+  std::vector<std::uint32_t> first_read(program.buffers.size(),
+                                        static_cast<std::uint32_t>(program.units.size()));
+  for (std::uint32_t u = static_cast<std::uint32_t>(program.units.size()); u-- > 0;) {
+    for (const Place& place : program.units[u].reads) first_read[place.buffer.value] = u;
+    const auto* exchange = std::get_if<Exchange>(&program.units[u].kernel);
+    if (exchange == nullptr || !exchange->operand.buffer.valid() || !exchange->result.buffer.valid())
+      continue;
+    Buffer& given = program.buffers[exchange->operand.buffer.value];
+    if (exchange->operand.buffer != exchange->result.buffer)
+      given.dies = std::max(given.dies, first_read[exchange->result.buffer.value]);
+  }
+}
+
 bool same_walk(const RowOperand& x, const RowOperand& y) {
   return x.along == 1 && y.along == 1 && x.place.offset == 0 && y.place.offset == 0 &&
-         x.place.dtype == plan::DType::f32 && y.place.dtype == plan::DType::f32 &&
-         std::ranges::equal(x.outer, y.outer);
+         is_real(x.place.dtype) && x.place.dtype == y.place.dtype && std::ranges::equal(x.outer, y.outer);
 }
 
 // The instruction after which a register is not read any more.
@@ -41,8 +56,10 @@ class Sharing {
   }
 
   void run() {
-    for (std::uint32_t u = 0; u < program_.units.size(); ++u)
+    for (std::uint32_t u = 0; u < program_.units.size(); ++u) {
       if (auto* loop = std::get_if<RowLoop>(&program_.units[u].kernel)) share(*loop, u);
+      if (auto* exchange = std::get_if<Exchange>(&program_.units[u].kernel)) share(*exchange, u);
+    }
     for_each_buffer_id(program_, [&](BufferId& id) { id = home(id); });
   }
 
@@ -81,6 +98,19 @@ class Sharing {
     }
   }
 
+  // An all-reduce may leave the combination where the addends were.
+  void share(const Exchange& exchange, std::uint32_t unit) {
+    const Place &from = exchange.operand, &to = exchange.result;
+    if (exchange.kind != Exchange::Kind::all_reduce || !from.buffer.valid() || !to.buffer.valid()) return;
+    const BufferId old = home(from.buffer);
+    Buffer &read = program_.buffers[old.value], &written = program_.buffers[home(to.buffer).value];
+    if (read.role != BufferRole::temporary || read.born == unit || read.dies != unit + 1) return;
+    if (written.role != BufferRole::temporary || written.born != unit) return;
+    if (from.offset != 0 || to.offset != 0 || read.bytes != written.bytes) return;
+    read.dies = written.dies;
+    home_[home(to.buffer).value] = old;
+  }
+
   bool is_read_otherwise(const RowLoop& loop, std::uint16_t memory) const {
     const BufferId buffer = home(loop.operands[memory].place.buffer);
     for (std::size_t i = 0; i < loop.operands.size(); ++i)
@@ -110,6 +140,9 @@ void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& 
     } else if (auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
       std::ranges::for_each(call->operands, visit_place);
       std::ranges::for_each(call->results, visit_place);
+    } else if (auto* exchange = std::get_if<Exchange>(&unit.kernel)) {
+      for (Place* place : {&exchange->operand, &exchange->result})
+        if (place->buffer.valid()) visit_place(*place);
     } else if (auto* copy = std::get_if<Copy>(&unit.kernel)) {
       visit_place(copy->from);
       visit_place(copy->to);
@@ -126,6 +159,7 @@ void share_buffers(Program& program) {
   find_lives(program);
   Sharing(program).run();
   find_lives(program);
+  keep_during_exchanges(program);
 }
 
 }  // namespace weft::program

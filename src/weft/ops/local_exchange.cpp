@@ -1,0 +1,164 @@
+#include "weft/ops/local_exchange.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/ops/loops.h"
+#include "weft/plan/layout.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::AttributeKind;
+using plan::NodeView;
+
+constexpr std::array<std::string_view, 6> kKinds = {"all-reduce", "reduce-scatter", "all-gather",
+                                                    "all-to-all", "broadcast-from", "permute-ranks"};
+
+constexpr std::array<plan::AttributeSpec, 9> kAttributes = {{{"kind", AttributeKind::word},
+                                                             {"axis", AttributeKind::word},
+                                                             {"ranks", AttributeKind::integer},
+                                                             {"type", AttributeKind::type},
+                                                             {"along", AttributeKind::word, false, 0, ""},
+                                                             {"to", AttributeKind::word, false, 0, ""},
+                                                             {"monoid", AttributeKind::word, false, 0, "sum"},
+                                                             {"by", AttributeKind::integer, false},
+                                                             {"takes", AttributeKind::integer, false, 1}}};
+constexpr std::size_t kKind = 0, kAxis = 1, kRanks = 2, kType = 3, kAlong = 4, kTo = 5, kMonoid = 6, kBy = 7,
+                      kTakes = 8;
+
+bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
+  const std::int64_t first = plan::share_of(whole, ranks, 0).size;
+  return size == first || (whole % first != 0 && size == whole % first);
+}
+
+class Exchanging final : public OperatorOf<Exchanging> {
+ public:
+  std::string_view name() const override { return "exchange"; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::size_t fewest_inputs() const override { return 0; }
+  std::size_t most_inputs() const override { return 1; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    if (std::ranges::find(kKinds, node.word(kKind)) == kKinds.end())
+      return user_error(fmt::format("unknown kind of exchange '{}'", node.word(kKind)),
+                        did_you_mean(node.word(kKind), kKinds));
+    if (node.word(kAxis).empty()) return user_error("exchange needs the name of a mesh axis");
+    if (plan::find_monoid(node.word(kMonoid)) == plan::Monoid::none)
+      return user_error(fmt::format("monoid must be sum, max or min, found {}", node.word(kMonoid)));
+    WEFT_TRY_STATUS(expect_between("ranks", node.integer(kRanks), 1, plan::kMostRanks));
+    WEFT_TRY_STATUS(expect_between("by", node.integer(kBy), -plan::kMostRanks, plan::kMostRanks));
+    WEFT_TRY_STATUS(expect_between("takes", node.integer(kTakes), 0, 1));
+    const LocalExchange what = read_local_exchange(node);
+    if (what.kind == ExchangeKind::broadcast_from)
+      WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
+    WEFT_TRY_STATUS(check_sides(node, what));
+    return results.add(node.type(kType));
+  }
+
+  // What it does depends on the other ranks, so no one can cut it further.
+  plan::Signature signature(const NodeView&) const override { return {}; }
+  plan::Work work(const NodeView& node) const override { return bytes_of(node); }
+
+  template <class T>
+  void evaluate(Evaluation<T>&) const {
+    WEFT_CHECK(false, "an exchange needs the other ranks");
+  }
+
+ private:
+  // Operand and result agree on every index that is neither joined nor handed out; of those one side has
+  // all and the other a block.
+  static Status check_sides(const NodeView& node, const LocalExchange& what) {
+    const plan::Type to = node.type(kType);
+    const bool uses_along = what.joins.valid() || what.parts.valid();
+    const bool is_gather = what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all;
+    const bool is_scatter =
+        what.kind == ExchangeKind::reduce_scatter || what.kind == ExchangeKind::all_to_all;
+    if (uses_along && (node.text(is_gather ? what.joins : what.parts).empty() ||
+                       (is_gather && is_scatter && node.text(what.parts).empty())))
+      return user_error(fmt::format("{} needs the index it goes along", node.word(kKind)));
+    if (what.joins.valid() && what.joins == what.parts)
+      return user_error(
+          fmt::format("all-to-all needs two different indices, found {} twice", node.text(what.joins)));
+    if (!what.takes) {
+      if (to.rank() != 0) return user_error("an exchange that takes nothing has a type without indices");
+      if (what.gives && what.parts.valid())
+        WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&what.parts, 1}, node));
+      return {};
+    }
+    for (const Symbol index : {what.joins, what.parts})
+      if (index.valid()) WEFT_TRY_STATUS(pick(to.dims, {&index, 1}, node));
+    if (!what.gives) return {};
+    const plan::Type from = node.input_type(0);
+    bool agree = from.dtype == to.dtype && from.rank() == to.rank();
+    for (std::size_t i = 0; agree && i < to.rank(); ++i) {
+      const plan::Dim &x = from.dims[i], &y = to.dims[i];
+      agree = x.index == y.index && (x.index == what.joins   ? is_block(x.size, y.size, what.ranks)
+                                     : x.index == what.parts ? is_block(y.size, x.size, what.ranks)
+                                                             : x.size == y.size);
+    }
+    if (agree) return {};
+    const Symbols& symbols = node.graph().symbols();
+    return user_error(fmt::format("{} over {} ranks cannot make {} of {}", node.word(kKind), what.ranks,
+                                  print(to, symbols), print(from, symbols)));
+  }
+};
+
+}  // namespace
+
+std::string_view name(ExchangeKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+
+ExchangeKind exchange_kind(const NodeView& node) {
+  return static_cast<ExchangeKind>(std::ranges::find(kKinds, node.word(kKind)) - kKinds.begin());
+}
+
+LocalExchange read_local_exchange(const NodeView& node) {
+  LocalExchange what;
+  what.kind = exchange_kind(node);
+  what.axis = node.word(kAxis);
+  what.ranks = static_cast<std::int32_t>(node.integer(kRanks));
+  if (what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all)
+    what.joins = node.symbol(kAlong);
+  if (what.kind == ExchangeKind::reduce_scatter) what.parts = node.symbol(kAlong);
+  if (what.kind == ExchangeKind::all_to_all) what.parts = node.symbol(kTo);
+  what.monoid = plan::find_monoid(node.word(kMonoid));
+  what.by = node.integer(kBy);
+  what.gives = node.input_count() > 0;
+  what.takes = node.integer(kTakes) != 0;
+  return what;
+}
+
+Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
+                                         plan::TypeId type) {
+  const bool takes = type.valid();
+  if (!takes) {
+    const plan::DType dtype = operand.valid() ? graph.type(operand).dtype : plan::DType::f32;
+    WEFT_TRY(nothing, graph.intern_type(dtype, {}));
+    type = nothing;
+  }
+  const Symbol none = graph.symbol("");
+  const Symbol along = what.joins.valid() ? what.joins : what.parts.valid() ? what.parts : none;
+  const std::array<plan::AttributeValue, 9> attributes = {
+      graph.symbol(name(what.kind)),
+      graph.symbol(what.axis),
+      std::int64_t{what.ranks},
+      type,
+      along,
+      what.joins.valid() && what.parts.valid() ? what.parts : none,
+      graph.symbol(plan::name(what.monoid)),
+      what.by,
+      std::int64_t{takes}};
+  return graph.add_value(local_exchange(),
+                         operand.valid() ? std::span(&operand, 1) : std::span<const plan::ValueId>(),
+                         attributes);
+}
+
+const Operator& local_exchange() {
+  static const Exchanging op;
+  return op;
+}
+
+}  // namespace weft::ops

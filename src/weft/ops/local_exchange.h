@@ -1,0 +1,59 @@
+// weft/ops/local_exchange.h -- what one rank's plan says of a collective: its side of it.
+//
+//   rank 2 of gpu=3:   %2 = exchange %1 {kind="all-gather", axis=gpu, ranks=3, type=f32[b=8], along=b}
+//
+// In the plan of all ranks a communication changes where a value is held (communication.h). In the plan of
+// one rank (localize.h) it is this node, with the rank's own sizes: %1 is f32[b=2] here and f32[b=3] on the
+// others. Which blocks the ranks hold follows from the whole: ceil(size / ranks) each, while there is any.
+//
+//   kind              operand              result
+//   all-reduce        an addend            the combination by `monoid`
+//   reduce-scatter    an addend            this rank's block of the combination, cut along `along`
+//   all-gather        this rank's block    all of `along`
+//   all-to-all        a block of `along`,  all of `along`,
+//                     all of `to`          a block of `to`
+//   broadcast-from    its own value        that of rank `by`
+//   permute-ranks     its own value        that of the rank `by` below
+//
+// A rank takes part even where its share is empty, as the others wait for it. One that gives nothing has no
+// operand; one that gets nothing says takes=0, and its result is a number that nobody reads.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weft/ops/operators.h"
+#include "weft/plan/signature.h"
+
+namespace weft::ops {
+
+enum class ExchangeKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast_from,
+  permute_ranks
+};
+
+std::string_view name(ExchangeKind kind);  // all-gather: the name of the communication it is a side of
+
+struct LocalExchange {
+  ExchangeKind kind = ExchangeKind::all_reduce;
+  std::string_view axis;  // of the mesh
+  std::int32_t ranks = 1;
+  Symbol joins, parts;                      // the indices whose blocks are joined, or handed out; or neither
+  plan::Monoid monoid = plan::Monoid::sum;  // of reductions
+  std::int64_t by = 0;                      // the root, or how many ranks up a value goes
+  bool gives = true, takes = true;          // whether it has anything to give, or to take
+};
+
+// REQUIRES of both: node.op() is local_exchange()
+ExchangeKind exchange_kind(const plan::NodeView& node);
+LocalExchange read_local_exchange(const plan::NodeView& node);
+
+// `operand` is invalid where the rank gives nothing, `type` where it gets nothing; the result then too.
+Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
+                                         plan::TypeId type);
+
+}  // namespace weft::ops

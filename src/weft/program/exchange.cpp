@@ -1,0 +1,64 @@
+#include "weft/program/exchange.h"
+
+#include <array>
+
+#include "weft/plan/layout.h"
+
+namespace weft::program {
+namespace {
+
+// The elements of each rank's block along one index of a side's type; none where the side is empty.
+std::vector<std::int64_t> blocks_along(bool any, const plan::Type& type, Symbol index, std::int32_t ranks) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks));
+  if (!any) return counts;
+  const std::int64_t size = type.size_of(index), step = type.elements() / size;
+  for (std::int32_t rank = 0; rank < ranks; ++rank)
+    counts[static_cast<std::size_t>(rank)] = plan::share_of(size, ranks, rank).size * step;
+  return counts;
+}
+
+constexpr std::array<std::string_view, 6> kNames = {"all-reduce", "reduce-scatter", "all-gather",
+                                                    "all-to-all", "broadcast",      "permute"};
+
+}  // namespace
+
+std::string_view name(Exchange::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+Order exchange_order(const plan::Type& type, const ops::LocalExchange& what) {
+  return order_with_first(type, std::array{what.joins, what.parts});
+}
+
+Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
+                     std::span<const Place> writes) {
+  const ops::LocalExchange what = ops::read_local_exchange(node);
+  const plan::Type from = what.gives ? node.input_type(0) : plan::Type{}, to = node.result_type(0);
+  Exchange exchange;
+  exchange.node = node.id();
+  exchange.axis = what.axis;
+  exchange.monoid = what.monoid;
+  exchange.shift = what.by;
+  if (!reads.empty()) exchange.operand = reads[0];
+  if (!writes.empty()) exchange.result = writes[0];
+  switch (what.kind) {
+    case ops::ExchangeKind::all_gather:
+      exchange.kind = Exchange::Kind::all_gather;
+      exchange.counts = blocks_along(what.takes, to, what.joins, what.ranks);
+      return exchange;
+    case ops::ExchangeKind::reduce_scatter:
+      exchange.kind = Exchange::Kind::reduce_scatter;
+      exchange.counts = blocks_along(what.gives, from, what.parts, what.ranks);
+      return exchange;
+    case ops::ExchangeKind::all_to_all:
+      exchange.kind = Exchange::Kind::all_to_all;
+      exchange.counts = blocks_along(what.gives, from, what.parts, what.ranks);
+      exchange.takes = blocks_along(what.takes, to, what.joins, what.ranks);
+      return exchange;
+    case ops::ExchangeKind::all_reduce: exchange.kind = Exchange::Kind::all_reduce; break;
+    case ops::ExchangeKind::broadcast_from: exchange.kind = Exchange::Kind::broadcast; break;
+    case ops::ExchangeKind::permute_ranks: exchange.kind = Exchange::Kind::permute; break;
+  }
+  exchange.counts = {what.gives ? from.elements() : 0};
+  return exchange;
+}
+
+}  // namespace weft::program

@@ -1,0 +1,209 @@
+#include "weft/program/schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <utility>
+
+#include "weft/base/check.h"
+#include "weft/program/grouping.h"
+
+namespace weft::program {
+namespace {
+
+// Time is counted in operations: what the rank could compute meanwhile.
+using Work = double;
+
+class Scheduler {
+ public:
+  Scheduler(Program& program, double flops_per_exchanged_byte)
+      : program_(program),
+        units_(program.units),
+        flops_per_byte_(flops_per_exchanged_byte),
+        writers_(program.buffers.size()),
+        after_(units_.size()),
+        waiting_(units_.size()),
+        over_(program.buffers.size()),
+        unread_(program.buffers.size()) {
+    for (std::uint32_t u = 0; u < units_.size(); ++u)
+      for (const Place& place : units_[u].writes) writers_[place.buffer.value].push_back(u);
+    find_edges();
+    find_fetches();
+    find_priorities();
+  }
+
+  void run() {
+    for (std::uint32_t u = 0; u < units_.size(); ++u)
+      if (waiting_[u] == 0) make_ready(u);
+    while (const std::optional<std::uint32_t> next = choose()) place(*next);
+    WEFT_CHECK(ordered_.size() == units_.size(), "the units wait for each other in a circle");
+    std::vector<Unit> ordered;
+    ordered.reserve(units_.size());
+    for (const std::uint32_t u : ordered_) ordered.push_back(std::move(units_[u]));
+    units_ = std::move(ordered);
+  }
+
+ private:
+  bool is_exchange(std::uint32_t u) const { return std::holds_alternative<Exchange>(units_[u].kernel); }
+
+  bool is_source(BufferId buffer) const {
+    const BufferRole role = program_.buffer(buffer).role;
+    return is_persistent(role) && role != BufferRole::result;
+  }
+
+  void edge(std::uint32_t from, std::uint32_t to) {
+    if (from == to) return;
+    after_[from].push_back(to);
+    ++waiting_[to];
+  }
+
+  void find_edges() {
+    std::vector<std::vector<std::uint32_t>> readers(program_.buffers.size());
+    for (std::uint32_t u = 0; u < units_.size(); ++u)
+      for (const Place& place : units_[u].reads) readers[place.buffer.value].push_back(u);
+    for (std::size_t b = 0; b < writers_.size(); ++b)
+      for (const std::uint32_t writer : writers_[b])
+        for (const std::uint32_t reader : readers[b])
+          is_source(BufferId(b)) ? edge(reader, writer) : edge(writer, reader);
+  }
+
+  // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that
+  // puts them in order waits its turn as well.
+  void find_fetches() {
+    is_fetch_.resize(units_.size());
+    std::optional<std::uint32_t> last;
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      if (!is_exchange(u)) continue;
+      if (last) edge(*last, u);
+      is_fetch_[u] =
+          !units_[u].reads.empty() && std::ranges::all_of(units_[u].reads, [&](const Place& place) {
+            return is_source(place.buffer) ||
+                   std::ranges::all_of(writers_[place.buffer.value],
+                                       [&](std::uint32_t writer) { return is_copy_of_source(writer); });
+          });
+      if (is_fetch_[u]) {
+        most_unread_ = std::max(most_unread_, kFetchedAhead * bytes_of(units_[u].writes));
+        if (last)
+          for (const Place& place : units_[u].reads)
+            if (!is_source(place.buffer))
+              for (const std::uint32_t copy : writers_[place.buffer.value]) edge(*last, copy);
+      }
+      last = u;
+    }
+  }
+
+  bool is_copy_of_source(std::uint32_t u) const {
+    const auto* copy = std::get_if<Copy>(&units_[u].kernel);
+    return copy != nullptr && is_source(copy->from.buffer);
+  }
+
+  void find_priorities() {
+    std::uint32_t last_node = 0;
+    for (std::uint32_t u = 0; u < units_.size(); ++u) {
+      if (!units_[u].nodes.empty()) last_node = units_[u].nodes.back().value;
+      const bool soon = units_[u].nodes.empty() || is_optimizer(*program_.graph->node(units_[u].nodes[0]).op);
+      priority_.push_back(soon ? u : (std::uint64_t{last_node} + 1) << 32 | u);
+    }
+  }
+
+  static std::int64_t bytes_of(std::span<const Place> places) {
+    std::int64_t bytes = 0;
+    for (const Place& place : places) bytes += place.elements() * plan::size_in_bytes(place.dtype);
+    return bytes;
+  }
+
+  Work work_of(const Unit& unit) const {
+    constexpr Work kFlopsPerMovedByte = 16;  // between a processor's 5 and an accelerator's 100
+    Work work = kFlopsPerMovedByte * static_cast<double>(bytes_of(unit.reads) + bytes_of(unit.writes));
+    for (const plan::NodeId id : unit.nodes) {
+      const plan::NodeView node = program_.graph->view(id);
+      work += node.op().work(node).flops;
+    }
+    return work;
+  }
+
+  // -- choosing -----------------------------------------------------------------------------------
+
+  void make_ready(std::uint32_t u) {
+    if (is_exchange(u)) {
+      exchange_ = u;  // the others wait for it
+      return;
+    }
+    Work when = 0;
+    for (const Place& place : units_[u].reads) when = std::max(when, over_[place.buffer.value]);
+    if (when > now_)
+      held_.push({when, u});
+    else
+      ready_.push({priority_[u], u});
+  }
+
+  std::optional<std::uint32_t> choose() {
+    const auto take_exchange = [&] { return std::exchange(exchange_, std::nullopt); };
+    if (exchange_ && (!is_fetch_[*exchange_] || unread_bytes_ == 0 ||
+                      unread_bytes_ + bytes_of(units_[*exchange_].writes) <= most_unread_))
+      return take_exchange();
+    const auto release = [&] {
+      for (; !held_.empty() && held_.top().first <= now_; held_.pop())
+        ready_.push({priority_[held_.top().second], held_.top().second});
+    };
+    release();
+    if (ready_.empty() && !held_.empty()) {
+      now_ = held_.top().first;
+      release();
+    }
+    if (ready_.empty()) return take_exchange();
+    const std::uint32_t u = ready_.top().second;
+    ready_.pop();
+    return u;
+  }
+
+  void place(std::uint32_t u) {
+    ordered_.push_back(u);
+    const Unit& unit = units_[u];
+    for (const Place& read : unit.reads) unread_bytes_ -= std::exchange(unread_[read.buffer.value], 0);
+    if (is_exchange(u)) {
+      const std::int64_t bytes = std::max(bytes_of(unit.reads), bytes_of(unit.writes));
+      line_free_ = std::max(now_, line_free_) + flops_per_byte_ * static_cast<double>(bytes);
+      for (const Place& written : unit.writes) {
+        over_[written.buffer.value] = line_free_;
+        if (is_fetch_[u]) unread_bytes_ += unread_[written.buffer.value] = bytes_of(unit.writes);
+      }
+    } else {
+      now_ += work_of(unit);
+    }
+    for (const std::uint32_t next : after_[u])
+      if (--waiting_[next] == 0) make_ready(next);
+  }
+
+  static constexpr std::int64_t kFetchedAhead = 2;  // times the largest fetch
+
+  Program& program_;
+  std::vector<Unit>& units_;
+  const double flops_per_byte_;
+  std::vector<std::vector<std::uint32_t>> writers_;  // by buffer
+  std::vector<std::vector<std::uint32_t>> after_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<std::uint64_t> priority_;
+  std::vector<bool> is_fetch_;  // an exchange of what sources hold
+
+  template <class Key>
+  using Earliest = std::priority_queue<std::pair<Key, std::uint32_t>,
+                                       std::vector<std::pair<Key, std::uint32_t>>, std::greater<>>;
+  Earliest<std::uint64_t> ready_;          // by priority
+  Earliest<Work> held_;                    // by when the exchanges they read should be over
+  std::optional<std::uint32_t> exchange_;  // the next one, when it is ready
+  Work now_ = 0, line_free_ = 0;
+  std::vector<Work> over_;            // by buffer: when the exchange that fills it should be over
+  std::vector<std::int64_t> unread_;  // by buffer: the bytes of a fetch that nobody has read yet
+  std::int64_t unread_bytes_ = 0, most_unread_ = 0;
+  std::vector<std::uint32_t> ordered_;
+};
+
+}  // namespace
+
+void order_units(Program& program, double flops_per_exchanged_byte) {
+  Scheduler(program, flops_per_exchanged_byte).run();
+}
+
+}  // namespace weft::program
