@@ -1,0 +1,200 @@
+#include "weft/distribute/distribute.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "weft/distribute/choose_loops.h"
+#include "weft/distribute/exceptions.h"
+#include "weft/distribute/holdings.h"
+#include "weft/distribute/run_node.h"
+#include "weft/distribute/signatures.h"
+#include "weft/distribute/source_layouts.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/transplant.h"
+#include "weft/plan/verify.h"
+
+namespace weft::distribute {
+namespace {
+
+using plan::AxisLayout;
+using plan::Layout;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+constexpr std::string_view kNext = "next ";
+
+class Distributor {
+ public:
+  Distributor(const plan::Graph& graph, const Phases& phases, const Distribution& distribution,
+              const DistributeOptions& options, const Signatures& signatures, const LoopChoices& choices,
+              const SourceLayouts& sources)
+      : graph_(graph), phases_(phases), sources_(sources), transplant_(graph, made_.graph) {
+    made_.graph.name = graph.name;
+    made_.mesh = distribution.mesh;
+    // Symbols and scopes have the same numbers in both plans, so layouts mean the same in both.
+    for (std::size_t s = 0; s < graph.symbols().size(); ++s) made_.graph.symbol(graph.text(Symbol(s)));
+    for (std::size_t s = 0; s < graph.scope_count(); ++s)
+      made_.graph.add_scope(graph.scope(plan::ScopeId(s)));
+    holdings_.emplace(graph, made_, options);
+    chooser_.emplace(graph, signatures, choices, sources, distribution.mesh, *holdings_);
+    find_wanted();
+  }
+
+  Result<DistributedPlan> run() && {
+    const std::size_t nodes = graph_.node_count();
+    made_.phases = {NodeId(nodes), NodeId(nodes)};
+    std::vector<ValueId> outputs(graph_.outputs().size());
+    for (std::size_t n = 0; n <= nodes; ++n) {
+      if (n == std::min<std::size_t>(phases_.backward_begin.value, nodes))
+        made_.phases.backward_begin = NodeId(made_.graph.node_count());
+      if (n == std::min<std::size_t>(phases_.update_begin.value, nodes))
+        made_.phases.update_begin = NodeId(made_.graph.node_count());
+      if (n == nodes) break;
+      WEFT_TRY_STATUS(add(graph_.view(NodeId(n)), outputs));
+    }
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      made_.graph.add_output(graph_.outputs()[o].name, outputs[o]);
+    return std::move(made_);
+  }
+
+ private:
+  Phase phase_of(NodeId node) const {
+    return node >= phases_.update_begin     ? Phase::update
+           : node >= phases_.backward_begin ? Phase::backward
+                                            : Phase::forward;
+  }
+
+  // Outputs by the value that they are, and what updates want of gradients.
+  void find_wanted() {
+    outputs_.resize(graph_.value_count());
+    for (std::size_t o = 0; o < graph_.outputs().size(); ++o)
+      outputs_[graph_.outputs()[o].value.value].push_back(o);
+    for (std::size_t n = 0; n < graph_.node_count(); ++n)
+      if (ops::is_source(graph_.view(NodeId(n)).op()))
+        by_name_.emplace(graph_.view(NodeId(n)).word(0), NodeId(n));
+  }
+
+  Status add(const NodeView& node, std::vector<ValueId>& outputs) {
+    const Phase phase = phase_of(node.id());
+    if (ops::is_source(node.op())) {
+      WEFT_TRY_STATUS(add_source(node, phase));
+    } else {
+      WEFT_TRY_STATUS(add_computation(node, phase));
+    }
+    for (std::size_t k = 0; k < node.result_count(); ++k) {
+      const ValueId value = node.result(k);
+      if (const Layout* wanted = chooser_->wanted(value))
+        WEFT_TRY_STATUS(holdings_->bring(value, *wanted, phase, node.id()));
+      for (const std::size_t o : outputs_[value.value]) {
+        WEFT_TRY(output, holdings_->bring(value, layout_of_output(o), phase, node.id()));
+        outputs[o] = output;
+      }
+    }
+    return {};
+  }
+
+  Status add_source(const NodeView& node, Phase phase) {
+    const Layout& layout = sources_.layouts[node.id().value];
+    const bool whole = layout == Layout::replicated(made_.mesh);
+    const std::span<const plan::AttributeSpec> specs = node.op().attributes();
+    std::vector<plan::AttributeValue> attributes;
+    for (std::size_t k = 0; k + 1 < specs.size(); ++k) {
+      if (specs[k].kind == plan::AttributeKind::type)
+        attributes.emplace_back(transplant_.type(plan::TypeId(node.node().attributes[k].id)));
+      else if (specs[k].kind == plan::AttributeKind::real)
+        attributes.emplace_back(node.real(k));
+      else
+        attributes.emplace_back(transplant_.symbol(node.symbol(k)));
+    }
+    if (!whole) attributes.emplace_back(made_.graph.symbol(print(layout, made_.mesh, made_.graph.symbols())));
+    put_label(node);
+    WEFT_TRY(made, made_.graph.add(node.op(), {}, attributes));
+    made_.origin.push_back(node.id());
+    holdings_->hold(node.result(0), made_.graph.result(made), layout, phase);
+    return {};
+  }
+
+  Status add_computation(const NodeView& node, Phase phase) {
+    const NodeRun run = chooser_->run(node);
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      WEFT_TRY(operand, holdings_->bring(node.input(i), run.operands[i], phase, node.id()));
+      operands.push_back(operand);
+    }
+    put_label(node);
+    WEFT_TRY(made, transplant_.node(node.id(), operands));
+    made_.origin.push_back(node.id());
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      holdings_->hold(node.result(k), made_.graph.result(made, k), run.results[k], phase);
+    return {};
+  }
+
+  void put_label(const NodeView& node) {
+    made_.graph.set_label(node.node().label);
+    made_.graph.set_scope(node.node().scope);
+  }
+
+  // The next value of a source lies where the source does; other outputs stay where they are made, but that
+  // nobody outside can read addends.
+  Layout layout_of_output(std::size_t o) const {
+    const plan::Output& output = graph_.outputs()[o];
+    const std::string_view name = graph_.text(output.name);
+    if (name.starts_with(kNext))
+      if (const auto source = by_name_.find(name.substr(kNext.size()));
+          source != by_name_.end() &&
+          graph_.value(graph_.result(source->second)).type == graph_.value(output.value).type)
+        return sources_.layouts[source->second.value];
+    Layout layout = holdings_->given(output.value);
+    for (AxisLayout& axis : layout.axes)
+      if (axis.is_partial()) axis = AxisLayout::replicated();
+    return layout;
+  }
+
+  const plan::Graph& graph_;
+  const Phases& phases_;
+  const SourceLayouts& sources_;
+  DistributedPlan made_;
+  plan::Transplant transplant_;
+  std::optional<Holdings> holdings_;
+  std::optional<RunChooser> chooser_;
+  std::vector<std::vector<std::size_t>> outputs_;         // by value
+  std::unordered_map<std::string_view, NodeId> by_name_;  // sources
+};
+
+Status check(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options) {
+  WEFT_TRY_STATUS(plan::check(distribution.mesh));
+  const std::size_t axes = distribution.mesh.axes.size();
+  if (axes > kMostAxes)
+    return user_error(
+        fmt::format("a mesh to distribute over has at most {} axes, found {}", kMostAxes, axes));
+  if (distribution.axes.size() != axes)
+    return user_error(fmt::format("a distribution says what each mesh axis does: {} axes, {} uses", axes,
+                                  distribution.axes.size()));
+  if (!options.prices.empty() && options.prices.size() != axes)
+    return user_error(
+        fmt::format("each mesh axis has a price, or none: {} axes, {} prices", axes, options.prices.size()));
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (ops::find_communication(*graph.node(NodeId(n)).op) != nullptr)
+      return user_error(fmt::format("the plan is distributed already: node {}", describe(graph, NodeId(n))));
+  return {};
+}
+
+}  // namespace
+
+Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
+                                   const Distribution& distribution, const DistributeOptions& options) {
+  WEFT_TRY_STATUS(check(graph, distribution, options));
+  const Signatures signatures(graph);
+  WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
+  WEFT_TRY(choices, choose_loops(graph, phases, signatures, distribution, exceptions));
+  const SourceLayouts sources = choose_source_layouts(graph, phases, signatures, choices, distribution,
+                                                      exceptions, options.smallest_share);
+  return Distributor(graph, phases, distribution, options, signatures, choices, sources).run();
+}
+
+}  // namespace weft::distribute

@@ -1,0 +1,60 @@
+// weft/distribute/distribute.h -- the plan of a mesh from the plan of one device and a distribution.
+//
+//   %2 = contract %0, %1 {to=[b,f]}          %2 = contract %0, %1 {to=[b,f]}         sliced(f) on gpu
+//   %4 = contract %2, %3 {to=[b,d]}          %4 = contract %2, %3 {to=[b,d]}         partial(sum) on gpu
+//   %5 = layer-norm %4 {over=[d]}            %5 = all-reduce %4 {axis=gpu}           replicated
+//                                            %6 = layer-norm %5 {over=[d]}
+//
+// Every node is asked, axis by axis, along which of its loops it is cut (choose_loops.h); that says what it
+// needs of its operands and what it gives. Where a value is held otherwise than its reader needs it,
+// communication is put in between (convert.h), once for all readers of a phase that need the same. Addends go
+// on as addends as long as operators carry them through. Sources get their layouts from their readers and
+// from what is sharded; a parameter's next value is brought to where the parameter lies.
+//
+// The result is a plan that ops::infer_layouts accepts; nothing about it is implicit.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribution.h"
+#include "weft/plan/graph.h"
+
+namespace weft::distribute {
+
+// By what conversions are weighed where several lead to one layout.
+struct AxisPrice {
+  double latency_seconds = 5e-6;
+  double bytes_per_second = 50e9;  // each way, per rank
+};
+
+// The first nodes of the backward pass and the update; both the node count for a plan that does not learn.
+struct Phases {
+  plan::NodeId backward_begin, update_begin;
+};
+
+struct DistributeOptions {
+  std::vector<AxisPrice> prices = {};  // one for each mesh axis; empty: all alike
+  // What the forward pass gathered is gathered again by the backward pass rather than kept.
+  bool gather_again = true;
+  // A parameter that would leave a rank fewer elements than these is not sharded: gathering it costs more
+  // time than it saves memory.
+  std::int64_t smallest_share = 1024;
+};
+
+struct DistributedPlan {
+  plan::Graph graph;
+  plan::Mesh mesh;
+  std::vector<plan::Layout> layouts;  // by value, as ops::infer_layouts gives them
+  // By node: the node of the one-device plan that it is, or that it moves a value for: the first reader of
+  // what it makes, or, where that is an output or an update, the value's own.
+  std::vector<plan::NodeId> origin;
+  Phases phases;  // of `graph`
+};
+
+// Fails on an index or an axis that does not exist, on an exception that cannot be kept, and where
+// exceptions contradict one another.
+Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
+                                   const Distribution& distribution, const DistributeOptions& options = {});
+
+}  // namespace weft::distribute

@@ -1,0 +1,26 @@
+// weft/distribute/index_roles.h -- what the indices of a plan are good for, as their uses in it tell.
+//
+//   tokens[b, s]  embed[v, d]  wq[d, h, e]  w1[d, f]  w2[f, d]  gate[x, d, f]
+//
+//   batch     b          of an input, of no parameter, and parallel in every node it occurs in
+//   sequence  s, y, x    of an input, of no parameter, yet somewhere whole, renamed or windowed: rows of
+//   text, of images model     f, h, v    of parameters, and parallel in one contraction and summed in another
+//   (or in a gather) expert    x          of parameters, and always parallel: no contraction sums it
+//
+// Each list begins with the index whose slicing cuts the most work.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "weft/distribute/distribute.h"
+#include "weft/plan/graph.h"
+
+namespace weft::distribute {
+
+struct IndexRoles {
+  std::vector<std::string> batch, sequence, model, expert;
+};
+
+IndexRoles index_roles(const plan::Graph& graph, const Phases& phases);
+
+}  // namespace weft::distribute

@@ -1,0 +1,42 @@
+// weft/distribute/prove.h -- whether a distributed plan computes what the plan of one device computes.
+//
+// Both are run by their exact semantics over the prime field (ops/number.h) on the same random values: the
+// one on one device, the other on a virtual mesh, where shares are really cut and addends really added. Plans
+// that differ agree by chance with a probability of at most degree / 2^61 a draw. A plan that is wrong is
+// answered with the first node that holds something else than it should, and the rank that does.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/plan/graph.h"
+
+namespace weft::distribute {
+
+struct Disagreement {
+  plan::NodeId node;       // of the distributed plan
+  std::int32_t rank = -1;  // -1: the ranks' addends do not add up to it
+  std::string what;        // "node %7 all-reduce .. on rank 3: element 5 is .."
+};
+
+struct PlanProof {
+  std::int64_t draws = 0;
+  std::int64_t elements = 0;  // of outputs that were compared, over all draws
+  std::optional<Disagreement> wrong;
+
+  bool holds() const { return !wrong; }
+};
+
+struct ProveOptions {
+  std::int64_t draws = 2;
+  std::uint64_t seed = 1;
+};
+
+// REQUIRES: the plan was made of `original`, or replayed for it: origins are its nodes. Fails where a plan
+// cannot be run at all: too large, or layouts that do not go together.
+Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
+                        const ProveOptions& options = {});
+
+}  // namespace weft::distribute

@@ -1,0 +1,189 @@
+#include "weft/distribute/run_node.h"
+
+#include <algorithm>
+
+#include "weft/ops/carries.h"
+#include "weft/ops/operators.h"
+
+namespace weft::distribute {
+namespace {
+
+using plan::AxisLayout;
+using plan::Layout;
+using plan::Loop;
+using plan::Monoid;
+using plan::NodeView;
+using plan::ValueId;
+
+AxisLayout sliced_at(const plan::Type& type, int dim) {
+  return dim < 0 ? AxisLayout::replicated()
+                 : AxisLayout::sliced(type.dims[static_cast<std::size_t>(dim)].index);
+}
+
+// The parallel loop that walks that dim of an operand, or of a result.
+const Loop* loop_at(const plan::Signature& signature, std::vector<std::int8_t> Loop::*side, std::size_t which,
+                    int dim) {
+  if (dim < 0) return nullptr;
+  for (const Loop& loop : signature.loops)
+    if (loop.role == plan::Role::parallel && (loop.*side)[which] == dim && has_operand(loop)) return &loop;
+  return nullptr;
+}
+
+}  // namespace
+
+RunChooser::RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
+                       const SourceLayouts& sources, const plan::Mesh& mesh, const Holdings& holdings)
+    : graph_(graph),
+      signatures_(signatures),
+      choices_(choices),
+      sources_(sources),
+      mesh_(mesh),
+      holdings_(holdings),
+      readers_(graph.value_count()),
+      wanted_(graph.value_count()),
+      is_gradient_(graph.value_count()) {
+  count_readers();
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeId parameter = sources.updated[n];
+    if (!parameter.valid()) continue;
+    for (const ValueId input : graph.node(plan::NodeId(n)).inputs) {
+      const plan::Value& operand = graph.value(input);
+      if (operand.type != graph.value(graph.result(parameter)).type ||
+          ops::is_source(*graph.node(operand.producer).op))
+        continue;
+      is_gradient_[input.value] = true;
+      want_back(input, sources.layouts[n]);
+    }
+  }
+}
+
+void RunChooser::count_readers() {
+  std::vector<std::uint32_t> last(graph_.value_count(), plan::NodeId::kNone);
+  for (std::size_t n = 0; n < graph_.node_count(); ++n)
+    for (const ValueId input : graph_.node(plan::NodeId(n)).inputs) {
+      if (last[input.value] == n) continue;
+      last[input.value] = static_cast<std::uint32_t>(n);
+      ++readers_[input.value];
+    }
+  for (const plan::Output& output : graph_.outputs()) ++readers_[output.value.value];
+}
+
+// Passes what is wanted of a value to those it is made from, as long as they are made for it alone, element
+// by element: a gradient that is cast, for one, is cast where its slice is.
+void RunChooser::want_back(ValueId value, Layout layout) {
+  for (;;) {
+    wanted_[value.value] = layout;
+    const NodeView node = graph_.view(graph_.value(value).producer);
+    if (node.input_count() != 1 || node.result_count() != 1 || readers_[value.value] != 1) return;
+    const plan::Signature& signature = signatures_.of(node.id());
+    if (!is_elementwise(signature)) return;
+    for (AxisLayout& axis : layout.axes)
+      if (axis.is_sliced()) {
+        const Loop* loop = loop_at(signature, &Loop::results, 0, node.result_type(0).position(axis.index));
+        if (loop == nullptr) return;
+        axis = sliced_at(node.input_type(0), loop->operands[0]);
+      }
+    value = node.input(0);
+  }
+}
+
+NodeRun RunChooser::run(const NodeView& node) const {
+  const plan::Signature& signature = signatures_.of(node.id());
+  std::vector<Way> ways;
+  for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) ways.push_back(way_on(node, signature, axis));
+  if (node.op().is_view())
+    for (std::size_t axis = mesh_.axes.size(); axis-- > 0;) {
+      if (ways[axis].loop == nullptr) continue;
+      std::vector<bool> cut;
+      for (const Way& way : ways) cut.push_back(way.loop == ways[axis].loop);
+      if (!blocks_agree(node, *ways[axis].loop, mesh_, cut)) ways[axis] = {};
+    }
+
+  NodeRun run;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    Layout& operand = run.operands.emplace_back();
+    for (std::size_t axis = 0; axis < ways.size(); ++axis) {
+      const AxisLayout& held = holdings_.given(node.input(i)).axes[axis];
+      const Way& way = ways[axis];
+      operand.axes.push_back(way.loop != nullptr ? sliced_at(node.input_type(i), way.loop->operands[i])
+                             : way.addends != Monoid::none && held.is_partial() ? held
+                                                                                : AxisLayout::replicated());
+    }
+  }
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    Layout& result = run.results.emplace_back();
+    for (const Way& way : ways)
+      result.axes.push_back(way.addends != Monoid::none ? AxisLayout::partial(way.addends)
+                            : way.loop == nullptr       ? AxisLayout::replicated()
+                            : way.loop->role == plan::Role::reduced
+                                ? AxisLayout::partial(way.loop->monoid)
+                                : sliced_at(node.result_type(k), way.loop->results[k]));
+  }
+  return run;
+}
+
+RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& signature,
+                                   std::size_t axis) const {
+  if (sources_.updated[node.id().value].valid()) return {update_loop(node, signature, axis)};
+  if (const Monoid monoid = carried(node, axis); monoid != Monoid::none) return {nullptr, monoid};
+  const LoopChoice choice = choices_.at(node.id(), axis);
+  if (choice >= 0) return {&signature.loops[static_cast<std::size_t>(choice)]};
+  return {choice == kUnlisted && is_elementwise(signature) ? followed(node, signature, axis) : nullptr};
+}
+
+const Loop* RunChooser::update_loop(const NodeView& node, const plan::Signature& signature,
+                                    std::size_t axis) const {
+  const ValueId parameter = graph_.result(sources_.updated[node.id().value]);
+  const AxisLayout& layout = sources_.layouts[node.id().value].axes[axis];
+  if (!layout.is_sliced()) return nullptr;
+  const auto at =
+      static_cast<std::size_t>(std::ranges::find(node.node().inputs, parameter) - node.node().inputs.begin());
+  return loop_at(signature, &Loop::operands, at, graph_.type(parameter).position(layout.index));
+}
+
+Monoid RunChooser::carried(const NodeView& node, std::size_t axis) const {
+  Monoid monoid = Monoid::none;
+  std::vector<bool> addends;
+  std::int64_t bytes = 0, count = 0;
+  for (const ValueId input : node.node().inputs) {
+    const AxisLayout& held = holdings_.given(input).axes[axis];
+    addends.push_back(held.is_partial());
+    if (!held.is_partial()) continue;
+    if ((monoid != Monoid::none && held.monoid != monoid) || readers_[input.value] != 1) return Monoid::none;
+    monoid = held.monoid;
+    bytes += graph_.type(input).bytes();
+    ++count;
+  }
+  if (monoid == Monoid::none) return monoid;
+  for (std::size_t i = 0; i < addends.size(); ++i)
+    if (!addends[i] && !holdings_.given(node.input(i)).axes[axis].is_replicated()) return Monoid::none;
+  std::int64_t made = 0;
+  for (std::size_t k = 0; k < node.result_count(); ++k) made += node.result_type(k).bytes();
+  const LoopChoice choice = choices_.at(node.id(), axis);
+  const bool pays = choice == kUnlisted ? made <= bytes
+                    : choice == kWhole  ? false
+                    : count > 1         ? made <= bytes
+                                        : made < bytes && node.op().work(node).multiply_adds == 0;
+  return pays && ops::carries(node, monoid, addends) ? monoid : Monoid::none;
+}
+
+const Loop* RunChooser::followed(const NodeView& node, const plan::Signature& signature,
+                                 std::size_t axis) const {
+  const Loop* best = nullptr;
+  std::int64_t largest = -1;
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    const AxisLayout& held = holdings_.given(node.input(i)).axes[axis];
+    const plan::Type type = node.input_type(i);
+    if (!held.is_sliced() || type.bytes() <= largest) continue;
+    const Loop* loop = loop_at(signature, &Loop::operands, i, type.position(held.index));
+    if (loop == nullptr) continue;
+    best = loop;
+    largest = type.bytes();
+  }
+  if (best != nullptr || node.result_count() != 1) return best;
+  const Layout& wanted = wanted_[node.result(0).value];
+  if (wanted.axes.empty() || !wanted.axes[axis].is_sliced()) return nullptr;
+  return loop_at(signature, &Loop::results, 0, node.result_type(0).position(wanted.axes[axis].index));
+}
+
+}  // namespace weft::distribute

@@ -1,0 +1,101 @@
+// The door that spreads a plan over a mesh.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "doors.h"
+#include "weft/distribute/distribute.h"
+#include "weft/language/bind.h"
+#include "weft/language/complaint.h"
+#include "weft/language/parser.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/layouts.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
+#include "weft/session/state.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::golden {
+namespace {
+
+struct OneDevice {
+  plan::Graph graph;
+  distribute::Phases phases;
+};
+
+// The training plan of the script's last model.
+Result<OneDevice> learning(std::string_view script) {
+  language::Catalog catalog;
+  session::load_shipped(catalog);
+  WEFT_TRY(parsed, language::parse_and_keep(script));
+  language::ModelDefinition model{parsed, nullptr};
+  for (const language::syntax::Statement* statement : parsed->script.statements) {
+    if (statement->kind == language::syntax::StatementKind::create_model)
+      model.statement = &statement->as<language::syntax::CreateModel>();
+  }
+  if (model.statement == nullptr) return user_error("the script creates no model");
+  language::BindOptions options;
+  options.mode = language::Mode::train;
+  WEFT_TRY(bound, language::bind(catalog, model, options));
+  WEFT_TRY(made,
+           train::make_training_plan(std::move(bound.graph), {.optimizer = train::Optimizer::momentum}));
+  return OneDevice{std::move(made.graph), {made.backward_begin, made.update_begin}};
+}
+
+Result<OneDevice> read_input(std::string_view text) {
+  if (!text.starts_with("plan")) return learning(text);
+  WEFT_TRY(graph, plan::read(text, ops::all()));
+  const plan::NodeId end(graph.node_count());
+  return OneDevice{std::move(graph), {end, end}};
+}
+
+// A line a node with its layout; communication is marked. With `moves` only what is not whole or moves.
+std::string listing(const distribute::DistributedPlan& plan, bool moves) {
+  std::string text;
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const plan::NodeId id(n);
+    const plan::NodeView node = plan.graph.view(id);
+    if (id == plan.phases.backward_begin) text += "backward\n";
+    if (id == plan.phases.update_begin) text += "update\n";
+    const bool communicates = ops::find_communication(node.op()) != nullptr;
+    const plan::Layout& layout = plan.layouts[node.result(0).value];
+    const bool source = ops::is_source(node.op());
+    if (moves && !communicates && !(source && layout != plan::Layout::replicated(plan.mesh))) continue;
+    std::string values;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      values += fmt::format("{}%{}", k == 0 ? "" : ", ", node.result(k).value);
+    values += fmt::format(" = {}", node.op().name());
+    if (source) values += fmt::format(" {}", node.word(0));
+    for (std::size_t i = 0; i < node.input_count(); ++i)
+      values += fmt::format("{}%{}", i == 0 ? " " : ", ", node.input(i).value);
+    const std::string left = fmt::format("{} {} {}", communicates ? "*" : " ", values,
+                                         plan::print_indices(node.result_type(0).dims, plan.graph.symbols()));
+    const std::string at =
+        node.node().label.valid() ? fmt::format("  @{}", node.text(node.node().label)) : "";
+    text += fmt::format("{:<48} {}{}\n", left, print(layout, plan.mesh, plan.graph.symbols()),
+                        moves && !source ? at : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string distribute_door(const Case& test) {
+  const std::size_t end = std::min(test.input.find('\n'), test.input.size());
+  const std::string line = test.input.substr(0, end);
+  const std::string text = test.input.substr(std::min(end + 1, test.input.size()));
+  const auto distribution = distribute::read_distribution(line);
+  if (!distribution.ok()) return language::complain(distribution.error(), line);
+  const auto input = read_input(text);
+  if (!input.ok()) return language::complain(input.error(), text);
+  const auto plan = distribute::distribute(input->graph, input->phases, *distribution,
+                                           {.smallest_share = test.number("smallest", 1)});
+  if (!plan.ok()) return language::complain(plan.error(), line);
+  const auto inferred = ops::infer_layouts(plan->graph, plan->mesh);
+  if (!inferred.ok()) return language::complain(inferred.error(), line);
+  if (*inferred != plan->layouts) return "error: the layouts are not those that inference finds\n";
+  return listing(*plan, test.flags.contains("moves"));
+}
+
+}  // namespace weft::golden
