@@ -175,7 +175,7 @@ TEST_F(StatisticsTest, FilesThatAreNotOursAreRefused) {
 
 TEST_F(StatisticsTest, ANewerSchemaIsRefused) {
   ASSERT_TRUE(open().ok());
-  meddle("PRAGMA user_version = 2");
+  meddle("PRAGMA user_version = 3");
   EXPECT_NE(refusal().find("of a newer weft"), std::string::npos);
 }
 

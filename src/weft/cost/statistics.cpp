@@ -18,23 +18,36 @@ namespace weft::cost {
 namespace {
 
 constexpr std::int64_t kApplication = 0x57656674;  // "Weft"
-constexpr std::int64_t kSchema = 1;                // PRAGMA user_version; a newer one is not ours to read
+constexpr std::int64_t kSchema = 2;                // PRAGMA user_version; a newer one is not ours to read
 constexpr std::size_t kLongestName = 256;
 constexpr std::int64_t kMostRows = 200'000;
 
-// The file's whole schema, by name. A file that says anything else is not one of ours.
-constexpr std::array<std::string_view, 3> kTables = {
-    "CREATE TABLE collective_time (machine TEXT NOT NULL, kind TEXT NOT NULL, ranks INTEGER NOT NULL, "
-    "hosts INTEGER NOT NULL, transport TEXT NOT NULL, allocated INTEGER NOT NULL, algorithm TEXT NOT NULL, "
-    "bytes INTEGER NOT NULL, seconds REAL NOT NULL, measured_at INTEGER NOT NULL, "
-    "PRIMARY KEY (machine, kind, ranks, hosts, transport, allocated, algorithm, bytes)) WITHOUT ROWID",
-    "CREATE TABLE link (machine TEXT NOT NULL, transport TEXT NOT NULL, ranks INTEGER NOT NULL, "
-    "from_rank INTEGER NOT NULL, to_rank INTEGER NOT NULL, together INTEGER NOT NULL, "
-    "latency_seconds REAL NOT NULL, bytes_per_second REAL NOT NULL, measured_at INTEGER NOT NULL, "
-    "PRIMARY KEY (machine, transport, ranks, from_rank, to_rank, together)) WITHOUT ROWID",
-    "CREATE TABLE rate (machine TEXT NOT NULL, what TEXT NOT NULL, threads INTEGER NOT NULL, "
-    "bytes INTEGER NOT NULL, per_second REAL NOT NULL, measured_at INTEGER NOT NULL, "
-    "PRIMARY KEY (machine, what, threads, bytes)) WITHOUT ROWID"};
+struct Table {
+  std::int64_t since;  // the first schema that has it
+  std::string_view sql;
+};
+
+// The file's whole schema, by name. A file that says anything else is not one of ours. To write, an older one
+// gets the tables that it lacks.
+constexpr std::array<Table, 4> kTables = {{
+    {1,
+     "CREATE TABLE collective_time (machine TEXT NOT NULL, kind TEXT NOT NULL, ranks INTEGER NOT NULL, "
+     "hosts INTEGER NOT NULL, transport TEXT NOT NULL, allocated INTEGER NOT NULL, algorithm TEXT NOT NULL, "
+     "bytes INTEGER NOT NULL, seconds REAL NOT NULL, measured_at INTEGER NOT NULL, "
+     "PRIMARY KEY (machine, kind, ranks, hosts, transport, allocated, algorithm, bytes)) WITHOUT ROWID"},
+    {1,
+     "CREATE TABLE link (machine TEXT NOT NULL, transport TEXT NOT NULL, ranks INTEGER NOT NULL, "
+     "from_rank INTEGER NOT NULL, to_rank INTEGER NOT NULL, together INTEGER NOT NULL, "
+     "latency_seconds REAL NOT NULL, bytes_per_second REAL NOT NULL, measured_at INTEGER NOT NULL, "
+     "PRIMARY KEY (machine, transport, ranks, from_rank, to_rank, together)) WITHOUT ROWID"},
+    {2,
+     "CREATE TABLE operator_time (machine TEXT NOT NULL, unit TEXT NOT NULL, seconds REAL NOT NULL, "
+     "measured_at INTEGER NOT NULL, PRIMARY KEY (machine, unit)) WITHOUT ROWID"},
+    {1,
+     "CREATE TABLE rate (machine TEXT NOT NULL, what TEXT NOT NULL, threads INTEGER NOT NULL, "
+     "bytes INTEGER NOT NULL, per_second REAL NOT NULL, measured_at INTEGER NOT NULL, "
+     "PRIMARY KEY (machine, what, threads, bytes)) WITHOUT ROWID"},
+}};
 
 bool is_name(std::string_view text) { return !text.empty() && text.size() <= kLongestName; }
 bool is_number_of_ranks(std::int64_t ranks) {
@@ -52,6 +65,8 @@ bool makes_sense(const LinkTime& link) {
          is_positive(link.latency_seconds) && is_positive(link.bytes_per_second);
 }
 
+bool makes_sense(const OperatorTime& time) { return is_name(time.unit) && is_positive(time.seconds); }
+
 bool makes_sense(const Rate& rate) {
   return is_name(rate.what) && rate.threads >= 1 && rate.bytes >= 0 && is_positive(rate.per_second);
 }
@@ -66,12 +81,12 @@ Error not_ours(const std::string& path) {
   return user_error(fmt::format("not a statistics database of weft: {}", path), "name another file");
 }
 
-// Whether the file is empty, ours, or neither.
-Result<bool> has_schema(Database& database, const std::string& path) {
+// The file's version: 0 where it is empty. Fails where it is not ours.
+Result<std::int64_t> schema_of(Database& database, const std::string& path) {
   WEFT_TRY(objects, database.integer("SELECT count(*) FROM sqlite_schema"));
   WEFT_TRY(application, database.integer("PRAGMA application_id"));
   WEFT_TRY(version, database.integer("PRAGMA user_version"));
-  if (objects == 0 && application == 0 && version == 0) return false;
+  if (objects == 0 && application == 0 && version == 0) return version;
   if (application != kApplication) return not_ours(path);
   if (version > kSchema) {
     return user_error(fmt::format("the statistics database is of a newer weft: {}: its version is {}, "
@@ -79,13 +94,16 @@ Result<bool> has_schema(Database& database, const std::string& path) {
                                   path, version, kSchema),
                       "use the newer weft, or another file");
   }
-  if (version < 1 || objects != static_cast<std::int64_t>(kTables.size())) return not_ours(path);
+  if (version < 1) return not_ours(path);
   WEFT_TRY(query, database.prepare("SELECT sql FROM sqlite_schema ORDER BY name"));
-  for (const std::string_view table : kTables) {
+  for (const Table& table : kTables) {
+    if (table.since > version) continue;
     WEFT_TRY(row, query.step());
-    if (!row || query.text(0) != table) return not_ours(path);
+    if (!row || query.text(0) != table.sql) return not_ours(path);
   }
-  return true;
+  WEFT_TRY(more, query.step());
+  if (more) return not_ours(path);
+  return version;
 }
 
 // Runs `body` as one change of the file: all of it or nothing.
@@ -100,9 +118,10 @@ Status change(Database& database, Body&& body) {
 
 Status make_schema(Database& database, const std::string& path) {
   return change(database, [&]() -> Status {
-    WEFT_TRY(there, has_schema(database, path));  // another process may have been first
-    if (there) return {};
-    for (const std::string_view table : kTables) WEFT_TRY_STATUS(database.execute(table));
+    WEFT_TRY(version, schema_of(database, path));  // another process may have been first
+    if (version == kSchema) return {};
+    for (const Table& table : kTables)
+      if (table.since > version) WEFT_TRY_STATUS(database.execute(table.sql));
     WEFT_TRY_STATUS(database.execute(fmt::format("PRAGMA application_id = {}", kApplication)));
     return database.execute(fmt::format("PRAGMA user_version = {}", kSchema));
   });
@@ -112,6 +131,7 @@ Status make_schema(Database& database, const std::string& path) {
 
 struct Statistics::State {
   std::string path, machine;
+  std::int64_t schema = kSchema;
   mutable std::optional<Database> database;  // none: a file that is not there, to be read
 
   // Adds rows; `bind` fills the parameters after the first, which is the machine.
@@ -189,9 +209,13 @@ Result<Statistics> Statistics::open(std::string path, Access access, std::string
     }
   }
   WEFT_TRY(database, Database::open(path, access));
-  WEFT_TRY(there, has_schema(database, path));
-  if (!there && access == Access::write) WEFT_TRY_STATUS(make_schema(database, path));
-  if (there || access == Access::write) state->database = std::move(database);
+  WEFT_TRY(version, schema_of(database, path));
+  if (access == Access::write && version < kSchema) {
+    WEFT_TRY_STATUS(make_schema(database, path));
+    version = kSchema;
+  }
+  state->schema = version;
+  if (version > 0) state->database = std::move(database);
   return Statistics(std::move(state));
 }
 
@@ -243,6 +267,15 @@ Status Statistics::add(std::span<const Rate> rates) {
                      });
 }
 
+Status Statistics::add(std::span<const OperatorTime> times) {
+  return state_->add(times, "INSERT OR REPLACE INTO operator_time VALUES (?, ?, ?, ?)",
+                     [](Query& query, const OperatorTime& time) {
+                       query.bind(2, std::string_view(time.unit));
+                       query.bind(3, time.seconds);
+                       query.bind(4, time.measured_at);
+                     });
+}
+
 Result<std::vector<CollectiveTime>> Statistics::collective_times() const {
   return state_->read<CollectiveTime>(
       "SELECT kind, ranks, hosts, transport, allocated, algorithm, bytes, seconds, measured_at FROM "
@@ -289,6 +322,15 @@ Result<std::vector<Rate>> Statistics::rates() const {
                     .bytes = query.integer(2),
                     .per_second = query.real(3),
                     .measured_at = query.integer(4)};
+      });
+}
+
+Result<std::vector<OperatorTime>> Statistics::operator_times() const {
+  if (state_->schema < 2) return std::vector<OperatorTime>();
+  return state_->read<OperatorTime>(
+      "SELECT unit, seconds, measured_at FROM operator_time WHERE machine = ? ORDER BY unit LIMIT ?",
+      [](const Query& query) -> std::optional<OperatorTime> {
+        return OperatorTime{.unit = query.text(0), .seconds = query.real(1), .measured_at = query.integer(2)};
       });
 }
 

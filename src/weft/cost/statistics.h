@@ -4,6 +4,7 @@
 //
 //   collective_time   how long a collective took: setting, algorithm, bytes -> seconds      (weft tune)
 //   link              latency and bandwidth from one rank to another                     (weft profile)
+//   operator_time     how long a unit of a program took: its kernel and shape -> seconds (EXPLAIN ANALYZE)
 //   rate              what one machine does a second: copy, reduce, multiply            (weft profile)
 //
 // Every row says on which kind of machine it was measured (machine_identity.h) and when; a later measurement
@@ -59,6 +60,15 @@ struct Rate {
   friend bool operator==(const Rate&, const Rate&) = default;
 };
 
+// All tasks of a unit together, on one worker.
+struct OperatorTime {
+  std::string unit;  // unit_key() of operator_time.h
+  double seconds = 0;
+  std::int64_t measured_at = 0;
+
+  friend bool operator==(const OperatorTime&, const OperatorTime&) = default;
+};
+
 // A date for people: "2026-11-15".
 std::string print_date(std::int64_t seconds_since_1970);
 std::int64_t seconds_since_1970();
@@ -82,11 +92,13 @@ class Statistics {
   // All rows or none. Refuses what could not be read back: no name, no positive finite time.
   Status add(std::span<const CollectiveTime> times);
   Status add(std::span<const LinkTime> links);
+  Status add(std::span<const OperatorTime> times);
   Status add(std::span<const Rate> rates);
 
   // Of this machine, in a fixed order: by setting, algorithm and size. Rows that make no sense are left out.
   Result<std::vector<CollectiveTime>> collective_times() const;
   Result<std::vector<LinkTime>> links() const;
+  Result<std::vector<OperatorTime>> operator_times() const;
   Result<std::vector<Rate>> rates() const;
 
   struct State;

@@ -1,0 +1,72 @@
+// weft/cost/step_costs.h -- what the parts of a distributed step cost: tasks that compute, collectives.
+//
+//   WEFT_TRY(costs, step_costs(cluster, mesh, {.statistics = &statistics}));
+//   costs.compute(program, task)            {1.31 ms, datasheet}
+//   costs.exchange(exchange, axis, bytes)   {36 us + 2.1 ms, "ring", datasheet}
+//
+// Where the statistics database has the time of this very unit or collective on this machine, that is the
+// price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h,
+// exchange_seconds.h).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+#include "weft/plan/layout.h"
+#include "weft/program/program.h"
+
+namespace weft::cost {
+
+class Statistics;
+
+// Where a figure comes from: a data sheet, rates that were measured on the machine, or the thing itself.
+enum class Source : std::uint8_t { datasheet, calibrated, measured };
+
+std::string_view name(Source source);
+
+// Seconds of one task of a unit that computes.
+struct TaskPrice {
+  double seconds = 0;
+  Source source = Source::datasheet;
+};
+
+// Seconds of a collective that has its wires to itself: `bytes` is what nccl-tests calls the size (the whole
+// vector of an all-reduce, the gathered result, the scattered operand).
+struct ExchangePrice {
+  double latency_seconds = 0;   // part that more bytes do not change
+  double transfer_seconds = 0;  // part that shares the wires; infinite where there are none
+  std::string algorithm;        // "ring", "tree"
+  Source source = Source::datasheet;
+
+  double seconds() const { return latency_seconds + transfer_seconds; }
+};
+
+struct StepCosts {
+  std::function<TaskPrice(const program::Program&, const program::Task&)> compute;
+  std::function<ExchangePrice(const program::Exchange&, std::size_t mesh_axis, std::int64_t bytes)> exchange;
+  // By mesh axis: axes of one number pass the same wires and share them. Empty: each has its own.
+  std::vector<std::int32_t> wires = {};
+  // How programs for these devices are compiled; the number of workers is the caller's.
+  program::CompileOptions compile = {};
+};
+
+struct StepCostOptions {
+  const Statistics* statistics = nullptr;  // none: figures alone. Read once, not kept.
+  int processors = 0;                      // of this machine, for LOCAL clusters; 0: those it has
+};
+
+// Fails where mesh_links() does. What it returns keeps copies of all it needs, and may be called from several
+// threads at once.
+Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& mesh,
+                             const StepCostOptions& options = {});
+
+// What nccl-tests calls the size of a collective.
+std::int64_t message_bytes(const program::Exchange& exchange);
+
+// What a rank sends of it.
+double sent_bytes(program::Exchange::Kind kind, std::int32_t ranks, double bytes);
+
+}  // namespace weft::cost

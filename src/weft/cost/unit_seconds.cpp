@@ -1,0 +1,124 @@
+#include "weft/cost/unit_seconds.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <variant>
+
+#include "weft/cost/roofline.h"
+#include "weft/ops/operators.h"
+
+namespace weft::cost {
+namespace {
+
+using program::Place;
+using program::Unit;
+
+constexpr double kReachedBandwidth = 0.85, kReachedRate = 0.85;
+constexpr double kTile = 128, kNarrowestTile = 16, kPipelineFill = 128, kMultiprocessors = 108;
+constexpr double kConvolutionRate = 0.6;  // implicit products with small tiles and halos
+constexpr double kCoreHalf = 16;
+
+double as_double(std::int64_t number) { return static_cast<double>(number); }
+
+// Processors that state a rate for bf16 or f16 far above f32 have a matrix unit.
+bool has_matrix_unit(const cluster::Device& device) {
+  const double narrow = std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
+  return narrow > 3 * device.rate(cluster::Precision::f32);
+}
+
+// The side of a tile for a matrix side of this length, and the part of the tiles that it fills.
+double fill_of(double side) {
+  const double tile = std::clamp(as_double(static_cast<std::int64_t>(std::bit_ceil(
+                                     static_cast<std::uint64_t>(std::min(std::max(side, 1.0), kTile))))),
+                                 kNarrowestTile, kTile);
+  return side / (std::ceil(side / tile) * tile);
+}
+
+double bytes_of(const Place& place) {
+  const program::Extent all = extent(place);
+  const double reach = as_double(all.end - all.begin);
+  return std::min(reach, as_double(place.elements() * plan::size_in_bytes(place.dtype)));
+}
+
+double moved_bytes(const Unit& unit) {
+  double bytes = 0;
+  for (const Place& place : unit.reads) bytes += bytes_of(place);
+  for (const Place& place : unit.writes) bytes += bytes_of(place);
+  return bytes;
+}
+
+plan::DType dtype_of(const Unit& unit) { return unit.reads.empty() ? plan::DType::f32 : unit.reads[0].dtype; }
+
+// A rate that nobody states stops nothing: what is left bounds it.
+double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+class Arithmetic {
+ public:
+  Arithmetic(const program::Program& program, const Unit& unit, const cluster::Device& device)
+      : program_(program), unit_(unit), device_(device) {}
+
+  double operator()(const program::MatrixProduct& product) const {
+    const double calls = as_double(product.calls());
+    double points = 1;
+    for (const program::ProductLoop& loop : product.outer) points *= as_double(loop.size);
+    // What is summed around the product runs within it where there is a kernel for it, as a longer k.
+    const double k = as_double(product.k) * calls / points;
+    const double reached = product_efficiency(device_, as_double(product.m), as_double(product.n), k, points);
+    return over(product.flops(), reached * peak_rate(device_, dtype_of(unit_)));
+  }
+  double operator()(const program::RowLoop& loop) const {
+    const double lanes = as_double(loop.rows()) * as_double(loop.length);
+    return over(lanes * as_double(static_cast<std::int64_t>(loop.code.size())),
+                device_.rate(cluster::Precision::f32));
+  }
+  double operator()(const program::OperatorCall& call) const {
+    const plan::NodeView node = program_.graph->view(call.node);
+    if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
+    const plan::Work work = node.op().work(node);
+    if (work.multiply_adds > 0)
+      return over(work.flops, kConvolutionRate * peak_rate(device_, dtype_of(unit_)));
+    return over(work.flops, device_.rate(cluster::Precision::f32));
+  }
+  double operator()(const program::Copy&) const { return 0; }
+  double operator()(const program::Combine&) const { return 0; }
+  double operator()(const program::Exchange&) const { return 0; }
+
+ private:
+  // A product by the library's general kernel: what its loops make of m, n, k and outer points.
+  double contraction(const plan::NodeView& node) const {
+    double m = 1, n = 1, k = 1, points = 1;
+    for (const plan::Loop& loop : node.op().signature(node).loops) {
+      const bool in_a = loop.operands[0] >= 0, in_b = loop.operands[1] >= 0;
+      double& side = loop.role != plan::Role::parallel ? k : in_a && in_b ? points : in_a ? m : n;
+      side *= as_double(loop.size);
+    }
+    return over(2 * m * n * k * points,
+                product_efficiency(device_, m, n, k, points) * peak_rate(device_, node.input_type(0).dtype));
+  }
+
+  const program::Program& program_;
+  const Unit& unit_;
+  const cluster::Device& device_;
+};
+
+}  // namespace
+
+double product_efficiency(const cluster::Device& device, double m, double n, double k, double points) {
+  if (!has_matrix_unit(device)) return 1 / ((1 + kCoreHalf / m) * (1 + kCoreHalf / n) * (1 + kCoreHalf / k));
+  const double tiles = std::ceil(m / kTile) * std::ceil(n / kTile) * points;
+  // Few tiles are cut along k so that every multiprocessor has a part; that pays down to some 256 summands.
+  const double parts = std::clamp(kMultiprocessors / tiles, 1.0, std::max(1.0, k / 256));
+  const double rounds = tiles * parts / kMultiprocessors;
+  const double waves = rounds / std::ceil(rounds);
+  return kReachedRate * fill_of(m) * fill_of(n) * waves * k / (k + kPipelineFill);
+}
+
+double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
+  if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
+  const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
+  const double memory = over(moved_bytes(unit), kReachedBandwidth * device.memory_bytes_per_second);
+  return device.launch_seconds + std::max(compute, memory);
+}
+
+}  // namespace weft::cost

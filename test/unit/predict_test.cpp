@@ -1,0 +1,388 @@
+// The simulator of a step: streams and waits, collectives that gather, wires that are shared, ranks that are
+// alike, memory and the critical path. Prices are made up, so that every time can be worked out by hand.
+#include "weft/sim/predict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "mesh_case.h"
+#include "weft/base/hash.h"
+#include "weft/ops/localize.h"
+#include "weft/sim/link_sharing.h"
+#include "weft/sim/program_tasks.h"
+#include "weft/sim/rank_classes.h"
+
+namespace weft::sim {
+namespace {
+
+using program::Program;
+
+// A second a task that computes; a collective has `latency` and then `transfer`.
+StepCosts even_costs(double latency, double transfer) {
+  return {[](const Program&, const program::Task&) {
+            return TaskPrice{1, Source::datasheet};
+          },
+          [=](const program::Exchange&, std::size_t, std::int64_t) {
+            return ExchangePrice{latency, transfer, "ring", Source::datasheet};
+          },
+          {}};
+}
+
+// Prices by what a unit is and how large, as real ones are, and otherwise arbitrary.
+StepCosts arbitrary_costs(std::uint64_t seed) {
+  const auto draw = [seed](std::uint64_t a, std::uint64_t b) {
+    return 1e-3 * static_cast<double>(1 + mix(seed ^ mix(a) ^ mix(b + 7)) % 997);
+  };
+  return {[=](const Program& program, const program::Task& task) {
+            std::uint64_t elements = 0;
+            for (const program::Place& place : program.units[task.unit].writes)
+              elements += static_cast<std::uint64_t>(place.elements());
+            return TaskPrice{draw(task.unit, elements), Source::datasheet};
+          },
+          [=](const program::Exchange& exchange, std::size_t axis, std::int64_t bytes) {
+            return ExchangePrice{draw(axis, 1), draw(exchange.node.value, static_cast<std::uint64_t>(bytes)),
+                                 "ring", Source::datasheet};
+          },
+          {0, 0, 1}};
+}
+
+struct Case {
+  plan::Graph graph;
+  plan::Mesh mesh;
+  std::vector<plan::Layout> layouts;
+
+  Case(std::string_view mesh_text, std::string_view plan_text)
+      : graph(ops::read_plan(plan_text)),
+        mesh(plan::read_mesh(mesh_text).value()),
+        layouts(ops::infer_layouts(graph, mesh).value()) {}
+
+  Prediction predicted(const StepCosts& costs, const PredictOptions& options = {}) const {
+    auto prediction = predict(graph, mesh, layouts, costs, options);
+    if (!prediction.ok()) throw std::runtime_error(prediction.error().message);
+    return std::move(prediction).value();
+  }
+};
+
+// Data parallel: two products, each with its gradient-like sum, combined over the ranks.
+constexpr std::string_view kTwoSums = R"(plan p
+%0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
+%1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
+%2 = contract %0, %1 {to=[d,f]}
+%3 = all-reduce %2 {axis=gpu}
+%4 = contract %1, %0 {to=[f,d]}
+%5 = all-reduce %4 {axis=gpu}
+return p=%3, q=%5
+)";
+
+// compute, collective, compute, collective: each collective waits for what was computed just before.
+std::shared_ptr<const Program> two_sums_by_hand() {
+  Program program;
+  program.graph = std::make_shared<const plan::Graph>();
+  program.units.resize(4);
+  for (std::uint32_t u = 0; u < 4; ++u) {
+    program.units[u].kernel = program::Copy();
+    program.tasks.push_back({.unit = u, .begin = 0, .end = 1});
+  }
+  for (const std::uint32_t u : {1, 3}) {
+    program::Exchange exchange;
+    exchange.axis = "gpu";
+    exchange.counts = {16};
+    program.units[u].kernel = exchange;
+    program.tasks[u].waits = {u - 1};
+  }
+  return std::make_shared<const Program>(std::move(program));
+}
+
+TEST(PredictTest, ACollectiveOverlapsWhatDoesNotNeedIt) {
+  const plan::Mesh mesh = plan::read_mesh("gpu=4").value();
+  const std::vector<std::shared_ptr<const Program>> programs = {two_sums_by_hand()};
+  const Prediction prediction = predict(mesh, programs, Numbering(4, 0), even_costs(1, 2)).value();
+  // [0][2]
+  //    [==1==][==3==]
+  EXPECT_DOUBLE_EQ(prediction.compute_seconds, 2);
+  EXPECT_DOUBLE_EQ(prediction.communication_seconds, 6);
+  EXPECT_DOUBLE_EQ(prediction.seconds, 7);
+  EXPECT_DOUBLE_EQ(prediction.exposed_communication_seconds, 5);
+  ASSERT_EQ(prediction.classes.size(), 1u);
+  EXPECT_EQ(prediction.classes[0].ranks, (std::vector<std::int32_t>{0, 1, 2, 3}));
+  EXPECT_EQ(prediction.bound, "communication on gpu: 86 % of the step");
+  EXPECT_EQ(prediction.events, 4);
+}
+
+TEST(PredictTest, WithoutOverlapEverythingIsInARow) {
+  const Prediction prediction = Case("gpu=4", kTwoSums).predicted(even_costs(1, 2), {.overlap = false});
+  EXPECT_DOUBLE_EQ(prediction.seconds, 8);
+  EXPECT_DOUBLE_EQ(prediction.exposed_communication_seconds, 6);
+}
+
+TEST(PredictTest, CountsFlopsTrafficAndMemory) {
+  const Prediction prediction = Case("gpu=4", kTwoSums).predicted(even_costs(0, 0));
+  EXPECT_DOUBLE_EQ(prediction.flops, 2 * 2 * 8 * 4 * 4);  // of the whole mesh
+  ASSERT_EQ(prediction.traffic.size(), 1u);
+  EXPECT_EQ(prediction.traffic[0].axis, "gpu");
+  EXPECT_DOUBLE_EQ(prediction.traffic[0].bytes, 2 * (2 * 3.0 / 4) * 64);
+  EXPECT_EQ(prediction.peak_bytes, static_cast<double>(prediction.classes[0].program->bytes()));
+  EXPECT_DOUBLE_EQ(prediction.memory.total(), prediction.peak_bytes);
+  EXPECT_DOUBLE_EQ(prediction.memory.inputs, 2 * 2 * 4 * 4);
+}
+
+// Sums over both axes of a mesh, one after the other for one value and the other way round for the other.
+constexpr std::string_view kCrossing = R"(plan p
+%0 = input {name=x, type=f32[d=4], layout="partial(sum) on a, partial(sum) on b"}
+%1 = input {name=y, type=f32[d=4], layout="partial(sum) on a, partial(sum) on b"}
+%2 = all-reduce %0 {axis=a}
+%3 = all-reduce %1 {axis=b}
+return p=%2, q=%3
+)";
+
+TEST(PredictTest, AxesOnTheSameWiresShareThem) {
+  const Case at("a=2, b=2", kCrossing);
+  StepCosts costs = even_costs(1, 4);
+  const double copies = at.predicted(costs).compute_seconds;  // of inputs that lie where no collective may be
+  EXPECT_DOUBLE_EQ(at.predicted(costs).seconds, at.predicted(even_costs(0, 0)).seconds + 5);
+  costs.wires = {0, 0};
+  // Both are under way together for most of the time: 4 + 4 seconds of transfer through one port.
+  EXPECT_GT(at.predicted(costs).seconds, 5 + 3);
+  EXPECT_LE(at.predicted(costs).seconds, copies + 1 + 8);
+}
+
+TEST(LinkSharingTest, APortIsSplitAmongWhatPassesIt) {
+  LinkSharing sharing(2, 1);
+  const std::vector<std::uint32_t> first = {0}, both = {0, 1}, second = {1};
+  const auto a = sharing.start(0, 0, first, 10);
+  EXPECT_DOUBLE_EQ(sharing.end(a), 10);
+  const auto b = sharing.start(4, 0, both, 10);  // a has 6 left, now at half pace
+  EXPECT_DOUBLE_EQ(sharing.end(a), 16);
+  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
+  const auto c = sharing.start(6, 0, second, 1);  // b was at half pace already; c is with it
+  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
+  EXPECT_DOUBLE_EQ(sharing.end(c), 8);
+  sharing.finish(8, c);
+  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
+  sharing.finish(16, a);  // b had 4 left at half pace
+  EXPECT_DOUBLE_EQ(sharing.end(b), 20);
+}
+
+TEST(LinkSharingTest, WorkIsConserved) {
+  // Through one port all transfers together end when their seconds are over, whatever their order.
+  LinkSharing sharing(1, 1);
+  const std::vector<std::uint32_t> only = {0};
+  std::map<std::uint32_t, double> under_way;
+  double total = 0, now = 0;
+  for (int i = 0; i < 20; ++i) {
+    const double seconds = 1 + static_cast<double>(mix(static_cast<std::uint64_t>(i)) % 100);
+    total += seconds;
+    under_way[sharing.start(0, 0, only, seconds)] = 0;
+  }
+  while (!under_way.empty()) {
+    auto next = under_way.begin();
+    for (auto& [transfer, end] : under_way) {
+      end = sharing.end(transfer);
+      if (end < next->second) next = under_way.find(transfer);
+    }
+    now = next->second;
+    sharing.finish(now, next->first);
+    under_way.erase(next);
+  }
+  EXPECT_NEAR(now, total, 1e-9 * total);
+}
+
+TEST(RankClassesTest, EvenSharesAreOneKindAndUnevenOnesFew) {
+  const auto kinds = [](std::string_view mesh, std::string_view plan) {
+    const Case at(mesh, plan);
+    return rank_kinds(at.graph, at.mesh, at.layouts);
+  };
+  EXPECT_EQ(kinds("gpu=4", kTwoSums), (Numbering{0, 0, 0, 0}));
+  // 8 rows on 3 ranks: 3, 3, 2; on 5: 2, 2, 2, 2, 0.
+  EXPECT_EQ(kinds("gpu=3", kTwoSums), (Numbering{0, 0, 1}));
+  EXPECT_EQ(kinds("gpu=5", kTwoSums), (Numbering{0, 0, 0, 0, 1}));
+}
+
+TEST(RankClassesTest, CompanySplitsKinds) {
+  const plan::Mesh mesh = plan::read_mesh("node=2, gpu=3").value();
+  // Rank 5 is of its own kind; who meets it along gpu (3, 4) or node (2) is not like those who never do.
+  EXPECT_EQ(rank_classes(mesh, Numbering{0, 0, 0, 0, 0, 1}), (Numbering{0, 0, 1, 2, 2, 3}));
+  EXPECT_EQ(rank_classes(mesh, Numbering{0, 0, 0, 0, 0, 0}), (Numbering{0, 0, 0, 0, 0, 0}));
+  const Meetings meetings = find_meetings(mesh, Numbering{0, 0, 1, 2, 2, 3});
+  ASSERT_EQ(meetings.all.size(), 4u);
+  EXPECT_EQ(meetings.all[meetings.of_axis[1][2]].classes, (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_EQ(meetings.all[meetings.of_axis[0][1]].classes, (std::vector<std::uint32_t>{1, 3}));
+}
+
+// Rows and columns sliced on two axes, sums on either, a gather, and work between them.
+constexpr std::string_view kMixed = R"(plan p
+%0 = input {name=x, type=f32[b=7,d=5], layout="sliced(b) on node, sliced(d) on gpu"}
+%1 = parameter {name=w, type=f32[d=5,f=6], layout="sliced(d) on gpu"}
+%2 = contract %0, %1 {to=[b,f]}
+%3 = all-reduce %2 {axis=gpu}
+%4 = relu %3
+%5 = contract %4, %0 {to=[f,d]}
+%6 = all-reduce %5 {axis=node}
+%7 = all-gather %6 {axis=gpu, along=d}
+%8 = contract %4, %4 {to=[b]}
+%9 = all-gather %8 {axis=node, along=b}
+return g=%7, s=%9
+)";
+
+TEST(PredictTest, ClassesAgreeWithEveryRankByItself) {
+  for (const char* mesh :
+       {"node=1, gpu=2", "node=2, gpu=3", "node=3, gpu=2", "node=4, gpu=4", "node=5, gpu=6"})
+    for (const bool overlap : {true, false})
+      for (std::uint64_t seed = 0; seed < 5; ++seed) {
+        const Case at(mesh, kMixed);
+        const StepCosts costs = arbitrary_costs(seed);
+        const Prediction all = at.predicted(costs, {.exact = true, .overlap = overlap});
+        const Prediction few = at.predicted(costs, {.overlap = overlap});
+        EXPECT_DOUBLE_EQ(few.seconds, all.seconds) << mesh << " " << seed;
+        ASSERT_EQ(all.classes.size(), static_cast<std::size_t>(at.mesh.ranks()));
+        EXPECT_LE(few.classes.size(), all.classes.size());
+        for (const RankClass& group : few.classes)
+          for (const std::int32_t rank : group.ranks) {
+            const program::Timeline& alone = all.classes[static_cast<std::size_t>(rank)].timeline;
+            ASSERT_EQ(alone.tasks.size(), group.timeline.tasks.size());
+            for (std::size_t t = 0; t < alone.tasks.size(); ++t)
+              EXPECT_DOUBLE_EQ(alone.tasks[t].end, group.timeline.tasks[t].end) << mesh << " " << rank;
+          }
+      }
+}
+
+TEST(PredictTest, RanksOfOneKindHaveProgramsOfOnePrice) {
+  const Case at("node=2, gpu=3", kMixed);
+  const Numbering kinds = rank_kinds(at.graph, at.mesh, at.layouts);
+  const StepCosts costs = arbitrary_costs(3);
+  std::map<std::int32_t, std::vector<double>> prices;
+  for (std::int32_t rank = 0; rank < at.mesh.ranks(); ++rank) {
+    auto local = ops::localize(at.graph, at.mesh, at.layouts, rank, ops::Exchanges::stay);
+    ASSERT_TRUE(local.ok());
+    auto program = program::compile(std::make_shared<const plan::Graph>(std::move(local->graph)), {});
+    ASSERT_TRUE(program.ok());
+    const auto tasks =
+        price_tasks(std::make_shared<const Program>(std::move(*program)), at.mesh, costs, true);
+    ASSERT_TRUE(tasks.ok());
+    std::vector<double> seconds = tasks->seconds;
+    for (const ExchangeTask& exchange : tasks->exchanges) seconds.push_back(exchange.price.seconds());
+    const auto [known, fresh] = prices.try_emplace(kinds[static_cast<std::size_t>(rank)], seconds);
+    EXPECT_EQ(known->second, seconds) << rank;
+  }
+  EXPECT_GT(prices.size(), 1u);
+}
+
+// Nothing starts before what it waits for, nothing on a stream before what precedes it, and the path that is
+// called critical has no gap but where ranks wait for each other.
+TEST(PredictTest, TimelinesAreLegalAndTheCriticalPathIsTight) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const Case at("node=2, gpu=3", kMixed);
+    const Prediction prediction = at.predicted(arbitrary_costs(seed), {.workers = seed % 2 == 0 ? 1 : 3});
+    for (const RankClass& group : prediction.classes) {
+      const auto& times = group.timeline.tasks;
+      std::map<int, double> free;
+      std::vector<std::size_t> by_begin(times.size());
+      for (std::size_t t = 0; t < times.size(); ++t) by_begin[t] = t;
+      std::ranges::sort(by_begin, {}, [&](std::size_t t) { return std::pair(times[t].begin, times[t].end); });
+      for (const std::size_t t : by_begin) {
+        for (const std::uint32_t wait : group.program->tasks[t].waits)
+          EXPECT_LE(times[wait].end, times[t].begin);
+        EXPECT_LE(free[times[t].worker], times[t].begin);
+        free[times[t].worker] = times[t].end;
+        EXPECT_LE(times[t].end, prediction.seconds);
+      }
+    }
+    double at_end = 0;
+    ASSERT_FALSE(prediction.critical.empty());
+    for (const CriticalTask& task : prediction.critical) {
+      const program::TaskTime& time = prediction.classes[task.rank_class].timeline.tasks[task.task];
+      EXPECT_DOUBLE_EQ(time.begin, at_end);
+      at_end = time.end;
+    }
+    EXPECT_DOUBLE_EQ(at_end, prediction.seconds);
+  }
+}
+
+TEST(PredictTest, TheMemoryCurveStaysWithinWhatIsPacked) {
+  const Prediction prediction =
+      Case("node=2, gpu=3", kMixed).predicted(arbitrary_costs(1), {.overlap = false});
+  for (const RankClass& group : prediction.classes) {
+    ASSERT_FALSE(group.memory.empty());
+    double most = 0;
+    for (std::size_t i = 0; i < group.memory.size(); ++i) {
+      most = std::max(most, group.memory[i].second);
+      if (i > 0) {
+        EXPECT_LT(group.memory[i - 1].first, group.memory[i].first);
+      }
+    }
+    EXPECT_LE(most, static_cast<double>(group.program->bytes()));
+    EXPECT_GE(most, static_cast<double>(group.program->persistent_bytes));
+    // When the step is over, what is kept is left.
+    EXPECT_DOUBLE_EQ(group.memory.back().second, static_cast<double>(group.program->persistent_bytes));
+  }
+}
+
+TEST(PredictTest, RunsRepeatToTheLastBit) {
+  const Case at("node=4, gpu=4", kMixed);
+  const Prediction first = at.predicted(arbitrary_costs(9)), second = at.predicted(arbitrary_costs(9));
+  EXPECT_EQ(first.seconds, second.seconds);
+  EXPECT_EQ(first.events, second.events);
+  ASSERT_EQ(first.critical.size(), second.critical.size());
+  for (std::size_t i = 0; i < first.critical.size(); ++i)
+    EXPECT_EQ(first.critical[i].task, second.critical[i].task);
+}
+
+TEST(PredictTest, QuickIsTheSameWhereRanksAreAlike) {
+  const Case at("gpu=4", kTwoSums);
+  const Prediction whole = at.predicted(arbitrary_costs(2)),
+                   quick = at.predicted(arbitrary_costs(2), {.quick = true});
+  EXPECT_EQ(quick.seconds, whole.seconds);
+  EXPECT_EQ(quick.flops, whole.flops);
+  EXPECT_LE(quick.peak_bytes, whole.peak_bytes);
+  EXPECT_DOUBLE_EQ(quick.memory.total(), quick.peak_bytes);
+  EXPECT_TRUE(quick.critical.empty());
+  EXPECT_TRUE(quick.classes[0].timeline.tasks.empty());
+  // Uneven shares: one class for all, and one program.
+  EXPECT_EQ(Case("node=2, gpu=3", kMixed).predicted(arbitrary_costs(2), {.quick = true}).classes.size(), 1u);
+}
+
+TEST(PredictTest, WiresWithoutBandwidthAreNamed) {
+  StepCosts costs = even_costs(1, std::numeric_limits<double>::infinity());
+  const Case at("gpu=4", kTwoSums);
+  const auto refused = predict(at.graph, at.mesh, at.layouts, costs);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("mesh axis gpu"), std::string::npos) << refused.error().message;
+}
+
+TEST(PredictTest, RanksThatDisagreeAreRefused) {
+  const Case two("gpu=2", kTwoSums);
+  const auto program_of = [&](std::string_view text) {
+    const Case at("gpu=2", text);
+    auto local = ops::localize(at.graph, at.mesh, at.layouts, 0, ops::Exchanges::stay).value();
+    return std::make_shared<const Program>(
+        program::compile(std::make_shared<const plan::Graph>(std::move(local.graph)), {}).value());
+  };
+  const std::vector<std::shared_ptr<const Program>> programs = {program_of(kTwoSums), program_of(R"(plan p
+%0 = input {name=x, type=f32[d=4]}
+%1 = relu %0
+return y=%1
+)")};
+  const auto refused = predict(two.mesh, programs, Numbering{0, 1}, even_costs(1, 1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("do not run the same collectives"), std::string::npos);
+}
+
+TEST(PredictTest, AMeshOfAThousandIsAsQuickAsOneOfFour) {
+  const Case at("node=128, gpu=8", kMixed);
+  const Prediction prediction = at.predicted(arbitrary_costs(4), {.timeline = false});
+  EXPECT_LE(prediction.classes.size(), 8u);
+  EXPECT_LT(prediction.events, 200);
+  std::size_t ranks = 0;
+  for (const RankClass& group : prediction.classes) {
+    ranks += group.ranks.size();
+    EXPECT_TRUE(group.timeline.tasks.empty());
+  }
+  EXPECT_EQ(ranks, 1024u);
+}
+
+}  // namespace
+}  // namespace weft::sim
