@@ -5,6 +5,7 @@
 
 #include "weft/base/units.h"
 #include "weft/explain/explanation.h"
+#include "weft/explain/operator_list.h"
 #include "weft/explain/table.h"
 #include "weft/plan/text.h"
 
@@ -25,27 +26,6 @@ std::string print_ratio(double part, double whole) {
   const double ratio = part / whole;
   if (ratio >= 9.95) return print_exact(std::llround(ratio)) + "x";
   return fmt::format("{:.{}f}x", ratio, ratio >= 0.995 ? 1 : 2);
-}
-
-// "layer-norm, mul, add", each once.
-std::string operator_list(const plan::Graph& graph, std::span<const NodeId> nodes) {
-  std::vector<std::pair<std::string_view, int>> seen;
-  for (const NodeId id : nodes) {
-    const std::string_view name = graph.node(id).op->name();
-    auto at = seen.begin();
-    while (at != seen.end() && at->first != name) ++at;
-    if (at == seen.end())
-      seen.emplace_back(name, 1);
-    else
-      ++at->second;
-  }
-  std::string text;
-  for (const auto& [name, count] : seen) {
-    if (!text.empty()) text += ", ";
-    text += name;
-    if (count > 1) text += fmt::format(" ×{}", count);
-  }
-  return text;
 }
 
 class Rows {
@@ -239,9 +219,6 @@ std::string print_text(const Explanation& explanation) {
   if (explanation.rewriting) out += rewriting_lines(explanation);
   if (!explanation.hints.empty())
     out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
-  if (explanation.cluster.devices() > 1)
-    out += fmt::format("this is the plan of one device; spreading it over the {} of {} is not built yet\n",
-                       explanation.cluster.devices(), explanation.cluster.name);
   return out;
 }
 

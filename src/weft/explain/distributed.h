@@ -1,0 +1,58 @@
+// weft/explain/distributed.h -- what EXPLAIN says of a plan for many devices, before it is put into words.
+//
+// The tree is the plan of one rank: its local sizes, its collectives, how long each entry is predicted to
+// take and, where it ran, took. Below it stand the step as a whole and the plans that were not chosen.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/cluster/cluster.h"
+#include "weft/explain/explanation.h"
+#include "weft/plan/graph.h"
+#include "weft/search/choose_distribution.h"
+
+namespace weft::explain {
+
+// The same plan, really run. Node times are those of the rank that the tree shows.
+struct MeasuredStep {
+  double seconds = 0;  // of a step: the median of the steps, of the slowest rank
+  std::size_t steps = 0;
+  std::vector<double> node_seconds;
+  double exposed_communication_seconds = 0;
+  double memory_bytes = 0;  // of the fullest rank
+  std::string ranks;        // "4 processes over shared memory"
+  double error_before =
+      0;                   // |predicted - measured| / measured, the median over units: with the statistics as
+  double error_after = 0;  // they were, and with what this run added; 0: not known
+};
+
+struct DistributedExplanation {
+  std::string task, model;
+  std::vector<std::pair<std::string, std::int64_t>> sizes;
+  std::vector<std::pair<std::string, std::string>> settings;
+  plan::DType precision = plan::DType::f32;
+  cluster::Cluster cluster;
+  double memory_bytes = 0;  // that a rank may take
+  const search::DistributionChoice* choice = nullptr;
+  double model_flops = 0;  // of the plan of one device: what utilization counts
+
+  const plan::Graph* local = nullptr;  // of the rank that stands for most
+  std::vector<Phase> phases;           // of it
+  std::vector<double> predicted;       // seconds by node of it
+  std::string proof;  // that it computes what the plan of one device does, in words
+  bool proven = false;
+  std::vector<std::string> hints;
+  bool verbose = false, trail = false;
+  std::optional<MeasuredStep> measured;
+
+  // Model flops per second over what the devices could do.
+  double utilization(double seconds) const;
+};
+
+std::string print_text(const DistributedExplanation& explanation);
+std::string print_json(const DistributedExplanation& explanation);  // one line
+
+}  // namespace weft::explain

@@ -1,0 +1,246 @@
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/units.h"
+#include "weft/explain/distributed.h"
+#include "weft/explain/operator_list.h"
+#include "weft/explain/table.h"
+
+namespace weft::explain {
+namespace {
+
+std::string percent(double part) { return part < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * part); }
+
+std::string seconds_or_nothing(double seconds) {
+  return seconds > 0 ? print_seconds(seconds) : std::string();
+}
+
+// "+12 %": how far the measured time is from the predicted one.
+std::string difference(double predicted, double measured) {
+  if (!(predicted > 0 && measured > 0)) return {};
+  return fmt::format("{:+.0f} %", 100 * (measured / predicted - 1));
+}
+
+std::string headline(const DistributedExplanation& explanation) {
+  std::string sizes;
+  for (const auto& [name, size] : explanation.sizes)
+    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
+  std::string text =
+      fmt::format("{} {} ON {} ({})", explanation.task, explanation.model, explanation.cluster.name, sizes);
+  for (const auto& [name, value] : explanation.settings) text += fmt::format(", {} {}", name, value);
+  return text + "\n";
+}
+
+const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_view mesh_axis) {
+  for (const cluster::Axis& axis : cluster.axes)
+    if (mesh_axis == axis.name ||
+        (mesh_axis.starts_with(axis.name) && mesh_axis.substr(axis.name.size()).starts_with('_')))
+      return &axis;
+  return nullptr;
+}
+
+std::string mesh_lines(const DistributedExplanation& explanation) {
+  const distribute::Distribution& distribution = explanation.choice->distribution;
+  Table table({{"mesh axis"}, {"ranks", Align::right}, {"link"}, {"slices"}, {"shards"}});
+  for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
+    const plan::MeshAxis& axis = distribution.mesh.axes[a];
+    const cluster::Axis* under = axis_under(explanation.cluster, axis.name);
+    const std::string link =
+        under != nullptr && under->link.bytes_per_second > 0
+            ? fmt::format("{} {}", under->link.name, print_rate(under->link.bytes_per_second))
+            : std::string();
+    const distribute::AxisUse& use = distribution.axes[a];
+    table.add({axis.name, fmt::format("{}", axis.ranks), link,
+               use.slice.empty() ? "nothing" : fmt::format("{}", fmt::join(use.slice, ", ")),
+               std::string(distribute::name(use.shard))});
+  }
+  std::string text = table.print();
+  for (const distribute::Exception& exception : distribution.exceptions)
+    text += exception.index.empty()
+                ? fmt::format("{} is replicated across {}\n", exception.tensor, exception.axis)
+                : fmt::format("{} of {} is sliced across {}\n", exception.index, exception.tensor,
+                              exception.axis);
+  return text;
+}
+
+// The tree, predicted and measured side by side: both are outlines of one plan, so they have one shape.
+class Rows {
+ public:
+  Rows(const DistributedExplanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
+
+  void add(const Entry& predicted, const Entry* measured, const std::string& branch,
+           const std::string& below) {
+    const plan::Graph& graph = *explanation_.local;
+    std::string name = predicted.name;
+    if (predicted.repeated) name += fmt::format(" × {}", predicted.times);
+    const double took = measured != nullptr ? measured->measured : 0;
+    table_.add({branch + name, operator_list(graph, predicted.nodes),
+                branch.empty() || predicted.nodes.empty()
+                    ? std::string()
+                    : print(graph.type(graph.result(predicted.nodes.back())), graph.symbols()),
+                print_seconds(predicted.measured), seconds_or_nothing(took),
+                difference(predicted.measured, took)});
+    if (explanation_.verbose)
+      for (std::size_t i = 0; i < predicted.nodes.size(); ++i) {
+        const bool last = i + 1 == predicted.nodes.size() && predicted.children.empty();
+        add_node(predicted.nodes[i], predicted.node_measured[i],
+                 measured != nullptr ? measured->node_measured[i] : 0, below + (last ? "└─ " : "├─ "));
+      }
+    for (std::size_t i = 0; i < predicted.children.size(); ++i) {
+      const bool last = i + 1 == predicted.children.size();
+      const bool paired = measured != nullptr && i < measured->children.size();
+      add(predicted.children[i], paired ? &measured->children[i] : nullptr, below + (last ? "└─ " : "├─ "),
+          below + (last ? "   " : "│  "));
+    }
+  }
+
+ private:
+  void add_node(plan::NodeId id, double predicted, double measured, const std::string& branch) {
+    const plan::NodeView node = explanation_.local->view(id);
+    std::string operands;
+    for (const plan::ValueId input : node.node().inputs)
+      operands += fmt::format("{}%{}", operands.empty() ? " " : ", ", input.value);
+    table_.add({fmt::format("{}%{}", branch, node.result(0).value), shown_name(node) + operands,
+                print(node.result_type(0), node.graph().symbols()), seconds_or_nothing(predicted),
+                seconds_or_nothing(measured), difference(predicted, measured)});
+  }
+
+  const DistributedExplanation& explanation_;
+  Table& table_;
+};
+
+std::string tree(const DistributedExplanation& explanation) {
+  Table table({{"step on a rank"},
+               {"operators"},
+               {"result"},
+               {"predicted", Align::right},
+               {"measured", Align::right},
+               {"off by", Align::right}});
+  Rows rows(explanation, table);
+  for (const Phase& phase : explanation.phases) {
+    const auto outlined = [&](std::span<const double> seconds) {
+      Entry entry = outline(*explanation.local, phase.begin, phase.end, explanation.cluster.device, seconds);
+      entry.name = phase.name;
+      return entry;
+    };
+    const Entry predicted = outlined(explanation.predicted);
+    if (explanation.measured) {
+      const Entry measured = outlined(explanation.measured->node_seconds);
+      rows.add(predicted, &measured, "", "");
+    } else {
+      rows.add(predicted, nullptr, "", "");
+    }
+  }
+  return table.print();
+}
+
+std::string step_lines(const DistributedExplanation& explanation) {
+  const sim::Prediction& prediction = explanation.choice->chosen.prediction;
+  std::string text = fmt::format(
+      "a step takes {}, predicted: computing {}, communicating {}, {} of it exposed; {} of the peak rate\n",
+      print_seconds(prediction.seconds), print_seconds(prediction.compute_seconds),
+      print_seconds(prediction.communication_seconds),
+      print_seconds(prediction.exposed_communication_seconds),
+      percent(explanation.utilization(prediction.seconds)));
+  if (!prediction.bound.empty()) text += fmt::format("bound by {}\n", prediction.bound);
+  text +=
+      fmt::format("no plan takes less than {}: {}\n", print_seconds(explanation.choice->lower_bound_seconds),
+                  explanation.choice->lower_bound_why);
+  if (const auto& measured = explanation.measured) {
+    text += fmt::format("measured {} a step (median of {}, {}), {}; {} of communication exposed; memory {}\n",
+                        print_seconds(measured->seconds), measured->steps, measured->ranks,
+                        difference(prediction.seconds, measured->seconds),
+                        print_seconds(measured->exposed_communication_seconds),
+                        print_bytes(measured->memory_bytes));
+    if (measured->error_after > 0)
+      text += fmt::format(
+          "the times of its units were predicted with a median error of {}; with what this run measured, "
+          "{}\n",
+          percent(measured->error_before), percent(measured->error_after));
+  }
+  return text;
+}
+
+std::string memory_line(const DistributedExplanation& explanation) {
+  const sim::MemoryByKind& memory = explanation.choice->chosen.prediction.memory;
+  const std::pair<std::string_view, double> kinds[] = {
+      {"parameters", memory.parameters},   {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
+      {"activations", memory.activations}, {"inputs", memory.inputs},       {"scratch", memory.scratch}};
+  std::string parts;
+  for (const auto& [what, bytes] : kinds)
+    if (bytes > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, print_bytes(bytes));
+  const double peak = explanation.choice->chosen.prediction.peak_bytes;
+  std::string text = fmt::format("memory {} a rank: {}", print_bytes(peak), parts);
+  if (explanation.memory_bytes > 0)
+    text += fmt::format("; {} of {}", percent(peak / explanation.memory_bytes),
+                        print_bytes(explanation.memory_bytes));
+  return text + "\n";
+}
+
+std::string sent(const std::vector<sim::AxisTraffic>& traffic) {
+  std::string text;
+  for (const sim::AxisTraffic& axis : traffic)
+    if (axis.bytes > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.axis, print_bytes(axis.bytes));
+  return text;
+}
+
+std::string alternatives(const DistributedExplanation& explanation) {
+  Table table({{"plan"},
+               {"step", Align::right},
+               {"of peak", Align::right},
+               {"memory", Align::right},
+               {"exposed", Align::right},
+               {"a rank sends"},
+               {"distribution"},
+               {"why not"}});
+  const auto add = [&](std::string name, const search::Evaluation& evaluation,
+                       const distribute::Distribution& distribution, std::string why) {
+    table.add({std::move(name), print_seconds(evaluation.seconds),
+               percent(explanation.utilization(evaluation.seconds)), print_bytes(evaluation.peak_bytes),
+               print_seconds(evaluation.exposed_communication_seconds), sent(evaluation.traffic),
+               print(distribution), std::move(why)});
+  };
+  add("chosen", explanation.choice->chosen.evaluation(), explanation.choice->distribution, "");
+  for (const search::Alternative& other : explanation.choice->alternatives)
+    add(other.name, other.evaluation, other.distribution, other.why_not);
+  return table.print();
+}
+
+std::string search_line(const DistributedExplanation& explanation) {
+  const search::DistributionChoice& choice = *explanation.choice;
+  if (choice.outcome.estimates == 0) return "the distribution was given, nothing was searched\n";
+  std::string text = fmt::format("looked at {} distributions on {} meshes in {}", choice.outcome.estimates,
+                                 choice.outcome.meshes, print_seconds(choice.search_seconds));
+  if (choice.folded > 0) text += fmt::format(", {} of {} layers each", choice.folded, choice.layers);
+  if (choice.outcome.failed > 0) text += fmt::format("; {} could not be planned", choice.outcome.failed);
+  return text + fmt::format("; stopped: {}\n", search::name(choice.outcome.ended));
+}
+
+std::string trail(const search::DistributionChoice& choice) {
+  Table table({{"better"}, {"step", Align::right}, {"memory", Align::right}});
+  for (const search::Improvement& step : choice.outcome.trail)
+    table.add({step.to, print_seconds(step.after.seconds), print_bytes(step.after.bytes)});
+  return table.print();
+}
+
+}  // namespace
+
+double DistributedExplanation::utilization(double seconds) const {
+  const double peak = cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices());
+  return peak > 0 && seconds > 0 ? model_flops / (seconds * peak) : 0;
+}
+
+std::string print_text(const DistributedExplanation& explanation) {
+  std::string text = headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
+  text += step_lines(explanation) + memory_line(explanation) + "\n" + alternatives(explanation) + "\n";
+  text += search_line(explanation);
+  if (!explanation.proof.empty()) text += explanation.proof + "\n";
+  if (explanation.trail) text += "\n" + trail(*explanation.choice);
+  if (!explanation.hints.empty()) text += fmt::format("hints: {}\n", fmt::join(explanation.hints, ", "));
+  return text;
+}
+
+}  // namespace weft::explain

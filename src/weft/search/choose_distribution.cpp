@@ -1,0 +1,178 @@
+#include "weft/search/choose_distribution.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/cost/roofline.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::Distribution;
+
+double largest(const sim::MemoryByKind& memory, std::string_view& what) {
+  const std::pair<std::string_view, double> kinds[] = {{"parameters", memory.parameters},
+                                                       {"gradients", memory.gradients},
+                                                       {"optimizer states", memory.optimizer},
+                                                       {"activations", memory.activations},
+                                                       {"inputs", memory.inputs},
+                                                       {"scratch", memory.scratch}};
+  const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
+  what = most->first;
+  return most->second;
+}
+
+std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen, double limit) {
+  if (!fits) {
+    std::string_view what;
+    const double bytes = largest(other.memory, what);
+    return fmt::format("does not fit: {} a rank, {} of it {}; there are {}", print_bytes(other.peak_bytes),
+                       print_bytes(bytes), what, print_bytes(limit));
+  }
+  const double slower = other.seconds - chosen.seconds;
+  if (slower <= 0) return "as fast";
+  const double exposed = other.exposed_communication_seconds - chosen.exposed_communication_seconds,
+               compute = other.compute_seconds - chosen.compute_seconds;
+  const std::string ratio = fmt::format("{:.2f}x slower", other.seconds / chosen.seconds);
+  if (exposed >= compute && exposed > 0)
+    return fmt::format("{}: {} more of communication that nothing hides", ratio, print_seconds(exposed));
+  if (compute > 0) return fmt::format("{}: {} more of computing on each rank", ratio, print_seconds(compute));
+  return ratio;
+}
+
+class Chooser {
+ public:
+  Chooser(const plan::Graph& graph, const distribute::Phases& phases, const cluster::Cluster& cluster,
+          const Machine& machine, const ChooseOptions& options)
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        evaluator_(graph, phases, machine),
+        roles_(distribute::index_roles(graph, phases)),
+        limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
+
+  Result<DistributionChoice> run() {
+    WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
+    WEFT_TRY_STATUS(options_.given ? take_given() : take_best(space));
+    choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
+    choice_.folded = evaluator_.folded_layers();
+    choice_.search_seconds = since_start();
+    choice_.lower_bound_seconds = least_seconds(graph_, cluster_);
+    choice_.lower_bound_why =
+        fmt::format("its arithmetic at the peak rate of {} {}", cluster_.devices(), cluster_.device.name);
+    if (options_.alternatives) {
+      add_family("data parallel", space.data_parallel());
+      add_family("Megatron", space.megatron());
+      add_family("ZeRO-3", space.zero_3());
+    }
+    return std::move(choice_);
+  }
+
+ private:
+  double since_start() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+
+  Status take_given() {
+    WEFT_TRY(predicted, evaluator_.predict(*options_.given));
+    choice_.distribution = *options_.given;
+    choice_.chosen = std::move(predicted);
+    choice_.fits = choice_.chosen.prediction.peak_bytes <= limit_;
+    return {};
+  }
+
+  Status take_best(const DistributionSpace& space) {
+    DistributionBudget budget = options_.budget;
+    budget.memory_bytes = limit_;
+    const DistributionStrategy& strategy = options_.strategy != nullptr ? *options_.strategy : descend();
+    choice_.outcome = strategy.search(space, evaluator_, budget);
+    if (choice_.outcome.best.empty())
+      return choice_.outcome.failure ? *choice_.outcome.failure
+                                     : user_error("no distribution was looked at", "allow more estimates");
+    std::optional<Score> best;
+    for (const Found& finalist : choice_.outcome.best) {
+      if (best && !finalist.score.fits) break;
+      Result<PredictedPlan> predicted = evaluator_.predict(finalist.distribution);
+      if (!predicted.ok()) continue;
+      const Score score{predicted->prediction.peak_bytes <= limit_, predicted->prediction.seconds,
+                        predicted->prediction.peak_bytes};
+      if (best && !(score < *best)) continue;
+      best = score;
+      choice_.distribution = finalist.distribution;
+      choice_.chosen = std::move(*predicted);
+      choice_.fits = score.fits;
+    }
+    if (!best) return user_error("none of the distributions found could be predicted with all layers");
+    if (!choice_.fits) return fits_nowhere();
+    return {};
+  }
+
+  Error fits_nowhere() const {
+    const sim::Prediction& smallest = choice_.chosen.prediction;
+    std::string_view what;
+    const double bytes = largest(smallest.memory, what);
+    const double times = smallest.peak_bytes / limit_;
+    return user_error(
+        fmt::format("no plan fits in {} a rank: the smallest found takes {}, {} of it {} ({})",
+                    print_bytes(limit_), print_bytes(smallest.peak_bytes), print_bytes(bytes), what,
+                    print(choice_.distribution)),
+        what == "activations" || what == "scratch"
+            ? fmt::format("a batch {:.1f} times smaller would fit, or about as many times more devices",
+                          times)
+            : fmt::format("about {:.0f} devices would hold it, or a memory_limit of {}",
+                          times * static_cast<double>(cluster_.devices()) + 0.5,
+                          print_bytes(smallest.peak_bytes)));
+  }
+
+  void add_family(std::string name, std::vector<Distribution> members) {
+    std::optional<Found> best;
+    for (Distribution& member : members) {
+      const Result<Evaluation> evaluation = evaluator_.estimate(member);
+      if (!evaluation.ok()) continue;
+      Found found{std::move(member),
+                  *evaluation,
+                  {evaluation->peak_bytes <= limit_, evaluation->seconds, evaluation->peak_bytes}};
+      if (!best || found.score < best->score) best = std::move(found);
+    }
+    if (!best) return;
+    const bool chosen = best->distribution == choice_.distribution;
+    const Evaluation ours = choice_.chosen.evaluation();
+    if (chosen) best->evaluation = ours;
+    choice_.alternatives.push_back(
+        {std::move(name), std::move(best->distribution), best->evaluation, best->score.fits,
+         chosen ? "it is the one chosen" : why_not(best->evaluation, best->score.fits, ours, limit_)});
+  }
+
+  const plan::Graph& graph_;
+  const cluster::Cluster& cluster_;
+  const ChooseOptions& options_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  Evaluator evaluator_;
+  distribute::IndexRoles roles_;
+  double limit_;
+  DistributionChoice choice_;
+};
+
+}  // namespace
+
+double least_seconds(const plan::Graph& graph, const cluster::Cluster& cluster) {
+  double seconds = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (node.input_count() == 0) continue;
+    const double rate = cost::peak_rate(cluster.device, node.result_type(0).dtype);
+    if (rate > 0) seconds += node.op().work(node).flops / rate;
+  }
+  return seconds / static_cast<double>(cluster.devices());
+}
+
+Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const distribute::Phases& phases,
+                                               const cluster::Cluster& cluster, const Machine& machine,
+                                               const ChooseOptions& options) {
+  return Chooser(graph, phases, cluster, machine, options).run();
+}
+
+}  // namespace weft::search

@@ -1,0 +1,81 @@
+// weft/search/evaluator.h -- what a distribution of one plan on one cluster costs.
+//
+//   Evaluator evaluator(graph, phases, machine);
+//   WEFT_TRY(cost, evaluator.estimate(distribution));     // folded where layers repeat, and remembered
+//   WEFT_TRY(whole, evaluator.predict(distribution));     // every layer: the plan and its prediction
+//
+// Both are the same way: distribute, localize, compile, simulate. The estimate goes it for two short versions
+// of the plan and continues the straight line through them (fold.h).
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/search/fold.h"
+#include "weft/sim/predict.h"
+
+namespace weft::search {
+
+// What must be known of the cluster.
+struct Machine {
+  std::function<Result<cost::StepCosts>(const plan::Mesh&)> costs;
+  std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
+};
+
+struct Evaluation {
+  double seconds = 0;
+  double compute_seconds = 0, communication_seconds = 0, exposed_communication_seconds = 0;
+  double peak_bytes = 0;
+  sim::MemoryByKind memory;
+  std::vector<sim::AxisTraffic> traffic;
+};
+
+struct PredictedPlan {
+  distribute::DistributedPlan plan;
+  sim::Prediction prediction;
+
+  Evaluation evaluation() const;
+};
+
+class Evaluator {
+ public:
+  // REQUIRES: the graph outlives it.
+  Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine);
+
+  Result<Evaluation> estimate(const distribute::Distribution& distribution);
+  // Makes these known, on as many threads as there are processors, but no more new ones than `most`.
+  void estimate_all(std::span<const distribute::Distribution> distributions, std::int64_t most);
+  Result<PredictedPlan> predict(const distribute::Distribution& distribution,
+                                const sim::PredictOptions& options = {}) const;
+
+  bool knows(const distribute::Distribution& distribution) const {
+    return known_.contains(distribute::print(distribution));
+  }
+  std::int64_t estimates() const { return static_cast<std::int64_t>(known_.size()); }
+  std::int64_t failures() const;  // of the estimates: what could not be planned
+  // Layers of the plan that an estimate stands for, and those it looks at; both 0 when it looks at all.
+  std::int64_t layers() const { return layers_; }
+  std::int64_t folded_layers() const { return longer_ ? kLonger : 0; }
+
+ private:
+  static constexpr std::int64_t kShorter = 4, kLonger = 5;
+
+  Result<Evaluation> look(const distribute::Distribution& distribution) const;
+  Result<Evaluation> evaluate(const plan::Graph& graph, const distribute::Phases& phases,
+                              const distribute::Distribution& distribution) const;
+
+  const plan::Graph& graph_;
+  distribute::Phases phases_;
+  Machine machine_;
+  std::int64_t layers_ = 0;
+  std::optional<Folded> shorter_, longer_;  // both are used where the longer one is there
+  std::map<std::string, Result<Evaluation>, std::less<>> known_;  // by the distribution's text
+};
+
+}  // namespace weft::search
