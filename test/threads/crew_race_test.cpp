@@ -11,6 +11,14 @@ namespace weft::exec {
 namespace {
 
 constexpr std::int64_t kCells = 64;
+constexpr CrewOptions kCrews[] = {{.workers = 1},
+                                  {.workers = 2},
+                                  {.workers = 4},
+                                  {.workers = 7},
+                                  {.workers = 1, .crowded = true},
+                                  {.workers = 3, .crowded = true},
+                                  {.workers = 1, .overlap = false},
+                                  {.workers = 3, .overlap = false}};
 
 // Tasks over a few cells each: every one adds what it reads to what it writes.
 std::vector<program::Task> random_tasks(Random& random, std::size_t count) {
@@ -51,17 +59,40 @@ int run() {
     std::vector<std::uint64_t> expected(kCells, 1);
     for (int step = 0; step < 5; ++step)
       for (const program::Task& task : tasks) work(task, expected);
-    for (const int workers : {1, 2, 4, 7}) {
+    std::vector<std::uint32_t> moves;  // one in five
+    for (std::uint32_t t = 0; t < tasks.size(); ++t)
+      if (random.below(5) == 0) moves.push_back(t);
+    for (const CrewOptions& options : kCrews) {
       std::vector<std::uint64_t> cells(kCells, 1);
-      Crew crew(workers, tasks);
-      for (int step = 0; step < 5; ++step)
-        crew.run([&](std::uint32_t task, int) { work(tasks[task], cells); });
-      if (cells == expected) continue;
-      std::printf("round %d, %d workers: not what one after the other gives\n", round, workers);
-      return 1;
+      Crew crew(options, tasks, moves);
+      for (int step = 0; step < 5; ++step) {
+        std::uint32_t last_move = 0;
+        bool ordered = true;
+        const bool whole = crew.run([&](std::uint32_t task, int worker) {
+          work(tasks[task], cells);
+          if (worker < options.workers) return true;  // the mover alone writes these
+          ordered = ordered && task >= last_move;
+          last_move = task;
+          return true;
+        });
+        if (whole && ordered) continue;
+        std::printf("round %d: a step that is not whole, or moves out of order\n", round);
+        return 1;
+      }
+      if (cells != expected) {
+        std::printf("round %d, %d workers: not what one after the other gives\n", round, options.workers);
+        return 1;
+      }
+      // A task that fails ends the step, and the next one begins anew.
+      const auto broken = static_cast<std::uint32_t>(random.below(tasks.size()));
+      if (crew.run([&](std::uint32_t task, int) { return task != broken; }) ||
+          !crew.run([](std::uint32_t, int) { return true; })) {
+        std::printf("round %d, %d workers: a failure that is not seen, or is kept\n", round, options.workers);
+        return 1;
+      }
     }
   }
-  std::printf("40 rounds on 1, 2, 4 and 7 workers\n");
+  std::printf("40 rounds on 1, 2, 4 and 7 workers, with a mover and without\n");
   return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
 #include "weft/device/blas.h"
@@ -19,45 +20,89 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Pages from the system, zero until written.
-class Pages {
+// Pages, zero until written: from the system, or from who else is to reach them.
+class Memory {
  public:
-  explicit Pages(std::int64_t bytes) : bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
-    void* found = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  explicit Memory(std::int64_t bytes, Exchanger* owner = nullptr)
+      : size_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
+    if (owner != nullptr) bytes_ = owner->allocate(size_);
+    if (bytes_ != nullptr) {
+      owner_ = owner;
+      return;
+    }
+    void* found = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED) return;
-    memory_ = static_cast<std::byte*>(found);
+    bytes_ = static_cast<std::byte*>(found);
     // Large pages where they are to be had: fewer misses when a matrix is walked.
-    madvise(memory_, bytes_, MADV_HUGEPAGE);
+    madvise(bytes_, size_, MADV_HUGEPAGE);
   }
-  ~Pages() {
-    if (memory_ != nullptr) munmap(memory_, bytes_);
+  ~Memory() {
+    if (bytes_ == nullptr) return;
+    if (owner_ != nullptr)
+      owner_->free(bytes_);
+    else
+      munmap(bytes_, size_);
   }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
 
-  std::byte* memory() const { return memory_; }
+  std::byte* bytes() const { return bytes_; }
 
  private:
-  std::byte* memory_ = nullptr;
-  std::size_t bytes_;
+  std::byte* bytes_ = nullptr;
+  std::size_t size_;
+  Exchanger* owner_ = nullptr;
 };
+
+// The tasks that move bytes between ranks, and what each moves.
+std::vector<std::uint32_t> moves_of(const program::Program& program) {
+  std::vector<std::uint32_t> moves;
+  for (std::uint32_t t = 0; t < program.tasks.size(); ++t)
+    if (std::holds_alternative<program::Exchange>(program.units[program.tasks[t].unit].kernel))
+      moves.push_back(t);
+  return moves;
+}
 
 }  // namespace
 
 struct Rank::State {
-  State(program::Program what, std::int64_t total) : program(std::move(what)), bytes(total), pages(total) {}
+  State(program::Program what, const RankOptions& options)
+      : program(std::move(what)),
+        bytes(program.bytes()),
+        exchanger(options.exchanger),
+        memory(program.bytes(), options.shared_memory ? options.exchanger : nullptr) {}
+
+  // False when an exchange failed: `failure` then says how.
+  bool run(std::uint32_t task, int worker) {
+    const program::Task& what = program.tasks[task];
+    if (const device::Kernel* const kernel = kernels[what.unit].get()) {
+      kernel->run(what, scratch[static_cast<std::size_t>(worker)]->bytes());
+      return true;
+    }
+    const auto& exchange = std::get<program::Exchange>(program.units[what.unit].kernel);
+    failure = exchanger->run(exchange, at(exchange.operand), at(exchange.result));
+    return failure.ok();
+  }
+
+  // Where a place begins; null where this rank's share is empty.
+  std::byte* at(const program::Place& place) const {
+    return place.buffer.valid() ? device::address(program, place, memory.bytes()) : nullptr;
+  }
+
+  Status run_all(const Crew::Work& work) {
+    if (!failure.ok()) return failure;
+    crew->run(work);
+    return failure;
+  }
 
   program::Program program;
   const std::int64_t bytes;
-  Pages pages;
-  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit
-  std::vector<std::unique_ptr<Pages>> scratch;           // a worker
+  Exchanger* const exchanger;
+  Memory memory;
+  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
+  std::vector<std::unique_ptr<Memory>> scratch;          // a worker
+  Status failure;  // written by the thread that moves, read when the crew has stopped
   std::unique_ptr<Crew> crew;
-
-  void run(std::uint32_t task, int worker) const {
-    const program::Task& what = program.tasks[task];
-    kernels[what.unit]->run(what, scratch[static_cast<std::size_t>(worker)]->memory());
-  }
 };
 
 Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOptions& options) {
@@ -76,31 +121,48 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   const std::int64_t available = available_memory();
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
                                         print_bytes(static_cast<double>(bytes)), describe());
-  if (available > 0 && bytes > available)
+  const std::int64_t ranks = std::max(options.ranks_here, 1);
+  if (available > 0 && bytes > available / ranks)
     return world_error(
-        fmt::format("{}; the machine has {} to give", needs, print_bytes(static_cast<double>(available))),
+        fmt::format("{}; the machine has {} to give{}", needs, print_bytes(static_cast<double>(available)),
+                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
         "a smaller batch or model needs less");
-  auto state = std::make_unique<State>(std::move(program), bytes);
-  if (state->pages.memory() == nullptr)
+  WEFT_CHECK(moves_of(program).empty() || options.exchanger != nullptr, "a rank that exchanges with nobody");
+  auto state = std::make_unique<State>(std::move(program), options);
+  if (state->memory.bytes() == nullptr)
     return world_error(fmt::format("{}, and the machine does not give it", needs),
                        "a smaller batch or model needs less");
 
   device::use_one_blas_thread();
   std::int64_t scratch = 0;
   for (const program::Unit& unit : state->program.units) {
-    state->kernels.push_back(device::make_kernel(state->program, unit, state->pages.memory()));
+    if (std::holds_alternative<program::Exchange>(unit.kernel)) {
+      state->kernels.push_back(nullptr);
+      continue;
+    }
+    state->kernels.push_back(device::make_kernel(state->program, unit, state->memory.bytes()));
     scratch = std::max(scratch, state->kernels.back()->scratch_bytes());
   }
   const int workers = std::max(options.workers, 1);
   for (int worker = 0; worker < workers; ++worker) {
-    state->scratch.push_back(std::make_unique<Pages>(scratch));
-    if (state->scratch.back()->memory() == nullptr)
+    state->scratch.push_back(std::make_unique<Memory>(scratch));
+    if (state->scratch.back()->bytes() == nullptr)
       return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
                          "SET threads to fewer");
   }
+  const std::vector<std::uint32_t> moves = moves_of(state->program);
+  if (!moves.empty()) {
+    std::vector<const program::Exchange*> exchanges;
+    for (const std::uint32_t move : moves)
+      exchanges.push_back(
+          &std::get<program::Exchange>(state->program.units[state->program.tasks[move].unit].kernel));
+    WEFT_TRY_STATUS(options.exchanger->prepare(exchanges));
+  }
   try {
-    state->crew = std::make_unique<Crew>(workers, state->program.tasks);
+    state->crew = std::make_unique<Crew>(
+        CrewOptions{.workers = workers, .overlap = options.overlap, .crowded = options.crowded},
+        state->program.tasks, moves);
   } catch (const std::system_error& error) {
     return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
                        "SET threads to fewer");
@@ -115,7 +177,7 @@ const program::Program& Rank::program() const { return state_->program; }
 
 std::span<std::byte> Rank::memory(const program::Port& port) {
   const std::int64_t bytes = port.place.elements() * plan::size_in_bytes(port.place.dtype);
-  return {device::address(state_->program, port.place, state_->pages.memory()),
+  return {device::address(state_->program, port.place, state_->memory.bytes()),
           static_cast<std::size_t>(bytes)};
 }
 
@@ -124,41 +186,45 @@ std::span<const std::byte> Rank::memory(const program::Port& port) const {
 }
 
 std::byte* Rank::at(program::BufferId buffer) {
-  return state_->pages.memory() + state_->program.buffer(buffer).offset;
+  return state_->memory.bytes() + state_->program.buffer(buffer).offset;
 }
 
 std::span<std::byte> Rank::persistent_memory() {
-  return {state_->pages.memory(), static_cast<std::size_t>(state_->program.persistent_bytes)};
+  return {state_->memory.bytes(), static_cast<std::size_t>(state_->program.persistent_bytes)};
 }
 
-void Rank::step() {
-  state_->crew->run([&](std::uint32_t task, int worker) { state_->run(task, worker); });
+Status Rank::step() {
+  return state_->run_all([&](std::uint32_t task, int worker) { return state_->run(task, worker); });
 }
 
-void Rank::step(program::Timeline& timeline) {
+Status Rank::step(program::Timeline& timeline) {
   timeline.tasks.assign(state_->program.tasks.size(), {});
   const auto start = Clock::now();
   const auto now = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  state_->crew->run([&](std::uint32_t task, int worker) {
+  Status status = state_->run_all([&](std::uint32_t task, int worker) {
     program::TaskTime& time = timeline.tasks[task];
     time.begin = now();
-    state_->run(task, worker);
+    const bool good = state_->run(task, worker);
     time.end = now();
     time.worker = worker;
+    return good;
   });
   timeline.seconds = now();
+  return status;
 }
 
-void Rank::run_in_order(std::span<const std::uint32_t> tasks) {
-  for (const std::uint32_t task : tasks) state_->run(task, 0);
+Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
+  for (const std::uint32_t task : tasks)
+    if (!state_->run(task, 0)) break;
+  return state_->failure;
 }
 
 int Rank::workers() const { return state_->crew->workers(); }
 std::int64_t Rank::bytes() const { return state_->bytes; }
 
 std::size_t Rank::reference_units() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(state_->kernels, [](const auto& kernel) { return kernel->is_reference(); }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      state_->kernels, [](const auto& kernel) { return kernel != nullptr && kernel->is_reference(); }));
 }
 
 }  // namespace weft::exec

@@ -2,8 +2,11 @@
 //
 //   WEFT_TRY(rank, Rank::start(std::move(program), {.workers = 2}));
 //   rank.write("pixels", bytes);
-//   rank.step();
+//   WEFT_TRY_STATUS(rank.step());
 //   float loss = rank.scalar("loss");
+//
+// A rank that is one of several is given an Exchanger, which moves what its program exchanges with the others
+// (exchanger.h); a step then fails when one of them is lost.
 //
 // All memory is taken when the rank starts; a step allocates nothing, unless a node has no kernel and
 // is computed by its definition. The same contents and number of workers give the same bits.
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/exec/exchanger.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 
@@ -25,11 +29,18 @@ namespace weft::exec {
 struct RankOptions {
   int workers = 1;
   std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
+
+  // Of a rank that is one of several. Must outlive it.
+  Exchanger* exchanger = nullptr;
+  bool overlap = true;          // exchanges run beside computing, on a thread of their own
+  bool shared_memory = false;   // its memory is the exchanger's, which then copies nothing
+  bool crowded = false;         // this machine runs more threads than it has processors
+  std::int32_t ranks_here = 1;  // that share this machine's memory
 };
 
 class Rank {
  public:
-  // Fails when the memory cannot be had or is more than the limit.
+  // Fails when the memory cannot be had or is more than the limit. Collective where there are exchanges.
   static Result<std::unique_ptr<Rank>> start(program::Program program, const RankOptions& options);
   ~Rank();
   Rank(const Rank&) = delete;
@@ -44,13 +55,13 @@ class Rank {
   // Where a buffer lies.
   std::byte* at(program::BufferId buffer);
 
-  // Runs every task once.
-  void step();
-  // The same, and writes down when each task began and ended.
-  void step(program::Timeline& timeline);
+  // Runs every task once. Fails where an exchange does, when nothing runs any more: no later step can be.
+  Status step();
+  // The same, and writes down when each task began and ended; what moves is beside the last worker.
+  Status step(program::Timeline& timeline);
   // Runs single tasks in a given order on the calling thread: for tests, and to find where a value
   // went wrong. The order must respect what tasks wait for.
-  void run_in_order(std::span<const std::uint32_t> tasks);
+  Status run_in_order(std::span<const std::uint32_t> tasks);
 
   // All that is kept from step to step: to be put back later.
   std::span<std::byte> persistent_memory();

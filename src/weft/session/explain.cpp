@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/cost/liveness.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
+#include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
 #include "weft/session/rule_source.h"
 #include "weft/session/state.h"
@@ -87,7 +89,7 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
     feed->fill(*rank, step);
     program::Timeline timeline;
-    rank->step(timeline);
+    WEFT_TRY_STATUS(rank->step(timeline));
     if (step >= kWarmUp) timelines.push_back(std::move(timeline));
   }
   const program::Program& program = rank->program();
@@ -99,19 +101,41 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
       static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
 }
 
+Result<ExplainOptions> read_options(const language::syntax::Explain& statement, const Context& context) {
+  ExplainOptions options;
+  options.verbose = statement.verbose;
+  options.analyze = statement.analyze;
+  options.plan = statement.format == language::syntax::Format::plan;
+  options.json = statement.format == language::syntax::Format::json || context.format == Format::json;
+  for (const language::syntax::Option& option : statement.options) {
+    const std::string_view name = option.name.text;
+    if (same_word(name, "TRAIL") && !option.value) {
+      options.trail = true;
+    } else if (same_word(name, "TIMELINE")) {
+      if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
+          option.value->text.empty())
+        return user_error("TIMELINE needs the name of a file", "for example: TIMELINE 'step.json'",
+                          option.name.span);
+      options.timeline = option.value->text;
+    } else {
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT", "TRAIL", "TIMELINE"};
+      std::string hint = did_you_mean(name, kOptions);
+      return user_error(fmt::format("EXPLAIN has no option {}", name),
+                        hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
+                                       "TRAIL, TIMELINE 'file'"
+                                     : std::move(hint),
+                        option.name.span);
+    }
+  }
+  return options;
+}
+
 }  // namespace
 
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& statement) {
   const language::syntax::Run& run = *statement.run;
-  for (const language::syntax::Option& option : statement.options) {
-    constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT"};
-    std::string hint = did_you_mean(option.name.text, kOptions);
-    return user_error(fmt::format("EXPLAIN has no option {}", option.name.text),
-                      hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan"
-                                   : std::move(hint),
-                      option.name.span);
-  }
+  WEFT_TRY(explain_options, read_options(statement, context));
 
   Settings settings = state.settings;
   WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
@@ -133,7 +157,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.settings.emplace_back("precision", plan::name(settings.precision));
   explanation.cluster = target;
   explanation.memory_limit = settings.memory_limit;
-  explanation.hints = state.hints;
+  for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
   explanation.verbose = statement.verbose;
 
   train::TrainingPlan trained;
@@ -172,7 +196,22 @@ Answer run_explain(const Session::State& state, const Context& context,
                           {"activations", cost::peak_live_bytes(bound.graph)},
                           {"inputs", bytes_of_sources(bound.graph, "input")}};
   }
-  if (statement.format == language::syntax::Format::plan) return plan::print(*explanation.graph);
+  if (target.devices() > 1) {
+    explain::DistributedExplanation about;
+    about.task = explanation.task;
+    about.model = explanation.model;
+    about.sizes = explanation.sizes;
+    about.settings = explanation.settings;
+    about.precision = explanation.precision;
+    about.cluster = target;
+    const NodeId end(explanation.graph->node_count());
+    const distribute::Phases phases = training
+                                          ? distribute::Phases{trained.backward_begin, trained.update_begin}
+                                          : distribute::Phases{end, end};
+    return explain_distributed(state, context, settings, run, *explanation.graph, phases, std::move(about),
+                               explain_options);
+  }
+  if (explain_options.plan) return plan::print(*explanation.graph);
   if (statement.analyze) {
     auto measurement = measure(state, context, run, explanation);
     if (!measurement.ok()) {
@@ -182,8 +221,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     }
     explanation.measurement = std::move(*measurement);
   }
-  const bool json = statement.format == language::syntax::Format::json || context.format == Format::json;
-  return json ? explain::print_json(explanation) : explain::print_text(explanation);
+  return explain_options.json ? explain::print_json(explanation) : explain::print_text(explanation);
 }
 
 }  // namespace weft::session

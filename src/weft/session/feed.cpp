@@ -58,11 +58,18 @@ std::vector<Input> inputs_of(const plan::Graph& graph) {
   return inputs;
 }
 
+std::vector<InputMemory> memory_of(exec::Rank& rank) {
+  std::vector<InputMemory> inputs;
+  for (const program::Port& port : rank.program().inputs)
+    inputs.push_back({port.place.dtype, rank.memory(port)});
+  return inputs;
+}
+
 // Numbers become the elements of an input, from element `first` on.
 template <class T>
-void write(exec::Rank& rank, const program::Port& port, std::int64_t first, std::span<const T> numbers) {
-  const plan::DType dtype = port.place.dtype;
-  std::byte* memory = rank.memory(port).data();
+void write(const InputMemory& input, std::int64_t first, std::span<const T> numbers) {
+  const plan::DType dtype = input.dtype;
+  std::byte* memory = input.bytes.data();
   const bool same = (std::is_same_v<T, float> && dtype == plan::DType::f32) ||
                     (std::is_same_v<T, std::int32_t> && dtype == plan::DType::i32) ||
                     (std::is_same_v<T, std::int64_t> && dtype == plan::DType::i64);
@@ -89,18 +96,20 @@ class TableFeed final : public Feed {
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override { return batch_; }
 
-  void fill(exec::Rank& rank, std::int64_t step) const override {
+  void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     const std::int64_t batches = train_rows_ / batch_;
     shuffle(step / batches);
     const std::int64_t first = step % batches * batch_;
-    for (std::int64_t i = 0; i < batch_; ++i) write_row(rank, i, order_[static_cast<std::size_t>(first + i)]);
+    for (std::int64_t i = 0; i < batch_; ++i)
+      write_row(inputs, i, order_[static_cast<std::size_t>(first + i)]);
   }
 
   std::int64_t test_examples() const override { return table_.rows() - test_first_; }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
+    const std::vector<InputMemory> inputs = memory_of(rank);
     const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
-    for (std::int64_t i = 0; i < batch; ++i) write_row(rank, i, test_first_ + first + i);
+    for (std::int64_t i = 0; i < batch; ++i) write_row(inputs, i, test_first_ + first + i);
   }
 
  private:
@@ -113,16 +122,15 @@ class TableFeed final : public Feed {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 
-  void write_row(exec::Rank& rank, std::int64_t at, std::int64_t row) const {
+  void write_row(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t row) const {
     for (std::size_t f = 0; f < table_.fields().size(); ++f) {
       const formats::Field& field = table_.fields()[f];
-      const program::Port& port = rank.program().inputs[f];
       if (field.dtype == plan::DType::f32)
-        write(rank, port, at * field.width, table_.row<float>(f, row));
+        write(inputs[f], at * field.width, table_.row<float>(f, row));
       else if (field.dtype == plan::DType::i32)
-        write(rank, port, at * field.width, table_.row<std::int32_t>(f, row));
+        write(inputs[f], at * field.width, table_.row<std::int32_t>(f, row));
       else
-        write(rank, port, at * field.width, table_.row<std::int64_t>(f, row));
+        write(inputs[f], at * field.width, table_.row<std::int64_t>(f, row));
     }
   }
 
@@ -148,11 +156,11 @@ class TextFeed final : public Feed {
   std::string_view example() const override { return "tokens"; }
   std::int64_t examples_per_step() const override { return batch_ * length_; }
 
-  void fill(exec::Rank& rank, std::int64_t step) const override {
+  void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     Random random(seed_, static_cast<std::uint64_t>(step));
     for (std::int64_t i = 0; i < batch_; ++i)
       write_window(
-          rank, i,
+          inputs, i,
           static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(train_bytes_ - length_))));
   }
 
@@ -161,18 +169,17 @@ class TextFeed final : public Feed {
   }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
+    const std::vector<InputMemory> inputs = memory_of(rank);
     const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
-    for (std::int64_t i = 0; i < batch; ++i) write_window(rank, i, test_first_ + (first + i) * length_);
+    for (std::int64_t i = 0; i < batch; ++i) write_window(inputs, i, test_first_ + (first + i) * length_);
   }
 
  private:
-  void write_window(exec::Rank& rank, std::int64_t at, std::int64_t begin) const {
-    for (std::size_t input = 0; input < rank.program().inputs.size(); ++input) {
-      const program::Port& port = rank.program().inputs[input];
-      std::byte* memory = rank.memory(port).data();
+  void write_window(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t begin) const {
+    for (std::size_t input = 0; input < inputs.size(); ++input) {
       for (std::int64_t i = 0; i < length_; ++i) {
         const auto byte = static_cast<unsigned char>(text_[static_cast<std::size_t>(begin + i) + input]);
-        device::store_element(port.place.dtype, memory, at * length_ + i, byte);
+        device::store_element(inputs[input].dtype, inputs[input].bytes.data(), at * length_ + i, byte);
       }
     }
   }
@@ -192,14 +199,14 @@ class MadeUpFeed final : public Feed {
     return inputs_.empty() || inputs_[0].type.rank() == 0 ? 1 : inputs_[0].type.dims[0].size;
   }
 
-  void fill(exec::Rank& rank, std::int64_t step) const override {
+  void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     Random random(seed_, static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const program::Port& port = rank.program().inputs[i];
-      const bool real = plan::is_real(port.place.dtype);
+      const plan::DType dtype = inputs[i].dtype;
+      const bool real = plan::is_real(dtype);
       const std::uint64_t below = inputs_[i].limit > 0 ? static_cast<std::uint64_t>(inputs_[i].limit) : 2;
-      for (std::int64_t k = 0; k < port.place.elements(); ++k)
-        device::store_element(port.place.dtype, rank.memory(port).data(), k,
+      for (std::int64_t k = 0; k < inputs_[i].type.elements(); ++k)
+        device::store_element(dtype, inputs[i].bytes.data(), k,
                               real ? random.uniform() : static_cast<double>(random.below(below)));
     }
   }
@@ -315,6 +322,8 @@ Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Gra
 }
 
 }  // namespace
+
+void Feed::fill(exec::Rank& rank, std::int64_t step) const { fill(memory_of(rank), step); }
 
 Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
                                         const FeedOptions& options) {

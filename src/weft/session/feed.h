@@ -7,8 +7,10 @@
 // shuffled anew each time all were seen, windows from anywhere in the text. The last part of the data
 // may be held out: training does not see it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,14 +26,22 @@ struct FeedOptions {
   bool partial_batches = false;  // fewer rows than a step takes are enough: for testing alone
 };
 
+// Where one input of a batch goes: plain, of the whole batch.
+struct InputMemory {
+  plan::DType dtype = plan::DType::f32;
+  std::span<std::byte> bytes;
+};
+
 class Feed {
  public:
   virtual ~Feed() = default;
 
   virtual std::string_view example() const = 0;        // "rows" or "tokens": what throughput counts
   virtual std::int64_t examples_per_step() const = 0;  // of that
-  // Fills the rank's inputs with the batch of a step, counted from 0.
-  virtual void fill(exec::Rank& rank, std::int64_t step) const = 0;
+  // Writes the batch of a step, counted from 0: one memory for each input of the plan, in its order.
+  virtual void fill(std::span<const InputMemory> inputs, std::int64_t step) const = 0;
+  // The same into a rank's inputs.
+  void fill(exec::Rank& rank, std::int64_t step) const;
 
   // Rows or windows for testing: those held out, or all where none are.
   virtual std::int64_t test_examples() const = 0;

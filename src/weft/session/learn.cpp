@@ -76,8 +76,16 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
 
 }  // namespace
 
+LocalRanksOptions local_ranks_of(const Request& request) {
+  LocalRanksOptions options;
+  options.ranks = request.ranks;
+  options.workers = std::max(request.threads / request.ranks, 1);
+  options.memory_limit = static_cast<std::int64_t>(request.settings.memory_limit);
+  return options;
+}
+
 Result<Request> read_request(const Session::State& state, const language::syntax::Run& run) {
-  Request request{.run = &run, .settings = state.settings, .sizes = {}, .threads = 1};
+  Request request{.run = &run, .settings = state.settings, .sizes = {}};
   WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
   WEFT_TRY(overrides, apply_list(request.settings, run.settings, sizes, run.model.text));
   request.sizes = std::move(overrides);
@@ -85,10 +93,16 @@ Result<Request> read_request(const Session::State& state, const language::syntax
   if (run.target && !run.target->local)
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
                       "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
-  if (run.target && run.target->ranks && run.target->ranks->whole != 1)
-    return user_error(
-        fmt::format("running on several ranks is not built yet: LOCAL {}", run.target->ranks->whole),
-        "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
+  if (run.target && run.target->ranks) {
+    const std::int64_t ranks = run.target->ranks->whole;
+    if (ranks > 1 && run.task != language::syntax::Task::train)
+      return user_error(fmt::format("INFER runs on one rank of this machine: LOCAL {}", ranks),
+                        "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
+    if (ranks < 1 || ranks > kMostLocalRanks)
+      return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", kMostLocalRanks, ranks), {},
+                        run.target->span);
+    request.ranks = static_cast<std::int32_t>(ranks);
+  }
   const std::int64_t most = 1024;
   request.threads = request.settings.running.threads == 0
                         ? available_processors()
@@ -157,7 +171,7 @@ Result<Score> score(const Session::State& state, const Context& context, const R
       WEFT_TRY_STATUS(write_weights(*rank, weights));
     }
     feed.fill_test(*rank, total.examples);
-    rank->step();
+    WEFT_TRY_STATUS(rank->step());
     const program::Port& loss = rank->program().outputs.front();
     total.loss +=
         static_cast<double>(batch) * device::load_element(loss.place.dtype, rank->memory(loss).data(), 0);

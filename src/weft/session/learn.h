@@ -10,6 +10,7 @@
 #include "weft/exec/rank.h"
 #include "weft/language/bind.h"
 #include "weft/session/feed.h"
+#include "weft/session/local_ranks.h"
 #include "weft/session/settings.h"
 #include "weft/session/state.h"
 #include "weft/train/training_plan.h"
@@ -21,16 +22,20 @@ struct Request {
   const language::syntax::Run* run = nullptr;
   Settings settings;
   std::vector<language::SizeOverride> sizes;
-  int threads = 1;
+  int threads = 1;         // of all ranks together
+  std::int32_t ranks = 1;  // of this machine
 };
 
-// Checks names and settings, and that the statement is one for a single rank of this machine.
+// Checks names and settings, and that the statement is one for this machine.
 Result<Request> read_request(const Session::State& state, const language::syntax::Run& run);
 
 // The model bound as the request says, in either mode.
 Result<language::BoundModel> bind_request(const Session::State& state, const Context& context,
                                           const Request& request, language::Mode mode,
                                           std::optional<language::SizeOverride> batch = {});
+
+// How the ranks of a request are started: threads are shared out among them.
+LocalRanksOptions local_ranks_of(const Request& request);
 
 // Compiles a plan for this machine and starts a rank.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request& request);

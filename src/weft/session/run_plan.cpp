@@ -34,10 +34,10 @@ Status for_sources(Rank& rank, Visit visit) {
   return {};
 }
 
-double timed_step(exec::Rank& rank) {
+Result<double> timed_step(exec::Rank& rank) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  rank.step();
+  WEFT_TRY_STATUS(rank.step());
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -102,7 +102,8 @@ Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given, const P
         return user_error(fmt::format("{} reads nothing that is called {}", graph.name, name));
     }
   PlanRun run;
-  run.seconds = timed_step(*rank);
+  WEFT_TRY(seconds, timed_step(*rank));
+  run.seconds = seconds;
   for (const Port& port : rank->program().outputs) {
     const std::span<const std::byte> memory = std::as_const(*rank).memory(port);
     run.outputs[port.name] = {port.place.dtype, shape_of(port.place), {memory.begin(), memory.end()}};
@@ -133,8 +134,10 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
   }));
 
   Agreement agreement;
-  agreement.seconds_a = timed_step(*first);
-  agreement.seconds_b = timed_step(*second);
+  WEFT_TRY(seconds_a, timed_step(*first));
+  WEFT_TRY(seconds_b, timed_step(*second));
+  agreement.seconds_a = seconds_a;
+  agreement.seconds_b = seconds_b;
   for (const Port& output : of_a.outputs) {
     const Port* same = find(of_b.outputs, output.name);
     if (same == nullptr || !same_type(output, *same))

@@ -121,19 +121,26 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
                                   : "SHOW MODELS and SHOW CLUSTERS tell what there is";
     return user_error(fmt::format("no {} is named {}", what, name.text), std::move(nearest), name.span);
   };
-  std::vector<std::string> hints;
+  std::vector<KeptHint> hints;
   for (const language::syntax::HintItem& item : hint.items) {
     const bool slice = item.kind == language::syntax::HintKind::slice;
     WEFT_TRY_STATUS(check(item.subject, slice ? "index of a model or layer" : "tensor of a model or layer",
                           slice ? indices : tensors));
     if (item.tensor.given()) WEFT_TRY_STATUS(check(item.tensor, "tensor of a model or layer", tensors));
     WEFT_TRY_STATUS(check(item.axis, "mesh axis of a cluster", axes));
-    hints.push_back(fmt::format("{} {}{} ACROSS {}", slice ? "SLICE" : "REPLICATE", item.subject.text,
-                                item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(),
-                                item.axis.text));
+    hints.push_back(
+        {item.kind, std::string(item.subject.text), std::string(item.tensor.text),
+         std::string(item.axis.text),
+         fmt::format("{} {}{} ACROSS {}", slice ? "SLICE" : "REPLICATE", item.subject.text,
+                     item.tensor.given() ? fmt::format(" OF {}", item.tensor.text) : std::string(),
+                     item.axis.text)});
   }
   state.hints = std::move(hints);
-  if (context.format == Format::json) return nlohmann::ordered_json{{"hints", state.hints}}.dump() + "\n";
+  if (context.format == Format::json) {
+    nlohmann::ordered_json texts = nlohmann::ordered_json::array();
+    for (const KeptHint& kept : state.hints) texts.push_back(kept.text);
+    return nlohmann::ordered_json{{"hints", std::move(texts)}}.dump() + "\n";
+  }
   return fmt::format("{} hint{} kept for the planner\n", state.hints.size(),
                      state.hints.size() == 1 ? "" : "s");
 }

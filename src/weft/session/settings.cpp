@@ -7,6 +7,7 @@
 
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
+#include "weft/distribute/distribution.h"
 
 namespace weft::session {
 namespace {
@@ -110,6 +111,23 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.checkpoint); }},
     running_count<&RunOptions::checkpoint_every>(
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
+    {"distribution", "how plans are spread over a cluster, instead of a search; '' is to search",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kExample =
+           "for example: distribution = 'node=4: slice b; gpu=8: slice h, f'";
+       if (value.kind != ValueKind::text)
+         return user_error("expected a distribution as text", std::string(kExample), value.span);
+       if (!value.text.empty())
+         if (auto read = distribute::read_distribution(value.text); !read.ok()) {
+           Error error = std::move(read).error();
+           error.span = value.span;
+           if (error.hint.empty()) error.hint = kExample;
+           return error;
+         }
+       settings.distribution = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", settings.distribution); }},
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
@@ -167,6 +185,15 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.rules ? "true" : "false"); }},
+    {"search_limit", "distributions that the search for a plan may look at",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       if (given != std::floor(given))
+         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       settings.search_limit = static_cast<std::int64_t>(given);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
     running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),

@@ -159,7 +159,7 @@ std::string show_settings(const Session::State& state, Format format) {
 
 std::string show_hints(const Session::State& state, Format format) {
   Listing listing({"hint"}, {{"hint"}});
-  for (const std::string& hint : state.hints) listing.add({hint});
+  for (const KeptHint& hint : state.hints) listing.add({hint.text});
   return listing.print(format, "no hints");
 }
 

@@ -15,10 +15,17 @@
 
 namespace weft::session {
 
+// A HINT that the planner keeps to.
+struct KeptHint {
+  language::syntax::HintKind kind;
+  std::string subject, tensor, axis;  // as syntax::HintItem; tensor may be empty
+  std::string text;                   // "SLICE b OF x ACROSS node"
+};
+
 struct Session::State {
   language::Catalog catalog;
   Settings settings;
-  std::vector<std::string> hints;
+  std::vector<KeptHint> hints;
   std::map<std::string, Weights> weights;  // what each model has learned
 };
 

@@ -10,7 +10,8 @@
 #include "weft/explain/progress.h"
 #include "weft/language/print.h"
 #include "weft/session/learn.h"
-#include "weft/session/training.h"
+#include "weft/session/local_ranks_run.h"
+#include "weft/session/plan_for.h"
 
 namespace weft::session {
 namespace {
@@ -104,6 +105,60 @@ class Watch {
   double shown_ = -1;
 };
 
+// What a TRAIN came to, on one rank or several.
+struct Trained {
+  TrainingOutcome outcome;
+  Weights weights;
+  int threads = 1;  // of a rank
+  std::size_t by_definition = 0;
+  std::string distribution;  // of several ranks
+  bool reports = true;       // false for a rank of a launcher's that is not the first
+};
+
+Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, const Feed& feed,
+                            const Weights& start, const DistributedRun& run) {
+  WEFT_TRY(rank, start_rank(std::move(plan.graph), request));
+  if (start.tensors.empty())
+    write_initial(*rank, start.seed);
+  else
+    WEFT_TRY_STATUS(write_weights(*rank, start));
+  Trained trained;
+  trained.weights = without_tensors(start);
+  const auto take = [&](std::int64_t step) {
+    trained.weights.step = step;
+    read_weights(*rank, trained.weights);
+  };
+  TrainingRun training = run.training;
+  training.on_step = [&](const StepReport& report) -> Status {
+    WEFT_TRY_STATUS(run.training.on_step(report));
+    if (!run.is_due || !run.is_due(report.step)) return {};
+    take(report.step);
+    return run.on_weights(report.step, trained.weights);
+  };
+  WEFT_TRY(outcome, run_training(*rank, feed, training));
+  take(start.step + outcome.steps_done);
+  trained.outcome = outcome;
+  trained.threads = rank->workers();
+  trained.by_definition = rank->reference_units();
+  return trained;
+}
+
+Result<Trained> train_on_ranks(const Session::State& state, const Request& request,
+                               const train::TrainingPlan& plan, const Feed& feed, const Weights& start,
+                               const DistributedRun& run) {
+  WEFT_TRY(target, target_of(state.catalog, request.run->target));
+  WEFT_TRY(choice, plan_for(state, request.settings, plan.graph, {plan.backward_begin, plan.update_begin},
+                            target, /*compare=*/false));
+  const LocalRanksOptions options = local_ranks_of(request);
+  WEFT_TRY(outcome, run_distributed(choice.chosen.plan, options, feed, start, run));
+  return Trained{.outcome = outcome.training,
+                 .weights = std::move(outcome.weights),
+                 .threads = options.workers,
+                 .by_definition = outcome.reference_units,
+                 .distribution = distribute::print(choice.distribution),
+                 .reports = outcome.rank == 0};
+}
+
 }  // namespace
 
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
@@ -123,59 +178,48 @@ Answer run_train(Session::State& state, const Context& context, const language::
   WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
-  auto trained = train::make_training_plan(std::move(bound.graph), request.settings.training);
-  if (!trained.ok()) return at(std::move(trained).error(), run.model.span);
+  auto plan = train::make_training_plan(std::move(bound.graph), request.settings.training);
+  if (!plan.ok()) return at(std::move(plan).error(), run.model.span);
 
   const RunOptions& running = request.settings.running;
   const std::string model(run.model.text);
   const auto known = running.restart ? state.weights.end() : state.weights.find(model);
-  Weights weights;
-  weights.model = model;
-  weights.seed = static_cast<std::uint64_t>(running.seed);
-  if (known != state.weights.end()) {
-    weights.step = known->second.step;
-    weights.seed = known->second.seed;
-  }
-  weights.sizes = std::move(sizes);
-  auto feed = open_feed(std::string(run.data->text), trained->graph, {running.holdout, weights.seed});
+  Weights start;
+  if (known != state.weights.end())
+    start = known->second;
+  else
+    start.seed = static_cast<std::uint64_t>(running.seed);
+  start.model = model;
+  start.sizes = std::move(sizes);
+  auto feed = open_feed(std::string(run.data->text), plan->graph, {running.holdout, start.seed});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
-  auto started = start_rank(std::move(trained->graph), request);
-  if (!started.ok()) return at(std::move(started).error(), run.span);
-  exec::Rank& rank = **started;
-  if (known != state.weights.end()) {
-    Status written = write_weights(rank, known->second);
-    if (!written.ok()) return at(std::move(written).error(), run.model.span);
-  } else {
-    write_initial(rank, weights.seed);
-  }
 
-  const std::int64_t first_step = weights.step;
+  const std::int64_t first_step = start.step;
   Watch watch(context, request, **feed, first_step);
-  const auto save = [&](std::int64_t step) -> Status {
-    weights.step = step;
-    read_weights(rank, weights);
-    return formats::save(running.checkpoint, to_checkpoint(weights));
-  };
-  TrainingRun training{
+  DistributedRun training;
+  training.training = {
       .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
-  training.on_step = [&](const StepReport& report) -> Status {
+  training.training.on_step = [&](const StepReport& report) -> Status {
     watch.see(report);
-    const bool due = running.checkpoint_every > 0 && report.step % running.checkpoint_every == 0;
-    return due && !running.checkpoint.empty() ? save(report.step) : Status();
+    return {};
   };
-  auto outcome = run_training(rank, **feed, training);
-  if (!outcome.ok()) return at(std::move(outcome).error(), run.span);
-  weights.step = first_step + outcome->steps_done;
-  read_weights(rank, weights);
-  const int threads = rank.workers();
-  const std::size_t by_definition = rank.reference_units();
-  started->reset();  // its memory is free for the test
-  state.weights[model] = weights;
+  if (running.checkpoint_every > 0) {
+    training.is_due = [every = running.checkpoint_every](std::int64_t step) { return step % every == 0; };
+    training.on_weights = [&](std::int64_t, const Weights& weights) -> Status {
+      return formats::save(running.checkpoint, to_checkpoint(weights));
+    };
+  }
+  auto done = request.ranks > 1 ? train_on_ranks(state, request, *plan, **feed, start, training)
+                                : train_alone(request, std::move(*plan), **feed, start, training);
+  if (!done.ok()) return at(std::move(done).error(), run.span);
+  const TrainingOutcome& outcome = done->outcome;
+  const Weights& weights = state.weights[model] = std::move(done->weights);
+  if (!done->reports) return std::string();
   if (!running.checkpoint.empty()) {
     Status saved = formats::save(running.checkpoint, to_checkpoint(weights));
     if (!saved.ok()) return at(std::move(saved).error(), run.span);
   }
-  if (outcome->interrupted)
+  if (outcome.interrupted)
     return user_error(fmt::format("interrupted after step {}", print_exact(weights.step)),
                       "what it learned is kept: TRAIN goes on from there, SAVE writes it to a file");
 
@@ -186,29 +230,33 @@ Answer run_train(Session::State& state, const Context& context, const language::
     tested = *found;
   }
   const double rate = static_cast<double>((*feed)->examples_per_step()) *
-                      static_cast<double>(outcome->steps_done) / std::max(outcome->seconds, 1e-9);
+                      static_cast<double>(outcome.steps_done) / std::max(outcome.seconds, 1e-9);
   if (context.format == Format::json) {
     Json json = {{"trained", model},
                  {"first_step", first_step},
-                 {"steps", outcome->steps_done},
-                 {"first_loss", outcome->first_loss},
-                 {"last_loss", outcome->last_loss},
-                 {"seconds", outcome->seconds},
+                 {"steps", outcome.steps_done},
+                 {"first_loss", outcome.first_loss},
+                 {"last_loss", outcome.last_loss},
+                 {"seconds", outcome.seconds},
                  {fmt::format("{}_per_second", (*feed)->example()), rate},
-                 {"threads", threads}};
+                 {"threads", done->threads}};
+    if (request.ranks > 1) json.update({{"ranks", request.ranks}, {"plan", done->distribution}});
     if (tested) json["test"] = to_json(*tested);
     return json.dump() + "\n";
   }
   std::string text =
       fmt::format("trained {} from step {} to {}: loss {} to {}\n", model, print_exact(first_step),
-                  print_exact(weights.step), print_loss(outcome->first_loss), print_loss(outcome->last_loss));
+                  print_exact(weights.step), print_loss(outcome.first_loss), print_loss(outcome.last_loss));
   if (tested) text += print_score(*tested, (*feed)->example(), true);
-  text += fmt::format("{} on {} thread{}, {} {}/s\n", print_seconds(outcome->seconds), threads,
-                      threads == 1 ? "" : "s", print_count(rate), (*feed)->example());
-  if (by_definition > 0)
+  const std::string on = fmt::format("{} thread{}", done->threads, done->threads == 1 ? "" : "s");
+  text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
+                      request.ranks > 1 ? fmt::format("{} ranks of {}", request.ranks, on) : on,
+                      print_count(rate), (*feed)->example());
+  if (request.ranks > 1) text += fmt::format("{}\n", done->distribution);
+  if (done->by_definition > 0)
     text +=
         fmt::format("{} of its operators have no kernel for this precision and ran by definition, slowly\n",
-                    by_definition);
+                    done->by_definition);
   return text;
 }
 

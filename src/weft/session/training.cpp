@@ -97,7 +97,7 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& cop
   for (std::int64_t again = copy.step(); again <= step; ++again) {
     feed.fill(rank, again);
     for (std::uint32_t t = 0; t < rank.program().tasks.size(); ++t) {
-      rank.run_in_order({&t, 1});
+      if (Status ran = rank.run_in_order({&t, 1}); !ran.ok()) return std::move(ran).error();
       if (const auto fault = find_fault(rank, rank.program().tasks[t]))
         return user_error(fmt::format("{}; the first number that is not finite came out of {}, at step {}",
                                       message, describe(rank.program(), *fault), print_exact(again + 1)),
@@ -121,7 +121,7 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     }
     if (i % kStepsBetweenCopies == 0) copy.keep(rank, step);
     feed.fill(rank, step);
-    rank.step();
+    WEFT_TRY_STATUS(rank.step());
     outcome.last_loss = loss_of(rank);
     if (!std::isfinite(outcome.last_loss))
       return explain_divergence(rank, feed, copy, step, outcome.last_loss);

@@ -15,23 +15,9 @@ namespace {
 
 using program::Port;
 
-// An element depends on the seed, the tensor's name and its place alone, not on what else there is.
 void write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   const plan::Graph& graph = *rank.program().graph;
-  const plan::NodeView node = graph.view(graph.value(port.value).producer);
-  const std::string_view kind = node.word(2);
-  const double a = node.real(3), b = node.real(4);
-  const std::uint64_t stream = Hasher().text(port.name).digest().low;
-  std::byte* memory = rank.memory(port).data();
-  for (std::int64_t i = 0; i < port.place.elements(); ++i) {
-    const auto place = static_cast<std::uint64_t>(i);
-    const double value = kind == "normal"     ? a + b * normal_at(seed, stream, place)
-                         : kind == "uniform"  ? a + (b - a) * uniform_at(seed, stream, place)
-                         : kind == "constant" ? a
-                         : kind == "ones"     ? 1
-                                              : 0;
-    device::store_element(port.place.dtype, memory, i, value);
-  }
+  session::write_initial(graph.view(graph.value(port.value).producer), seed, rank.memory(port));
 }
 
 std::string print(plan::DType dtype, std::span<const std::int64_t> shape) {
@@ -48,10 +34,34 @@ Whole whole_at(const std::map<std::string, std::string>& metadata, const std::st
 
 }  // namespace
 
+Weights without_tensors(const Weights& weights) {
+  return {.model = weights.model,
+          .step = weights.step,
+          .seed = weights.seed,
+          .sizes = weights.sizes,
+          .tensors = {}};
+}
+
 std::vector<std::int64_t> shape_of(const program::Place& place) {
   std::vector<std::int64_t> shape;
   for (const program::Axis& axis : place.axes) shape.push_back(axis.size);
   return shape;
+}
+
+void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory) {
+  const std::string_view kind = source.word(2);
+  const double a = source.real(3), b = source.real(4);
+  const std::uint64_t stream = Hasher().text(source.word(0)).digest().low;
+  const plan::Type type = source.result_type(0);
+  for (std::int64_t i = 0; i < type.elements(); ++i) {
+    const auto place = static_cast<std::uint64_t>(i);
+    const double value = kind == "normal"     ? a + b * normal_at(seed, stream, place)
+                         : kind == "uniform"  ? a + (b - a) * uniform_at(seed, stream, place)
+                         : kind == "constant" ? a
+                         : kind == "ones"     ? 1
+                                              : 0;
+    device::store_element(type.dtype, memory.data(), i, value);
+  }
 }
 
 void write_initial(exec::Rank& rank, std::uint64_t seed) {
@@ -59,24 +69,30 @@ void write_initial(exec::Rank& rank, std::uint64_t seed) {
   for (const Port& port : rank.program().states) write_initial(rank, port, seed);
 }
 
+Result<const Tensor*> find_tensor(const Weights& weights, const std::string& name, plan::DType dtype,
+                                  const std::vector<std::int64_t>& shape, bool needed) {
+  const auto found = weights.tensors.find(name);
+  if (found == weights.tensors.end()) {
+    if (!needed) return nullptr;
+    return user_error(fmt::format("what {} learned holds no parameter {}", weights.model, name),
+                      "TRAIN with restart = true starts from new initial values");
+  }
+  const Tensor& tensor = found->second;
+  if (tensor.dtype != dtype || tensor.shape != shape)
+    return user_error(
+        fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, name,
+                    print(tensor.dtype, tensor.shape), print(dtype, shape)),
+        "give the sizes and the precision it was trained with; TRAIN with restart = true starts anew");
+  return &tensor;
+}
+
 Status write_weights(exec::Rank& rank, const Weights& weights) {
   const auto write = [&](const Port& port, bool needed) -> Status {
-    const auto found = weights.tensors.find(port.name);
-    if (found == weights.tensors.end()) {
-      if (needed)
-        return user_error(fmt::format("what {} learned holds no parameter {}", weights.model, port.name),
-                          "TRAIN with restart = true starts from new initial values");
+    WEFT_TRY(tensor, find_tensor(weights, port.name, port.place.dtype, shape_of(port.place), needed));
+    if (tensor != nullptr)
+      std::memcpy(rank.memory(port).data(), tensor->bytes.data(), tensor->bytes.size());
+    else
       write_initial(rank, port, weights.seed);
-      return {};
-    }
-    const Tensor& tensor = found->second;
-    const std::vector<std::int64_t> shape = shape_of(port.place);
-    if (tensor.dtype != port.place.dtype || tensor.shape != shape)
-      return user_error(
-          fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, port.name,
-                      print(tensor.dtype, tensor.shape), print(port.place.dtype, shape)),
-          "give the sizes and the precision it was trained with; TRAIN with restart = true starts anew");
-    std::memcpy(rank.memory(port).data(), tensor.bytes.data(), tensor.bytes.size());
     return {};
   };
   for (const Port& port : rank.program().parameters) WEFT_TRY_STATUS(write(port, true));

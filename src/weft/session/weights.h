@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,10 +32,21 @@ struct Weights {
   std::map<std::string, Tensor, std::less<>> tensors;
 };
 
+// All but the tensors.
+Weights without_tensors(const Weights& weights);
+
 std::vector<std::int64_t> shape_of(const program::Place& place);
 
+// The initial values of a parameter or state, given by its node in a plan. An element depends on the seed,
+// the tensor's name and its place alone, not on what else there is.
+void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory);
 // Fills a rank's parameters and states with their initial values.
 void write_initial(exec::Rank& rank, std::uint64_t seed);
+
+// What the weights hold under a name; null when they do not and need not. Fails when it is needed, or of
+// another type or shape.
+Result<const Tensor*> find_tensor(const Weights& weights, const std::string& name, plan::DType dtype,
+                                  const std::vector<std::int64_t>& shape, bool needed);
 
 // Fills them from weights, and with initial values what the weights do not hold and need not: an
 // optimizer's moments. Fails when a parameter is missing or of another shape.

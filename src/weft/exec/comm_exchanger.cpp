@@ -1,0 +1,180 @@
+#include "weft/exec/comm_exchanger.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/check.h"
+
+namespace weft::exec {
+namespace {
+
+using comm::Communicator;
+using program::Exchange;
+using Kind = program::Exchange::Kind;
+
+comm::ElementType element_type(plan::DType dtype) {
+  switch (dtype) {
+    case plan::DType::f32: return comm::ElementType::f32;
+    case plan::DType::f64: return comm::ElementType::f64;
+    case plan::DType::bf16: return comm::ElementType::bf16;
+    case plan::DType::f16: return comm::ElementType::f16;
+    case plan::DType::i32: return comm::ElementType::i32;
+    case plan::DType::i64: return comm::ElementType::i64;
+    case plan::DType::boolean: return comm::ElementType::u8;
+  }
+  WEFT_CHECK(false, "an element type that does not exist");
+  return comm::ElementType::f32;
+}
+
+comm::ReduceOp reduce_op(plan::Monoid monoid) {
+  switch (monoid) {
+    case plan::Monoid::max: return comm::ReduceOp::max;
+    case plan::Monoid::min: return comm::ReduceOp::min;
+    default: return comm::ReduceOp::sum;
+  }
+}
+
+comm::Kind collective_of(Kind kind) {
+  switch (kind) {
+    case Kind::all_reduce: return comm::Kind::all_reduce;
+    case Kind::reduce_scatter: return comm::Kind::reduce_scatter;
+    case Kind::all_gather: return comm::Kind::all_gather;
+    case Kind::broadcast: return comm::Kind::broadcast;
+    case Kind::all_to_all:
+    case Kind::permute: return comm::Kind::all_to_all;
+  }
+  WEFT_CHECK(false, "an exchange that does not exist");
+  return comm::Kind::all_reduce;
+}
+
+bool are_equal(std::span<const std::int64_t> counts) {
+  return std::ranges::all_of(counts, [&](std::int64_t count) { return count == counts.front(); });
+}
+
+// counts[from * ranks + to] of an all-to-all, of which each rank knows what it gives and takes itself.
+Result<std::vector<std::int64_t>> all_counts(Communicator& group, const Exchange& exchange) {
+  const auto ranks = static_cast<std::size_t>(group.size());
+  const auto me = static_cast<std::size_t>(group.rank());
+  std::vector<std::int64_t> counts(ranks * ranks);
+  WEFT_TRY_STATUS(
+      group.all_gather(exchange.counts.data(), counts.data(), group.size(), comm::ElementType::i64));
+  for (std::size_t from = 0; from < ranks; ++from) {
+    if (counts[from * ranks + me] == exchange.takes[from]) continue;
+    return world_error(
+        fmt::format("ranks {} and {} of axis {} run different plans: one gives {} elements where "
+                    "the other takes {}",
+                    from, me, exchange.axis, counts[from * ranks + me], exchange.takes[from]),
+        "every rank must be given the same statement");
+  }
+  return counts;
+}
+
+// A permutation is an all-to-all in which everyone gives to one rank alone.
+std::vector<std::int64_t> shifted_counts(std::int64_t ranks, std::int64_t shift, std::int64_t count) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks * ranks));
+  for (std::int64_t from = 0; from < ranks; ++from) {
+    const std::int64_t to = ((from + shift) % ranks + ranks) % ranks;
+    counts[static_cast<std::size_t>(from * ranks + to)] = count;
+  }
+  return counts;
+}
+
+}  // namespace
+
+comm::Options training_options(comm::TransportKind transport) {
+  comm::Options options;
+  options.transport = transport;
+  options.background = false;  // the rank's mover waits for what it starts
+  options.statistics = "none";
+  return options;
+}
+
+Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, const plan::Mesh& mesh) {
+  if (world.size() != mesh.ranks())
+    return user_error(fmt::format("the plan is for {} ranks, {} are there", mesh.ranks(), world.size()));
+  std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh));
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+    Group group;
+    if (mesh.axes[axis].ranks == mesh.ranks()) {
+      group.communicator = mesh.ranks() > 1 ? &world : nullptr;
+    } else if (mesh.axes[axis].ranks > 1) {
+      // The first rank of a group names it.
+      const std::int32_t colour = mesh.group(world.rank(), axis).front();
+      WEFT_TRY(made, world.split(colour, mesh.coordinate(world.rank(), axis)));
+      group.own = std::move(made);
+      group.communicator = group.own.get();
+    }
+    exchanger->groups_.push_back(std::move(group));
+  }
+  return exchanger;
+}
+
+Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
+  for (const Exchange* const exchange : exchanges) {
+    WEFT_TRY(made, make_ready(*exchange));
+    Ready& kept = ready_[exchange] = std::move(made);
+    kept.call.counts = kept.counts;
+  }
+  return {};
+}
+
+Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange) {
+  const int axis = mesh_.find(exchange.axis);
+  WEFT_CHECK(axis >= 0, "an exchange along an axis that the mesh lacks");
+  Ready ready;
+  ready.communicator = groups_[static_cast<std::size_t>(axis)].communicator;
+  const plan::DType dtype = exchange.result.dtype;
+  if (ready.communicator == nullptr) {
+    ready.bytes = exchange.counts.at(0) * plan::size_in_bytes(dtype);
+    return ready;
+  }
+  Communicator& group = *ready.communicator;
+  comm::Call& call = ready.call;
+  call.kind = collective_of(exchange.kind);
+  call.type = element_type(dtype);
+  call.op = reduce_op(exchange.monoid);
+  if (exchange.kind == Kind::broadcast) call.root = static_cast<std::int32_t>(exchange.shift);
+  if (exchange.kind == Kind::permute) {
+    ready.counts = shifted_counts(group.size(), exchange.shift, exchange.counts.at(0));
+  } else if (exchange.kind == Kind::all_to_all) {
+    WEFT_TRY(counts, all_counts(group, exchange));
+    ready.counts = std::move(counts);
+  } else if (exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter) {
+    ready.counts = exchange.counts;
+  }
+  // Ranks compare their calls: where counts say it all, nothing of this rank's own may stand beside them.
+  if (ready.counts.empty()) {
+    call.count = exchange.counts.at(0);
+  } else if (are_equal(ready.counts)) {
+    call.count = ready.counts.front();
+    ready.counts.clear();
+  }
+  return ready;
+}
+
+Status CommExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
+  const auto found = ready_.find(&exchange);
+  WEFT_CHECK(found != ready_.end(), "an exchange that was not prepared");
+  Ready& ready = found->second;
+  if (ready.communicator == nullptr) {
+    if (operand != result && ready.bytes > 0)
+      std::memmove(result, operand, static_cast<std::size_t>(ready.bytes));
+    return {};
+  }
+  ready.call.input = operand;
+  ready.call.output = result;
+  return ready.communicator->run(ready.call);
+}
+
+std::byte* CommExchanger::allocate(std::size_t bytes) {
+  auto memory = world_.allocate(bytes);
+  return memory.ok() ? static_cast<std::byte*>(*memory) : nullptr;
+}
+
+void CommExchanger::free(std::byte* memory) { world_.free(memory); }
+
+}  // namespace weft::exec

@@ -1,0 +1,58 @@
+// weft/exec/comm_exchanger.h -- exchanges as collectives of weft::comm.
+//
+//   mesh node=2, gpu=3          axis node: groups {0,3} {1,4} {2,5}     a communicator for each axis, made of
+//   ranks 0 1 2                 axis gpu:  groups {0,1,2} {3,4,5}       the ranks that differ along it alone
+//         3 4 5
+//
+// Which algorithm runs a collective must not differ between two runs of one plan: sums in another order have
+// other bits. So communicators are to be opened with training_options(): no measured times, direct access
+// where ranks share memory.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/comm/communicator.h"
+#include "weft/exec/exchanger.h"
+#include "weft/plan/layout.h"
+
+namespace weft::exec {
+
+// Of a communicator whose results have the same bits on every run.
+comm::Options training_options(comm::TransportKind transport);
+
+class CommExchanger final : public Exchanger {
+ public:
+  // Collective over `world`, which must outlive it and have the mesh's ranks in order.
+  static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh);
+
+  Status prepare(std::span<const program::Exchange* const> exchanges) override;
+  Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) override;
+  std::byte* allocate(std::size_t bytes) override;
+  void free(std::byte* memory) override;
+
+ private:
+  struct Group {
+    comm::Communicator* communicator = nullptr;  // null: a rank alone
+    std::unique_ptr<comm::Communicator> own;
+  };
+  // An exchange as the call that runs it, but for its memory.
+  struct Ready {
+    comm::Communicator* communicator = nullptr;
+    comm::Call call;
+    std::vector<std::int64_t> counts;
+    std::int64_t bytes = 0;  // of a rank alone: what is copied
+  };
+
+  CommExchanger(comm::Communicator& world, plan::Mesh mesh) : world_(world), mesh_(std::move(mesh)) {}
+  Result<Ready> make_ready(const program::Exchange& exchange);
+
+  comm::Communicator& world_;
+  const plan::Mesh mesh_;
+  std::vector<Group> groups_;  // by axis
+  std::unordered_map<const program::Exchange*, Ready> ready_;
+};
+
+}  // namespace weft::exec

@@ -1,0 +1,113 @@
+#include "weft/session/explain_distributed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/cost/plan_cost.h"
+#include "weft/ops/localize.h"
+#include "weft/plan/text.h"
+#include "weft/program/attribution.h"
+#include "weft/session/measure_distributed.h"
+#include "weft/session/plan_for.h"
+#include "weft/session/prove_plan.h"
+#include "weft/session/trace.h"
+
+namespace weft::session {
+namespace {
+
+double flops_of(const plan::Graph& graph) {
+  double flops = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (node.input_count() > 0) flops += node.op().work(node).flops;
+  }
+  return flops;
+}
+
+// The first local node at or after a node of the distributed plan.
+plan::NodeId local_begin(const ops::LocalPlan& local, plan::NodeId node) {
+  return plan::NodeId(node.value == 0 ? 0 : local.ends[node.value - 1]);
+}
+
+// The ranks that are most alike stand for all.
+const sim::RankClass& largest_class(const sim::Prediction& prediction) {
+  return *std::ranges::max_element(prediction.classes, {},
+                                   [](const sim::RankClass& ranks) { return ranks.ranks.size(); });
+}
+
+struct Proof {
+  bool holds = false;
+  std::string text;
+};
+
+// A plan that is wrong is refused. One that could not be made small stays, and says so.
+Result<Proof> proof_of(const Session::State& state, const Settings& settings,
+                       const language::syntax::Run& run, const plan::Graph& graph,
+                       const distribute::DistributedPlan& plan) {
+  const Result<SmallProof> proof = prove_plan(state, settings, run, graph, plan);
+  if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
+  if (proof->proof.holds()) return Proof{true, proof->text()};
+  return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),
+                    "this is a mistake in weft: please report it, with the statement", run.span);
+}
+
+}  // namespace
+
+Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
+                           const language::syntax::Run& run, const plan::Graph& graph,
+                           const distribute::Phases& phases, explain::DistributedExplanation about,
+                           const ExplainOptions& options) {
+  Result<search::DistributionChoice> planned =
+      plan_for(state, settings, graph, phases, about.cluster, /*compare=*/true);
+  if (!planned.ok()) {
+    Error error = std::move(planned).error();
+    if (!error.span.known()) error.span = run.span;
+    return error;
+  }
+  const search::DistributionChoice& choice = *planned;
+  const distribute::DistributedPlan& plan = choice.chosen.plan;
+  if (options.plan) return plan::print(plan.graph);
+
+  WEFT_TRY(proof, proof_of(state, settings, run, graph, plan));
+  about.proof = proof.text;
+  about.proven = proof.holds;
+
+  const sim::RankClass& shown = largest_class(choice.chosen.prediction);
+  WEFT_TRY(local,
+           ops::localize(plan.graph, plan.mesh, plan.layouts, shown.ranks.front(), ops::Exchanges::stay));
+  about.choice = &choice;
+  about.memory_bytes = memory_of_a_rank(settings, about.cluster);
+  about.model_flops = flops_of(graph);
+  about.local = shown.program->graph.get();
+  const plan::NodeId end(about.local->node_count());
+  const bool trains = phases.update_begin.value < graph.node_count();
+  about.phases = {
+      {"forward", plan::NodeId(0u), trains ? local_begin(local, plan.phases.backward_begin) : end}};
+  if (trains) {
+    const plan::NodeId backward = about.phases.front().end,
+                       update = local_begin(local, plan.phases.update_begin);
+    about.phases.push_back({"backward", backward, update});
+    about.phases.push_back({"update", update, end});
+  }
+  about.predicted = program::attribute(*shown.program, {&shown.timeline, 1},
+                                       explain::seconds_at_best(*about.local, about.cluster.device), 1)
+                        .node_seconds;
+  for (const KeptHint& hint : state.hints) about.hints.push_back(hint.text);
+  about.verbose = options.verbose;
+  about.trail = options.trail;
+  formats::Trace trace = trace_of(choice.chosen.prediction);
+  if (options.analyze) {
+    WEFT_TRY(measured,
+             measure_distributed(state, context, settings, run, about.cluster, choice, shown.ranks.front()));
+    about.measured = std::move(measured.step);
+    for (std::size_t rank = 0; rank < measured.ranks.size(); ++rank)
+      add_rank(trace, *measured.ranks[rank].program, measured.ranks[rank].timeline,
+               static_cast<std::int32_t>(choice.chosen.prediction.classes.size() + rank),
+               fmt::format("measured: rank {}", rank));
+  }
+  if (!options.timeline.empty()) WEFT_TRY_STATUS(write_trace(options.timeline, trace));
+  return options.json ? print_json(about) : print_text(about);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,23 @@
+// weft/session/explain_distributed.h -- EXPLAIN of a plan for more than one device.
+//
+// Included by the files of session/ only.
+#pragma once
+#include "weft/explain/distributed.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+
+// What the statement asks for besides the plan.
+struct ExplainOptions {
+  bool verbose = false, json = false, plan = false, trail = false;
+  bool analyze = false;
+  std::string timeline;  // a file for the trace; empty: none
+};
+
+// `about` has the names, sizes, settings and the cluster; the rest is found here.
+Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
+                           const language::syntax::Run& run, const plan::Graph& graph,
+                           const distribute::Phases& phases, explain::DistributedExplanation about,
+                           const ExplainOptions& options);
+
+}  // namespace weft::session

@@ -1,0 +1,62 @@
+// weft/session/local_ranks.h -- several ranks on this machine, each doing its part.
+//
+//   on_local_ranks({.ranks = 4}, part)         this process: rank 0 ──────── part(job) ──▶ its answer
+//                                                 ├─ fork ──▶ rank 1 ── part(job) ──▶ exits
+//                                                 ├─ fork ──▶ rank 2 ── part(job) ──▶ exits
+//                                                 └─ fork ──▶ rank 3 ── part(job) ──▶ exits
+//
+// Rank 0 is the caller itself: what it finds needs no way back, and what the caller holds (plan, data,
+// weights) the others have from the fork, without a copy. Threads and TCP are for comparison. Under a
+// launcher (mpirun, weft launch) nothing is started: every process is a rank already and does its part.
+//
+// Nobody is left behind: a rank that fails leaves the job, which ends the others' exchanges, and whoever is
+// then still there after a while is killed. Ranks end with this process, however it ends.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "weft/base/result.h"
+#include "weft/comm/communicator.h"
+#include "weft/transport/job.h"
+
+namespace weft::session {
+
+// The most ranks that are started on one machine.
+constexpr std::int32_t kMostLocalRanks = 256;
+
+struct LocalRanksOptions {
+  std::int32_t ranks = 1;
+  // automatic, shm: processes over shared memory; tcp: processes over sockets; inproc: threads.
+  comm::TransportKind transport = comm::TransportKind::automatic;
+  std::chrono::milliseconds timeout{30'000};  // to come together
+  std::chrono::milliseconds grace{5'000};     // for the others to end after one has
+
+  // How each rank runs its program.
+  int workers = 1;                // threads that compute
+  std::int64_t memory_limit = 0;  // bytes a rank may take; 0: its share of what the machine gives
+  bool overlap = true;            // exchanges run beside computing
+  bool shared_memory = true;      // a rank lies in memory that the others reach
+};
+
+// Why not all ranks came to their end: the first that failed, by time.
+struct RankFailure {
+  std::int32_t rank = 0;
+  bool died = false;  // it was killed or ended without a word: `error` says how
+  Error error;
+};
+
+// What one rank does. A fork's child does it with a copy of all that it captures.
+using RankPart = std::function<Status(const std::shared_ptr<transport::Job>& job)>;
+
+// Returns when all ranks have ended. The part is done by rank 0 on the calling thread. Forks: no other thread
+// may hold a lock that the part needs.
+std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, const RankPart& part);
+
+// The job that a launcher started this process for, joined once; null where there is none or it has one rank.
+// Fails when the others do not come.
+Result<std::shared_ptr<transport::Job>> launched_job();
+
+}  // namespace weft::session

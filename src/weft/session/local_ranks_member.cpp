@@ -1,0 +1,179 @@
+#include "weft/session/local_ranks_member.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "weft/base/machine.h"
+#include "weft/device/element_access.h"
+#include "weft/session/local_ranks_run.h"
+
+namespace weft::session {
+namespace {
+
+using comm::ElementType;
+using program::Port;
+
+std::vector<std::int64_t> shape_of(const plan::Type& type) {
+  std::vector<std::int64_t> shape;
+  for (const plan::Dim& dim : type.dims) shape.push_back(dim.size);
+  return shape;
+}
+
+}  // namespace
+
+Member::Member(const distribute::DistributedPlan& plan)
+    : plan_(plan), sources_(shared_sources(plan.graph, plan.mesh, plan.layouts)) {}
+
+Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan& plan,
+                                              const std::shared_ptr<transport::Job>& job,
+                                              const LocalRanksOptions& options, const Weights& weights) {
+  std::unique_ptr<Member> member(new Member(plan));
+  WEFT_TRY(program, compile_for_rank(plan, job->rank(), options.workers));
+  WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
+  member->world_ = std::move(world);
+  WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.mesh));
+  member->exchanger_ = std::move(exchanger);
+  const int threads = options.ranks * (options.workers + (options.overlap ? 1 : 0));
+  WEFT_TRY(rank, exec::Rank::start(std::move(program), {.workers = options.workers,
+                                                        .memory_limit = options.memory_limit,
+                                                        .exchanger = member->exchanger_.get(),
+                                                        .overlap = options.overlap,
+                                                        .shared_memory = options.shared_memory,
+                                                        .crowded = threads > available_processors(),
+                                                        .ranks_here = options.ranks}));
+  member->rank_ = std::move(rank);
+  // All have asked for their memory before any of them fills it.
+  WEFT_TRY_STATUS(member->wait_for_all());
+  WEFT_TRY_STATUS(member->fill(weights));
+  return member;
+}
+
+std::span<const plan::Share> Member::shares(const SharedSource& source) const {
+  return source.shares[static_cast<std::size_t>(number())];
+}
+
+const Port* Member::port_of(const SharedSource& source) const {
+  const program::Program& program = rank_->program();
+  const std::vector<Port>& ports = source.kind == SharedSource::Kind::input       ? program.inputs
+                                   : source.kind == SharedSource::Kind::parameter ? program.parameters
+                                                                                  : program.states;
+  const auto found = std::ranges::find(ports, source.name, &Port::name);
+  return found == ports.end() ? nullptr : &*found;
+}
+
+Status Member::fill(const Weights& weights) {
+  std::vector<std::byte> drawn;
+  for (const SharedSource& source : sources_) {
+    const Port* const port = port_of(source);
+    if (source.kind == SharedSource::Kind::input) {
+      std::vector<std::byte>& whole = wholes_.emplace_back();
+      if (port == nullptr || !source.is_whole(number()))
+        whole.resize(static_cast<std::size_t>(source.type.bytes()));
+      inputs_.push_back({source.type.dtype, whole.empty() && port != nullptr ? rank_->memory(*port) : whole});
+      continue;
+    }
+    if (port == nullptr) continue;
+    const Tensor* known = nullptr;
+    if (!weights.tensors.empty()) {
+      const bool needed = source.kind == SharedSource::Kind::parameter;
+      WEFT_TRY(found, find_tensor(weights, source.name, source.type.dtype, shape_of(source.type), needed));
+      known = found;
+    }
+    const std::span<std::byte> memory = rank_->memory(*port);
+    const plan::NodeView node = plan_.graph.view(source.node);
+    if (known == nullptr && source.is_whole(number())) {
+      write_initial(node, weights.seed, memory);
+    } else if (known == nullptr) {
+      drawn.resize(static_cast<std::size_t>(source.type.bytes()));
+      write_initial(node, weights.seed, drawn);
+      cut_share(source.type, shares(source), drawn, memory);
+    } else {
+      cut_share(source.type, shares(source), known->bytes, memory);
+    }
+  }
+  return {};
+}
+
+void Member::feed(const Feed& feed, std::int64_t step) {
+  feed.fill(inputs_, step);
+  std::size_t input = 0;
+  for (const SharedSource& source : sources_) {
+    if (source.kind != SharedSource::Kind::input) continue;
+    const std::vector<std::byte>& whole = wholes_[input++];
+    const Port* const port = port_of(source);
+    if (!whole.empty() && port != nullptr)
+      cut_share(source.type, shares(source), whole, rank_->memory(*port));
+  }
+}
+
+double Member::loss() const {
+  const Port& port = rank_->program().outputs.front();
+  return device::load_element(port.place.dtype, std::as_const(*rank_).memory(port).data(), 0);
+}
+
+Result<std::int64_t> Member::hear(std::int64_t word) {
+  WEFT_TRY_STATUS(world_->broadcast(&word, &word, 1, ElementType::i64, 0));
+  return word;
+}
+
+Status Member::gather(Weights& weights, bool everywhere) {
+  weights.tensors.clear();
+  const bool keeps = everywhere || number() == 0;
+  std::vector<std::byte> all;
+  for (const SharedSource& source : sources_) {
+    if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
+    const Port* const port = port_of(source);
+    const std::span<const std::byte> mine =
+        port == nullptr ? std::span<const std::byte>() : std::as_const(*rank_).memory(*port);
+    Tensor tensor{source.type.dtype, shape_of(source.type), {}};
+    if (source.is_whole(0)) {
+      if (keeps) tensor.bytes.assign(mine.begin(), mine.end());
+    } else {
+      std::vector<std::int64_t> counts;
+      for (std::size_t rank = 0; rank < source.shares.size(); ++rank)
+        counts.push_back(source.first_holder[rank]
+                             ? elements_of(source.shares[rank]) * plan::size_in_bytes(source.type.dtype)
+                             : 0);
+      if (keeps) all.resize(static_cast<std::size_t>(source.type.bytes()));
+      WEFT_TRY_STATUS(world_->run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
+                                   .input = mine.data(),
+                                   .output = all.data(),
+                                   .type = ElementType::u8,
+                                   .counts = counts}));
+      if (keeps) {
+        tensor.bytes.resize(all.size());
+        std::span<const std::byte> rest = all;
+        for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+          if (counts[rank] > 0) put_share(source.type, source.shares[rank], rest, tensor.bytes);
+          rest = rest.subspan(static_cast<std::size_t>(counts[rank]));
+        }
+      }
+    }
+    if (keeps) weights.tensors.emplace(source.name, std::move(tensor));
+  }
+  return {};
+}
+
+Result<std::vector<std::vector<std::byte>>> Member::gather(std::span<const std::byte> mine) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(world_->size()));
+  const auto bytes = static_cast<std::int64_t>(mine.size());
+  WEFT_TRY_STATUS(world_->all_gather(&bytes, counts.data(), 1, ElementType::i64));
+  std::vector<std::byte> all;
+  if (number() == 0) all.resize(static_cast<std::size_t>(std::reduce(counts.begin(), counts.end())));
+  WEFT_TRY_STATUS(world_->run({.kind = comm::Kind::gather,
+                               .input = mine.data(),
+                               .output = all.data(),
+                               .type = ElementType::u8,
+                               .counts = counts}));
+  std::vector<std::vector<std::byte>> parts;
+  if (number() != 0) return parts;
+  auto next = all.begin();
+  for (const std::int64_t count : counts) {
+    parts.emplace_back(next, next + count);
+    next += count;
+  }
+  return parts;
+}
+
+}  // namespace weft::session

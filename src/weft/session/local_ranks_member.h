@@ -1,0 +1,64 @@
+// weft/session/local_ranks_member.h -- one rank's part of a distributed run.
+//
+// Included by the files of session/ only. All functions but the constructor's kind are collective: every rank
+// calls them in the same order.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/comm/communicator.h"
+#include "weft/distribute/distribute.h"
+#include "weft/exec/comm_exchanger.h"
+#include "weft/exec/rank.h"
+#include "weft/session/feed.h"
+#include "weft/session/local_ranks.h"
+#include "weft/session/local_ranks_shares.h"
+#include "weft/session/weights.h"
+
+namespace weft::session {
+
+class Member {
+ public:
+  // Joins the others, compiles this rank's program and fills its shares of parameters and states.
+  static Result<std::unique_ptr<Member>> start(const distribute::DistributedPlan& plan,
+                                               const std::shared_ptr<transport::Job>& job,
+                                               const LocalRanksOptions& options, const Weights& weights);
+
+  std::int32_t number() const { return world_->rank(); }
+  exec::Rank& rank() { return *rank_; }
+
+  // Fills this rank's share of a batch. Not collective.
+  void feed(const Feed& feed, std::int64_t step);
+  double loss() const;  // of the last step
+
+  // What rank 0 says, on all ranks.
+  Result<std::int64_t> hear(std::int64_t word);
+  // The tensors of the whole model, on rank 0, or on all where `everywhere`.
+  Status gather(Weights& weights, bool everywhere);
+  // Every rank's bytes, by rank, on rank 0.
+  Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine);
+  Status wait_for_all() { return world_->barrier(); }
+
+ private:
+  explicit Member(const distribute::DistributedPlan& plan);
+  Status fill(const Weights& weights);
+  const program::Port* port_of(const SharedSource& source) const;
+  std::span<const plan::Share> shares(const SharedSource& source) const;
+
+  const distribute::DistributedPlan& plan_;
+  const std::vector<SharedSource> sources_;
+  // The order of destruction is the reverse: the rank lies in memory of the exchanger's.
+  std::unique_ptr<comm::Communicator> world_;
+  std::unique_ptr<exec::CommExchanger> exchanger_;
+  std::unique_ptr<exec::Rank> rank_;
+  // For each input of the plan where the batch goes: the rank's own memory, or a whole from which its share
+  // is cut.
+  std::vector<std::vector<std::byte>> wholes_;
+  std::vector<InputMemory> inputs_;
+};
+
+}  // namespace weft::session

@@ -1,0 +1,224 @@
+#include "weft/session/local_ranks_run.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/ops/localize.h"
+#include "weft/session/local_ranks_member.h"
+
+namespace weft::session {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What rank 0 tells the others before a step.
+enum Word : std::int64_t { kStop, kGoOn, kGiveUp };
+
+// A rank's timelines and when its steps began, as bytes and back.
+class MeasuredSteps {
+ public:
+  void add(Clock::time_point begin, program::Timeline timeline) {
+    begins_.push_back(std::chrono::duration<double>(begin.time_since_epoch()).count());
+    timelines_.push_back(std::move(timeline));
+  }
+
+  std::vector<std::byte> to_bytes() const {
+    std::vector<std::byte> bytes;
+    const auto append = [&](const void* from, std::size_t count) {
+      const auto* const first = static_cast<const std::byte*>(from);
+      bytes.insert(bytes.end(), first, first + count);
+    };
+    for (std::size_t i = 0; i < timelines_.size(); ++i) {
+      const std::uint64_t tasks = timelines_[i].tasks.size();
+      append(&begins_[i], sizeof(double));
+      append(&timelines_[i].seconds, sizeof(double));
+      append(&tasks, sizeof tasks);
+      append(timelines_[i].tasks.data(), tasks * sizeof(program::TaskTime));
+    }
+    return bytes;
+  }
+
+  // Of a rank of this run: written by this same program.
+  static MeasuredSteps from_bytes(std::span<const std::byte> bytes) {
+    MeasuredSteps steps;
+    const auto take = [&](void* to, std::size_t count) {
+      WEFT_CHECK(bytes.size() >= count);
+      std::memcpy(to, bytes.data(), count);
+      bytes = bytes.subspan(count);
+    };
+    while (!bytes.empty()) {
+      std::uint64_t tasks = 0;
+      take(&steps.begins_.emplace_back(), sizeof(double));
+      program::Timeline& timeline = steps.timelines_.emplace_back();
+      take(&timeline.seconds, sizeof(double));
+      take(&tasks, sizeof tasks);
+      WEFT_CHECK(tasks <= bytes.size() / sizeof(program::TaskTime));
+      timeline.tasks.resize(tasks);
+      take(timeline.tasks.data(), tasks * sizeof(program::TaskTime));
+    }
+    return steps;
+  }
+
+  // The ranks of a machine read one clock.
+  std::vector<program::Timeline> counted_from(const MeasuredSteps& first) && {
+    for (std::size_t i = 0; i < timelines_.size() && i < first.begins_.size(); ++i) {
+      const double later = begins_[i] - first.begins_[i];
+      for (program::TaskTime& task : timelines_[i].tasks) task.begin += later, task.end += later;
+    }
+    return std::move(timelines_);
+  }
+
+ private:
+  std::vector<double> begins_;
+  std::vector<program::Timeline> timelines_;
+};
+
+// One rank's steps.
+class Loop {
+ public:
+  Loop(Member& member, const Feed& feed, const DistributedRun& run, Weights weights)
+      : member_(member),
+        feed_(feed),
+        run_(run),
+        weights_(std::move(weights)),
+        is_first_(member.number() == 0) {}
+
+  // `step` is written on the way: where it was when it failed.
+  Status run(bool everywhere, std::int64_t& step) {
+    const TrainingRun& training = run_.training;
+    const auto begin = Clock::now();
+    Status trouble;  // of rank 0, with which the others stop in peace
+    for (std::int64_t i = 0;; ++i) {
+      WEFT_TRY(word, member_.hear(is_first_ ? what_next(i, trouble) : kGoOn));
+      if (word == kGiveUp) return trouble;
+      if (word == kStop) break;
+      step = training.first_step + i;
+      WEFT_TRY_STATUS(one_step(i, step));
+      outcome_.last_loss = member_.loss();
+      if (i == 0) outcome_.first_loss = outcome_.last_loss;
+      outcome_.steps_done = i + 1;
+      outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (is_first_) trouble = look_at(step + 1);
+      if (run_.is_due && run_.is_due(step + 1)) WEFT_TRY_STATUS(keep(step + 1, trouble));
+    }
+    weights_.step = training.first_step + outcome_.steps_done;
+    WEFT_TRY_STATUS(member_.gather(weights_, everywhere));
+    WEFT_TRY_STATUS(gather_timelines());
+    return member_.wait_for_all();
+  }
+
+  void move_to(DistributedOutcome& outcome) && {
+    outcome.training = outcome_;
+    outcome.weights = std::move(weights_);
+    outcome.timelines = std::move(timelines_);
+    outcome.rank = member_.number();
+    outcome.reference_units = member_.rank().reference_units();
+    outcome.bytes = member_.rank().bytes();
+  }
+
+ private:
+  Status one_step(std::int64_t i, std::int64_t step) {
+    member_.feed(feed_, step);
+    if (!run_.measure_from || i < *run_.measure_from) return member_.rank().step();
+    program::Timeline timeline;
+    const auto begin = Clock::now();
+    WEFT_TRY_STATUS(member_.rank().step(timeline));
+    measured_.add(begin, std::move(timeline));
+    return {};
+  }
+
+  Word what_next(std::int64_t i, const Status& trouble) {
+    if (!trouble.ok()) return kGiveUp;
+    if (i == run_.training.steps) return kStop;
+    outcome_.interrupted = run_.training.interrupted && run_.training.interrupted();
+    return outcome_.interrupted ? kStop : kGoOn;
+  }
+
+  Status look_at(std::int64_t done) const {
+    if (!std::isfinite(outcome_.last_loss))
+      return user_error(
+          fmt::format("training diverged: the loss is {} at step {}", outcome_.last_loss, print_exact(done)),
+          "a smaller learning_rate may help; on one rank TRAIN says where it began");
+    if (!run_.training.on_step) return {};
+    return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds});
+  }
+
+  // Every rank gathers, whatever rank 0 has met: the others do not know of it yet.
+  Status keep(std::int64_t done, Status& trouble) {
+    weights_.step = done;
+    WEFT_TRY_STATUS(member_.gather(weights_, false));
+    if (is_first_ && trouble.ok() && run_.on_weights) trouble = run_.on_weights(done, weights_);
+    return {};
+  }
+
+  Status gather_timelines() {
+    if (!run_.measure_from) return {};
+    WEFT_TRY(all, member_.gather(measured_.to_bytes()));
+    for (const std::vector<std::byte>& bytes : all)
+      timelines_.push_back(MeasuredSteps::from_bytes(bytes).counted_from(measured_));
+    return {};
+  }
+
+  Member& member_;
+  const Feed& feed_;
+  const DistributedRun& run_;
+  Weights weights_;
+  const bool is_first_;
+  TrainingOutcome outcome_;
+  MeasuredSteps measured_;
+  std::vector<std::vector<program::Timeline>> timelines_;
+};
+
+Error explain(const RankFailure& failure, const transport::Death* death, std::int64_t step) {
+  constexpr std::string_view kHint = "what was saved before is whole: LOAD it, and TRAIN goes on from there";
+  if (failure.died || death != nullptr)
+    return world_error(fmt::format("rank {} died in step {}, and the others stopped: {}",
+                                   failure.died ? failure.rank : death->rank, print_exact(step + 1),
+                                   failure.died ? failure.error.message : death->how),
+                       std::string(kHint));
+  Error error = failure.error;
+  if (failure.rank != 0) error.message = fmt::format("rank {}: {}", failure.rank, error.message);
+  return error;
+}
+
+}  // namespace
+
+Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
+                                          int workers) {
+  WEFT_TRY(local, ops::localize(plan.graph, plan.mesh, plan.layouts, rank, ops::Exchanges::stay));
+  return program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers});
+}
+
+Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,
+                                           const LocalRanksOptions& options, const Feed& feed,
+                                           const Weights& start, const DistributedRun& run) {
+  if (options.ranks != plan.mesh.ranks())
+    return user_error(
+        fmt::format("the plan is for {} ranks, LOCAL says {}", plan.mesh.ranks(), options.ranks));
+  WEFT_TRY(launched, launched_job());
+  DistributedOutcome outcome;
+  std::int64_t step = run.training.first_step;  // of the rank that this process is
+  std::optional<transport::Death> death;
+  const auto failure = on_local_ranks(options, [&](const std::shared_ptr<transport::Job>& job) -> Status {
+    WEFT_TRY(member, Member::start(plan, job, options, start));
+    Loop loop(*member, feed, run, without_tensors(start));
+    std::int64_t at = run.training.first_step;
+    const Status status = loop.run(launched != nullptr, at);
+    // Only rank 0 of those that were started here has anybody to tell; threads share what is captured.
+    if (launched == nullptr && job->rank() != 0) return status;
+    step = at;
+    for (const transport::Death& each : job->deaths())
+      if (!each.left && !death) death = each;
+    if (status.ok()) std::move(loop).move_to(outcome);
+    return status;
+  });
+  if (failure) return explain(*failure, death ? &*death : nullptr, step);
+  return outcome;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,63 @@
+// weft/session/local_ranks_run.h -- a distributed plan trained on the ranks of this machine.
+//
+//   plan, layouts ──▶ each rank: localize, compile, fill its shares ──▶ feed its share, step, ... ──▶ gather
+//                                                                       rank 0 looks at the loss and reports
+//
+// The batches, the initial values and what is learned are those of the whole model: how many ranks there are
+// does not show but in rounding. The same plan on as many ranks gives the same bits on every run.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+#include "weft/session/feed.h"
+#include "weft/session/local_ranks.h"
+#include "weft/session/training.h"
+#include "weft/session/weights.h"
+
+namespace weft::session {
+
+struct DistributedRun {
+  TrainingRun training;  // its functions are called on rank 0 alone
+
+  // What is learned, gathered on rank 0: after steps that `is_due` names (by the number of steps done since
+  // the model's first), given to `on_weights`. An error ends the run.
+  std::function<bool(std::int64_t step)> is_due = {};
+  std::function<Status(std::int64_t step, const Weights& weights)> on_weights = {};
+
+  // Timelines are kept of the steps of this run from here on; none: of none.
+  std::optional<std::int64_t> measure_from = {};
+};
+
+struct DistributedOutcome {
+  TrainingOutcome training;
+  Weights weights;  // after the last step; `step` says which
+  // timelines[rank][step]: when each task of that rank's program ran, counted from when rank 0 began the
+  // step.
+  std::vector<std::vector<program::Timeline>> timelines;
+
+  std::int32_t rank = 0;            // of this process: rank 0 reports
+  std::size_t reference_units = 0;  // of rank 0: nodes that have no kernel
+  std::int64_t bytes = 0;           // that rank 0 took
+};
+
+// `start` holds what was learned before; where it has no tensors, initial values are drawn from its seed.
+// A rank that dies ends the others: the error says which and in what step. REQUIRES: the plan's first output
+// is the loss, replicated.
+Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,
+                                           const LocalRanksOptions& options, const Feed& feed,
+                                           const Weights& start, const DistributedRun& run);
+
+// The program of one rank.
+Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
+                                          int workers);
+
+}  // namespace weft::session

@@ -1,0 +1,115 @@
+#include "weft/session/local_ranks_shares.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/ops/operators.h"
+
+namespace weft::session {
+namespace {
+
+using plan::NodeId;
+using plan::Share;
+
+// Calls visit(at_whole, at_part, elements) for each run that is without gaps in both.
+template <class Visit>
+void walk(const plan::Type& type, std::span<const Share> shares, std::size_t dim, std::int64_t whole,
+          std::int64_t& part, Visit& visit) {
+  std::int64_t stride = 1;
+  bool rest_is_whole = true;
+  for (std::size_t d = dim + 1; d < shares.size(); ++d) {
+    stride *= type.dims[d].size;
+    rest_is_whole = rest_is_whole && shares[d].size == type.dims[d].size;
+  }
+  if (shares.empty() || rest_is_whole) {
+    const std::int64_t begin = shares.empty() ? 0 : shares[dim].begin * stride;
+    const std::int64_t elements = shares.empty() ? 1 : shares[dim].size * stride;
+    visit(whole + begin, part, elements);
+    part += elements;
+    return;
+  }
+  for (std::int64_t i = 0; i < shares[dim].size; ++i)
+    walk(type, shares, dim + 1, whole + (shares[dim].begin + i) * stride, part, visit);
+}
+
+template <class Visit>
+void for_runs(const plan::Type& type, std::span<const Share> shares, Visit visit) {
+  std::int64_t part = 0;
+  if (elements_of(shares) > 0) walk(type, shares, 0, 0, part, visit);
+}
+
+std::vector<bool> what_outputs_read(const plan::Graph& graph) {
+  std::vector<bool> read(graph.node_count());
+  for (const plan::Output& output : graph.outputs()) read[graph.value(output.value).producer.value] = true;
+  for (std::size_t n = graph.node_count(); n-- > 0;) {
+    if (!read[n]) continue;
+    for (const plan::ValueId input : graph.node(NodeId(n)).inputs)
+      read[graph.value(input).producer.value] = true;
+  }
+  return read;
+}
+
+// Copies differ from one another along axes that do not cut.
+bool is_first_holder(const plan::Layout& layout, const plan::Mesh& mesh, std::int32_t rank) {
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
+    if (!layout.axes[axis].is_sliced() && mesh.coordinate(rank, axis) != 0) return false;
+  return true;
+}
+
+}  // namespace
+
+std::int64_t elements_of(std::span<const Share> shares) {
+  std::int64_t elements = 1;
+  for (const Share& share : shares) elements *= share.size;
+  return elements;
+}
+
+void cut_share(const plan::Type& type, std::span<const Share> shares, std::span<const std::byte> whole,
+               std::span<std::byte> part) {
+  const std::int64_t width = plan::size_in_bytes(type.dtype);
+  for_runs(type, shares, [&](std::int64_t from, std::int64_t to, std::int64_t elements) {
+    std::memcpy(part.data() + to * width, whole.data() + from * width,
+                static_cast<std::size_t>(elements * width));
+  });
+}
+
+void put_share(const plan::Type& type, std::span<const Share> shares, std::span<const std::byte> part,
+               std::span<std::byte> whole) {
+  const std::int64_t width = plan::size_in_bytes(type.dtype);
+  for_runs(type, shares, [&](std::int64_t to, std::int64_t from, std::int64_t elements) {
+    std::memcpy(whole.data() + to * width, part.data() + from * width,
+                static_cast<std::size_t>(elements * width));
+  });
+}
+
+bool SharedSource::is_whole(std::int32_t rank) const {
+  return elements_of(shares[static_cast<std::size_t>(rank)]) == type.elements();
+}
+
+std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
+                                         std::span<const plan::Layout> layouts) {
+  const std::vector<bool> read = what_outputs_read(graph);
+  std::vector<SharedSource> sources;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(NodeId(n));
+    const bool is_input = &node.op() == &ops::input(), is_parameter = &node.op() == &ops::parameter();
+    if (!is_input && !is_parameter && &node.op() != &ops::state()) continue;
+    SharedSource source;
+    source.kind = is_input       ? SharedSource::Kind::input
+                  : is_parameter ? SharedSource::Kind::parameter
+                                 : SharedSource::Kind::state;
+    source.name = std::string(node.word(0));
+    source.node = NodeId(n);
+    source.type = node.result_type(0);
+    source.is_read = read[n];
+    const plan::Layout& layout = layouts[node.result(0).value];
+    for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+      source.shares.push_back(plan::shares_of(source.type, layout, mesh, rank));
+      source.first_holder.push_back(is_first_holder(layout, mesh, rank));
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+}  // namespace weft::session

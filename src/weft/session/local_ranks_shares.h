@@ -1,0 +1,48 @@
+// weft/session/local_ranks_shares.h -- a rank's share of a tensor, cut from the whole and put back.
+//
+//   whole [4,6]     . . . . . .        shares {rows 2 to 3, columns 3 to 5}        a b c
+//                   . . . . . .                                           ──cut──▶ d e f
+//                   . . . a b c
+//                   . . . d e f                                           ◀──put──
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/plan/graph.h"
+#include "weft/plan/layout.h"
+
+namespace weft::session {
+
+// Both are plain, in the order of the type's indices.
+void cut_share(const plan::Type& type, std::span<const plan::Share> shares, std::span<const std::byte> whole,
+               std::span<std::byte> part);
+void put_share(const plan::Type& type, std::span<const plan::Share> shares, std::span<const std::byte> part,
+               std::span<std::byte> whole);
+
+std::int64_t elements_of(std::span<const plan::Share> shares);
+
+// An input, parameter or state of a distributed plan, and who holds what of it.
+struct SharedSource {
+  enum class Kind : std::uint8_t { input, parameter, state };
+  Kind kind = Kind::input;
+  std::string name;
+  plan::NodeId node;
+  plan::Type type;      // of the whole
+  bool is_read = true;  // an output depends on it: ranks whose share is not empty have it
+  std::vector<std::vector<plan::Share>> shares;  // by rank
+  // Ranks that hold what no rank before them does; the first of those that hold copies stands for all.
+  std::vector<bool> first_holder;
+
+  bool is_whole(std::int32_t rank) const;
+};
+
+// In the order of the plan.
+std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
+                                         std::span<const plan::Layout> layouts);
+
+}  // namespace weft::session

@@ -1,0 +1,177 @@
+#include "weft/session/measure_distributed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/base/median.h"
+#include "weft/cost/mesh_links.h"
+#include "weft/cost/operator_time.h"
+#include "weft/cost/statistics.h"
+#include "weft/cost/step_costs.h"
+#include "weft/program/attribution.h"
+#include "weft/session/feed.h"
+#include "weft/session/local_ranks_run.h"
+
+namespace weft::session {
+namespace {
+
+using program::Program;
+using program::Timeline;
+
+constexpr std::int64_t kWarmUp = 3;  // the first steps touch memory for the first time
+constexpr std::int64_t kSteps = 10, kMostSteps = 10'000;
+
+bool moves(const Program& program, std::size_t task) {
+  return std::holds_alternative<program::Exchange>(program.units[program.tasks[task].unit].kernel);
+}
+
+// The time in which a collective ran and nothing was computed.
+double exposed_seconds(const Program& program, const Timeline& timeline) {
+  struct Edge {
+    double time;
+    int computing, moving;
+  };
+  std::vector<Edge> edges;
+  for (std::size_t t = 0; t < timeline.tasks.size(); ++t) {
+    const bool moving = moves(program, t);
+    edges.push_back({timeline.tasks[t].begin, moving ? 0 : 1, moving ? 1 : 0});
+    edges.push_back({timeline.tasks[t].end, moving ? 0 : -1, moving ? -1 : 0});
+  }
+  std::ranges::sort(edges, {}, &Edge::time);
+  double exposed = 0, last = 0;
+  int computing = 0, moving = 0;
+  for (const Edge& edge : edges) {
+    if (moving > 0 && computing == 0) exposed += edge.time - last;
+    last = edge.time;
+    computing += edge.computing;
+    moving += edge.moving;
+  }
+  return exposed;
+}
+
+// What the tasks of each unit that computes took together.
+std::vector<double> unit_seconds(const Program& program, const Timeline& timeline) {
+  std::vector<double> seconds(program.units.size());
+  for (std::size_t t = 0; t < timeline.tasks.size(); ++t)
+    if (!moves(program, t)) seconds[program.tasks[t].unit] += timeline.tasks[t].end - timeline.tasks[t].begin;
+  return seconds;
+}
+
+// The median of |predicted - measured| / measured over the units that take any time to speak of.
+double median_error(const Program& program, const cost::StepCosts& costs, std::span<const double> measured) {
+  constexpr double kLeast = 1e-6;
+  std::vector<double> predicted(program.units.size()), errors;
+  for (const program::Task& task : program.tasks)
+    if (!std::holds_alternative<program::Exchange>(program.units[task.unit].kernel))
+      predicted[task.unit] += costs.compute(program, task).seconds;
+  for (std::size_t u = 0; u < measured.size(); ++u)
+    if (measured[u] > kLeast) errors.push_back(std::abs(predicted[u] - measured[u]) / measured[u]);
+  return errors.empty() ? 0 : median(std::move(errors));
+}
+
+// The median over the steps, unit by unit.
+std::vector<double> median_units(const Program& program, std::span<const Timeline> timelines) {
+  std::vector<std::vector<double>> by_unit(program.units.size());
+  for (const Timeline& timeline : timelines) {
+    const std::vector<double> seconds = unit_seconds(program, timeline);
+    for (std::size_t u = 0; u < seconds.size(); ++u) by_unit[u].push_back(seconds[u]);
+  }
+  std::vector<double> medians;
+  for (std::vector<double>& seconds : by_unit)
+    medians.push_back(seconds.empty() ? 0 : median(std::move(seconds)));
+  return medians;
+}
+
+double end_of(const Timeline& timeline) {
+  double end = 0;
+  for (const program::TaskTime& task : timeline.tasks) end = std::max(end, task.end);
+  return end;
+}
+
+Result<std::unique_ptr<Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
+                                       const plan::Graph& graph) {
+  if (!run.data) return made_up_feed(graph, 0);
+  auto opened = open_feed(std::string(run.data->text), graph, {settings.running.holdout, 0});
+  if (!opened.ok()) {
+    Error error = std::move(opened).error();
+    error.span = run.data->span;
+    if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
+    return error;
+  }
+  return opened;
+}
+
+}  // namespace
+
+Result<DistributedMeasurement> measure_distributed(const Session::State& /*state*/, const Context& context,
+                                                   const Settings& settings, const language::syntax::Run& run,
+                                                   const cluster::Cluster& cluster,
+                                                   const search::DistributionChoice& choice,
+                                                   std::int32_t shown) {
+  if (!cost::is_local(cluster))
+    return user_error(
+        fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", cluster.name),
+        "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
+  const distribute::DistributedPlan& plan = choice.chosen.plan;
+  WEFT_TRY(feed, feed_for(settings, run, plan.graph));
+  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMostSteps);
+  LocalRanksOptions options;
+  options.ranks = plan.mesh.ranks();
+  options.memory_limit = static_cast<std::int64_t>(settings.memory_limit);
+  Weights start;
+  start.seed = static_cast<std::uint64_t>(settings.running.seed);
+  DistributedRun request;
+  request.training = {.first_step = 0, .steps = kWarmUp + steps, .interrupted = context.interrupted};
+  request.measure_from = kWarmUp;
+  WEFT_TRY(outcome, run_distributed(plan, options, *feed, start, request));
+  if (outcome.training.interrupted) return user_error("interrupted");
+  if (outcome.timelines.empty() || outcome.timelines.front().empty())
+    return world_error("the ranks ran, but nothing was measured");
+
+  DistributedMeasurement found;
+  found.step.steps = outcome.timelines.front().size();
+  found.step.ranks = fmt::format("{} processes over shared memory", options.ranks);
+  found.step.memory_bytes = static_cast<double>(outcome.bytes);
+  std::vector<double> seconds;
+  for (std::size_t s = 0; s < found.step.steps; ++s) {
+    double end = 0;
+    for (const auto& rank : outcome.timelines) end = std::max(end, end_of(rank[s]));
+    seconds.push_back(end);
+  }
+  found.step.seconds = median(seconds);
+  const auto typical = static_cast<std::size_t>(
+      std::ranges::min_element(seconds, {}, [&](double s) { return std::abs(s - found.step.seconds); }) -
+      seconds.begin());
+
+  // Ranks compile alike: a program for each, as the run had it.
+  auto before = cost::Statistics::open({}, cost::Access::read);
+  WEFT_TRY(costs_before,
+           cost::step_costs(cluster, plan.mesh, {.statistics = before.ok() ? &*before : nullptr}));
+  auto statistics = cost::Statistics::open({}, cost::Access::write);
+  const cost::Crowd crowd{options.ranks, options.workers};
+  for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
+    const auto& timelines = outcome.timelines[static_cast<std::size_t>(rank)];
+    WEFT_TRY(compiled, compile_for_rank(plan, rank, options.workers));
+    auto program = std::make_shared<const Program>(std::move(compiled));
+    if (rank == shown) {
+      found.step.node_seconds =
+          program::attribute(*program, timelines, explain::seconds_at_best(*program->graph, cluster.device),
+                             1)
+              .node_seconds;
+      const std::vector<double> measured = median_units(*program, timelines);
+      found.step.error_before = median_error(*program, costs_before, measured);
+      std::vector<double> exposed;
+      for (const Timeline& timeline : timelines) exposed.push_back(exposed_seconds(*program, timeline));
+      found.step.exposed_communication_seconds = median(std::move(exposed));
+      if (statistics.ok() && cost::learn(*statistics, *program, timelines, crowd).ok()) {
+        WEFT_TRY(costs_after, cost::step_costs(cluster, plan.mesh, {.statistics = &*statistics}));
+        found.step.error_after = median_error(*program, costs_after, measured);
+      }
+    }
+    found.ranks.push_back({std::move(program), timelines[typical]});
+  }
+  return found;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,34 @@
+// weft/session/measure_distributed.h -- EXPLAIN ANALYZE of a plan for several ranks: the plan, really run.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "weft/explain/distributed.h"
+#include "weft/program/timeline.h"
+#include "weft/search/choose_distribution.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+
+struct DistributedMeasurement {
+  explain::MeasuredStep step;
+  // One rank's program and its timeline of the step that was the median, for each rank.
+  struct RankRun {
+    std::shared_ptr<const program::Program> program;
+    program::Timeline timeline;
+  };
+  std::vector<RankRun> ranks;
+};
+
+// Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
+// numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.
+// Fails where the cluster is not this machine.
+Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
+                                                   const Settings& settings, const language::syntax::Run& run,
+                                                   const cluster::Cluster& cluster,
+                                                   const search::DistributionChoice& choice,
+                                                   std::int32_t shown);
+
+}  // namespace weft::session

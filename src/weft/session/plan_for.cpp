@@ -1,0 +1,71 @@
+#include "weft/session/plan_for.h"
+
+#include <unistd.h>
+
+#include "weft/cost/mesh_links.h"
+#include "weft/cost/statistics.h"
+#include "weft/cost/step_costs.h"
+
+namespace weft::session {
+namespace {
+
+search::FixedPart fixed_by(std::span<const KeptHint> hints) {
+  search::FixedPart fixed;
+  for (const KeptHint& hint : hints) {
+    if (hint.kind == language::syntax::HintKind::replicate)
+      fixed.exceptions.push_back({hint.subject, hint.axis, {}});
+    else if (hint.tensor.empty())
+      fixed.slices.push_back({hint.subject, hint.axis});
+    else
+      fixed.exceptions.push_back({hint.tensor, hint.axis, hint.subject});
+  }
+  return fixed;
+}
+
+search::Machine machine_of(const cluster::Cluster& cluster,
+                           std::shared_ptr<const cost::Statistics> statistics) {
+  search::Machine machine;
+  machine.costs = [&cluster, statistics](const plan::Mesh& mesh) {
+    return cost::step_costs(cluster, mesh, {.statistics = statistics.get()});
+  };
+  machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+    WEFT_TRY(links, cost::mesh_links(cluster, mesh));
+    std::vector<distribute::AxisPrice> prices;
+    for (const cost::MeshLink& link : links)
+      prices.push_back({link.latency_seconds, link.bytes_per_second > 0 ? link.bytes_per_second : 1e9});
+    return prices;
+  };
+  return machine;
+}
+
+}  // namespace
+
+double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster) {
+  if (settings.memory_limit > 0) return settings.memory_limit;
+  if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
+  const double machine =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  return machine > 0 ? machine / static_cast<double>(cluster.devices()) : 0;
+}
+
+Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
+                                            const plan::Graph& graph, const distribute::Phases& phases,
+                                            const cluster::Cluster& cluster, bool compare) {
+  // Without a database figures alone must do.
+  std::shared_ptr<const cost::Statistics> statistics;
+  if (cost::is_local(cluster))
+    if (auto opened = cost::Statistics::open({}, cost::Access::read); opened.ok())
+      statistics = std::make_shared<const cost::Statistics>(std::move(*opened));
+  search::ChooseOptions options;
+  options.memory_bytes = memory_of_a_rank(settings, cluster);
+  options.fixed = fixed_by(state.hints);
+  options.budget.estimates = settings.search_limit;
+  options.alternatives = compare;
+  if (!settings.distribution.empty()) {
+    WEFT_TRY(given, distribute::read_distribution(settings.distribution));
+    options.given = std::move(given);
+  }
+  return search::choose_distribution(graph, phases, cluster, machine_of(cluster, statistics), options);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,32 @@
+// weft/session/prove_plan.h -- a distributed plan proven at small sizes, with its real structure.
+//
+//   gpt3_175b on node=128, gpu=8      b = 2, s = 8, d = 8, h = 2, layers = 96, v = 8 on node=2, gpu=2
+//
+// The model is bound again with small sizes, the plan replayed on it (distribute/replay.h) and both are run
+// by their exact semantics (distribute/prove.h). Which sizes are legal only the model knows: a few are tried.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <string>
+
+#include "weft/distribute/prove.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+
+struct SmallProof {
+  distribute::PlanProof proof;
+  std::string sizes;  // "b = 2, s = 8, .. on node=2, gpu=2"
+  double seconds = 0;
+
+  // "proven equal to the plan of one device: ..", or what is wrong.
+  std::string text() const;
+};
+
+// `plan` was made of `graph`, the model of `run` as a training plan or as it infers. Fails where no small
+// sizes were found that the model accepts.
+Result<SmallProof> prove_plan(const Session::State& state, const Settings& settings,
+                              const language::syntax::Run& run, const plan::Graph& graph,
+                              const distribute::DistributedPlan& plan);
+
+}  // namespace weft::session

@@ -1,0 +1,65 @@
+#include "weft/session/trace.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/cost/step_costs.h"
+#include "weft/plan/verify.h"
+
+namespace weft::session {
+namespace {
+
+// "gpt_block.3.scores": where in the model a unit belongs.
+std::string where(const program::Program& program, const program::Unit& unit) {
+  if (unit.nodes.empty()) return {};
+  const plan::Node& node = program.graph->node(unit.nodes.back());
+  return node.label.valid() ? program.graph->path(node.scope, node.label) : std::string();
+}
+
+std::string ranks_of(const sim::RankClass& ranks) {
+  if (ranks.ranks.size() == 1) return fmt::format("rank {}", ranks.ranks.front());
+  return fmt::format("rank {} and {} alike", ranks.ranks.front(), ranks.ranks.size() - 1);
+}
+
+}  // namespace
+
+void add_rank(formats::Trace& trace, const program::Program& program, const program::Timeline& timeline,
+              std::int32_t process, std::string name) {
+  trace.names.push_back({process, -1, std::move(name)});
+  trace.names.push_back({process, 0, "compute"});
+  std::map<std::string, std::int32_t> streams;
+  for (std::size_t t = 0; t < timeline.tasks.size() && t < program.tasks.size(); ++t) {
+    const program::Unit& unit = program.units[program.tasks[t].unit];
+    const program::TaskTime& time = timeline.tasks[t];
+    formats::TraceEvent event{describe(program, unit), "compute", process, 0, time.begin,
+                              time.end - time.begin};
+    if (const auto* exchange = std::get_if<program::Exchange>(&unit.kernel)) {
+      auto [stream, added] = streams.emplace(exchange->axis, static_cast<std::int32_t>(streams.size()) + 1);
+      if (added) trace.names.push_back({process, stream->second, "moves along " + exchange->axis});
+      event.category = "communicate";
+      event.thread = stream->second;
+      event.facts.emplace_back("bytes", print_bytes(static_cast<double>(cost::message_bytes(*exchange))));
+    }
+    if (std::string place = where(program, unit); !place.empty())
+      event.facts.emplace_back("in", std::move(place));
+    trace.events.push_back(std::move(event));
+  }
+}
+
+formats::Trace trace_of(const sim::Prediction& prediction) {
+  formats::Trace trace;
+  for (std::size_t c = 0; c < prediction.classes.size(); ++c)
+    add_rank(trace, *prediction.classes[c].program, prediction.classes[c].timeline,
+             static_cast<std::int32_t>(c), "predicted: " + ranks_of(prediction.classes[c]));
+  return trace;
+}
+
+Status write_trace(const std::string& path, const formats::Trace& trace) {
+  return write_file_atomically(path, print_trace_json(trace));
+}
+
+}  // namespace weft::session

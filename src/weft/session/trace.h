@@ -1,0 +1,25 @@
+// weft/session/trace.h -- predicted and measured timelines, as one trace file.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <span>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/formats/trace_json.h"
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+#include "weft/sim/predict.h"
+
+namespace weft::session {
+
+// Adds one rank's timeline: a thread that computes and one for each mesh axis. `process` must be new.
+void add_rank(formats::Trace& trace, const program::Program& program, const program::Timeline& timeline,
+              std::int32_t process, std::string name);
+
+// A process for each class of ranks.
+formats::Trace trace_of(const sim::Prediction& prediction);
+
+Status write_trace(const std::string& path, const formats::Trace& trace);
+
+}  // namespace weft::session

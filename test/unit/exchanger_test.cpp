@@ -1,0 +1,264 @@
+// Ranks that exchange: programs of small distributed plans run side by side, against the virtual mesh.
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "mesh_case.h"
+#include "weft/exec/comm_exchanger.h"
+#include "weft/exec/rank.h"
+#include "weft/ops/localize.h"
+
+namespace weft::exec {
+namespace {
+
+using namespace std::chrono_literals;
+using comm::TransportKind;
+
+plan::Mesh mesh_of(std::string_view text) { return plan::read_mesh(text).value(); }
+
+// Calls part(exchanger, rank) on a thread for each rank of the mesh.
+void on_ranks(const plan::Mesh& mesh, TransportKind transport,
+              const std::function<void(CommExchanger&, std::int32_t)>& part) {
+  auto jobs = transport::make_thread_jobs(mesh.ranks(), 10s);
+  std::vector<std::jthread> threads;
+  for (auto& job : jobs)
+    threads.emplace_back([&, job = std::shared_ptr<transport::Job>(std::move(job))] {
+      auto world = comm::Communicator::create(job, training_options(transport));
+      ASSERT_TRUE(world.ok()) << world.error().message;
+      auto exchanger = CommExchanger::open(**world, mesh);
+      ASSERT_TRUE(exchanger.ok()) << exchanger.error().message;
+      part(**exchanger, job->rank());
+    });
+}
+
+// Runs one exchange of whole numbers that every element can be told by: rank * 1000 + place.
+struct Moved {
+  program::Exchange exchange;
+  std::vector<float> operand, result;
+};
+
+Moved moved(program::Exchange::Kind kind, std::string axis, std::vector<std::int64_t> counts,
+            std::vector<std::int64_t> takes, std::int64_t gives, std::int64_t gets, std::int32_t rank) {
+  Moved made;
+  made.exchange.kind = kind;
+  made.exchange.axis = std::move(axis);
+  made.exchange.counts = std::move(counts);
+  made.exchange.takes = std::move(takes);
+  for (std::int64_t i = 0; i < gives; ++i) made.operand.push_back(static_cast<float>(rank * 1000 + i));
+  made.result.resize(static_cast<std::size_t>(gets), -1);
+  return made;
+}
+
+void run(CommExchanger& exchanger, Moved& moved) {
+  const program::Exchange* const one = &moved.exchange;
+  ASSERT_TRUE(exchanger.prepare({&one, 1}).ok());
+  for (int again = 0; again < 2; ++again) {
+    const Status status =
+        exchanger.run(moved.exchange, reinterpret_cast<const std::byte*>(moved.operand.data()),
+                      reinterpret_cast<std::byte*>(moved.result.data()));
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  }
+}
+
+class ExchangerOver : public testing::TestWithParam<TransportKind> {};
+INSTANTIATE_TEST_SUITE_P(Transports, ExchangerOver,
+                         testing::Values(TransportKind::inproc, TransportKind::tcp),
+                         [](const auto& each) { return std::string(name(each.param)); });
+
+TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
+  using Kind = program::Exchange::Kind;
+  const plan::Mesh mesh = mesh_of("node=2, gpu=3");
+  on_ranks(mesh, GetParam(), [&](CommExchanger& exchanger, std::int32_t rank) {
+    const auto node = rank / 3, gpu = rank % 3;
+    const std::array<std::int64_t, 3> blocks = {2, 2, 1};
+    const std::array<std::int64_t, 3> before = {0, 2, 4};
+    const std::int64_t mine = blocks[static_cast<std::size_t>(gpu)];
+
+    Moved gathered = moved(Kind::all_gather, "gpu", {2, 2, 1}, {}, mine, 5, rank);
+    run(exchanger, gathered);
+    for (std::int32_t from = 0; from < 3; ++from)
+      EXPECT_EQ(gathered.result[static_cast<std::size_t>(before[static_cast<std::size_t>(from)])],
+                static_cast<float>((node * 3 + from) * 1000));
+
+    Moved scattered = moved(Kind::reduce_scatter, "gpu", {2, 2, 1}, {}, 5, mine, rank);
+    run(exchanger, scattered);
+    EXPECT_EQ(scattered.result[0],
+              static_cast<float>((9 * node + 3) * 1000 + 3 * before[static_cast<std::size_t>(gpu)]));
+
+    Moved reduced = moved(Kind::all_reduce, "node", {7}, {}, 7, 7, rank);
+    reduced.exchange.monoid = plan::Monoid::max;
+    run(exchanger, reduced);
+    EXPECT_EQ(reduced.result[6], static_cast<float>((3 + gpu) * 1000 + 6));
+
+    // Rows of 2, 2 and 1 to columns of 3, 1 and 0: the last rank gets nothing.
+    const std::array<std::int64_t, 3> columns = {3, 1, 0};
+    const std::int64_t taken = columns[static_cast<std::size_t>(gpu)];
+    Moved turned = moved(Kind::all_to_all, "gpu", {mine * 3, mine * 1, 0}, {2 * taken, 2 * taken, taken},
+                         mine * 4, 5 * taken, rank);
+    run(exchanger, turned);
+    for (std::int64_t from = 0, at = 0; from < 3; ++from) {
+      const std::int64_t begin = gpu == 1 ? blocks[static_cast<std::size_t>(from)] * 3 : 0;
+      if (taken > 0) {
+        EXPECT_EQ(turned.result[static_cast<std::size_t>(at)],
+                  static_cast<float>((node * 3 + from) * 1000 + begin));
+      }
+      at += blocks[static_cast<std::size_t>(from)] * taken;
+    }
+
+    Moved spread = moved(Kind::broadcast, "gpu", {4}, {}, 4, 4, rank);
+    spread.exchange.shift = 2;
+    run(exchanger, spread);
+    EXPECT_EQ(spread.result[3], static_cast<float>((node * 3 + 2) * 1000 + 3));
+
+    for (const std::int64_t shift : {1, -1, 2}) {
+      Moved passed = moved(Kind::permute, "gpu", {3}, {}, 3, 3, rank);
+      passed.exchange.shift = shift;
+      run(exchanger, passed);
+      EXPECT_EQ(passed.result[1], static_cast<float>((node * 3 + (gpu - shift + 6) % 3) * 1000 + 1));
+    }
+  });
+}
+
+std::span<float> floats(Rank& rank, const program::Port& port) {
+  const std::span<std::byte> memory = rank.memory(port);
+  return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
+}
+
+// Runs the plan on threads and compares what every rank holds of every output with the virtual mesh.
+void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, const RankOptions& options) {
+  const plan::Graph graph = ops::read_plan(text);
+  const plan::Mesh mesh = mesh_of(mesh_text);
+  const auto layouts = ops::infer_layouts(graph, mesh);
+  ASSERT_TRUE(layouts.ok()) << layouts.error().message;
+  Random random(3);
+  const auto inputs = ops::spread<float>(graph, mesh, {}, *layouts, {}, random);
+  const auto expected = ops::interpret_on_mesh<float>(
+      graph, mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; });
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  on_ranks(mesh, TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t number) {
+    auto local = ops::localize(graph, mesh, *layouts, number, ops::Exchanges::stay);
+    ASSERT_TRUE(local.ok()) << local.error().message;
+    auto program = program::compile(std::make_shared<plan::Graph>(std::move(local->graph)),
+                                    {.workers = options.workers});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    RankOptions mine = options;
+    mine.exchanger = &exchanger;
+    auto started = Rank::start(std::move(*program), mine);
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    Rank& rank = **started;
+    const auto fill = [&](const std::vector<program::Port>& ports) {
+      for (const program::Port& port : ports)
+        std::ranges::copy(inputs.held.at(port.name).ranks[static_cast<std::size_t>(number)].data,
+                          floats(rank, port).begin());
+    };
+    for (int step = 0; step < 2; ++step) {
+      fill(rank.program().inputs);
+      fill(rank.program().parameters);
+      const Status status = rank.step();
+      ASSERT_TRUE(status.ok()) << status.error().message;
+    }
+    for (std::size_t o = 0; o < expected->size(); ++o) {
+      const std::string_view name = graph.text(graph.outputs()[o].name);
+      const auto& held = (*expected)[o].ranks[static_cast<std::size_t>(number)].data;
+      const auto port = std::ranges::find(rank.program().outputs, name, &program::Port::name);
+      if (held.empty() || port == rank.program().outputs.end()) continue;
+      const std::span<float> found = floats(rank, *port);
+      ASSERT_EQ(found.size(), held.size()) << name;
+      for (std::size_t i = 0; i < held.size(); ++i)
+        ASSERT_NEAR(found[i], held[i], 1e-4 * (1 + std::abs(held[i])))
+            << name << " " << i << " of rank " << number;
+    }
+  });
+}
+
+constexpr std::string_view kPlans[] = {
+    // Data parallel: the gradient is summed while the next is computed.
+    "plan p\n%0 = input {name=x, type=f32[b=7,d=6], layout=\"sliced(b) on gpu\"}\n"
+    "%1 = parameter {name=w, type=f32[d=6,f=5]}\n%2 = contract %0, %1 {to=[b,f]}\n%3 = relu %2\n"
+    "%4 = contract %0, %3 {to=[d,f]}\n%5 = all-reduce %4 {axis=gpu}\n%6 = neg %3\n%7 = contract %0, %6 "
+    "{to=[d,f]}\n"
+    "%8 = all-reduce %7 {axis=gpu}\n%9 = add %5, %8\nreturn y=%3, g=%9, h=%8\n",
+    // Columns, then rows.
+    "plan p\n%0 = input {name=x, type=f32[b=4,d=6]}\n"
+    "%1 = parameter {name=w, type=f32[d=6,f=5], layout=\"sliced(f) on gpu\"}\n%2 = contract %0, %1 "
+    "{to=[b,f]}\n"
+    "%3 = relu %2\n%4 = contract %3, %1 {to=[b,d]}\n%5 = all-reduce %4 {axis=gpu}\nreturn y=%5\n",
+    // Sharded, turned, and gathered again.
+    "plan p\n%0 = input {name=x, type=f32[b=7,d=6], layout=\"sliced(b) on gpu\"}\n"
+    "%1 = parameter {name=w, type=f32[d=6,f=5], layout=\"sliced(d) on gpu\"}\n"
+    "%2 = all-gather %1 {axis=gpu, along=d}\n%3 = contract %0, %2 {to=[b,f]}\n"
+    "%4 = all-to-all %3 {axis=gpu, from=b, to=f}\n%5 = relu %4\n%6 = all-to-all %5 {axis=gpu, from=f, to=b}\n"
+    "%7 = contract %0, %6 {to=[d,f]}\n%8 = reduce-scatter %7 {axis=gpu, along=d}\nreturn y=%6, g=%8\n"};
+
+TEST(Exchanger, RanksComputeWhatTheMeshDoes) {
+  for (const std::string_view plan : kPlans)
+    for (const std::string_view mesh : {"gpu=1", "gpu=2", "gpu=3", "gpu=4", "node=2, gpu=2"})
+      for (const bool overlap : {true, false}) {
+        expect_as_on_the_mesh(plan, mesh, {.workers = 1, .overlap = overlap, .crowded = true});
+        if (HasFailure()) FAIL() << mesh << "\n" << plan;
+      }
+}
+
+TEST(Exchanger, WorkersAndSharedMemoryDoNotShow) {
+  for (const std::string_view plan : kPlans) {
+    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .crowded = true});
+    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .overlap = false, .crowded = true});
+    expect_as_on_the_mesh(plan, "gpu=2", {.workers = 1, .shared_memory = true});
+  }
+}
+
+// A rank alone whose exchanges end as the test says.
+class ScriptedExchanger final : public Exchanger {
+ public:
+  Status prepare(std::span<const program::Exchange* const> exchanges) override {
+    prepared = exchanges.size();
+    return {};
+  }
+  Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) override {
+    if (++runs > good_runs) return world_error("rank 1 died");
+    std::memmove(result, operand, static_cast<std::size_t>(exchange.counts.at(0)) * sizeof(float));
+    return {};
+  }
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void free(std::byte*) override {}
+
+  std::size_t prepared = 0;
+  std::atomic<int> runs{0};
+  int good_runs = 0;
+};
+
+TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
+  const plan::Graph graph = ops::read_plan(kPlans[0]);
+  const plan::Mesh mesh = mesh_of("gpu=2");
+  const auto layouts = ops::infer_layouts(graph, mesh).value();
+  for (const bool overlap : {true, false})
+    for (const int workers : {1, 2}) {
+      auto local = ops::localize(graph, mesh, layouts, 0, ops::Exchanges::stay).value();
+      auto program = program::compile(std::make_shared<plan::Graph>(std::move(local.graph))).value();
+      ScriptedExchanger exchanger;
+      exchanger.good_runs = 5;
+      auto rank =
+          Rank::start(std::move(program), {.workers = workers, .exchanger = &exchanger, .overlap = overlap});
+      ASSERT_TRUE(rank.ok()) << rank.error().message;
+      EXPECT_EQ(exchanger.prepared, 2u);
+      EXPECT_TRUE((*rank)->step().ok());
+      EXPECT_TRUE((*rank)->step().ok());
+      program::Timeline timeline;
+      const Status third = (*rank)->step(timeline);
+      ASSERT_FALSE(third.ok());
+      EXPECT_EQ(third.error().message, "rank 1 died");
+      EXPECT_FALSE((*rank)->step().ok());
+      EXPECT_EQ(exchanger.runs, 6);
+    }
+}
+
+}  // namespace
+}  // namespace weft::exec

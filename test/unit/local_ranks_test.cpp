@@ -1,0 +1,412 @@
+// A model trained on several ranks of this machine against the same model on one.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "execution_case.h"
+#include "temporary_folder.h"
+#include "weft/device/element_access.h"
+#include "weft/distribute/distribute.h"
+#include "weft/formats/safetensors.h"
+#include "weft/session/local_ranks_run.h"
+#include "weft/session/local_ranks_shares.h"
+#include "weft/session/session.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::session {
+namespace {
+
+using comm::TransportKind;
+using distribute::DistributedPlan;
+
+struct Learner {
+  plan::Graph graph;
+  distribute::Phases phases;
+};
+
+Learner learner(std::string_view model, std::vector<language::SizeOverride> sizes,
+                train::Optimizer optimizer) {
+  // Adam makes a step of full length of a gradient that is nothing but rounding; plain descent does not.
+  train::TrainingOptions options;
+  options.optimizer = optimizer;
+  options.learning_rate = optimizer == train::Optimizer::adam ? 1e-3 : 0.1;
+  auto made = train::make_training_plan(exec::bound_model(model, std::move(sizes)), options);
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return {std::move(made->graph), {made->backward_begin, made->update_begin}};
+}
+
+Learner small_mlp(train::Optimizer optimizer = train::Optimizer::adam) {
+  return learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}}, optimizer);
+}
+Learner small_gpt(train::Optimizer optimizer) {
+  return learner("char_gpt",
+                 {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 12, {}}},
+                 optimizer);
+}
+
+DistributedPlan spread(const Learner& learner, std::string_view distribution) {
+  auto read = distribute::read_distribution(distribution);
+  EXPECT_TRUE(read.ok()) << read.error().message;
+  distribute::DistributeOptions options;
+  options.smallest_share = 1;  // there are no large tensors here
+  auto made = distribute::distribute(learner.graph, learner.phases, *read, options);
+  if (!made.ok()) throw std::runtime_error(fmt::format("{}: {}", distribution, made.error().message));
+  return std::move(made).value();
+}
+
+LocalRanksOptions on(std::int32_t ranks, TransportKind transport = TransportKind::inproc) {
+  LocalRanksOptions options;
+  options.ranks = ranks;
+  options.transport = transport;
+  options.timeout = options.grace = std::chrono::seconds(10);
+  return options;
+}
+
+Weights from_seed(std::uint64_t seed) {
+  Weights weights;
+  weights.model = "small";
+  weights.seed = seed;
+  return weights;
+}
+
+DistributedRun steps(std::int64_t count) {
+  DistributedRun run;
+  run.training.steps = count;
+  return run;
+}
+
+DistributedOutcome train(const Learner& learner, std::string_view distribution,
+                         const LocalRanksOptions& options, std::int64_t count = 20) {
+  const DistributedPlan plan = spread(learner, distribution);
+  const auto feed = made_up_feed(learner.graph, 3);
+  auto outcome = run_distributed(plan, options, *feed, from_seed(7), steps(count));
+  if (!outcome.ok()) throw std::runtime_error(outcome.error().message);
+  return std::move(outcome).value();
+}
+
+struct OneRank {
+  TrainingOutcome training;
+  Weights weights;
+};
+
+OneRank train_alone(const Learner& learner, std::int64_t count = 20) {
+  const auto rank = exec::start(learner.graph, 1);
+  write_initial(*rank, 7);
+  const auto feed = made_up_feed(learner.graph, 3);
+  OneRank one{run_training(*rank, *feed, {.steps = count}).value(), from_seed(7)};
+  read_weights(*rank, one.weights);
+  return one;
+}
+
+// The largest difference, as a part of the largest number of its tensor; of a tensor near zero, of 1e-3.
+double difference(const Weights& a, const Weights& b) {
+  double worst = a.tensors.size() == b.tensors.size() ? 0 : INFINITY;
+  for (const auto& [name, tensor] : a.tensors) {
+    const auto found = b.tensors.find(name);
+    if (found == b.tensors.end() || found->second.shape != tensor.shape) return INFINITY;
+    double largest = 1e-3, apart = 0;
+    const auto elements = static_cast<std::int64_t>(tensor.bytes.size()) / plan::size_in_bytes(tensor.dtype);
+    for (std::int64_t i = 0; i < elements; ++i) {
+      const double x = device::load_element(tensor.dtype, tensor.bytes.data(), i);
+      const double y = device::load_element(tensor.dtype, found->second.bytes.data(), i);
+      largest = std::max(largest, std::abs(x));
+      apart = std::max(apart, std::abs(x - y));
+    }
+    worst = std::max(worst, apart / largest);
+  }
+  return worst;
+}
+
+void expect_same_bits(const Weights& a, const Weights& b) {
+  ASSERT_EQ(a.tensors.size(), b.tensors.size());
+  for (const auto& [name, tensor] : a.tensors) EXPECT_EQ(tensor.bytes, b.tensors.at(name).bytes) << name;
+}
+
+void expect_as_alone(const Learner& learner, const OneRank& alone, std::string_view distribution,
+                     const LocalRanksOptions& options) {
+  const DistributedOutcome outcome = train(learner, distribution, options);
+  EXPECT_NEAR(outcome.training.last_loss, alone.training.last_loss, 1e-4 * std::abs(alone.training.last_loss))
+      << distribution;
+  EXPECT_LT(difference(alone.weights, outcome.weights), 1e-4) << distribution;
+}
+
+TEST(LocalRanks, SharesAreCutAndPutBack) {
+  const plan::Graph graph = small_mlp().graph;
+  const plan::Mesh mesh{{{"a", 2}, {"b", 3}}};
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::Type type = graph.type(graph.result(plan::NodeId(n)));
+    if (type.rank() == 0) continue;
+    plan::Layout layout = plan::Layout::replicated(mesh);
+    layout.axes[0] = plan::AxisLayout::sliced(type.dims.back().index);
+    layout.axes[1] = plan::AxisLayout::sliced(type.dims.front().index);
+    std::vector<std::byte> whole(static_cast<std::size_t>(type.bytes())), back(whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) whole[i] = static_cast<std::byte>(i * 7);
+    std::int64_t elements = 0;
+    for (std::int32_t rank = 0; rank < 6; ++rank) {
+      const auto shares = plan::shares_of(type, layout, mesh, rank);
+      std::vector<std::byte> part(
+          static_cast<std::size_t>(elements_of(shares) * plan::size_in_bytes(type.dtype)));
+      cut_share(type, shares, whole, part);
+      put_share(type, shares, part, back);
+      elements += elements_of(shares);
+    }
+    EXPECT_EQ(elements, type.elements());
+    EXPECT_EQ(back, whole);
+  }
+}
+
+TEST(LocalRanks, AnMlpLearnsTheSameOnAnyNumberOfThreads) {
+  const Learner mlp = small_mlp();
+  const OneRank alone = train_alone(mlp);
+  for (const std::int32_t ranks : {1, 2, 3, 4, 5}) {
+    expect_as_alone(mlp, alone, fmt::format("rank={}: slice b", ranks), on(ranks));
+    expect_as_alone(mlp, alone, fmt::format("rank={}: slice f, b", ranks), on(ranks));
+  }
+  expect_as_alone(mlp, alone, "rank=2: slice b, shard optimizer", on(2));
+  expect_as_alone(mlp, alone, "rank=3: slice b, shard parameters", on(3));
+  expect_as_alone(mlp, alone, "data=2: slice b; tensor=2: slice f", on(4));
+}
+
+TEST(LocalRanks, AGptLearnsTheSameOnAnyNumberOfThreads) {
+  const Learner gpt = small_gpt(train::Optimizer::momentum);
+  const OneRank alone = train_alone(gpt);
+  for (const std::string_view distribution :
+       {"rank=2: slice b", "rank=3: slice b", "rank=2: slice h, f", "rank=2: slice b, shard optimizer",
+        "rank=2: slice b, shard parameters"})
+    expect_as_alone(gpt, alone, distribution, on(distribution[5] - '0'));
+}
+
+TEST(LocalRanks, OverlapWorkersAndTransportDoNotShow) {
+  const Learner mlp = small_mlp();
+  const DistributedOutcome first = train(mlp, "rank=2: slice b", on(2));
+  for (const bool overlap : {false, true})
+    for (const int workers : {1, 2}) {
+      LocalRanksOptions options = on(2);
+      options.overlap = overlap;
+      options.workers = workers;
+      const DistributedOutcome again = train(mlp, "rank=2: slice b", options);
+      if (workers == 1) expect_same_bits(first.weights, again.weights);
+      EXPECT_LT(difference(first.weights, again.weights), 1e-5);
+    }
+}
+
+TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
+  const Learner mlp = small_mlp();
+  const OneRank alone = train_alone(mlp);
+  for (const TransportKind transport : {TransportKind::automatic, TransportKind::tcp}) {
+    const DistributedOutcome first = train(mlp, "rank=3: slice b", on(3, transport));
+    const DistributedOutcome second = train(mlp, "rank=3: slice b", on(3, transport));
+    expect_same_bits(first.weights, second.weights);
+    EXPECT_EQ(first.training.last_loss, second.training.last_loss);
+    EXPECT_LT(difference(alone.weights, first.weights), 1e-4);
+  }
+}
+
+TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
+  const Learner mlp = small_mlp();
+  const DistributedPlan plan = spread(mlp, "rank=3: slice b");
+  DistributedRun run = steps(5);
+  run.measure_from = 2;
+  const auto feed = made_up_feed(mlp.graph, 3);
+  const auto outcome = run_distributed(plan, on(3, TransportKind::automatic), *feed, from_seed(7), run);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_EQ(outcome->timelines.size(), 3u);
+  for (std::int32_t rank = 0; rank < 3; ++rank) {
+    const auto program = compile_for_rank(plan, rank, 1);
+    ASSERT_TRUE(program.ok());
+    const auto& timelines = outcome->timelines[static_cast<std::size_t>(rank)];
+    ASSERT_EQ(timelines.size(), 3u);
+    for (const program::Timeline& timeline : timelines) {
+      ASSERT_EQ(timeline.tasks.size(), program->tasks.size());
+      EXPECT_GT(timeline.seconds, 0);
+      for (std::size_t t = 0; t < timeline.tasks.size(); ++t) {
+        const bool moves =
+            std::holds_alternative<program::Exchange>(program->units[program->tasks[t].unit].kernel);
+        EXPECT_EQ(timeline.tasks[t].worker, moves ? 1 : 0);
+        EXPECT_LE(timeline.tasks[t].begin, timeline.tasks[t].end);
+        for (const std::uint32_t wait : program->tasks[t].waits)
+          EXPECT_LE(timeline.tasks[wait].end, timeline.tasks[t].begin);
+      }
+    }
+  }
+}
+
+TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
+  const Learner mlp = small_mlp();
+  const DistributedPlan plan = spread(mlp, "rank=2: slice f");
+  const auto feed = made_up_feed(mlp.graph, 3);
+  std::vector<Weights> kept;
+  DistributedRun run = steps(6);
+  run.is_due = [](std::int64_t step) { return step % 2 == 0; };
+  run.on_weights = [&](std::int64_t step, const Weights& weights) -> Status {
+    EXPECT_EQ(weights.step, step);
+    kept.push_back(weights);
+    return {};
+  };
+  const auto whole = run_distributed(plan, on(2), *feed, from_seed(7), run);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  ASSERT_EQ(kept.size(), 3u);
+  expect_same_bits(kept.back(), whole->weights);
+
+  // From there it goes on as if it had not stopped.
+  DistributedRun rest = steps(4);
+  rest.training.first_step = 2;
+  const auto resumed = run_distributed(plan, on(2), *feed, kept.front(), rest);
+  ASSERT_TRUE(resumed.ok()) << resumed.error().message;
+  expect_same_bits(resumed->weights, whole->weights);
+  EXPECT_EQ(resumed->weights.step, 6);
+}
+
+TEST(LocalRanks, RankZeroCanStopAllOfThem) {
+  const Learner mlp = small_mlp();
+  const DistributedPlan plan = spread(mlp, "rank=3: slice b");
+  const auto feed = made_up_feed(mlp.graph, 3);
+  for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
+    DistributedRun run = steps(1000);
+    int asked = 0;
+    run.training.interrupted = [&] { return ++asked > 4; };
+    const auto stopped = run_distributed(plan, on(3, transport), *feed, from_seed(7), run);
+    ASSERT_TRUE(stopped.ok()) << stopped.error().message;
+    EXPECT_TRUE(stopped->training.interrupted);
+    EXPECT_EQ(stopped->training.steps_done, 4);
+
+    run.training.interrupted = {};
+    run.training.on_step = [](const StepReport& report) -> Status {
+      if (report.step < 3) return {};
+      return user_error("enough");
+    };
+    const auto failed = run_distributed(plan, on(3, transport), *feed, from_seed(7), run);
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().message, "enough");
+  }
+}
+
+// The processes that this one has started and not waited for, in order.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string stat;
+    std::getline(file, stat);
+    char state = 0;
+    pid_t parent = 0;
+    if (stat.rfind(')') == std::string::npos) continue;
+    std::istringstream(stat.substr(stat.rfind(')') + 1)) >> state >> parent;
+    if (parent == getpid()) found.push_back(std::stoi(name));
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+void expect_says(const std::string& text, const std::string& what) {
+  EXPECT_NE(text.find(what), std::string::npos) << "expected: " << what << "\nfound: " << text;
+}
+
+TEST(LocalRanks, ARankThatDiesIsNamed) {
+  const Learner mlp = small_mlp();
+  const DistributedPlan plan = spread(mlp, "rank=4: slice b");
+  const auto feed = made_up_feed(mlp.graph, 3);
+  DistributedRun run = steps(1'000'000);
+  run.training.on_step = [&](const StepReport& report) -> Status {
+    if (report.step != 5) return {};
+    const std::vector<pid_t> ranks = children();
+    if (ranks.size() != 3) return user_error("not three");
+    kill(ranks[1], SIGKILL);
+    return {};
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  const auto outcome = run_distributed(plan, on(4, TransportKind::automatic), *feed, from_seed(7), run);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().fault, Fault::world);
+  expect_says(outcome.error().message, "rank 2 died in step ");
+  expect_says(outcome.error().message, ", and the others stopped: it was killed by signal 9");
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  EXPECT_TRUE(children().empty());
+}
+
+TEST(LocalRanks, ARankThatFailsSaysWhy) {
+  for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
+    const auto failure =
+        on_local_ranks(on(3, transport), [](const std::shared_ptr<transport::Job>& job) -> Status {
+          if (job->rank() == 2) return world_error("no disk", "buy one");
+          const std::int32_t all[] = {0, 1, 2};
+          const auto met = job->exchange(all, {0, 1}, {});
+          if (met.ok()) return {};
+          return met.error();
+        });
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->rank, 2);
+    EXPECT_FALSE(failure->died);
+    EXPECT_EQ(failure->error.message, "no disk");
+    EXPECT_EQ(failure->error.hint, "buy one");
+  }
+}
+
+const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
+
+std::string run(Session& session, const std::string& text) {
+  const Reply reply = session.execute(text);
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << text << "\n" << reply.complaint;
+  return reply.output;
+}
+
+TEST(LocalRanks, TrainOnLocalRanksAsAStatement) {
+  Session session;
+  const std::string said = run(session, fmt::format("TRAIN digits_mlp ON LOCAL 3 FROM '{}' STEPS 20 "
+                                                    "WITH (distribution = 'rank=3: slice b', holdout = 60)",
+                                                    kDigits));
+  expect_says(said, "trained digits_mlp from step 0 to 20");
+  expect_says(said, "on 3 ranks of ");
+  expect_says(said, "tested on the last 60 rows");
+  const Reply refused = session.execute("TRAIN digits_mlp ON LOCAL 100000 FROM 'x.csv' STEPS 1");
+  EXPECT_EQ(refused.exit_code, ExitCode::user_error);
+}
+
+TEST(LocalRanks, AKilledRankLeavesACheckpointThatGoesOn) {
+  const TemporaryFolder folder;
+  const std::string kept = folder / "kept.safetensors", whole = folder / "whole.safetensors";
+  const std::string train = fmt::format(
+      "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {{}} "
+      "WITH (distribution = 'rank=2: slice b', checkpoint = '{{}}', "
+      "checkpoint_every = 10)",
+      kDigits);
+  Session session;
+  bool killed = false;
+  session.on_progress = [&](const explain::Progress& progress) {
+    if (progress.step < 15 || std::exchange(killed, true)) return;
+    for (const pid_t rank : children()) kill(rank, SIGKILL);
+  };
+  const Reply reply = session.execute(fmt::format(fmt::runtime(train), 1'000'000, kept));
+  EXPECT_EQ(reply.exit_code, ExitCode::world_error);
+  expect_says(reply.complaint, "rank 1 died in step ");
+  ASSERT_TRUE(killed);
+  session.on_progress = {};
+
+  run(session, fmt::format("LOAD digits_mlp FROM '{}'", kept));
+  run(session, fmt::format(fmt::runtime(train), 10, kept));
+  const auto resumed = formats::load(kept);
+  ASSERT_TRUE(resumed.ok()) << resumed.error().message;
+  const std::string steps_done = resumed->metadata.at("step");
+  Session other;
+  run(other, fmt::format(fmt::runtime(train), steps_done, whole));
+  const auto never_stopped = formats::load(whole);
+  ASSERT_TRUE(never_stopped.ok());
+  ASSERT_EQ(resumed->tensors.size(), never_stopped->tensors.size());
+  for (std::size_t i = 0; i < resumed->tensors.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(resumed->tensors[i].data, never_stopped->tensors[i].data))
+        << resumed->tensors[i].name;
+}
+
+}  // namespace
+}  // namespace weft::session
