@@ -48,22 +48,6 @@ const std::vector<Model> kModels = {
 
 // Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
 constexpr double kPause = 0.1;
-constexpr double kTurn = 0.2;  // seconds of steps, where one step is shorter
-
-// How many steps take about kTurn: tried until it does, for a first step or two says little.
-std::int64_t steps_of_a_turn(const std::function<double(std::int64_t)>& train) {
-  train(2);
-  for (std::int64_t steps = 1;; steps *= 2)
-    if (train(steps) > 0.7 * kTurn) return steps;
-}
-
-Side side_of(const std::function<double(std::int64_t)>& train, pid_t process) {
-  const std::int64_t steps = steps_of_a_turn(train);
-  const auto warm_up = [=] {
-    if (steps > 1) train((steps + 9) / 10);
-  };
-  return {[=] { return train(steps); }, static_cast<double>(steps), process, warm_up};
-}
 
 Side weft_side(TrainingRank& rank) {
   const auto train = [&rank](std::int64_t steps) {
@@ -71,11 +55,11 @@ Side weft_side(TrainingRank& rank) {
       for (std::int64_t i = 0; i < steps; ++i) rank.step();
     });
   };
-  return side_of(train, 0);
+  return side_of_steps(train);
 }
 
 Side peer_side(Peer& peer) {
-  return side_of([&peer](std::int64_t steps) { return peer.train(steps); }, peer.process());
+  return side_of_steps([&peer](std::int64_t steps) { return peer.train(steps); }, peer.processes());
 }
 
 void print_row(std::string_view name, int threads, const Times& weft, const Times* peer) {

@@ -24,6 +24,7 @@
 #include "repl.h"
 #include "rules.h"
 #include "script.h"
+#include "simulate.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
 #include "weft/session/session.h"
@@ -42,6 +43,7 @@ usage:
   weft rules ...           prove, generate and apply rewrite rules
   weft collective ...      check, convert, price, choose and run collective algorithms
   weft launch -n N ...     start the ranks of a job on this machine
+  weft simulate ...        run Chakra traces on a network, by discrete events
   weft profile ...         measure this machine and write it as a cluster
   weft tune ...            measure collective algorithms, so that calls choose well
   weft bench ...           measure collectives beside Open MPI, MPICH and Gloo
@@ -77,8 +79,8 @@ int fail(const Error& error) {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run",     "help", "rules", "collective", "launch",
-                                            "profile", "tune", "bench", "doctor"};
+  constexpr std::string_view kCommands[] = {"run",      "help",    "rules", "collective", "launch",
+                                            "simulate", "profile", "tune",  "bench",      "doctor"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -154,6 +156,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
                                                   Output& output) {
   if (command == "collective") return run_collective(argc, argv);
   if (command == "rules") return run_rules(argc, argv, output);
+  if (command == "simulate") return run_simulate(argc, argv);
   if (command == "profile") return run_profile(argc, argv);
   if (command == "tune") return run_tune(argc, argv);
   if (command == "bench") return run_bench(argc, argv, output);

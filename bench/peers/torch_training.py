@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 """PyTorch's side of the training benchmark: the same models, trained on demand.
 
-  torch_training.py MODEL THREADS
+  torch_training.py MODEL THREADS [RANKS]
 
-  out  {"ready": true, "torch": "1.13.0a0", "threads": 1, "parameters": 9610}
+  out  {"ready": true, "torch": "1.13.0a0", "threads": 1, "parameters": 9610, "processes": [4711]}
   in   steps 20
   out  {"seconds": 0.0159, "loss": 1.5961}     the wall time of 20 steps, the loss of the last one
   in   quit
 
-A step is forward, backward and Adam (lr 1e-3) on the next of a few batches that already lie in memory.
-Sizes and initial spreads are those of models/MODEL.weft; README.md beside this file says why each model
+A step is forward, backward and Adam (lr 1e-3) on the next of a few batches that already lie in memory. With
+several RANKS each is a process that takes its rows of the batch, under DistributedDataParallel over Gloo; this
+one is rank 0, and starts and commands the others. Sizes and initial spreads are those of models/MODEL.weft; README.md beside this file says why each model
 is written the way it is.
 """
 
@@ -17,23 +18,29 @@ import itertools
 import json
 import math
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
-MODELS = ("digits_mlp", "digits_conv", "char_gpt", "char_gpt_tuned")
+MODELS = ("digits_mlp", "large_mlp", "digits_conv", "char_gpt", "char_gpt_tuned")
 
 
 def arguments():
-    if len(sys.argv) != 3 or sys.argv[1] not in MODELS or not sys.argv[2].isdigit() or int(sys.argv[2]) < 1:
-        sys.exit(f"usage: torch_training.py {'|'.join(MODELS)} THREADS")
-    return sys.argv[1], int(sys.argv[2])
+    """The model, threads, ranks; and of a rank that was started by rank 0, its number and where they meet."""
+    numbers = sys.argv[2:5]
+    if not 3 <= len(sys.argv) <= 6 or sys.argv[1] not in MODELS or not all(n.isdigit() for n in numbers):
+        sys.exit(f"usage: torch_training.py {'|'.join(MODELS)} THREADS [RANKS]")
+    threads, ranks, rank = (int(n) for n in numbers + ["1", "0"][len(numbers) - 1:])
+    return sys.argv[1], max(threads, 1), max(ranks, 1), rank, sys.argv[5] if len(sys.argv) == 6 else None
 
 
-model_name, threads = arguments()
+model_name, threads, ranks, rank, meeting = arguments()
 
 # OpenBLAS and OpenMP read these once, when they are loaded; torch.set_num_threads reaches only OpenMP.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = str(threads)
+os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 
 try:
     import torch
@@ -63,10 +70,10 @@ def convolution(inputs, outputs, spread):
 
 
 class DigitsMlp(nn.Module):
-    def __init__(self):
+    def __init__(self, pixels=64, width=128):
         super().__init__()
-        self.hidden = linear(64, 128, 0.18)
-        self.out = linear(128, 10, 0.12)
+        self.hidden = linear(pixels, width, 0.18)
+        self.out = linear(width, 10, 0.12)
 
     def forward(self, pixels):
         return self.out(F.relu(self.hidden(pixels / 16)))
@@ -141,12 +148,12 @@ class CharGpt(nn.Module):
         return F.linear(self.norm(x), self.tokens.weight).flatten(0, 1)
 
 
-def digit_batches(count=16, batch=64):
+def digit_batches(count=16, batch=64, pixels=64):
     """Ten fixed patterns under noise: as large as the digits, and as learnable."""
-    patterns = torch.randint(0, 17, (10, 64)).float()
+    patterns = torch.randint(0, 17, (10, pixels)).float()
     for _ in range(count):
         labels = torch.randint(0, 10, (batch,))
-        noise = torch.randint(-4, 5, (batch, 64)).float()
+        noise = torch.randint(-4, 5, (batch, pixels)).float()
         yield (patterns[labels] + noise).clamp(0, 16), labels
 
 
@@ -157,7 +164,14 @@ def token_batches(count=4, batch=8, length=256):
         text[:, 0] = torch.randint(0, 256, (batch,))
         for position in range(length):
             text[:, position + 1] = (text[:, position] * 5 + torch.randint(0, 4, (batch,))) % 256
-        yield text[:, :-1].contiguous(), text[:, 1:].flatten()
+        yield text[:, :-1].contiguous(), text[:, 1:].contiguous()
+
+
+def my_rows(batch):
+    """This rank's part of a batch."""
+    rows = len(batch[0])
+    mine = slice(rows * rank // ranks, rows * (rank + 1) // ranks)
+    return batch[0][mine].contiguous(), batch[1][mine].flatten()
 
 
 def build(name):
@@ -165,17 +179,61 @@ def build(name):
     torch.manual_seed(1)
     if name.startswith("char_gpt"):
         block = TunedGptBlock if name == "char_gpt_tuned" else GptBlock
-        return CharGpt(block), list(token_batches())
-    batches = list(digit_batches())
-    model = DigitsMlp() if name == "digits_mlp" else DigitsConv()
+        return CharGpt(block), [my_rows(batch) for batch in token_batches()]
+    large = name == "large_mlp"
+    batches = digit_batches(4, 512, 784) if large else digit_batches()
+    batches = [my_rows(batch) for batch in batches]
+    model = DigitsConv() if name == "digits_conv" else DigitsMlp(784, 2048) if large else DigitsMlp()
     # Tracing spares the small models some of Python's time; the GPT does not notice.
     return torch.jit.trace(model, batches[0][0]), batches
+
+
+class OtherRanks:
+    """The processes of ranks 1 and up, which do what rank 0 is told; a rank alone has none."""
+
+    def __init__(self):
+        self.processes = []
+        if ranks == 1:
+            return
+        global meeting
+        if rank == 0:
+            meeting = os.path.join(tempfile.mkdtemp(), "meeting")
+            for other in range(1, ranks):
+                words = [sys.executable, __file__, model_name, str(threads), str(ranks), str(other), meeting]
+                self.processes.append(
+                    subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True))
+        torch.distributed.init_process_group("gloo", f"file://{meeting}", world_size=ranks, rank=rank)
+
+    def tell(self, line):
+        for process in self.processes:
+            process.stdin.write(line)
+            process.stdin.flush()
+
+    def meet(self):
+        if ranks > 1:
+            torch.distributed.barrier()
+
+    def end(self):
+        for process in self.processes:
+            process.stdin.close()
+            process.wait()
+        if self.processes:
+            for name in os.listdir(os.path.dirname(meeting)):
+                os.remove(os.path.join(os.path.dirname(meeting), name))
+            os.rmdir(os.path.dirname(meeting))
 
 
 def main():
     # Debian's oneDNN has only reference kernels for Arm; without it bmm and conv2d go to the BLAS.
     torch.backends.mkldnn.set_flags(os.uname().machine != "aarch64")
+    others = OtherRanks()
     model, batches = build(model_name)
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    if ranks > 1:
+        # Gloo moves no booleans; the masks are the same everywhere.
+        masks = [name for name, buffer in model.named_buffers() if buffer.dtype == torch.bool]
+        nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, masks)
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True, broadcast_buffers=False)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, foreach=True)
     batches = itertools.cycle(batches)
 
@@ -185,7 +243,8 @@ def main():
     def train(steps):
         for _ in range(steps):
             inputs, targets = next(batches)
-            optimizer.zero_grad(set_to_none=True)
+            # Under DistributedDataParallel gradients are views of its buckets, and stay.
+            optimizer.zero_grad(set_to_none=ranks == 1)
             loss = F.cross_entropy(model(inputs), targets)
             loss.backward()
             optimizer.step()
@@ -195,18 +254,22 @@ def main():
         "ready": True,
         "torch": torch.__version__,
         "threads": threads,
-        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "parameters": parameters,
+        "processes": [os.getpid()] + [process.pid for process in others.processes],
     })
     for line in sys.stdin:
         command, _, count = line.strip().partition(" ")
         if command == "quit":
-            return
+            break
         if command != "steps" or not count.isdigit() or int(count) < 1:
             answer({"error": f"expected 'steps N' or 'quit', found '{line.strip()}'"})
             continue
+        others.tell(line)
+        others.meet()
         start = time.perf_counter()
         loss = train(int(count))
         answer({"seconds": time.perf_counter() - start, "loss": loss})
+    others.end()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "support/measure.h"
 
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,10 +31,22 @@ double machine_seconds() {
   return (user + nice + system + irq + soft_irq + stolen) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-double process_seconds(pid_t process) {
-  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
-  if (process != 0 && clock_getcpuclockid(process, &clock) != 0) return 0;
-  return seconds_on(clock);
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+double own_seconds() {
+  rusage children{};
+  getrusage(RUSAGE_CHILDREN, &children);
+  return seconds_on(CLOCK_PROCESS_CPUTIME_ID) + seconds(children.ru_utime) + seconds(children.ru_stime);
+}
+
+double seconds_of(const Side& side) {
+  if (side.processes.empty()) return own_seconds();
+  double sum = 0;
+  for (const pid_t process : side.processes)
+    if (clockid_t clock{}; clock_getcpuclockid(process, &clock) == 0) sum += seconds_on(clock);
+  return sum;
 }
 
 struct Turn {
@@ -57,10 +70,10 @@ class Bystanders {
 
  private:
   double theirs() const {
-    double seconds = machine_seconds() - process_seconds(0);
+    double sum = machine_seconds() - own_seconds();
     for (const Side& side : sides_)
-      if (side.process != 0) seconds -= process_seconds(side.process);
-    return seconds;
+      if (!side.processes.empty()) sum -= seconds_of(side);
+    return sum;
   }
 
   std::span<const Side> sides_;
@@ -104,6 +117,18 @@ double processor_seconds_of(const std::function<void()>& work) {
   return processor_seconds() - begin;
 }
 
+Side side_of_steps(const std::function<double(std::int64_t)>& train, std::vector<pid_t> processes,
+                   bool warms_up) {
+  constexpr double kTurn = 0.2;  // seconds
+  // Tried until it takes that long, for a first step or two says little.
+  train(2);
+  std::int64_t steps = 1;
+  while (train(steps) <= 0.7 * kTurn) steps *= 2;
+  Side side{[=] { return train(steps); }, static_cast<double>(steps), std::move(processes)};
+  if (warms_up && steps > 1) side.warm_up = [=] { train((steps + 9) / 10); };
+  return side;
+}
+
 std::vector<Times> take_turns(std::span<const Side> sides, const Turns& turns) {
   std::vector<std::vector<Turn>> taken(sides.size());
   Bystanders bystanders(sides);
@@ -112,10 +137,10 @@ std::vector<Times> take_turns(std::span<const Side> sides, const Turns& turns) {
       std::this_thread::sleep_for(std::chrono::duration<double>(turns.pause));
       if (sides[i].warm_up) sides[i].warm_up();
       bystanders.begin();
-      const double before = process_seconds(sides[i].process);
-      const double seconds = sides[i].turn();
-      const double processor = process_seconds(sides[i].process) - before;
-      taken[i].push_back({seconds / sides[i].amount, processor / sides[i].amount, bystanders.end()});
+      const double before = seconds_of(sides[i]);
+      const double wall = sides[i].turn();
+      const double processor = seconds_of(sides[i]) - before;
+      taken[i].push_back({wall / sides[i].amount, processor / sides[i].amount, bystanders.end()});
     }
   }
   std::vector<Times> times;

@@ -9,6 +9,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -27,9 +28,14 @@ double processor_seconds_of(const std::function<void()>& work);
 struct Side {
   std::function<double()> turn;        // works for a moment and returns the wall seconds that count
   double amount = 1;                   // of work in a turn: times are divided by it
-  pid_t process = 0;                   // who does the work; 0: this process
+  std::vector<pid_t> processes = {};   // who do the work; none: this process and children that have ended
   std::function<void()> warm_up = {};  // before each turn, not counted
 };
+
+// A side whose work is steps: as many as take some 0.2 s, a tenth of them to warm up before each turn. `train`
+// returns the seconds of so many.
+Side side_of_steps(const std::function<double(std::int64_t)>& train, std::vector<pid_t> processes = {},
+                   bool warms_up = true);
 
 struct Turns {
   int wanted = 7;    // of each side

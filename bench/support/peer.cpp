@@ -27,26 +27,28 @@ Json read_answer(const std::string& line) {
 
 }  // namespace
 
-Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads) {
+Result<std::unique_ptr<Peer>> Peer::start(std::string_view model, int threads, int ranks) {
   // Debian's own python is the one that its torch package belongs to.
   std::string reasons;
   for (const std::string python : {"/usr/bin/python3", "python3"}) {
-    auto peer = start(python, model, threads);
+    auto peer = start(python, model, threads, ranks);
     if (peer.ok()) return peer;
     reasons += (reasons.empty() ? "" : "; ") + peer.error().message;
   }
   return world_error("no PyTorch to compare with: " + reasons, "install python3-torch");
 }
 
-Result<std::unique_ptr<Peer>> Peer::start(const std::string& python, std::string_view model, int threads) {
+Result<std::unique_ptr<Peer>> Peer::start(const std::string& python, std::string_view model, int threads,
+                                          int ranks) {
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     return world_error("no socket to talk to a peer");
 
   std::unique_ptr<Peer> peer(new Peer);
   peer->socket_ = ends[0];
-  std::array<std::string, 4> words = {python, kScript, std::string(model), std::to_string(threads)};
-  std::array<char*, 5> arguments{};
+  std::array<std::string, 5> words = {python, kScript, std::string(model), std::to_string(threads),
+                                      std::to_string(ranks)};
+  std::array<char*, 6> arguments{};
   for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
 
   posix_spawn_file_actions_t actions;
@@ -66,6 +68,7 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& python, std::string
   if (!answer.value("ready", false))
     return world_error(fmt::format("{}: {}", python, answer.value("reason", "no answer")));
   peer->version_ = answer.value("torch", "");
+  peer->processes_ = answer.value("processes", std::vector<pid_t>{peer->process_});
   peer->parameters_ = answer.value("parameters", std::int64_t{0});
   return peer;
 }

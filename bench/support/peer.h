@@ -3,6 +3,7 @@
 //   WEFT_TRY(peer, Peer::start("digits_mlp", 1));
 //   double seconds = peer->train(20);      // of 20 steps
 //
+// With several ranks a step is DistributedDataParallel's over Gloo, `threads` in each.
 // The other end is bench/peers/torch_training.py, which says what the lines between the two are.
 #pragma once
 #include <sys/types.h>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/result.h"
 
@@ -19,7 +21,7 @@ namespace weft::bench {
 class Peer {
  public:
   // Fails, with the reason, when there is no python with torch.
-  static Result<std::unique_ptr<Peer>> start(std::string_view model, int threads);
+  static Result<std::unique_ptr<Peer>> start(std::string_view model, int threads, int ranks = 1);
   ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -29,16 +31,18 @@ class Peer {
 
   const std::string& version() const { return version_; }
   std::int64_t parameter_elements() const { return parameters_; }
-  pid_t process() const { return process_; }
+  const std::vector<pid_t>& processes() const { return processes_; }  // one for each rank
 
  private:
   Peer() = default;
-  static Result<std::unique_ptr<Peer>> start(const std::string& python, std::string_view model, int threads);
+  static Result<std::unique_ptr<Peer>> start(const std::string& python, std::string_view model, int threads,
+                                             int ranks);
   bool send(std::string_view line) const;
   std::string receive();  // a line without its end; empty when the peer is gone
 
   pid_t process_ = 0;
   int socket_ = -1;
+  std::vector<pid_t> processes_;
   std::string received_, version_;
   std::int64_t parameters_ = 0;
 };

@@ -6,7 +6,6 @@
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
 #include "weft/session/state.h"
-#include "weft/train/training_plan.h"
 
 namespace weft::bench {
 namespace {
@@ -33,14 +32,17 @@ double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint6
 
 }  // namespace
 
-std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
-                                                  std::vector<language::SizeOverride> sizes) {
+train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes) {
   language::BindOptions options;
   options.mode = language::Mode::train;
   options.sizes = std::move(sizes);
   auto bound = or_throw(language::bind(shipped(), language::syntax::Name{model, {}}, options));
-  auto trained = or_throw(train::make_training_plan(std::move(bound.graph), {}));
-  return std::make_shared<const plan::Graph>(std::move(trained.graph));
+  return or_throw(train::make_training_plan(std::move(bound.graph), {}));
+}
+
+std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
+                                                  std::vector<language::SizeOverride> sizes) {
+  return std::make_shared<const plan::Graph>(training_plan(model, std::move(sizes)).graph);
 }
 
 TrainingRank::TrainingRank(std::string_view model, const TrainingData& data)

@@ -15,6 +15,7 @@
 #include "weft/exec/rank.h"
 #include "weft/language/bind.h"
 #include "weft/plan/graph.h"
+#include "weft/train/training_plan.h"
 
 namespace weft::bench {
 
@@ -26,6 +27,7 @@ T or_throw(Result<T> result) {
 }
 
 // Forward, backward and Adam of a shipped model.
+train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes = {});
 std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
                                                   std::vector<language::SizeOverride> sizes = {});
 

@@ -180,8 +180,8 @@ TEST(LocalRanks, AGptLearnsTheSameOnAnyNumberOfThreads) {
   const Learner gpt = small_gpt(train::Optimizer::momentum);
   const OneRank alone = train_alone(gpt);
   for (const std::string_view distribution :
-       {"rank=2: slice b", "rank=3: slice b", "rank=2: slice h, f", "rank=2: slice b, shard optimizer",
-        "rank=2: slice b, shard parameters"})
+       {"rank=2: slice b", "rank=3: slice b", "rank=2: slice h, f", "rank=2: slice h, f, v",
+        "rank=3: slice v", "rank=2: slice b, shard optimizer", "rank=2: slice b, shard parameters"})
     expect_as_alone(gpt, alone, distribution, on(distribution[5] - '0'));
 }
 

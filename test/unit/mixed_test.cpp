@@ -255,10 +255,10 @@ Status sum_of_ranks(Communicator& group, std::int64_t& sum) {
 TEST(MixedGroup, AutomaticTakesWhatTheHostsAllow) {
   const std::vector<std::pair<std::vector<std::string>, std::string_view>> cases = {
       {{"a", "a", "b"}, "mixed"}, {{"a", "b", "c"}, "tcp"}, {{"a", "a"}, "inproc"}};
-  for (const auto& [hosts, expected] : cases)
-    on_all(make_elsewhere(hosts, 5s), [&](const std::shared_ptr<Elsewhere>& job) {
+  for (const auto& hosts_and_transport : cases)
+    on_all(make_elsewhere(hosts_and_transport.first, 5s), [&](const std::shared_ptr<Elsewhere>& job) {
       const auto group = group_of(job);
-      EXPECT_EQ(group->transport(), expected);
+      EXPECT_EQ(group->transport(), hosts_and_transport.second);
       std::int64_t sum = 0;
       EXPECT_TRUE(sum_of_ranks(*group, sum).ok());
       EXPECT_EQ(sum, job->ranks() * (job->ranks() + 1) / 2);

@@ -7,6 +7,7 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/median.h"
+#include "weft/cost/unit_seconds.h"
 #include "weft/plan/dtype.h"
 
 namespace weft::cost {
@@ -91,8 +92,14 @@ std::string unit_key(const program::Program& program, const program::Unit& unit,
   return key;
 }
 
+std::string_view unit_kind(const program::Unit& unit) {
+  constexpr std::string_view kNames[] = {"product", "rows", "call", "copy", "combine", "exchange"};
+  return kNames[unit.kernel.index()];
+}
+
 Status learn(Statistics& statistics, const program::Program& program,
-             std::span<const program::Timeline> timelines, const Crowd& crowd) {
+             std::span<const program::Timeline> timelines, const Crowd& crowd,
+             const cluster::Device* device) {
   if (timelines.empty()) return {};
   for (const program::Timeline& timeline : timelines)
     WEFT_CHECK(timeline.tasks.size() == program.tasks.size(), "a timeline of another program");
@@ -105,6 +112,10 @@ Status learn(Statistics& statistics, const program::Program& program,
     double units = 0;
   };
   std::map<std::string, Sum> found;
+  struct Reached {
+    double best = 0, took = 0;
+  };
+  std::map<std::string_view, Reached> kinds;
   for (std::size_t u = 0; u < program.units.size(); ++u) {
     const std::string key = unit_key(program, program.units[u], crowd);
     const double took = median(seconds[u]);
@@ -112,11 +123,20 @@ Status learn(Statistics& statistics, const program::Program& program,
     Sum& sum = found[key];
     sum.seconds += took;
     sum.units += 1;
+    if (device == nullptr) continue;
+    Reached& reached = kinds[unit_kind(program.units[u])];
+    reached.best += unit_seconds(program, program.units[u], *device);
+    reached.took += took;
   }
   std::vector<OperatorTime> rows;
   const std::int64_t now = seconds_since_1970();
   for (const auto& [key, sum] : found) rows.push_back({key, sum.seconds / sum.units, now});
-  return statistics.add(rows);
+  WEFT_TRY_STATUS(statistics.add(rows));
+  std::vector<Rate> rates;
+  for (const auto& [kind, reached] : kinds)
+    if (reached.best > 0)
+      rates.push_back({fmt::format("reached {}", kind), crowd.ranks, 0, reached.best / reached.took, now});
+  return statistics.add(rates);
 }
 
 }  // namespace weft::cost

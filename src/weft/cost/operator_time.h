@@ -9,6 +9,7 @@
 #include <string>
 
 #include "weft/base/result.h"
+#include "weft/cluster/device.h"
 #include "weft/cost/statistics.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
@@ -26,9 +27,14 @@ struct Crowd {
 // an exchange. A long one is cut and ends in a hash of all of it.
 std::string unit_key(const program::Program& program, const program::Unit& unit, const Crowd& crowd = {});
 
+// "product", "rows", "call", "copy" or "combine": kinds of units that fall short of the roofline alike.
+std::string_view unit_kind(const program::Unit& unit);
+
 // Adds what the timelines say of each kind of unit: what all tasks of a unit took together, the median of the
-// runs, the mean over the units of one key. REQUIRES: timelines of this program.
+// runs, the mean over the units of one key. Where a device is given, also which part of its roofline the
+// units of each kind reached, which prices units that were not measured. REQUIRES: timelines of this program.
 Status learn(Statistics& statistics, const program::Program& program,
-             std::span<const program::Timeline> timelines, const Crowd& crowd = {});
+             std::span<const program::Timeline> timelines, const Crowd& crowd = {},
+             const cluster::Device* device = nullptr);
 
 }  // namespace weft::cost

@@ -51,10 +51,10 @@ struct LinkTime {
 };
 
 struct Rate {
-  std::string what;          // "copy", "reduce f32", "multiply f32"
+  std::string what;          // "copy", "reduce f32", "multiply f32", "reached product"
   std::int32_t threads = 1;  // that did it at the same time
   std::int64_t bytes = 0;    // of the buffers that each of them worked on
-  double per_second = 0;     // bytes or operations, all threads together
+  double per_second = 0;  // bytes or operations, all threads together; of "reached", the part of the roofline
   std::int64_t measured_at = 0;
 
   friend bool operator==(const Rate&, const Rate&) = default;

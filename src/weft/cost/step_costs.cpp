@@ -45,7 +45,9 @@ struct Figures {
   Source device_source = Source::datasheet;
   double crowding = 1;  // ranks for each processor, where they are more
   Crowd crowd;
-  std::unordered_map<std::string, double> units;                               // by key
+  std::unordered_map<std::string, double> units;       // by key
+  cluster::Device roofline;                            // as the cluster describes it, whatever was measured
+  std::map<std::string, double, std::less<>> reached;  // which part of it, by unit_kind(), in this crowd
   std::map<std::pair<collective::Kind, std::int32_t>, TimeCurve> collectives;  // by kind and ranks
 
   TaskPrice compute(const program::Program& program, const program::Task& task) const {
@@ -59,6 +61,8 @@ struct Figures {
       if (const auto found = units.find(unit_key(program, unit)); found != units.end())
         return {found->second * part * crowding, Source::measured};
     }
+    if (const auto found = reached.find(unit_kind(unit)); found != reached.end())
+      return {unit_seconds(program, unit, roofline) / found->second * part, Source::calibrated};
     // A unit is launched once, whatever it is cut into.
     const double launch = device.launch_seconds, all = unit_seconds(program, unit, device);
     return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * crowding, device_source};
@@ -98,6 +102,11 @@ Status take_rates(Figures& figures, const Statistics& statistics) {
 
 Status take_measurements(Figures& figures, const Statistics& statistics) {
   WEFT_TRY_STATUS(take_rates(figures, statistics));
+  WEFT_TRY(rates, statistics.rates());
+  constexpr std::string_view kReached = "reached ";
+  for (const Rate& rate : rates)
+    if (rate.what.starts_with(kReached) && rate.threads == figures.crowd.ranks)
+      figures.reached.insert_or_assign(rate.what.substr(kReached.size()), rate.per_second);
   WEFT_TRY(units, statistics.operator_times());
   for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
   WEFT_TRY(times, statistics.collective_times());
@@ -169,7 +178,7 @@ Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& 
                              const StepCostOptions& options) {
   auto figures = std::make_shared<Figures>();
   WEFT_TRY(links, mesh_links(cluster, mesh));
-  figures->device = cluster.device;
+  figures->device = figures->roofline = cluster.device;
   figures->links = std::move(links);
   StepCosts costs;
   if (is_local(cluster)) {

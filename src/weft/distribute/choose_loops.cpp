@@ -18,32 +18,6 @@ using plan::NodeView;
 
 std::int64_t ceil_div(std::int64_t size, std::int64_t parts) { return size / parts + (size % parts != 0); }
 
-// The indices of each axis' list, as the plan's own.
-Result<std::vector<IndexList>> find_indices(const plan::Graph& graph, const Distribution& distribution) {
-  std::vector<bool> used(graph.symbols().size());
-  for (std::size_t v = 0; v < graph.value_count(); ++v)
-    for (const plan::Dim& dim : graph.type(plan::ValueId(v)).dims) used[dim.index.value] = true;
-  std::vector<IndexList> lists;
-  for (const AxisUse& use : distribution.axes) {
-    IndexList& list = lists.emplace_back();
-    for (const std::string& name : use.slice) {
-      const Symbol index = graph.symbols().find(name);
-      if (index.valid() && used[index.value]) {
-        list.push_back(index);
-        continue;
-      }
-      std::vector<std::string_view> names;
-      for (std::size_t s = 0; s < used.size(); ++s)
-        if (used[s]) names.push_back(graph.text(Symbol(s)));
-      std::string hint = did_you_mean(name, names);
-      constexpr std::size_t kMost = 20;
-      if (hint.empty() && names.size() <= kMost) hint = fmt::format("it has {}", fmt::join(names, ", "));
-      return user_error(fmt::format("no tensor of the plan has an index {}", name), std::move(hint));
-    }
-  }
-  return lists;
-}
-
 // Chooses for one node, from the outermost axis in.
 class NodeChooser {
  public:
@@ -111,6 +85,31 @@ class NodeChooser {
 
 }  // namespace
 
+Result<std::vector<IndexList>> index_lists(const plan::Graph& graph, const Distribution& distribution) {
+  std::vector<bool> used(graph.symbols().size());
+  for (std::size_t v = 0; v < graph.value_count(); ++v)
+    for (const plan::Dim& dim : graph.type(plan::ValueId(v)).dims) used[dim.index.value] = true;
+  std::vector<IndexList> lists;
+  for (const AxisUse& use : distribution.axes) {
+    IndexList& list = lists.emplace_back();
+    for (const std::string& name : use.slice) {
+      const Symbol index = graph.symbols().find(name);
+      if (index.valid() && used[index.value]) {
+        list.push_back(index);
+        continue;
+      }
+      std::vector<std::string_view> names;
+      for (std::size_t s = 0; s < used.size(); ++s)
+        if (used[s]) names.push_back(graph.text(Symbol(s)));
+      std::string hint = did_you_mean(name, names);
+      constexpr std::size_t kMost = 20;
+      if (hint.empty() && names.size() <= kMost) hint = fmt::format("it has {}", fmt::join(names, ", "));
+      return user_error(fmt::format("no tensor of the plan has an index {}", name), std::move(hint));
+    }
+  }
+  return lists;
+}
+
 bool blocks_agree(const NodeView& view, const Loop& loop, const plan::Mesh& mesh,
                   const std::vector<bool>& cut) {
   if (loop.operands[0] < 0 || loop.results[0] < 0) return true;
@@ -142,11 +141,10 @@ std::vector<LoopChoice> loops_of(const NodeView& node, const plan::Signature& si
   return chosen;
 }
 
-Result<LoopChoices> choose_loops(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-                                 const Distribution& distribution, const Exceptions& exceptions) {
-  const plan::Mesh& mesh = distribution.mesh;
+LoopChoices choose_loops(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
+                         const plan::Mesh& mesh, std::span<const IndexList> lists,
+                         const Exceptions& exceptions) {
   const std::size_t axes = mesh.axes.size();
-  WEFT_TRY(lists, find_indices(graph, distribution));
   LoopChoices choices(graph.node_count(), axes);
   std::vector<bool> made_of_nothing(graph.value_count());  // of constants and positions alone
   std::vector<std::vector<LoopChoice>> by_kind(signatures.kinds());

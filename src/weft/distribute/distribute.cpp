@@ -9,6 +9,7 @@
 #include "weft/distribute/choose_loops.h"
 #include "weft/distribute/exceptions.h"
 #include "weft/distribute/holdings.h"
+#include "weft/distribute/open_nodes.h"
 #include "weft/distribute/run_node.h"
 #include "weft/distribute/signatures.h"
 #include "weft/distribute/source_layouts.h"
@@ -184,6 +185,16 @@ Status check(const plan::Graph& graph, const Distribution& distribution, const D
   return {};
 }
 
+Result<DistributedPlan> spread(const plan::Graph& graph, const Phases& phases,
+                               const Distribution& distribution, const DistributeOptions& options,
+                               const Signatures& signatures, const Exceptions& exceptions,
+                               std::span<const IndexList> lists) {
+  const LoopChoices choices = choose_loops(graph, phases, signatures, distribution.mesh, lists, exceptions);
+  const SourceLayouts sources = choose_source_layouts(graph, phases, signatures, choices, distribution,
+                                                      exceptions, options.smallest_share);
+  return Distributor(graph, phases, distribution, options, signatures, choices, sources).run();
+}
+
 }  // namespace
 
 Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
@@ -191,10 +202,21 @@ Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phase
   WEFT_TRY_STATUS(check(graph, distribution, options));
   const Signatures signatures(graph);
   WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
-  WEFT_TRY(choices, choose_loops(graph, phases, signatures, distribution, exceptions));
-  const SourceLayouts sources = choose_source_layouts(graph, phases, signatures, choices, distribution,
-                                                      exceptions, options.smallest_share);
-  return Distributor(graph, phases, distribution, options, signatures, choices, sources).run();
+  WEFT_TRY(lists, index_lists(graph, distribution));
+  std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, lists, exceptions);
+  if (nodes.empty()) return spread(graph, phases, distribution, options, signatures, exceptions, lists);
+
+  WEFT_TRY(open, open_nodes(graph, nodes));
+  const auto moved = [&](NodeId begin) {
+    return open.begins[std::min<std::size_t>(begin.value, graph.node_count())];
+  };
+  const Phases open_phases{moved(phases.backward_begin), moved(phases.update_begin)};
+  const Signatures open_signatures(open.graph);
+  WEFT_TRY(open_exceptions, Exceptions::resolve(open.graph, open_signatures, distribution));
+  WEFT_TRY(plan,
+           spread(open.graph, open_phases, distribution, options, open_signatures, open_exceptions, lists));
+  plan.opened = std::move(nodes);
+  return plan;
 }
 
 }  // namespace weft::distribute

@@ -9,7 +9,8 @@
 // needs of its operands and what it gives. Where a value is held otherwise than its reader needs it,
 // communication is put in between (convert.h), once for all readers of a phase that need the same. Addends go
 // on as addends as long as operators carry them through. Sources get their layouts from their readers and
-// from what is sharded; a parameter's next value is brought to where the parameter lies.
+// from what is sharded; a parameter's next value is brought to where the parameter lies. An operator that
+// needs whole what an axis cuts first is opened before that, where it can be (open_nodes.h).
 //
 // The result is a plan that ops::infer_layouts accepts; nothing about it is implicit.
 #pragma once
@@ -46,6 +47,9 @@ struct DistributedPlan {
   plan::Graph graph;
   plan::Mesh mesh;
   std::vector<plan::Layout> layouts;  // by value, as ops::infer_layouts gives them
+  // The nodes of the one-device plan that were opened. `origin` speaks of the plan with these open, as
+  // open_nodes() makes it.
+  std::vector<plan::NodeId> opened;
   // By node: the node of the one-device plan that it is, or that it moves a value for: the first reader of
   // what it makes, or, where that is an output or an update, the value's own.
   std::vector<plan::NodeId> origin;

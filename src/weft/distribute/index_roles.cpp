@@ -26,6 +26,7 @@ struct Uses {
   bool batched = false;           // a product has it in a parameter, in what meets it and in the result
   double multiply_adds = 0;       // of the nodes that could be cut along it
   std::vector<bool> products;     // which of them
+  std::vector<bool> keepers;      // and which of those keep it
 };
 
 class Observer {
@@ -124,6 +125,8 @@ class Observer {
       uses.multiply_adds += multiply_adds;
       uses.products.resize(products_);
       uses.products.back() = true;
+      uses.keepers.resize(products_);
+      uses.keepers.back() = kept;
     }
   }
 
@@ -162,7 +165,8 @@ class Observer {
     }
   }
 
-  // An index that no product has without another of the list adds nothing to cutting along that other.
+  // An index that no product has without another of the list, kept where the other is, adds nothing to
+  // cutting along that other: elements of heads, beside heads.
   void drop_shadowed(std::vector<Symbol>& model) const {
     std::vector<Symbol> kept;
     for (std::size_t i = 0; i < model.size(); ++i) {
@@ -172,11 +176,18 @@ class Observer {
         const std::vector<bool>& theirs = uses_[other.value].products;
         for (std::size_t p = 0; p < mine.size(); ++p)
           if (mine[p] && (p >= theirs.size() || !theirs[p])) return false;
-        return mine != theirs || other < model[i];
+        return kept_together(model[i], other) && (mine != theirs || other < model[i]);
       });
       if (!shadowed) kept.push_back(model[i]);
     }
     model = std::move(kept);
+  }
+
+  bool kept_together(Symbol a, Symbol b) const {
+    const std::vector<bool>&mine = uses_[a.value].keepers, &theirs = uses_[b.value].keepers;
+    for (std::size_t p = 0; p < std::min(mine.size(), theirs.size()); ++p)
+      if (mine[p] && theirs[p]) return true;
+    return false;
   }
 
   std::vector<std::string> named(std::vector<Symbol> indices) const {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/random.h"
+#include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/mesh.h"
@@ -28,8 +29,9 @@ constexpr std::int64_t kMostElements = 1 << 20;
 
 class Prover {
  public:
-  Prover(const plan::Graph& original, const DistributedPlan& plan, Random& random)
-      : original_(original), plan_(plan), random_(random) {
+  // `open`: the original with the nodes open that the plan opened.
+  Prover(const plan::Graph& original, const plan::Graph& open, const DistributedPlan& plan, Random& random)
+      : original_(original), open_(open), plan_(plan), random_(random) {
     numbers_.key = random.next();
   }
 
@@ -113,12 +115,12 @@ class Prover {
     const plan::Value& made = plan_.graph.value(value);
     const NodeView node = plan_.graph.view(made.producer);
     if (ops::find_communication(node.op()) != nullptr) return meaning(node.input(0));
-    return original_.result(plan_.origin[made.producer.value], made.result);
+    return open_.result(plan_.origin[made.producer.value], made.result);
   }
 
   // Runs both again with every value as an output, and finds the first that differs.
   Result<std::optional<Disagreement>> locate() {
-    const plan::Graph whole = with_all_values(original_), spread = with_all_values(plan_.graph);
+    const plan::Graph whole = with_all_values(open_), spread = with_all_values(plan_.graph);
     WEFT_TRY(expected, ops::interpret<Field>(whole, whole_sources(), numbers_, kMostElements));
     WEFT_TRY(held,
              ops::interpret_on_mesh<Field>(spread, plan_.mesh, mesh_sources(), numbers_, kMostElements));
@@ -156,6 +158,7 @@ class Prover {
   }
 
   const plan::Graph& original_;
+  const plan::Graph& open_;
   const DistributedPlan& plan_;
   Random& random_;
   ops::Numbers<Field> numbers_;
@@ -168,9 +171,15 @@ class Prover {
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
                         const ProveOptions& options) {
   PlanProof proof;
+  OpenedPlan open;
+  if (!plan.opened.empty()) {
+    WEFT_TRY(opened, open_nodes(original, plan.opened));
+    open = std::move(opened);
+  }
+  const plan::Graph& one_device = plan.opened.empty() ? original : open.graph;
   Random random(options.seed);
   while (proof.draws < options.draws && proof.holds()) {
-    WEFT_TRY(wrong, Prover(original, plan, random).run(proof.elements));
+    WEFT_TRY(wrong, Prover(original, one_device, plan, random).run(proof.elements));
     proof.wrong = std::move(wrong);
     ++proof.draws;
   }

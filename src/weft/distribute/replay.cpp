@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
@@ -33,9 +34,16 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   DistributedPlan made;
   made.mesh = mesh;
   made.graph.name = plan.graph.name;
+  made.opened = plan.opened;
   made.origin = plan.origin;
   made.phases = plan.phases;
-  plan::Transplant moved(plan.graph, made.graph), computed(other, made.graph);
+  OpenedPlan open;
+  if (!plan.opened.empty()) {
+    WEFT_TRY(opened, open_nodes(other, plan.opened));
+    open = std::move(opened);
+  }
+  plan::Transplant moved(plan.graph, made.graph),
+      computed(plan.opened.empty() ? other : open.graph, made.graph);
   std::vector<ValueId> values(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(NodeId(n));

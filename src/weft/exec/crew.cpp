@@ -65,8 +65,7 @@ std::vector<std::vector<std::uint32_t>> one_after_the_other(std::span<const prog
       ++next;
     }
     std::ranges::sort(mine);
-    const auto rest = std::ranges::unique(mine);
-    mine.erase(rest.begin(), rest.end());
+    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
   }
   return waits;
 }

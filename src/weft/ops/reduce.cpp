@@ -5,8 +5,13 @@
 // A mean is a sum divided by `count`. A plan that will be cut states the count of the whole, so
 // that the mean of a slice is an addend of the whole mean; where the count is left out it is what
 // this node reduces, and those indices must not be cut.
+//
+// A `peak` is the maximum that a row is lessened by before it goes into exp, and that is put back after. It
+// keeps the range of floats and changes no number; so the field, which has no range to exceed, takes 0 for
+// it, as it does inside of softmax. Use it for nothing else: a proof says nothing of what it is.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -26,7 +31,7 @@ constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"kind", AttributeK
                                                              {"count", AttributeKind::integer, false}}};
 constexpr std::size_t kKind = 0, kTo = 1, kCount = 2;
 
-constexpr std::array<std::string_view, 4> kKinds = {"sum", "mean", "max", "min"};
+constexpr std::array<std::string_view, 5> kKinds = {"sum", "mean", "max", "min", "peak"};
 
 class Reduce final : public OperatorOf<Reduce> {
  public:
@@ -38,7 +43,7 @@ class Reduce final : public OperatorOf<Reduce> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const std::string_view kind = node.word(kKind);
     if (std::ranges::find(kKinds, kind) == kKinds.end())
-      return user_error(fmt::format("reduce kind must be sum, mean, max or min, found {}", kind),
+      return user_error(fmt::format("reduce kind must be sum, mean, max, min or peak, found {}", kind),
                         did_you_mean(kind, kKinds));
     WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
     if (node.integer(kCount) < 0)
@@ -50,9 +55,9 @@ class Reduce final : public OperatorOf<Reduce> {
   plan::Signature signature(const NodeView& node) const override {
     const std::string_view kind = node.word(kKind);
     const bool cut_mean = kind == "mean" && node.integer(kCount) == 0;
-    const plan::Monoid monoid = kind == "max"   ? plan::Monoid::max
-                                : kind == "min" ? plan::Monoid::min
-                                                : plan::Monoid::sum;
+    const plan::Monoid monoid = kind == "max" || kind == "peak" ? plan::Monoid::max
+                                : kind == "min"                 ? plan::Monoid::min
+                                                                : plan::Monoid::sum;
     return loops_by_name(node, [&](const plan::Loop& loop) {
       if (loop.results[0] >= 0) return kParallel;
       return cut_mean ? kWhole : Behaviour{plan::Role::reduced, monoid};
@@ -65,11 +70,12 @@ class Reduce final : public OperatorOf<Reduce> {
     return work;
   }
 
-  // sum: dx = dy    mean: dx = dy / count    max, min: dx = dy / ties where x = y, else 0
+  // sum: dx = dy    mean: dx = dy / count    max, min: dx = dy / ties where x = y, else 0    peak: 0
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::Type x = node.input_type(0);
     Formula f(g.graph);
+    if (node.word(kKind) == "peak") return {};
     if (node.word(kKind) == "sum") {
       g.set(0, f.sum(g.of_result(), x.dims));
     } else if (node.word(kKind) == "mean") {
@@ -88,8 +94,11 @@ class Reduce final : public OperatorOf<Reduce> {
     const NodeView& node = at.node();
     const plan::Type x = node.input_type(0);
     const std::string_view kind = node.word(kKind);
+    if (std::is_same_v<T, Field> && kind == "peak") return;  // results start as zeros
     const auto combine = [&](T a, T b) {
-      return kind == "max" ? at.numbers.max(a, b) : kind == "min" ? at.numbers.min(a, b) : a + b;
+      return kind == "max" || kind == "peak" ? at.numbers.max(a, b)
+             : kind == "min"                 ? at.numbers.min(a, b)
+                                             : a + b;
     };
     const auto rows = offsets_along(x, node.result_type(0).dims);
     const auto columns = offsets_along(x, without(x.dims, node.indices(kTo)));

@@ -61,7 +61,10 @@ class Compiler {
     share_buffers(program_);
     drop_unused_buffers();
     WEFT_TRY_STATUS(place_buffers());
-    cut_into_tasks(program_, options_.workers);
+    if (options_.tiles)
+      cut_into_tasks(program_, options_.workers);
+    else
+      take_units_whole(program_);
     find_waits(program_.tasks, program_.buffers);
     return std::move(program_);
   }

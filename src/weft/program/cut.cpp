@@ -236,4 +236,8 @@ void cut_into_tasks(Program& program, int workers) {
   }
 }
 
+void take_units_whole(Program& program) {
+  for (std::uint32_t u = 0; u < program.units.size(); ++u) cut_whole(program, u);
+}
+
 }  // namespace weft::program

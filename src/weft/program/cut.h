@@ -18,5 +18,7 @@ std::int64_t row_loop_chunks(const RowLoop& loop);
 
 // Fills in Program::tasks, without what they wait for.
 void cut_into_tasks(Program& program, int workers);
+// The same with one task a unit.
+void take_units_whole(Program& program);
 
 }  // namespace weft::program

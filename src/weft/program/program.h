@@ -141,6 +141,8 @@ struct CompileOptions {
   bool any_float = false;
   // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
   bool pack = true;
+  // False: a unit is one task. Quicker; to price only.
+  bool tiles = true;
 };
 
 // Compiles what the plan's outputs depend on. An output "next NAME" is what the source NAME holds

@@ -224,7 +224,7 @@ class Writer {
     const plan::Type to = node.result_type(0);
     const bool sums = &node.op() == &ops::contract();
     const std::string_view kind = sums ? std::string_view("sum") : node.word(0);
-    const Monoid monoid = kind == "max" ? Monoid::max : kind == "min" ? Monoid::min : Monoid::sum;
+    const Monoid monoid = kind == "max" || kind == "peak" ? Monoid::max : kind == "min" ? Monoid::min : Monoid::sum;
     double divisor = 1;
     if (kind == "mean") {
       divisor = static_cast<double>(node.integer(2));

@@ -76,6 +76,10 @@ class Chooser {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
 
+  Score score_of(const sim::Prediction& prediction) const {
+    return {prediction.peak_bytes <= limit_, prediction.seconds, prediction.peak_bytes};
+  }
+
   Status take_given() {
     WEFT_TRY(predicted, evaluator_.predict(*options_.given));
     choice_.distribution = *options_.given;
@@ -95,17 +99,17 @@ class Chooser {
     std::optional<Score> best;
     for (const Found& finalist : choice_.outcome.best) {
       if (best && !finalist.score.fits) break;
-      Result<PredictedPlan> predicted = evaluator_.predict(finalist.distribution);
+      const Result<PredictedPlan> predicted = evaluator_.predict(finalist.distribution, {.quick = true});
       if (!predicted.ok()) continue;
-      const Score score{predicted->prediction.peak_bytes <= limit_, predicted->prediction.seconds,
-                        predicted->prediction.peak_bytes};
+      const Score score = score_of(predicted->prediction);
       if (best && !(score < *best)) continue;
       best = score;
       choice_.distribution = finalist.distribution;
-      choice_.chosen = std::move(*predicted);
-      choice_.fits = score.fits;
     }
     if (!best) return user_error("none of the distributions found could be predicted with all layers");
+    WEFT_TRY(predicted, evaluator_.predict(choice_.distribution));
+    choice_.chosen = std::move(predicted);
+    choice_.fits = score_of(choice_.chosen.prediction).fits;
     if (!choice_.fits) return fits_nowhere();
     return {};
   }

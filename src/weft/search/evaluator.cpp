@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "weft/base/machine.h"
+#include "weft/plan/hash.h"
 
 namespace weft::search {
 namespace {
@@ -71,7 +72,10 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   PredictedPlan made;
   WEFT_TRY(plan, distribute::distribute(graph_, phases_, distribution, {.prices = std::move(prices)}));
   made.plan = std::move(plan);
-  WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs, options));
+  sim::PredictOptions how = options;
+  how.workers = machine_.workers;
+  how.overlap = machine_.overlap;
+  WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs, how));
   made.prediction = std::move(prediction);
   return made;
 }
@@ -81,8 +85,19 @@ Result<Evaluation> Evaluator::evaluate(const plan::Graph& graph, const distribut
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
   WEFT_TRY(plan, distribute::distribute(graph, phases, distribution, {.prices = std::move(prices)}));
-  WEFT_TRY(prediction, sim::predict(plan.graph, plan.mesh, plan.layouts, costs, {.timeline = false, .quick = true}));
-  return PredictedPlan{{}, std::move(prediction)}.evaluation();
+  const Digest key = Hasher().digest_of(structural_hash(plan.graph)).text(print(plan.mesh)).digest();
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  }
+  WEFT_TRY(prediction,
+           sim::predict(
+               plan.graph, plan.mesh, plan.layouts, costs,
+               {.overlap = machine_.overlap, .timeline = false, .workers = machine_.workers, .quick = true}));
+  const Evaluation evaluation = PredictedPlan{{}, std::move(prediction)}.evaluation();
+  const std::lock_guard lock(mutex_);
+  plans_.emplace(key, evaluation);
+  return evaluation;
 }
 
 Result<Evaluation> Evaluator::look(const distribute::Distribution& distribution) const {

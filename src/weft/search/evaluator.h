@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
 #include "weft/search/fold.h"
@@ -26,6 +28,8 @@ namespace weft::search {
 struct Machine {
   std::function<Result<cost::StepCosts>(const plan::Mesh&)> costs;
   std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
+  int workers = 1;      // of a rank
+  bool overlap = true;  // collectives run beside computing
 };
 
 struct Evaluation {
@@ -76,6 +80,9 @@ class Evaluator {
   std::int64_t layers_ = 0;
   std::optional<Folded> shorter_, longer_;  // both are used where the longer one is there
   std::map<std::string, Result<Evaluation>, std::less<>> known_;  // by the distribution's text
+  // Different words may lead to one plan: by its structure and mesh.
+  mutable std::mutex mutex_;
+  mutable std::map<Digest, Evaluation> plans_;
 };
 
 }  // namespace weft::search

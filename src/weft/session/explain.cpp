@@ -111,18 +111,20 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
     const std::string_view name = option.name.text;
     if (same_word(name, "TRAIL") && !option.value) {
       options.trail = true;
-    } else if (same_word(name, "TIMELINE")) {
+    } else if (same_word(name, "TIMELINE") || same_word(name, "PAGE")) {
+      const bool page = same_word(name, "PAGE");
       if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
           option.value->text.empty())
-        return user_error("TIMELINE needs the name of a file", "for example: TIMELINE 'step.json'",
+        return user_error(fmt::format("{} needs the name of a file", upper(name)),
+                          page ? "for example: PAGE 'step.html'" : "for example: TIMELINE 'step.json'",
                           option.name.span);
-      options.timeline = option.value->text;
+      (page ? options.page : options.timeline) = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT", "TRAIL", "TIMELINE"};
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT", "TRAIL", "TIMELINE", "PAGE"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(fmt::format("EXPLAIN has no option {}", name),
                         hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                                       "TRAIL, TIMELINE 'file'"
+                                       "TRAIL, TIMELINE 'file', PAGE 'file'"
                                      : std::move(hint),
                         option.name.span);
     }

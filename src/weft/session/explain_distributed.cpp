@@ -1,6 +1,7 @@
 #include "weft/session/explain_distributed.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "weft/session/measure_distributed.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
+#include "weft/session/step_page.h"
 #include "weft/session/trace.h"
 
 namespace weft::session {
@@ -97,14 +99,21 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.verbose = options.verbose;
   about.trail = options.trail;
   formats::Trace trace = trace_of(choice.chosen.prediction);
+  std::optional<DistributedMeasurement> measured;
   if (options.analyze) {
-    WEFT_TRY(measured,
+    WEFT_TRY(found,
              measure_distributed(state, context, settings, run, about.cluster, choice, shown.ranks.front()));
-    about.measured = std::move(measured.step);
-    for (std::size_t rank = 0; rank < measured.ranks.size(); ++rank)
-      add_rank(trace, *measured.ranks[rank].program, measured.ranks[rank].timeline,
+    measured = std::move(found);
+    about.measured = measured->step;
+    for (std::size_t rank = 0; rank < measured->ranks.size(); ++rank)
+      add_rank(trace, *measured->ranks[rank].program, measured->ranks[rank].timeline,
                static_cast<std::int32_t>(choice.chosen.prediction.classes.size() + rank),
                fmt::format("measured: rank {}", rank));
+  }
+  if (!options.page.empty()) {
+    explain::StepPage page = explain::step_page(about);
+    if (measured) add_measured(page, *measured);
+    WEFT_TRY_STATUS(write_step_page(options.page, page));
   }
   if (!options.timeline.empty()) WEFT_TRY_STATUS(write_trace(options.timeline, trace));
   return options.json ? print_json(about) : print_text(about);

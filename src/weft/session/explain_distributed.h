@@ -12,6 +12,7 @@ struct ExplainOptions {
   bool verbose = false, json = false, plan = false, trail = false;
   bool analyze = false;
   std::string timeline;  // a file for the trace; empty: none
+  std::string page;      // a file for the page; empty: none
 };
 
 // `about` has the names, sizes, settings and the cluster; the rest is found here.

@@ -1,6 +1,7 @@
 #include "weft/session/feed.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -61,7 +62,8 @@ std::vector<Input> inputs_of(const plan::Graph& graph) {
 std::vector<InputMemory> memory_of(exec::Rank& rank) {
   std::vector<InputMemory> inputs;
   for (const program::Port& port : rank.program().inputs)
-    inputs.push_back({port.place.dtype, rank.memory(port)});
+    inputs.push_back({port.place.dtype, rank.memory(port), 0,
+                      port.place.axes.empty() ? 1 : port.place.axes[0].size});
   return inputs;
 }
 
@@ -100,16 +102,17 @@ class TableFeed final : public Feed {
     const std::int64_t batches = train_rows_ / batch_;
     shuffle(step / batches);
     const std::int64_t first = step % batches * batch_;
-    for (std::int64_t i = 0; i < batch_; ++i)
-      write_row(inputs, i, order_[static_cast<std::size_t>(first + i)]);
+    for (std::size_t f = 0; f < inputs.size(); ++f)
+      for (std::int64_t i = 0; i < inputs[f].rows; ++i)
+        write_field(inputs[f], f, i, order_[static_cast<std::size_t>(first + inputs[f].first + i)]);
   }
 
   std::int64_t test_examples() const override { return table_.rows() - test_first_; }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
     const std::vector<InputMemory> inputs = memory_of(rank);
-    const std::int64_t batch = rank.program().inputs[0].place.axes[0].size;
-    for (std::int64_t i = 0; i < batch; ++i) write_row(inputs, i, test_first_ + first + i);
+    for (std::size_t f = 0; f < inputs.size(); ++f)
+      for (std::int64_t i = 0; i < inputs[f].rows; ++i) write_field(inputs[f], f, i, test_first_ + first + i);
   }
 
  private:
@@ -122,16 +125,14 @@ class TableFeed final : public Feed {
     for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
   }
 
-  void write_row(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t row) const {
-    for (std::size_t f = 0; f < table_.fields().size(); ++f) {
-      const formats::Field& field = table_.fields()[f];
-      if (field.dtype == plan::DType::f32)
-        write(inputs[f], at * field.width, table_.row<float>(f, row));
-      else if (field.dtype == plan::DType::i32)
-        write(inputs[f], at * field.width, table_.row<std::int32_t>(f, row));
-      else
-        write(inputs[f], at * field.width, table_.row<std::int64_t>(f, row));
-    }
+  void write_field(const InputMemory& input, std::size_t f, std::int64_t at, std::int64_t row) const {
+    const formats::Field& field = table_.fields()[f];
+    if (field.dtype == plan::DType::f32)
+      write(input, at * field.width, table_.row<float>(f, row));
+    else if (field.dtype == plan::DType::i32)
+      write(input, at * field.width, table_.row<std::int32_t>(f, row));
+    else
+      write(input, at * field.width, table_.row<std::int64_t>(f, row));
   }
 
   const formats::Table table_;
@@ -175,11 +176,15 @@ class TextFeed final : public Feed {
   }
 
  private:
+  // The batch's row `at`, for those that take it.
   void write_window(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t begin) const {
-    for (std::size_t input = 0; input < inputs.size(); ++input) {
+    for (std::size_t further = 0; further < inputs.size(); ++further) {
+      const InputMemory& input = inputs[further];
+      const std::int64_t row = at - input.first;
+      if (row < 0 || row >= input.rows) continue;
       for (std::int64_t i = 0; i < length_; ++i) {
-        const auto byte = static_cast<unsigned char>(text_[static_cast<std::size_t>(begin + i) + input]);
-        device::store_element(inputs[input].dtype, inputs[input].bytes.data(), at * length_ + i, byte);
+        const auto byte = static_cast<unsigned char>(text_[static_cast<std::size_t>(begin + i) + further]);
+        device::store_element(input.dtype, input.bytes.data(), row * length_ + i, byte);
       }
     }
   }
@@ -190,9 +195,13 @@ class TextFeed final : public Feed {
   const std::int64_t train_bytes_, test_first_;
 };
 
+// To be measured with, so making them up must cost no more than reading: all come from one supply, which every
+// input of every step reads from another place on.
 class MadeUpFeed final : public Feed {
  public:
-  MadeUpFeed(std::vector<Input> inputs, std::uint64_t seed) : inputs_(std::move(inputs)), seed_(seed) {}
+  MadeUpFeed(std::vector<Input> inputs, std::uint64_t seed) : inputs_(std::move(inputs)), seed_(seed) {
+    for (std::size_t i = 0; i < kSupply; ++i) supply_.push_back(uniform_at(seed, 0, i));
+  }
 
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override {
@@ -201,13 +210,14 @@ class MadeUpFeed final : public Feed {
 
   void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     Random random(seed_, static_cast<std::uint64_t>(step));
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      const plan::DType dtype = inputs[i].dtype;
-      const bool real = plan::is_real(dtype);
-      const std::uint64_t below = inputs_[i].limit > 0 ? static_cast<std::uint64_t>(inputs_[i].limit) : 2;
-      for (std::int64_t k = 0; k < inputs_[i].type.elements(); ++k)
-        device::store_element(dtype, inputs[i].bytes.data(), k,
-                              real ? random.uniform() : static_cast<double>(random.below(below)));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::uint64_t from = random.below(kSupply);
+      const std::int64_t row = row_elements(inputs_[i].type);
+      const auto first = static_cast<std::uint64_t>(inputs[i].first * row);
+      if (plan::is_real(inputs[i].dtype))
+        write_reals(inputs[i], from + first, inputs[i].rows * row);
+      else
+        write_wholes(inputs[i], from + first, inputs[i].rows * row, inputs_[i].limit);
     }
   }
 
@@ -215,8 +225,33 @@ class MadeUpFeed final : public Feed {
   void fill_test(exec::Rank&, std::int64_t) const override {}
 
  private:
+  static constexpr std::size_t kSupply = 65'521;  // prime: no row is like the one before
+
+  static std::int64_t row_elements(const plan::Type& type) {
+    return type.rank() == 0 || type.elements() == 0 ? 1 : type.elements() / type.dims[0].size;
+  }
+
+  void write_reals(const InputMemory& input, std::uint64_t from, std::int64_t elements) const {
+    for (std::int64_t done = 0; done < elements;) {
+      const std::size_t at = (from + static_cast<std::uint64_t>(done)) % kSupply;
+      const std::size_t run = std::min(kSupply - at, static_cast<std::size_t>(elements - done));
+      write(input, done, std::span(supply_).subspan(at, run));
+      done += static_cast<std::int64_t>(run);
+    }
+  }
+
+  void write_wholes(const InputMemory& input, std::uint64_t from, std::int64_t elements,
+                    std::int64_t limit) const {
+    const double below = limit > 0 ? static_cast<double>(limit) : 2;
+    for (std::int64_t k = 0; k < elements; ++k)
+      device::store_element(
+          input.dtype, input.bytes.data(), k,
+          std::floor(static_cast<double>(supply_[(from + static_cast<std::uint64_t>(k)) % kSupply]) * below));
+  }
+
   const std::vector<Input> inputs_;
   const std::uint64_t seed_;
+  std::vector<float> supply_;
 };
 
 bool is_table(std::string_view path) {

@@ -26,10 +26,11 @@ struct FeedOptions {
   bool partial_batches = false;  // fewer rows than a step takes are enough: for testing alone
 };
 
-// Where one input of a batch goes: plain, of the whole batch.
+// Where one input of a batch goes, or the part of it that a rank takes: whole rows, one after the other.
 struct InputMemory {
   plan::DType dtype = plan::DType::f32;
   std::span<std::byte> bytes;
+  std::int64_t first = 0, rows = 0;  // of the batch
 };
 
 class Feed {
@@ -38,7 +39,8 @@ class Feed {
 
   virtual std::string_view example() const = 0;        // "rows" or "tokens": what throughput counts
   virtual std::int64_t examples_per_step() const = 0;  // of that
-  // Writes the batch of a step, counted from 0: one memory for each input of the plan, in its order.
+  // Writes the batch of a step, counted from 0: one memory for each input of the plan, in its order. Rows
+  // that nobody takes are not made.
   virtual void fill(std::span<const InputMemory> inputs, std::int64_t step) const = 0;
   // The same into a rank's inputs.
   void fill(exec::Rank& rank, std::int64_t step) const;

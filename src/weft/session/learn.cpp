@@ -81,6 +81,11 @@ LocalRanksOptions local_ranks_of(const Request& request) {
   options.ranks = request.ranks;
   options.workers = std::max(request.threads / request.ranks, 1);
   options.memory_limit = static_cast<std::int64_t>(request.settings.memory_limit);
+  // A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
+  options.overlap = request.settings.running.overlap.value_or(options.ranks * (options.workers + 1) <=
+                                                              available_processors());
+  if (const auto transport = comm::find_transport(request.settings.running.transport))
+    options.transport = *transport;
   return options;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 #include "weft/base/machine.h"
 #include "weft/device/element_access.h"
@@ -67,10 +68,7 @@ Status Member::fill(const Weights& weights) {
   for (const SharedSource& source : sources_) {
     const Port* const port = port_of(source);
     if (source.kind == SharedSource::Kind::input) {
-      std::vector<std::byte>& whole = wholes_.emplace_back();
-      if (port == nullptr || !source.is_whole(number()))
-        whole.resize(static_cast<std::size_t>(source.type.bytes()));
-      inputs_.push_back({source.type.dtype, whole.empty() && port != nullptr ? rank_->memory(*port) : whole});
+      take_input(source, port);
       continue;
     }
     if (port == nullptr) continue;
@@ -95,16 +93,30 @@ Status Member::fill(const Weights& weights) {
   return {};
 }
 
+void Member::take_input(const SharedSource& source, const Port* port) {
+  inputs_.push_back({source.type.dtype, {}});
+  if (port == nullptr) return;  // this rank needs none of it
+  const std::span<const plan::Share> mine = shares(source);
+  InputMemory& input = inputs_.back();
+  input.bytes = rank_->memory(*port);
+  input.first = mine.empty() ? 0 : mine[0].begin;
+  input.rows = mine.empty() ? 1 : mine[0].size;
+  std::int64_t row = 1;
+  for (std::size_t d = 1; d < mine.size(); ++d) row *= source.type.dims[d].size;
+  if (elements_of(mine) == input.rows * row) return;
+  CutRows& cut = cuts_.emplace_back();
+  cut.dtype = source.type.dtype;
+  cut.dims.assign(source.type.dims.begin(), source.type.dims.end());
+  cut.shares.assign(mine.begin(), mine.end());
+  cut.dims[0].size = input.rows;
+  cut.shares[0].begin = 0;
+  cut.whole.resize(static_cast<std::size_t>(input.rows * row * plan::size_in_bytes(cut.dtype)));
+  cut.part = std::exchange(input.bytes, cut.whole);
+}
+
 void Member::feed(const Feed& feed, std::int64_t step) {
   feed.fill(inputs_, step);
-  std::size_t input = 0;
-  for (const SharedSource& source : sources_) {
-    if (source.kind != SharedSource::Kind::input) continue;
-    const std::vector<std::byte>& whole = wholes_[input++];
-    const Port* const port = port_of(source);
-    if (!whole.empty() && port != nullptr)
-      cut_share(source.type, shares(source), whole, rank_->memory(*port));
-  }
+  for (const CutRows& cut : cuts_) cut_share({cut.dtype, cut.dims}, cut.shares, cut.whole, cut.part);
 }
 
 double Member::loss() const {

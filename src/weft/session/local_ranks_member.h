@@ -44,8 +44,17 @@ class Member {
   Status wait_for_all() { return world_->barrier(); }
 
  private:
+  struct CutRows {
+    plan::DType dtype = plan::DType::f32;
+    std::vector<plan::Dim> dims;      // of the rank's rows, whole
+    std::vector<plan::Share> shares;  // of these
+    std::vector<std::byte> whole;
+    std::span<std::byte> part;
+  };
+
   explicit Member(const distribute::DistributedPlan& plan);
   Status fill(const Weights& weights);
+  void take_input(const SharedSource& source, const program::Port* port);
   const program::Port* port_of(const SharedSource& source) const;
   std::span<const plan::Share> shares(const SharedSource& source) const;
 
@@ -55,10 +64,10 @@ class Member {
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
   std::unique_ptr<exec::Rank> rank_;
-  // For each input of the plan where the batch goes: the rank's own memory, or a whole from which its share
-  // is cut.
-  std::vector<std::vector<std::byte>> wholes_;
+  // For each input of the plan where the rank's rows of the batch go: its own memory, or, where rows are cut
+  // too, whole rows from which its share is cut.
   std::vector<InputMemory> inputs_;
+  std::vector<CutRows> cuts_;
 };
 
 }  // namespace weft::session

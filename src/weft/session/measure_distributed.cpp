@@ -11,6 +11,7 @@
 #include "weft/cost/step_costs.h"
 #include "weft/program/attribution.h"
 #include "weft/session/feed.h"
+#include "weft/session/learn.h"
 #include "weft/session/local_ranks_run.h"
 
 namespace weft::session {
@@ -89,6 +90,16 @@ double end_of(const Timeline& timeline) {
   return end;
 }
 
+std::string describe(const LocalRanksOptions& options) {
+  const std::string_view over = options.transport == comm::TransportKind::tcp ? "processes over TCP"
+                                : options.transport == comm::TransportKind::inproc
+                                    ? "threads"
+                                    : "processes over shared memory";
+  return fmt::format("{} {}{}{}", options.ranks, over,
+                     options.workers > 1 ? fmt::format(" of {} threads", options.workers) : std::string(),
+                     options.overlap ? ", moving while computing" : "");
+}
+
 Result<std::unique_ptr<Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
                                        const plan::Graph& graph) {
   if (!run.data) return made_up_feed(graph, 0);
@@ -104,7 +115,7 @@ Result<std::unique_ptr<Feed>> feed_for(const Settings& settings, const language:
 
 }  // namespace
 
-Result<DistributedMeasurement> measure_distributed(const Session::State& /*state*/, const Context& context,
+Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
                                                    const Settings& settings, const language::syntax::Run& run,
                                                    const cluster::Cluster& cluster,
                                                    const search::DistributionChoice& choice,
@@ -116,9 +127,8 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& /*state
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   WEFT_TRY(feed, feed_for(settings, run, plan.graph));
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMostSteps);
-  LocalRanksOptions options;
-  options.ranks = plan.mesh.ranks();
-  options.memory_limit = static_cast<std::int64_t>(settings.memory_limit);
+  WEFT_TRY(asked, read_request(state, run));
+  const LocalRanksOptions options = local_ranks_of(asked);
   Weights start;
   start.seed = static_cast<std::uint64_t>(settings.running.seed);
   DistributedRun request;
@@ -131,7 +141,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& /*state
 
   DistributedMeasurement found;
   found.step.steps = outcome.timelines.front().size();
-  found.step.ranks = fmt::format("{} processes over shared memory", options.ranks);
+  found.step.ranks = describe(options);
   found.step.memory_bytes = static_cast<double>(outcome.bytes);
   std::vector<double> seconds;
   for (std::size_t s = 0; s < found.step.steps; ++s) {
@@ -157,14 +167,14 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& /*state
     if (rank == shown) {
       found.step.node_seconds =
           program::attribute(*program, timelines, explain::seconds_at_best(*program->graph, cluster.device),
-                             1)
+                             options.workers)
               .node_seconds;
       const std::vector<double> measured = median_units(*program, timelines);
       found.step.error_before = median_error(*program, costs_before, measured);
       std::vector<double> exposed;
       for (const Timeline& timeline : timelines) exposed.push_back(exposed_seconds(*program, timeline));
       found.step.exposed_communication_seconds = median(std::move(exposed));
-      if (statistics.ok() && cost::learn(*statistics, *program, timelines, crowd).ok()) {
+      if (statistics.ok() && cost::learn(*statistics, *program, timelines, crowd, &cluster.device).ok()) {
         WEFT_TRY(costs_after, cost::step_costs(cluster, plan.mesh, {.statistics = &*statistics}));
         found.step.error_after = median_error(*program, costs_after, measured);
       }

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "weft/base/machine.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
@@ -22,9 +25,25 @@ search::FixedPart fixed_by(std::span<const KeptHint> hints) {
   return fixed;
 }
 
-search::Machine machine_of(const cluster::Cluster& cluster,
+// Threads of a rank on this machine, as TRAIN would start it.
+int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
+  if (!cost::is_local(cluster)) return 1;
+  const std::int64_t threads =
+      settings.running.threads > 0 ? settings.running.threads : available_processors();
+  return static_cast<int>(std::max<std::int64_t>(threads / cluster.devices(), 1));
+}
+
+// Accelerators move bytes beside computing; here it takes a processor.
+bool overlaps(const Settings& settings, const cluster::Cluster& cluster, int workers) {
+  if (!cost::is_local(cluster)) return true;
+  return settings.running.overlap.value_or(cluster.devices() * (workers + 1) <= available_processors());
+}
+
+search::Machine machine_of(const cluster::Cluster& cluster, int workers, bool overlap,
                            std::shared_ptr<const cost::Statistics> statistics) {
   search::Machine machine;
+  machine.workers = workers;
+  machine.overlap = overlap;
   machine.costs = [&cluster, statistics](const plan::Mesh& mesh) {
     return cost::step_costs(cluster, mesh, {.statistics = statistics.get()});
   };
@@ -56,6 +75,7 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
   if (cost::is_local(cluster))
     if (auto opened = cost::Statistics::open({}, cost::Access::read); opened.ok())
       statistics = std::make_shared<const cost::Statistics>(std::move(*opened));
+  const int workers = workers_of(settings, cluster);
   search::ChooseOptions options;
   options.memory_bytes = memory_of_a_rank(settings, cluster);
   options.fixed = fixed_by(state.hints);
@@ -65,7 +85,9 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
     WEFT_TRY(given, distribute::read_distribution(settings.distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(graph, phases, cluster, machine_of(cluster, statistics), options);
+  return search::choose_distribution(
+      graph, phases, cluster, machine_of(cluster, workers, overlaps(settings, cluster, workers), statistics),
+      options);
 }
 
 }  // namespace weft::session

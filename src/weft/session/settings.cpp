@@ -155,6 +155,19 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(train::name(settings.training.optimizer)); }},
+    {"overlap",
+     "whether ranks of LOCAL move bytes while they compute; automatic is where a processor is free",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::boolean) return settings.running.overlap = value.truth, Status();
+       constexpr std::string_view kAutomatic[] = {"automatic"};
+       WEFT_TRY_STATUS(word(value, kAutomatic));
+       settings.running.overlap.reset();
+       return {};
+     },
+     [](const Settings& settings) {
+       const std::optional<bool>& overlap = settings.running.overlap;
+       return std::string(!overlap ? "automatic" : *overlap ? "true" : "false");
+     }},
     {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(nodes, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
@@ -197,6 +210,14 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),
+    {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kTransports[] = {"automatic", "shm", "tcp", "inproc"};
+       WEFT_TRY(text, word(value, kTransports));
+       settings.running.transport = text;
+       return {};
+     },
+     [](const Settings& settings) { return settings.running.transport; }},
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
 };
 

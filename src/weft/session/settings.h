@@ -1,5 +1,6 @@
 // weft/session/settings.h -- what SET sets and WITH (...) overrides for one statement.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,9 @@ struct RunOptions {
   std::int64_t holdout = 0;  // rows, or bytes of a text, at the end of the data that training does not see
   bool restart = false;      // from new initial values, whatever was learned before
   std::string checkpoint;    // a file to save to while training
-  std::int64_t checkpoint_every = 0;  // steps; 0: only when training is over
+  std::int64_t checkpoint_every = 0;    // steps; 0: only when training is over
+  std::string transport = "automatic";  // between the ranks of LOCAL n
+  std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free
 };
 
 struct Settings {
@@ -28,7 +31,7 @@ struct Settings {
   plan::DType precision = plan::DType::f32;
   std::string distribution;         // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 400;  // distributions that the search may look at
-  bool rules = false;  // INFER's plan is rewritten by proven rules
+  bool rules = false;               // INFER's plan is rewritten by proven rules
   train::TrainingOptions training;
   RunOptions running;
 };

@@ -194,7 +194,7 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
       options.quick ? Numbering(static_cast<std::size_t>(mesh.ranks()), 0) : rank_kinds(graph, mesh, layouts);
   program::CompileOptions compile = costs.compile;
   compile.workers = std::max(1, options.workers);
-  if (options.quick) compile.pack = false;
+  if (options.quick) compile.pack = compile.tiles = false;
   Programs programs;
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
     if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) != programs.size()) continue;

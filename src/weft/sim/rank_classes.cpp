@@ -127,8 +127,7 @@ Meetings find_meetings(const plan::Mesh& mesh, std::span<const std::int32_t> cla
         meeting.classes.push_back(
             static_cast<std::uint32_t>(classes[static_cast<std::size_t>(first + i * stride)]));
       std::ranges::sort(meeting.classes);
-      const auto [end, last] = std::ranges::unique(meeting.classes);
-      meeting.classes.erase(end, last);
+      meeting.classes.erase(std::unique(meeting.classes.begin(), meeting.classes.end()), meeting.classes.end());
       for (const std::uint32_t c : meeting.classes)
         of_class[c] = static_cast<std::uint32_t>(meetings.all.size());
       meetings.all.push_back(std::move(meeting));

@@ -1,0 +1,40 @@
+#include "simulate.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "command.h"
+#include "subcommands.h"
+#include "weft/session/simulate.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUsage =
+    R"(weft simulate: run Chakra execution traces on a network, by discrete events
+
+usage:
+  weft simulate FOLDER|PREFIX --network FILE.yml [--system FILE.json] [--timeline FILE.json]
+                [--wires cut-through|store-and-forward|uncontended] [--exact] [--format text|json]
+
+`weft help simulate` explains the files and what the wires do.
+)";
+
+}  // namespace
+
+Result<session::Reply> run_simulate(int argc, char** argv) {
+  session::Simulate simulate;
+  CLI::App app;
+  app.add_option("TRACES", simulate.traces)->required();
+  app.add_option("--network", simulate.network)->required();
+  app.add_option("--system", simulate.system);
+  app.add_option("--timeline", simulate.timeline);
+  app.add_option("--wires", simulate.wires);
+  app.add_flag("--exact", simulate.exact);
+  add_format(&app, simulate.format);
+  return run_command(
+      app, [&] { return run(simulate); }, "simulate", kUsage, argc, argv);
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+// simulate.h -- `weft simulate`.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is "simulate".
+Result<session::Reply> run_simulate(int argc, char** argv);
+
+}  // namespace weft

@@ -1,0 +1,175 @@
+// A data-parallel training step on several ranks of this machine, by Weft and by PyTorch.
+//
+//   build/release/bench_data_parallel [--quick] [--ranks N] [--threads N] [MODEL...]
+//
+// Weft's ranks are processes over shared memory, as TRAIN ... ON LOCAL N starts them; PyTorch's are processes
+// under DistributedDataParallel over Gloo. Model, batch, optimizer and threads a rank are the same; the sides
+// take turns in one run, and medians are compared. Then where a rank's time goes, the slowest of them: waiting
+// is from when it came to a collective until all had come.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "support/local_training.h"
+#include "support/measure.h"
+#include "support/peer.h"
+#include "support/training_rank.h"
+#include "weft/base/machine.h"
+#include "weft/program/step_parts.h"
+
+namespace {
+
+using namespace weft;
+using namespace weft::bench;
+
+struct Model {
+  TrainedModel weft;
+  std::string peer;  // what bench/peers calls it: the stronger one where there are two
+  int turns, quick_turns;
+  std::int64_t profiled_steps;
+};
+
+const std::vector<Model> kModels = {
+    {{"digits_mlp", {}, 10}, "digits_mlp", 15, 7, 200},
+    {{"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}, 10}, "large_mlp", 15, 7, 20},
+    {{"char_gpt", {}, 256}, "char_gpt_tuned", 5, 3, 3},
+};
+
+// Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
+constexpr double kPause = 0.1;
+
+struct Request {
+  bool quick = false;
+  int ranks = 2, threads = 1;
+  std::vector<std::string> names;
+
+  bool wants(const Model& model) const {
+    return names.empty() || std::ranges::find(names, model.peer) != names.end();
+  }
+  session::LocalRanksOptions options() const {
+    session::LocalRanksOptions options;
+    options.ranks = ranks;
+    options.workers = threads;
+    options.overlap = ranks * (threads + 1) <= available_processors();  // as TRAIN does
+    return options;
+  }
+};
+
+void compare(const Model& model, const LocalTraining& training, const Request& request) {
+  std::vector<Side> sides = {
+      side_of_steps([&](std::int64_t steps) { return training.train(steps); }, {}, false)};
+  auto peer = Peer::start(model.peer, request.threads, request.ranks);
+  if (peer.ok()) {
+    if ((*peer)->parameter_elements() != training.parameter_elements())
+      throw std::runtime_error(fmt::format("{}: PyTorch trains {} parameters, Weft {}", model.peer,
+                                           (*peer)->parameter_elements(), training.parameter_elements()));
+    sides.push_back(side_of_steps([&](std::int64_t steps) { return (*peer)->train(steps); },
+                                  (*peer)->processes()));
+  }
+  const int turns = request.quick ? model.quick_turns : model.turns;
+  const std::vector<Times> times = take_turns(sides, {turns, request.quick ? turns : 2 * turns, kPause});
+  const auto print_side = [](const Times& side) {
+    return fmt::format("{:.3f} {:5.1f}%", side.median * 1e3, side.spread * 100);
+  };
+  fmt::print("{:16} {:>17} {:>18} {:>15}", model.peer, print_side(times[0]),
+             peer.ok() ? print_side(times[1]) : "-",
+             peer.ok() ? fmt::format("{:.2f}x as fast", times[1].median / times[0].median) : "-");
+}
+
+struct Parts {
+  double computing = 0, waiting = 0, moving = 0, rest = 0;
+};
+
+// From the begin of one step to the begin of the next: what lies between steps is rest.
+Parts parts_of(const std::vector<program::Program>& programs, const LocalTraining::Timelines& timelines,
+               std::size_t rank, std::size_t step) {
+  const program::Program& program = programs[rank];
+  const program::Timeline& mine = timelines[rank][step];
+  const program::StepParts found = program::step_parts(program, mine);
+  // The k-th collective of one rank is the k-th of all.
+  std::vector<double> all_there;
+  for (std::size_t r = 0; r < programs.size(); ++r) {
+    std::size_t k = 0;
+    for (std::size_t t = 0; t < programs[r].tasks.size(); ++t) {
+      if (!std::holds_alternative<program::Exchange>(programs[r].units[programs[r].tasks[t].unit].kernel))
+        continue;
+      if (k == all_there.size()) all_there.push_back(0);
+      all_there[k] = std::max(all_there[k], timelines[r][step].tasks[t].begin);
+      ++k;
+    }
+  }
+  double waiting = 0;
+  std::size_t k = 0;
+  for (std::size_t t = 0; t < program.tasks.size(); ++t)
+    if (std::holds_alternative<program::Exchange>(program.units[program.tasks[t].unit].kernel))
+      waiting += std::max(0.0, all_there[k++] - mine.tasks[t].begin);
+  waiting = std::min(waiting, found.exposed);
+  return {found.computing, waiting, found.exposed - waiting, found.idle};
+}
+
+void profile(const Model& model, const LocalTraining& training, const Request& request) {
+  const session::LocalRanksOptions options = request.options();
+  const auto timelines = training.timelines(model.profiled_steps, options.overlap);
+  std::vector<program::Program> programs;
+  for (std::int32_t rank = 0; rank < options.ranks; ++rank)
+    programs.push_back(or_throw(session::compile_for_rank(training.plan(), rank, options.workers)));
+  std::vector<double> computing, waiting, moving, rest;
+  for (std::size_t step = 0; step < timelines[0].size(); ++step)
+    for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+      const Parts parts = parts_of(programs, timelines, rank, step);
+      computing.push_back(parts.computing);
+      waiting.push_back(parts.waiting);
+      moving.push_back(parts.moving);
+      rest.push_back(parts.rest);
+    }
+  const auto milliseconds = [](std::vector<double>& seconds) { return median(std::move(seconds)) * 1e3; };
+  fmt::print(" {:>10.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", milliseconds(computing), milliseconds(moving),
+             milliseconds(waiting), milliseconds(rest));
+}
+
+void run(const Request& request) {
+  fmt::print("data parallel, {} ranks of {} thread{}{}\n", request.ranks, request.threads,
+             request.threads == 1 ? "" : "s", request.options().overlap ? "" : ", no overlap");
+  fmt::print("{:16} {:>10} {:>6} {:>11} {:>6} {:>15} {:>10} {:>8} {:>8} {:>8}\n", "training step", "Weft ms",
+             "+-", "PyTorch ms", "+-", "Weft is", "computing", "moving", "waiting", "rest");
+  for (const Model& model : kModels) {
+    if (!request.wants(model)) continue;
+    const LocalTraining training(model.weft, request.options());
+    compare(model, training, request);
+    profile(model, training, request);
+    std::fflush(stdout);
+  }
+}
+
+Request read(int argc, char** argv) {
+  Request request;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    int* const number = word == "--ranks" ? &request.ranks : word == "--threads" ? &request.threads : nullptr;
+    if (word == "--quick")
+      request.quick = true;
+    else if (number == nullptr)
+      request.names.push_back(word);
+    else if (i + 1 == argc || (*number = std::atoi(argv[++i])) < 1)
+      throw std::runtime_error(word + " takes a number");
+  }
+  return request;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(read(argc, argv));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_data_parallel: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+// bench/support/local_training.h -- a shipped model trained by several ranks of this machine, batches sliced.
+//
+//   LocalTraining training({.model = "char_gpt", .labels = 256}, {.ranks = 2});
+//   double seconds = training.train(20);     // of 20 steps, after a few that warm up
+//
+// Ranks are processes that live for one call: while others are measured nobody waits for work.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/distribute/distribute.h"
+#include "weft/language/bind.h"
+#include "weft/session/feed.h"
+#include "weft/session/local_ranks_run.h"
+
+namespace weft::bench {
+
+struct TrainedModel {
+  std::string model;
+  std::vector<language::SizeOverride> sizes = {};
+  std::int64_t labels = 10;  // whole numbers are drawn below it; reals are pixels, 0 to 16
+};
+
+class LocalTraining {
+ public:
+  // Fails with std::runtime_error.
+  LocalTraining(const TrainedModel& model, const session::LocalRanksOptions& options);
+
+  double train(std::int64_t steps) const;
+
+  // timelines[rank][step], after a few that warm up.
+  using Timelines = std::vector<std::vector<program::Timeline>>;
+  Timelines timelines(std::int64_t steps, bool overlap) const;
+
+  const distribute::DistributedPlan& plan() const { return plan_; }
+  std::int64_t parameter_elements() const;
+
+ private:
+  session::LocalRanksOptions options_;
+  distribute::DistributedPlan plan_;
+  std::unique_ptr<const session::Feed> feed_;
+};
+
+}  // namespace weft::bench

@@ -1,0 +1,35 @@
+// weft/distribute/open_nodes.h -- nodes that need whole what a distribution cuts, opened before it is spread.
+//
+//   gpu: slice h, f, v, s       logits = contract z[b,s,d], embed[v,d] -> [b,s,v]       cut along v
+//                               cross-entropy logits, label over v                      needs v whole
+//
+// To gather the logits of a large vocabulary would be to move the largest tensor of the model. Where an axis
+// lists an index before any other that the node could be cut along, and the node can be opened along it
+// (ops/open_rows.h), the plan of one device is written with the opened node, and that plan is distributed.
+// All else follows as for every plan: here, three all-reduces of a number a row.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/distribute/choose_loops.h"
+#include "weft/distribute/distribute.h"
+#include "weft/plan/graph.h"
+
+namespace weft::distribute {
+
+// The nodes to open, in order. One whose result a reader needs whole along that index stays as it is: it
+// would have to be gathered all the same.
+std::vector<plan::NodeId> choose_openings(const plan::Graph& graph, const Signatures& signatures,
+                                          const plan::Mesh& mesh, std::span<const IndexList> lists,
+                                          const Exceptions& exceptions);
+
+struct OpenedPlan {
+  plan::Graph graph;                 // with the symbols and scopes of the plan under the same numbers
+  std::vector<plan::NodeId> begins;  // by node of the plan, and its end: the first node that stands for it
+};
+
+// REQUIRES: the nodes are in order, and each of them can be opened.
+Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
+
+}  // namespace weft::distribute

@@ -1,0 +1,21 @@
+// weft/formats/astra_config.h -- ASTRA-sim's network (.yml) and system (.json) files.
+//
+//   topology: [ Ring, Switch ]          # dimensions, the first one innermost
+//   npus_count: [ 8, 4 ]
+//   bandwidth: [ 300.0, 50.0 ]          # GB/s, by which ASTRA-sim means 2^30 bytes a second
+//   latency: [ 300.0, 1000.0 ]          # ns, of a link
+//
+// Of a system file the keys that change the time are read; the others are passed by.
+#pragma once
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/sim/trace_network.h"
+#include "weft/sim/trace_system.h"
+
+namespace weft::formats {
+
+Result<sim::TraceNetwork> parse_astra_network(std::string_view yml);
+Result<sim::TraceSystem> parse_astra_system(std::string_view json);
+
+}  // namespace weft::formats

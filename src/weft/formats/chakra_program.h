@@ -1,0 +1,31 @@
+// weft/formats/chakra_program.h -- a predicted step of a distributed plan as Chakra traces.
+//
+//   WEFT_TRY(prediction, sim::predict(plan, mesh, layouts, costs));
+//   WEFT_TRY_STATUS(write_chakra(prediction, mesh, "out/step"));      // out/step.0.et, .., out/step.json
+//
+// Every task of a rank's program becomes a node with the time that was predicted for it; tasks that share a
+// stream come one after the other, as they do in Weft. A permutation among ranks becomes a send and a
+// receive. What a collective is called, its bytes and its group of ranks are written for others to simulate
+// on wires of theirs; run_trace() with TraceSystem::replay gives the predicted step again.
+#pragma once
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/plan/layout.h"
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+#include "weft/sim/execution_trace.h"
+#include "weft/sim/predict.h"
+
+namespace weft::formats {
+
+// Adds one rank. REQUIRES: a time for each task; ranks are added in order.
+void add_rank(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
+              std::int32_t rank, sim::ExecutionTrace& trace);
+
+// Fails when the prediction was made without timelines.
+Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, const plan::Mesh& mesh);
+
+Status write_chakra(const sim::Prediction& prediction, const plan::Mesh& mesh, const std::string& prefix);
+
+}  // namespace weft::formats

@@ -1,0 +1,114 @@
+#include "weft/ops/open_rows.h"
+
+#include <array>
+#include <limits>
+#include <string>
+
+#include "weft/ops/loops.h"
+
+namespace weft::ops {
+namespace {
+
+using plan::Dim;
+using plan::DType;
+using plan::ValueId;
+
+// Labels are compared with positions as floats, which are whole up to here.
+constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
+
+// Exponentials and their sums are not for a few bits.
+DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
+
+}  // namespace
+
+std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
+  if (&node.op() == &softmax()) return node.indices(0);
+  if (&node.op() != &cross_entropy() && &node.op() != &cross_entropy_gradient()) return {};
+  // The loss names one index, which the logits have among theirs.
+  const plan::Type logits = node.input_type(0);
+  const auto at = static_cast<std::size_t>(logits.position(node.symbol(0)));
+  if (logits.dims[at].size > kMostClasses) return {};
+  return {&logits.dims[at].index, 1};
+}
+
+Result<ValueId> RowOpener::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
+  const ValueId made = &node.op() == &softmax() ? softmax_of(inputs[0], node.indices(0))
+                       : &node.op() == &cross_entropy()
+                           ? cross_entropy_of(inputs[0], inputs[1], node.symbol(0))
+                           : cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0));
+  WEFT_TRY_STATUS(f_.status());
+  const plan::Type type = node.result_type(0);
+  WEFT_TRY(cast, add_cast(graph_, made, type.dtype));
+  return add_transpose(graph_, cast, indices_of(type.dims));
+}
+
+RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool may_be_empty) {
+  const auto [known, fresh] =
+      rows_.try_emplace({x, std::vector<Symbol>(over.begin(), over.end()), may_be_empty});
+  Rows& rows = known->second;
+  if (!fresh || !f_.status().ok()) return rows;
+  const plan::Type type = graph_.type(x);
+  const std::vector<Symbol> kept = indices_of(without(type.dims, over));
+  rows.peak = f_.cast(f_.reduce("peak", x, kept), wide(type.dtype));
+  if (may_be_empty) {  // a row that is -inf throughout: its exponentials are zeros, not NaN
+    const ValueId nothing = f_.number(-std::numeric_limits<double>::infinity(), rows.peak);
+    rows.peak = f_(select(), {f_(equal(), {rows.peak, nothing}), f_.number(0, rows.peak), rows.peak});
+  }
+  rows.total = f_.reduce("sum", exponential(x, rows.peak), kept);
+  return rows;
+}
+
+ValueId RowOpener::exponential(ValueId x, ValueId peak) {
+  if (!f_.status().ok()) return {};
+  return f_(exp(), {f_(sub(), {f_.cast(x, wide(graph_.type(x).dtype)), peak})});
+}
+
+ValueId RowOpener::softmax_of(ValueId x, std::span<const Symbol> over) {
+  const auto [peak, total] = rows_of(x, over, true);
+  if (!f_.status().ok()) return {};
+  const ValueId empty = f_(equal(), {total, f_.number(0, total)});
+  const ValueId divisor = f_(select(), {empty, f_.number(1, total), total});
+  return f_(div(), {exponential(x, peak), divisor});
+}
+
+// Whether there is a class of that number. A table of ones answers with no order of numbers, which the field
+// does not have; its index is none of the plan's, so nobody cuts it.
+ValueId RowOpener::has_label(ValueId label, Dim classes) {
+  const auto [known, fresh] = labelled_.try_emplace({label, classes.size});
+  if (!fresh || !f_.status().ok()) return known->second;
+  std::string name = std::string(graph_.text(classes.index)) + "_all";
+  while (graph_.symbols().find(name).valid()) name += "_";
+  const Dim all{graph_.symbol(name), classes.size};
+  const ValueId one = f_.keep([&] { return add_constant(graph_, 1, DType::f32); });
+  const ValueId ones = f_.keep([&] { return add_broadcast(graph_, one, {&all, 1}); });
+  const ValueId found = f_.keep([&] { return add_gather(graph_, label, ones, all.index); });
+  return known->second = f_(equal(), {found, one});
+}
+
+ValueId RowOpener::is_label(ValueId label, Dim classes) {
+  const ValueId place = f_.keep([&] { return add_position(graph_, classes); });
+  return f_(equal(), {f_.cast(place, DType::f32), f_.cast(label, DType::f32)});
+}
+
+ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over) {
+  const auto [peak, total] = rows_of(x, {&over, 1}, false);
+  if (!f_.status().ok()) return {};
+  const plan::Type logits = graph_.type(x);
+  const ValueId picked = f_.keep([&] { return add_gather(graph_, label, x, over); });
+  const ValueId loss =
+      f_(sub(), {f_(add(), {peak, f_(log(), {total})}), f_.cast(picked, wide(logits.dtype))});
+  return f_(select(), {has_label(label, {over, logits.size_of(over)}), loss, f_.number(0, total)});
+}
+
+ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over) {
+  const auto [peak, total] = rows_of(x, {&over, 1}, false);
+  if (!f_.status().ok()) return {};
+  const plan::Type logits = graph_.type(x);
+  const Dim classes{over, logits.size_of(over)};
+  const ValueId times = f_.cast(dloss, wide(logits.dtype)), zero = f_.number(0, total);
+  const ValueId share = f_(mul(), {exponential(x, peak), f_(div(), {times, total})});
+  const ValueId one = f_(select(), {is_label(label, classes), times, zero});
+  return f_(select(), {has_label(label, classes), f_(sub(), {share, one}), zero});
+}
+
+}  // namespace weft::ops

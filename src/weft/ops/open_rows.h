@@ -1,0 +1,64 @@
+// weft/ops/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
+//
+//   loss = cross-entropy x, label over v        peak   = reduce x {kind=peak}           over v: addends of
+//   max
+//                                               total  = reduce exp(x - peak) {kind=sum}        addends of
+//                                               sum picked = gather label, x along v                addends
+//                                               of sum loss   = peak + log(total) - picked
+//
+//   its gradient                                exp(x - peak) * dloss / total - (dloss where v = label)
+//   softmax x over t                            exp(x - peak) / total
+//
+// What runs along v is element by element or a reduction, so whoever holds a slice of the words makes the
+// slice's part, and only numbers a row are combined. On one device the operators are faster as they are:
+// they are opened where a plan cuts what they need whole. Opened twice over the same rows, the gradient
+// takes peak and total from the loss.
+//
+// The two ways are equal over the prime field, where proofs are made: see `peak` in reduce.cpp.
+#pragma once
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/ops/formula.h"
+#include "weft/plan/graph.h"
+
+namespace weft::ops {
+
+// The indices along which a node can be cut once it is opened; empty when it cannot be opened.
+std::span<const Symbol> rows_to_open(const plan::NodeView& node);
+
+class RowOpener {
+ public:
+  // REQUIRES: the graph outlives it.
+  explicit RowOpener(plan::Graph& graph) : graph_(graph), f_(graph) {}
+
+  // What `node` of another plan with the same symbols gives, by nodes added over `inputs`.
+  // REQUIRES: rows_to_open(node) is not empty.
+  Result<plan::ValueId> open(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
+
+ private:
+  struct Rows {
+    plan::ValueId peak, total;  // the largest of each row, and the sum of exp(x - largest)
+  };
+
+  Rows rows_of(plan::ValueId x, std::span<const Symbol> over, bool may_be_empty);
+  plan::ValueId exponential(plan::ValueId x, plan::ValueId peak);
+  plan::ValueId has_label(plan::ValueId label, plan::Dim classes);
+  plan::ValueId is_label(plan::ValueId label, plan::Dim classes);
+
+  plan::ValueId softmax_of(plan::ValueId x, std::span<const Symbol> over);
+  plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over);
+  plan::ValueId cross_entropy_gradient_of(plan::ValueId x, plan::ValueId label, plan::ValueId dloss,
+                                          Symbol over);
+
+  plan::Graph& graph_;
+  Formula f_;
+  std::map<std::tuple<plan::ValueId, std::vector<Symbol>, bool>, Rows> rows_;
+  std::map<std::pair<plan::ValueId, std::int64_t>, plan::ValueId> labelled_;
+};
+
+}  // namespace weft::ops

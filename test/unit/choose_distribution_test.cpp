@@ -1,0 +1,160 @@
+// The search for a distribution: deterministic, within memory and hints, and no worse than what people know.
+#include "weft/search/choose_distribution.h"
+
+#include <gtest/gtest.h>
+
+#include "distribute_case.h"
+#include "weft/cost/mesh_links.h"
+#include "weft/cost/step_costs.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::phases_of;
+using distribute::training_plan;
+
+cluster::Cluster cluster(std::int64_t nodes, std::int64_t devices, double inside, double across) {
+  cluster::Device device;
+  device.name = "gpu";
+  device.flops_per_second.fill(100e12);
+  device.memory_bytes = 80e9;
+  device.memory_bytes_per_second = 2e12;
+  device.launch_seconds = 4e-6;
+  cluster::Cluster made{"pod", device, {}};
+  made.axes.push_back({"node", nodes, {"ib", across, 5e-6}});
+  made.axes.push_back({"gpu", devices, {"nvlink", inside, 2e-6}});
+  return made;
+}
+
+Machine machine(const cluster::Cluster& on) {
+  return {[&on](const plan::Mesh& mesh) { return cost::step_costs(on, mesh); },
+          [&on](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+            WEFT_TRY(links, cost::mesh_links(on, mesh));
+            std::vector<distribute::AxisPrice> prices;
+            for (const cost::MeshLink& link : links)
+              prices.push_back({link.latency_seconds, link.bytes_per_second});
+            return prices;
+          }};
+}
+
+std::vector<language::SizeOverride> small_gpt(std::int64_t layers) {
+  return {{"b", 16, {}},  {"s", 64, {}}, {"d", 64, {}},         {"h", 4, {}},
+          {"v", 128, {}}, {"p", 64, {}}, {"layers", layers, {}}};
+}
+
+TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  std::vector<std::string> texts;
+  for (const MeshOption& option : meshes_of(pod)) texts.push_back(print(option.mesh));
+  EXPECT_EQ(texts, (std::vector<std::string>{"node=2, gpu=4", "node=2, gpu_a=2, gpu_b=2"}));
+  const std::vector<std::string> whole = {"gpu"};
+  EXPECT_EQ(meshes_of(pod, whole).size(), 1u);
+}
+
+TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(10));
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  Evaluator evaluator(plan.graph, phases_of(plan), machine(pod));
+  EXPECT_EQ(evaluator.layers(), 10);
+  for (const std::string_view text :
+       {"node=2: slice b; gpu=4: slice b", "node=2: slice b; gpu=4: slice h, f, s"}) {
+    SCOPED_TRACE(text);
+    const distribute::Distribution distribution = distribute::read_distribution(text).value();
+    const auto estimate = evaluator.estimate(distribution);
+    const auto whole = evaluator.predict(distribution, {.quick = true});
+    ASSERT_TRUE(estimate.ok()) << estimate.error().message;
+    ASSERT_TRUE(whole.ok()) << whole.error().message;
+    EXPECT_NEAR(estimate->seconds / whole->prediction.seconds, 1, 0.05);
+    EXPECT_NEAR(estimate->peak_bytes / whole->prediction.peak_bytes, 1, 0.05);
+  }
+}
+
+TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
+  const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 2048, {}}});
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  const auto first = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod));
+  const auto second = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod));
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(first->distribution, second->distribution);
+  EXPECT_EQ(first->outcome.estimates, second->outcome.estimates);
+  EXPECT_EQ(first->outcome.ended, Ended::settled);
+  ASSERT_EQ(first->alternatives.size(), 3u);
+  for (const Alternative& other : first->alternatives) {
+    EXPECT_GE(other.evaluation.seconds, first->chosen.prediction.seconds * 0.999) << other.name;
+    EXPECT_FALSE(other.why_not.empty());
+  }
+  EXPECT_GT(first->lower_bound_seconds, 0);
+  EXPECT_LT(first->lower_bound_seconds, first->chosen.prediction.seconds);
+  ASSERT_FALSE(first->outcome.trail.empty());
+  for (std::size_t k = 1; k < first->outcome.trail.size(); ++k)
+    EXPECT_TRUE(first->outcome.trail[k].after < first->outcome.trail[k - 1].after);
+}
+
+// Krizhevsky 2014: where the network is slow, dense layers are cut along their features and the rest along
+// the batch. Nobody told the search.
+TEST(ChooseDistribution, FindsOneWeirdTrickOnASlowNetwork) {
+  const train::TrainingPlan plan = training_plan("alexnet", {{"b", 512, {}}});
+  const cluster::Cluster slow = cluster(1, 8, 1e9, 1e9);
+  const auto choice =
+      choose_distribution(plan.graph, phases_of(plan), slow, machine(slow), {.budget = {.estimates = 120}});
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  const Alternative& data = choice->alternatives.front();
+  ASSERT_EQ(data.name, "data parallel");
+  EXPECT_GT(data.evaluation.seconds, choice->chosen.prediction.seconds * 1.5) << print(choice->distribution);
+  // Batches for the convolutions, something else for the dense layers.
+  const distribute::AxisUse& use = choice->distribution.axes.back();
+  EXPECT_GE(use.slice.size(), 2u) << print(choice->distribution);
+  EXPECT_EQ(std::ranges::count(use.slice, "b"), 1) << print(choice->distribution);
+}
+
+TEST(ChooseDistribution, KeepsWithinMemory) {
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  const auto free =
+      choose_distribution(plan.graph, phases_of(plan), pod, machine(pod), {.alternatives = false});
+  ASSERT_TRUE(free.ok()) << free.error().message;
+  const double all = free->chosen.prediction.peak_bytes;
+  const auto tight = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
+                                         {.memory_bytes = all * 0.8, .alternatives = false});
+  ASSERT_TRUE(tight.ok()) << tight.error().message;
+  EXPECT_LE(tight->chosen.prediction.peak_bytes, all * 0.8);
+  const auto none = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
+                                        {.memory_bytes = 1000, .alternatives = false});
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().message.find("no plan fits in 1000 B a rank: the smallest found takes"),
+            std::string::npos)
+      << none.error().message;
+  EXPECT_FALSE(none.error().hint.empty());
+}
+
+TEST(ChooseDistribution, CompletesWhatHintsFix) {
+  const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 2048, {}}});
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  ChooseOptions options;
+  options.fixed.slices = {{"f", "node"}};
+  const auto choice = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod), options);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  const int node = choice->distribution.mesh.find("node");
+  ASSERT_GE(node, 0);
+  EXPECT_EQ(choice->distribution.axes[static_cast<std::size_t>(node)].slice.front(), "f");
+
+  options.fixed.slices = {{"f", "rack"}};
+  const auto unknown = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod), options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("axis rack, which pod does not have"), std::string::npos);
+}
+
+TEST(ChooseDistribution, PricesWhatIsWrittenByHand) {
+  const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}});
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  ChooseOptions options;
+  options.given = distribute::read_distribution("node=2: slice b; gpu=4: slice b, shard parameters").value();
+  const auto choice = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod), options);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(choice->distribution, *options.given);
+  EXPECT_EQ(choice->outcome.estimates, 0);
+}
+
+}  // namespace
+}  // namespace weft::search

@@ -1,0 +1,80 @@
+// Plans with fewer of their repeated layers: what is kept is what a shorter model would be.
+#include "weft/search/fold.h"
+
+#include <gtest/gtest.h>
+
+#include "distribute_case.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::phases_of;
+using distribute::training_plan;
+
+std::vector<language::SizeOverride> tiny(std::int64_t layers) {
+  return {{"b", 2, {}}, {"s", 4, {}}, {"d", 8, {}},          {"h", 2, {}},
+          {"v", 8, {}}, {"p", 4, {}}, {"layers", layers, {}}};
+}
+
+std::vector<std::string_view> operators(const plan::Graph& graph) {
+  std::vector<std::string_view> names;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    names.push_back(graph.node(plan::NodeId(n)).op->name());
+  return names;
+}
+
+TEST(Fold, LeavesWhatAShorterModelHas) {
+  const train::TrainingPlan tall = training_plan("gpt2", tiny(9)), low = training_plan("gpt2", tiny(5));
+  EXPECT_EQ(repeated_layers(tall.graph, phases_of(tall)), 9);
+  const auto folded = fold(tall.graph, phases_of(tall), 5);
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(operators(folded->graph), operators(low.graph));
+  EXPECT_EQ(folded->phases.backward_begin, low.backward_begin);
+  EXPECT_EQ(folded->phases.update_begin, low.update_begin);
+  EXPECT_EQ(folded->graph.outputs().size(), low.graph.outputs().size());
+  EXPECT_TRUE(plan::verify(folded->graph).ok());
+}
+
+TEST(Fold, TwoLayerCallsInOneRepeatAreOneLayer) {
+  const train::TrainingPlan plan = training_plan("mixtral_8x7b", {{"b", 1, {}},
+                                                                  {"s", 8, {}},
+                                                                  {"d", 16, {}},
+                                                                  {"h", 2, {}},
+                                                                  {"g", 2, {}},
+                                                                  {"f", 4, {}},
+                                                                  {"experts", 4, {}},
+                                                                  {"v", 8, {}},
+                                                                  {"layers", 7, {}}});
+  EXPECT_EQ(repeated_layers(plan.graph, phases_of(plan)), 7);
+  EXPECT_TRUE(fold(plan.graph, phases_of(plan), 4));
+}
+
+TEST(Fold, RefusesWhatItCannotShorten) {
+  const train::TrainingPlan plan = training_plan("gpt2", tiny(6));
+  EXPECT_FALSE(fold(plan.graph, phases_of(plan), 3));
+  EXPECT_FALSE(fold(plan.graph, phases_of(plan), 6));
+  const train::TrainingPlan flat = training_plan("digits_mlp");
+  EXPECT_EQ(repeated_layers(flat.graph, phases_of(flat)), 0);
+  EXPECT_FALSE(fold(flat.graph, phases_of(flat), 4));
+}
+
+// An output that reads a layer from the middle needs that layer.
+TEST(Fold, RefusesToDropWhatIsReadFromOutside) {
+  const train::TrainingPlan plan = training_plan("gpt2", tiny(8));
+  plan::Graph far = plan.graph.clone();
+  plan::ValueId middle;
+  for (std::size_t n = 0; n < far.node_count() && !middle.valid(); ++n) {
+    const plan::Node& node = far.node(plan::NodeId(n));
+    if (node.scope.valid() && far.scope(node.scope).iteration == 4 && !node.inputs.empty())
+      middle = far.result(plan::NodeId(n));
+  }
+  ASSERT_TRUE(middle.valid());
+  far.set_scope({});
+  const auto outside = far.add_value(ops::add(), std::vector<plan::ValueId>{middle, middle});
+  ASSERT_TRUE(outside.ok());
+  far.add_output(far.symbol("far"), *outside);
+  EXPECT_FALSE(fold(far, phases_of(plan), 4));
+}
+
+}  // namespace
+}  // namespace weft::search
