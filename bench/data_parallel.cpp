@@ -4,8 +4,8 @@
 //
 // Weft's ranks are processes over shared memory, as TRAIN ... ON LOCAL N starts them; PyTorch's are processes
 // under DistributedDataParallel over Gloo. Model, batch, optimizer and threads a rank are the same; the sides
-// take turns in one run, and medians are compared. Then where a rank's time goes, the slowest of them: waiting
-// is from when it came to a collective until all had come.
+// take turns in one run, and medians are compared. Then where a rank's time goes, the slowest of them:
+// waiting is from when it came to a collective until all had come.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -69,8 +69,8 @@ void compare(const Model& model, const LocalTraining& training, const Request& r
     if ((*peer)->parameter_elements() != training.parameter_elements())
       throw std::runtime_error(fmt::format("{}: PyTorch trains {} parameters, Weft {}", model.peer,
                                            (*peer)->parameter_elements(), training.parameter_elements()));
-    sides.push_back(side_of_steps([&](std::int64_t steps) { return (*peer)->train(steps); },
-                                  (*peer)->processes()));
+    sides.push_back(
+        side_of_steps([&](std::int64_t steps) { return (*peer)->train(steps); }, (*peer)->processes()));
   }
   const int turns = request.quick ? model.quick_turns : model.turns;
   const std::vector<Times> times = take_turns(sides, {turns, request.quick ? turns : 2 * turns, kPause});

@@ -32,8 +32,8 @@ struct Side {
   std::function<void()> warm_up = {};  // before each turn, not counted
 };
 
-// A side whose work is steps: as many as take some 0.2 s, a tenth of them to warm up before each turn. `train`
-// returns the seconds of so many.
+// A side whose work is steps: as many as take some 0.2 s, a tenth of them to warm up before each turn.
+// `train` returns the seconds of so many.
 Side side_of_steps(const std::function<double(std::int64_t)>& train, std::vector<pid_t> processes = {},
                    bool warms_up = true);
 

@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::size_t kBatches = 4;  // none is the same as the one before
 
-const language::Catalog& shipped() {
-  static const language::Catalog catalog = [] {
-    language::Catalog made;
-    session::load_shipped(made);
-    return made;
-  }();
-  return catalog;
-}
-
 // Element `position` of a parameter: its INIT, by the parameter node's attributes.
 double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint64_t position) {
   const std::string_view kind = parameter.word(2);
@@ -31,6 +22,15 @@ double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint6
 }
 
 }  // namespace
+
+const language::Catalog& shipped() {
+  static const language::Catalog catalog = [] {
+    language::Catalog made;
+    session::load_shipped(made);
+    return made;
+  }();
+  return catalog;
+}
 
 train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes) {
   language::BindOptions options;

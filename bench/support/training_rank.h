@@ -26,6 +26,9 @@ T or_throw(Result<T> result) {
   return std::move(*result);
 }
 
+// The models, devices and clusters that Weft ships.
+const language::Catalog& shipped();
+
 // Forward, backward and Adam of a shipped model.
 train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes = {});
 std::shared_ptr<const plan::Graph> training_graph(std::string_view model,

@@ -21,8 +21,15 @@ cluster::Cluster cluster(std::int64_t nodes, std::int64_t devices, double inside
   device.memory_bytes_per_second = 2e12;
   device.launch_seconds = 4e-6;
   cluster::Cluster made{"pod", device, {}};
-  made.axes.push_back({"node", nodes, {"ib", across, 5e-6}});
-  made.axes.push_back({"gpu", devices, {"nvlink", inside, 2e-6}});
+  const auto add = [&](std::string name, std::int64_t size, std::string wire, double rate, double latency) {
+    cluster::Link link;
+    link.name = std::move(wire);
+    link.bytes_per_second = rate;
+    link.latency_seconds = latency;
+    made.axes.push_back({std::move(name), size, std::move(link)});
+  };
+  add("node", nodes, "ib", across, 5e-6);
+  add("gpu", devices, "nvlink", inside, 2e-6);
   return made;
 }
 

@@ -44,7 +44,7 @@ TEST(PlanProof, UnevenSlicesHoldToo) {
   EXPECT_TRUE(proof->holds()) << proof->wrong->what;
 }
 
-plan::Graph read(std::string_view text) { return plan::read(text, ops::all_operators()).value(); }
+plan::Graph read(std::string_view text) { return plan::read(text, ops::all()).value(); }
 
 // The plan says one thing and computes another: the node is named.
 TEST(PlanProof, AWrongPlanIsRefusedWithItsNodeAndRank) {

@@ -57,6 +57,7 @@ function makeTrack(t, index) {
   track.begin = Float64Array.from(t.begin);
   for (let i = 0; i < count; i++) track.end[i] = t.begin[i] + t.length[i];
   for (const i of t.critical) track.critical[i] = 1;
+  track.hasCritical = t.critical.length > 0;
   const byLane = t.lanes.map(() => []), twins = new Map();
   track.key = new Array(count);
   for (let i = 0; i < count; i++) {
@@ -143,7 +144,7 @@ function drawAxis() {
 const strength = (track, t) => {
   const u = track.unit[t];
   if (state.kinds.size && !state.kinds.has(track.units.kind[u])) return .14;
-  if (state.onlyCritical && !track.critical[t]) return .14;
+  if (state.onlyCritical && track.hasCritical && !track.critical[t]) return .14;
   return state.wanted && !state.wanted[track.index][u] ? .14 : 1;
 };
 

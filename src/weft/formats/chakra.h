@@ -20,8 +20,8 @@
 
 namespace weft::formats {
 
-// One rank's file. `name` is for complaints; groups that it names are added to the trace where they are new,
-// and found there by name. Adds the rank's nodes at the end of trace.ranks.
+// One rank's file, that of the rank which comes next in trace.ranks. `name` is for complaints; groups that
+// its nodes name must be in the trace already.
 Status parse_chakra(std::string_view bytes, std::string_view name, sim::ExecutionTrace& trace);
 
 // The groups of PREFIX.json.

@@ -22,7 +22,9 @@ using sim::TraceNode;
 
 constexpr std::int64_t kMostPeer = 1 << 20;
 constexpr std::uint64_t kMostMicroseconds = 1'000'000'000'000'000;  // 31 years
-constexpr double kMostWork = 0x1p60;                                // bytes or operations of a node
+// What a file of zeros could otherwise be made to take.
+constexpr std::size_t kMostNodes = 1 << 22, kMostDependencies = 1 << 26;
+constexpr double kMostWork = 0x1p60;  // bytes or operations of a node
 
 struct Attribute {
   std::string_view name, text;
@@ -112,7 +114,6 @@ class Reader {
 
   Status read_node(std::string_view message) {
     RawNode raw;
-    raw.node.collective = Collective::other;
     WireReader reader(message);
     WireField field;
     while (!reader.at_end()) {
@@ -126,14 +127,17 @@ class Reader {
         case kDuration:
           if (field.whole > kMostMicroseconds)
             return complain(fmt::format("node {} takes too long: {} us", raw.node.id, field.whole));
-          raw.node.seconds =
-              static_cast<double>(field.whole) * 1e-6;  // duration_nanos, which comes later, is finer
+          // duration_nanos is finer, and an attribute: those come later.
+          raw.node.seconds = static_cast<double>(field.whole) / 1e6;
           break;
         case kAttribute: WEFT_TRY_STATUS(read_node_attribute(field.bytes, raw)); break;
         default: break;
       }
     }
+    dependencies_ += raw.after.size();
     nodes_.push_back(std::move(raw));
+    if (nodes_.size() > kMostNodes || dependencies_ > kMostDependencies)
+      return complain(fmt::format("more than {} nodes or {} dependencies", kMostNodes, kMostDependencies));
     return {};
   }
 
@@ -173,7 +177,7 @@ class Reader {
     if (attribute.name == "num_ops") raw.node.operations = *attribute.number;
     if (attribute.name == "tensor_size") raw.node.tensor_bytes = *attribute.number;
     if (attribute.name == kNanoseconds && attribute.whole <= kMostMicroseconds)
-      raw.node.seconds = static_cast<double>(attribute.whole) * 1e-9;
+      raw.node.seconds = static_cast<double>(attribute.whole) / 1e9;
     return {};
   }
 
@@ -242,6 +246,7 @@ class Reader {
   std::string_view name_;
   ExecutionTrace& trace_;
   std::vector<RawNode> nodes_;
+  std::size_t dependencies_ = 0;
   std::map<std::string, std::int32_t, std::less<>> groups_;
 };
 

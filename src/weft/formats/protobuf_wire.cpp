@@ -47,6 +47,7 @@ bool WireReader::read_field(WireField& field) {
   constexpr std::uint64_t kMostNumber = (1U << 29) - 1;
   const std::size_t begin = at_;
   std::uint64_t key = 0;
+  field = {};
   if (!read_varint(key)) return false;
   field.number = static_cast<std::uint32_t>(key >> 3);
   field.type = static_cast<WireType>(key & 7);

@@ -1,6 +1,18 @@
 // weft/ops/window.h -- windows that slide along an index: convolutions and pools.
 //
 //   padding 1, size 3, stride 2 over 5 elements:   [. 0 1] [1 2 3] [3 4 .]   3 windows
+//
+// Signatures say that such an index is whole, since a block of windows reads beyond its block of elements.
+// To cut it, as images are cut by rows, a rank needs its neighbours' borders:
+//
+//   rank 0   0 1 2 3 | 4        a layout sliced(y, before, after): a block, and the elements around it that
+//   rank 1       3 | 4 5 6 7    windows reach, where there are any; made from sliced(y) by a communication
+//                               `halo`, the identity in the global view
+//
+// With window, stride and padding as here, before = padding and after = window - stride - padding; the
+// gradient of the operand reaches floor((window - 1 - padding) / stride) before and ceil(padding / stride)
+// after in that of the result. Blocks of both sides must begin at the same window: stride divides the
+// operand's. The outermost ranks pad, the others have padding 0 along y; what reaches too far is cut off.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -17,7 +17,7 @@
 namespace weft::search {
 
 struct DistributionBudget {
-  std::int64_t estimates = 400;
+  std::int64_t estimates = 300;
   double seconds = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();  // that a rank may take
 };

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/cost/plan_cost.h"
+#include "weft/cost/mesh_links.h"
 #include "weft/ops/localize.h"
 #include "weft/plan/text.h"
 #include "weft/program/attribution.h"
@@ -60,6 +60,10 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
                            const language::syntax::Run& run, const plan::Graph& graph,
                            const distribute::Phases& phases, explain::DistributedExplanation about,
                            const ExplainOptions& options) {
+  if (options.analyze && !cost::is_local(about.cluster))
+    return user_error(
+        fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
+        "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
   Result<search::DistributionChoice> planned =
       plan_for(state, settings, graph, phases, about.cluster, /*compare=*/true);
   if (!planned.ok()) {

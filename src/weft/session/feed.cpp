@@ -62,8 +62,8 @@ std::vector<Input> inputs_of(const plan::Graph& graph) {
 std::vector<InputMemory> memory_of(exec::Rank& rank) {
   std::vector<InputMemory> inputs;
   for (const program::Port& port : rank.program().inputs)
-    inputs.push_back({port.place.dtype, rank.memory(port), 0,
-                      port.place.axes.empty() ? 1 : port.place.axes[0].size});
+    inputs.push_back(
+        {port.place.dtype, rank.memory(port), 0, port.place.axes.empty() ? 1 : port.place.axes[0].size});
   return inputs;
 }
 
@@ -195,8 +195,8 @@ class TextFeed final : public Feed {
   const std::int64_t train_bytes_, test_first_;
 };
 
-// To be measured with, so making them up must cost no more than reading: all come from one supply, which every
-// input of every step reads from another place on.
+// To be measured with, so making them up must cost no more than reading: all come from one supply, which
+// every input of every step reads from another place on.
 class MadeUpFeed final : public Feed {
  public:
   MadeUpFeed(std::vector<Input> inputs, std::uint64_t seed) : inputs_(std::move(inputs)), seed_(seed) {

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "weft/base/median.h"
-#include "weft/cost/mesh_links.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/program/attribution.h"
+#include "weft/program/step_parts.h"
 #include "weft/session/feed.h"
 #include "weft/session/learn.h"
 #include "weft/session/local_ranks_run.h"
@@ -25,30 +25,6 @@ constexpr std::int64_t kSteps = 10, kMostSteps = 10'000;
 
 bool moves(const Program& program, std::size_t task) {
   return std::holds_alternative<program::Exchange>(program.units[program.tasks[task].unit].kernel);
-}
-
-// The time in which a collective ran and nothing was computed.
-double exposed_seconds(const Program& program, const Timeline& timeline) {
-  struct Edge {
-    double time;
-    int computing, moving;
-  };
-  std::vector<Edge> edges;
-  for (std::size_t t = 0; t < timeline.tasks.size(); ++t) {
-    const bool moving = moves(program, t);
-    edges.push_back({timeline.tasks[t].begin, moving ? 0 : 1, moving ? 1 : 0});
-    edges.push_back({timeline.tasks[t].end, moving ? 0 : -1, moving ? -1 : 0});
-  }
-  std::ranges::sort(edges, {}, &Edge::time);
-  double exposed = 0, last = 0;
-  int computing = 0, moving = 0;
-  for (const Edge& edge : edges) {
-    if (moving > 0 && computing == 0) exposed += edge.time - last;
-    last = edge.time;
-    computing += edge.computing;
-    moving += edge.moving;
-  }
-  return exposed;
 }
 
 // What the tasks of each unit that computes took together.
@@ -120,10 +96,6 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
                                                    const cluster::Cluster& cluster,
                                                    const search::DistributionChoice& choice,
                                                    std::int32_t shown) {
-  if (!cost::is_local(cluster))
-    return user_error(
-        fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", cluster.name),
-        "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   WEFT_TRY(feed, feed_for(settings, run, plan.graph));
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMostSteps);
@@ -172,7 +144,8 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
       const std::vector<double> measured = median_units(*program, timelines);
       found.step.error_before = median_error(*program, costs_before, measured);
       std::vector<double> exposed;
-      for (const Timeline& timeline : timelines) exposed.push_back(exposed_seconds(*program, timeline));
+      for (const Timeline& timeline : timelines)
+        exposed.push_back(program::step_parts(*program, timeline).exposed);
       found.step.exposed_communication_seconds = median(std::move(exposed));
       if (statistics.ok() && cost::learn(*statistics, *program, timelines, crowd, &cluster.device).ok()) {
         WEFT_TRY(costs_after, cost::step_costs(cluster, plan.mesh, {.statistics = &*statistics}));

@@ -30,7 +30,7 @@ struct Settings {
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
   std::string distribution;         // how plans are spread over a cluster; empty: as the search finds
-  std::int64_t search_limit = 400;  // distributions that the search may look at
+  std::int64_t search_limit = 300;  // distributions that the search may look at
   bool rules = false;               // INFER's plan is rewritten by proven rules
   train::TrainingOptions training;
   RunOptions running;

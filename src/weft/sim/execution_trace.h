@@ -20,7 +20,7 @@ struct TraceNode {
   std::uint64_t id = 0;
   std::string name = {};
   Kind kind = Kind::nothing;
-  Collective collective = Collective::all_reduce;
+  Collective collective = Collective::other;
   bool on_cpu = false;
   double seconds = 0;                     // as the trace has it
   double operations = 0;                  // of compute

@@ -21,6 +21,7 @@ struct Where {
 };
 
 constexpr std::size_t kMostNamed = 12;
+constexpr std::int64_t kMostLooks = 1'000'000'000;  // a few seconds
 
 class Standstill {
  public:
@@ -87,16 +88,19 @@ class Standstill {
   // Another node, or in words what will never come.
   std::variant<Where, std::string> waits_for(Where where) const {
     const TraceNode& node = at(where);
+    if (looks_ > kMostLooks) return "what would take long to find out";
     if (state(where) == NodeState::waiting) {
       for (const std::uint32_t before : node.after)
         if (state({where.rank, before}) != NodeState::done) return Where{where.rank, before};
     }
     if (state(where) == NodeState::ready) {
-      // Somebody else has the room: of those that run and are alike one must.
+      // Somebody else has the room, and what only computes would be done.
       const auto& states = states_[static_cast<std::size_t>(where.rank)];
+      looks_ += static_cast<std::int64_t>(states.size());
       for (std::uint32_t n = 0; n < states.size(); ++n) {
         const TraceNode& other = at({where.rank, n});
-        if (states[n] == NodeState::running && other.kind != Kind::receive && other.kind != Kind::compute)
+        const bool communicates = other.kind == Kind::send || other.kind == Kind::collective;
+        if (states[n] == NodeState::running && communicates && other.on_cpu == node.on_cpu)
           return Where{where.rank, n};
       }
     }
@@ -132,6 +136,7 @@ class Standstill {
   template <class Match>
   bool runs(std::int32_t rank, const Match& match) const {
     const auto& states = states_[static_cast<std::size_t>(rank)];
+    looks_ += static_cast<std::int64_t>(states.size());
     for (std::uint32_t n = 0; n < states.size(); ++n)
       if (states[n] == NodeState::running && match(at({rank, n}))) return true;
     return false;
@@ -141,6 +146,7 @@ class Standstill {
   std::variant<Where, std::string> find(std::int32_t rank, std::string otherwise, const Match& match) const {
     if (rank >= 0 && static_cast<std::size_t>(rank) < states_.size()) {
       const auto& states = states_[static_cast<std::size_t>(rank)];
+      looks_ += static_cast<std::int64_t>(states.size());
       for (std::uint32_t n = 0; n < states.size(); ++n) {
         const bool to_come = states[n] == NodeState::waiting || states[n] == NodeState::ready;
         if (to_come && match(at({rank, n}))) return Where{rank, n};
@@ -151,6 +157,7 @@ class Standstill {
 
   const ExecutionTrace& trace_;
   const NodeStates& states_;
+  mutable std::int64_t looks_ = 0;
 };
 
 }  // namespace

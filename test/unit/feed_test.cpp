@@ -1,0 +1,121 @@
+// The rows of a batch that a rank takes are those of the whole batch, whoever else takes what.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "execution_case.h"
+#include "temporary_folder.h"
+#include "weft/ops/operators.h"
+#include "weft/session/feed.h"
+
+namespace weft::session {
+namespace {
+
+struct Input {
+  plan::Type type;
+  std::vector<std::byte> bytes;
+};
+
+std::vector<Input> inputs_of(const plan::Graph& graph) {
+  std::vector<Input> inputs;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (const plan::NodeView node = graph.view(plan::NodeId(n)); &node.op() == &ops::input())
+      inputs.push_back({node.result_type(0), {}});
+  return inputs;
+}
+
+// Rows [first, first + rows) of every input.
+std::vector<Input> filled(const plan::Graph& graph, const Feed& feed, std::int64_t step, std::int64_t first,
+                          std::int64_t rows) {
+  std::vector<Input> inputs = inputs_of(graph);
+  std::vector<InputMemory> memory;
+  for (Input& input : inputs) {
+    input.bytes.resize(static_cast<std::size_t>(input.type.bytes() / input.type.dims[0].size * rows));
+    memory.push_back({input.type.dtype, input.bytes, first, rows});
+  }
+  feed.fill(memory, step);
+  return inputs;
+}
+
+void expect_rows_of_the_whole(const plan::Graph& graph, const Feed& feed) {
+  const std::int64_t batch = inputs_of(graph)[0].type.dims[0].size;
+  for (const std::int64_t step : {0, 1, 7}) {
+    const std::vector<Input> whole = filled(graph, feed, step, 0, batch);
+    for (std::int64_t first = 0; first < batch; ++first)
+      for (std::int64_t rows = 0; first + rows <= batch; ++rows) {
+        const std::vector<Input> part = filled(graph, feed, step, first, rows);
+        for (std::size_t i = 0; i < whole.size(); ++i) {
+          const std::size_t row = whole[i].bytes.size() / static_cast<std::size_t>(batch);
+          const std::span<const std::byte> expected =
+              std::span(whole[i].bytes)
+                  .subspan(row * static_cast<std::size_t>(first), row * static_cast<std::size_t>(rows));
+          EXPECT_TRUE(std::ranges::equal(part[i].bytes, expected))
+              << fmt::format("input {}, step {}, rows {} from {}", i, step, rows, first);
+        }
+      }
+    EXPECT_FALSE(std::ranges::equal(filled(graph, feed, step + 1, 0, batch)[0].bytes, whole[0].bytes));
+  }
+}
+
+plan::Graph digits() {
+  return exec::bound_model("digits_mlp", {{"b", 6, {}}, {"p", 4, {}}, {"f", 3, {}}, {"c", 5, {}}});
+}
+plan::Graph text() {
+  return exec::bound_model(
+      "char_gpt",
+      {{"b", 3, {}}, {"s", 5, {}}, {"d", 4, {}}, {"h", 1, {}}, {"layers", 1, {}}, {"v", 256, {}}});
+}
+
+TEST(Feed, RowsOfATableAreTheSameForEveryPart) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "rows.csv";
+  std::ofstream file(path);
+  for (int row = 0; row < 20; ++row)
+    file << fmt::format("{},{},{},{},{}\n", row, row + 0.5, -row, 2 * row, row % 5);
+  file.close();
+  const plan::Graph graph = digits();
+  auto feed = open_feed(path, graph, {.seed = 3});
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  expect_rows_of_the_whole(graph, **feed);
+}
+
+TEST(Feed, WindowsOfATextAreTheSameForEveryPart) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "text.txt";
+  std::ofstream(path) << "it was the best of times, it was the worst of times, it was the age of wisdom";
+  const plan::Graph graph = text();
+  auto feed = open_feed(path, graph, {.seed = 3});
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  expect_rows_of_the_whole(graph, **feed);
+}
+
+TEST(Feed, MadeUpNumbersAreTheSameForEveryPart) {
+  for (const plan::Graph& graph : {digits(), text()})
+    expect_rows_of_the_whole(graph, *made_up_feed(graph, 5));
+}
+
+TEST(Feed, MadeUpWholeNumbersStayBelowWhatTheyName) {
+  const plan::Graph graph = digits();
+  const auto feed = made_up_feed(graph, 5);
+  bool seen[5] = {};
+  for (std::int64_t step = 0; step < 50; ++step) {
+    const Input labels = filled(graph, *feed, step, 0, 6)[1];
+    for (std::size_t i = 0; i < 6; ++i) {
+      std::int32_t label = -1;
+      std::memcpy(&label, labels.bytes.data() + i * sizeof label, sizeof label);
+      ASSERT_GE(label, 0);
+      ASSERT_LT(label, 5);
+      seen[label] = true;
+    }
+  }
+  EXPECT_TRUE(std::ranges::all_of(seen, [](bool each) { return each; }));
+}
+
+}  // namespace
+}  // namespace weft::session
