@@ -4,14 +4,18 @@
 //
 // Weft's ranks are processes over shared memory, as TRAIN ... ON LOCAL N starts them; PyTorch's are processes
 // under DistributedDataParallel over Gloo. Model, batch, optimizer and threads a rank are the same; the sides
-// take turns in one run, and medians are compared. Then where a rank's time goes, the slowest of them:
-// waiting is from when it came to a collective until all had come.
+// take turns in one run, and medians are compared. PyTorch's GPT comes twice, as people write it and tuned
+// (bench/peers). Then where a rank's time goes, medians over steps and ranks: waiting is from when a rank
+// came to a collective until all had come.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,16 +33,22 @@ using namespace weft;
 using namespace weft::bench;
 
 struct Model {
+  std::string name;
   TrainedModel weft;
-  std::string peer;  // what bench/peers calls it: the stronger one where there are two
+  std::vector<std::string> peers;  // what bench/peers calls it: as people write it, and tuned
   int turns, quick_turns;
   std::int64_t profiled_steps;
 };
 
 const std::vector<Model> kModels = {
-    {{"digits_mlp", {}, 10}, "digits_mlp", 15, 7, 200},
-    {{"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}, 10}, "large_mlp", 15, 7, 20},
-    {{"char_gpt", {}, 256}, "char_gpt_tuned", 5, 3, 3},
+    {"digits_mlp", {"digits_mlp", {}, 10}, {"digits_mlp"}, 15, 7, 200},
+    {"large_mlp",
+     {"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}, 10},
+     {"large_mlp"},
+     15,
+     7,
+     20},
+    {"char_gpt", {"char_gpt", {}, 256}, {"char_gpt", "char_gpt_tuned"}, 5, 3, 3},
 };
 
 // Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
@@ -50,7 +60,7 @@ struct Request {
   std::vector<std::string> names;
 
   bool wants(const Model& model) const {
-    return names.empty() || std::ranges::find(names, model.peer) != names.end();
+    return names.empty() || std::ranges::find(names, model.name) != names.end();
   }
   session::LocalRanksOptions options() const {
     session::LocalRanksOptions options;
@@ -61,32 +71,40 @@ struct Request {
   }
 };
 
-void compare(const Model& model, const LocalTraining& training, const Request& request) {
+void compare(const Model& model, const LocalTraining& training, const Request& request,
+             std::string_view where_time_goes) {
   std::vector<Side> sides = {
       side_of_steps([&](std::int64_t steps) { return training.train(steps); }, {}, false)};
-  auto peer = Peer::start(model.peer, request.threads, request.ranks);
-  if (peer.ok()) {
-    if ((*peer)->parameter_elements() != training.parameter_elements())
-      throw std::runtime_error(fmt::format("{}: PyTorch trains {} parameters, Weft {}", model.peer,
-                                           (*peer)->parameter_elements(), training.parameter_elements()));
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (const std::string& name : model.peers) {
+    auto started = Peer::start(name, request.threads, request.ranks);
+    if (!started.ok()) break;
+    Peer& peer = *peers.emplace_back(std::move(*started));
+    if (peer.parameter_elements() != training.parameter_elements())
+      throw std::runtime_error(fmt::format("{}: PyTorch trains {} parameters, Weft {}", name,
+                                           peer.parameter_elements(), training.parameter_elements()));
     sides.push_back(
-        side_of_steps([&](std::int64_t steps) { return (*peer)->train(steps); }, (*peer)->processes()));
+        side_of_steps([&peer](std::int64_t steps) { return peer.train(steps); }, peer.processes()));
   }
   const int turns = request.quick ? model.quick_turns : model.turns;
   const std::vector<Times> times = take_turns(sides, {turns, request.quick ? turns : 2 * turns, kPause});
   const auto print_side = [](const Times& side) {
     return fmt::format("{:.3f} {:5.1f}%", side.median * 1e3, side.spread * 100);
   };
-  fmt::print("{:16} {:>17} {:>18} {:>15}", model.peer, print_side(times[0]),
-             peer.ok() ? print_side(times[1]) : "-",
-             peer.ok() ? fmt::format("{:.2f}x as fast", times[1].median / times[0].median) : "-");
+  if (peers.empty())
+    fmt::print("{:16} {:>17} {:>18} {:>15} {}\n", model.name, print_side(times[0]), "-", "-",
+               where_time_goes);
+  for (std::size_t i = 1; i < times.size(); ++i)
+    fmt::print("{:16} {:>17} {:>18} {:>15} {}\n", model.peers[i - 1], print_side(times[0]),
+               print_side(times[i]), fmt::format("{:.2f}x as fast", times[i].median / times[0].median),
+               where_time_goes);
 }
 
 struct Parts {
   double computing = 0, waiting = 0, moving = 0, rest = 0;
 };
 
-// From the begin of one step to the begin of the next: what lies between steps is rest.
+// Of one rank's step, to its last task.
 Parts parts_of(const std::vector<program::Program>& programs, const LocalTraining::Timelines& timelines,
                std::size_t rank, std::size_t step) {
   const program::Program& program = programs[rank];
@@ -113,7 +131,7 @@ Parts parts_of(const std::vector<program::Program>& programs, const LocalTrainin
   return {found.computing, waiting, found.exposed - waiting, found.idle};
 }
 
-void profile(const Model& model, const LocalTraining& training, const Request& request) {
+std::string profile(const Model& model, const LocalTraining& training, const Request& request) {
   const session::LocalRanksOptions options = request.options();
   const auto timelines = training.timelines(model.profiled_steps, options.overlap);
   std::vector<program::Program> programs;
@@ -129,8 +147,8 @@ void profile(const Model& model, const LocalTraining& training, const Request& r
       rest.push_back(parts.rest);
     }
   const auto milliseconds = [](std::vector<double>& seconds) { return median(std::move(seconds)) * 1e3; };
-  fmt::print(" {:>10.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n", milliseconds(computing), milliseconds(moving),
-             milliseconds(waiting), milliseconds(rest));
+  return fmt::format("{:>10.3f} {:>8.3f} {:>8.3f} {:>8.3f}", milliseconds(computing), milliseconds(moving),
+                     milliseconds(waiting), milliseconds(rest));
 }
 
 void run(const Request& request) {
@@ -141,8 +159,7 @@ void run(const Request& request) {
   for (const Model& model : kModels) {
     if (!request.wants(model)) continue;
     const LocalTraining training(model.weft, request.options());
-    compare(model, training, request);
-    profile(model, training, request);
+    compare(model, training, request, profile(model, training, request));
     std::fflush(stdout);
   }
 }

@@ -1,11 +1,13 @@
 #include "weft/cost/operator_time.h"
 
 #include <map>
+#include <numeric>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "weft/base/hash.h"
+#include "weft/base/machine.h"
 #include "weft/base/median.h"
 #include "weft/cost/unit_seconds.h"
 #include "weft/plan/dtype.h"
@@ -92,6 +94,11 @@ std::string unit_key(const program::Program& program, const program::Unit& unit,
   return key;
 }
 
+double typical_seconds(std::vector<double> runs, const Crowd& crowd) {
+  if (crowd.ranks * crowd.workers <= available_processors()) return median(std::move(runs));
+  return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
+}
+
 std::string_view unit_kind(const program::Unit& unit) {
   constexpr std::string_view kNames[] = {"product", "rows", "call", "copy", "combine", "exchange"};
   return kNames[unit.kernel.index()];
@@ -118,7 +125,7 @@ Status learn(Statistics& statistics, const program::Program& program,
   std::map<std::string_view, Reached> kinds;
   for (std::size_t u = 0; u < program.units.size(); ++u) {
     const std::string key = unit_key(program, program.units[u], crowd);
-    const double took = median(seconds[u]);
+    const double took = typical_seconds(seconds[u], crowd);
     if (key.empty() || !(took > 0)) continue;
     Sum& sum = found[key];
     sum.seconds += took;

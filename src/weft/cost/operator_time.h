@@ -7,6 +7,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/cluster/device.h"
@@ -26,6 +27,10 @@ struct Crowd {
 // crowd. Equal for equal work anywhere in any program: names of values and indices are not in it. Empty for
 // an exchange. A long one is cut and ends in a hash of all of it.
 std::string unit_key(const program::Program& program, const program::Unit& unit, const Crowd& crowd = {});
+
+// What several runs of one thing say of the next: the median; where ranks outnumber processors the mean,
+// since now and then one of them pays for all by losing its processor.
+double typical_seconds(std::vector<double> runs, const Crowd& crowd);
 
 // "product", "rows", "call", "copy" or "combine": kinds of units that fall short of the roofline alike.
 std::string_view unit_kind(const program::Unit& unit);

@@ -33,7 +33,8 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
                        print_bytes(bytes), what, print_bytes(limit));
   }
   const double slower = other.seconds - chosen.seconds;
-  if (slower <= 0) return "as fast";
+  if (slower < 0) return fmt::format("{:.2f}x faster than the one given", chosen.seconds / other.seconds);
+  if (slower == 0) return "as fast";
   const double exposed = other.exposed_communication_seconds - chosen.exposed_communication_seconds,
                compute = other.compute_seconds - chosen.compute_seconds;
   const std::string ratio = fmt::format("{:.2f}x slower", other.seconds / chosen.seconds);

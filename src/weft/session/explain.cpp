@@ -101,6 +101,14 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
       static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
 }
 
+// Options that name a file to write; null for others.
+std::string* file_option(ExplainOptions& options, std::string_view name) {
+  if (same_word(name, "TIMELINE")) return &options.timeline;
+  if (same_word(name, "PAGE")) return &options.page;
+  if (same_word(name, "CHAKRA")) return &options.chakra;
+  return nullptr;
+}
+
 Result<ExplainOptions> read_options(const language::syntax::Explain& statement, const Context& context) {
   ExplainOptions options;
   options.verbose = statement.verbose;
@@ -111,20 +119,19 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
     const std::string_view name = option.name.text;
     if (same_word(name, "TRAIL") && !option.value) {
       options.trail = true;
-    } else if (same_word(name, "TIMELINE") || same_word(name, "PAGE")) {
-      const bool page = same_word(name, "PAGE");
+    } else if (std::string* file = file_option(options, name)) {
       if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
           option.value->text.empty())
         return user_error(fmt::format("{} needs the name of a file", upper(name)),
-                          page ? "for example: PAGE 'step.html'" : "for example: TIMELINE 'step.json'",
-                          option.name.span);
-      (page ? options.page : options.timeline) = option.value->text;
+                          fmt::format("for example: {} 'step'", upper(name)), option.name.span);
+      *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE", "FORMAT", "TRAIL", "TIMELINE", "PAGE"};
+      constexpr std::string_view kOptions[] = {"ANALYZE",  "VERBOSE", "FORMAT", "TRAIL",
+                                               "TIMELINE", "PAGE",    "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(fmt::format("EXPLAIN has no option {}", name),
                         hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                                       "TRAIL, TIMELINE 'file', PAGE 'file'"
+                                       "TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
                                      : std::move(hint),
                         option.name.span);
     }

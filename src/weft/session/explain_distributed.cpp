@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/cost/mesh_links.h"
+#include "weft/formats/chakra_program.h"
 #include "weft/ops/localize.h"
 #include "weft/plan/text.h"
 #include "weft/program/attribution.h"
@@ -119,6 +120,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
     if (measured) add_measured(page, *measured);
     WEFT_TRY_STATUS(write_step_page(options.page, page));
   }
+  if (!options.chakra.empty())
+    WEFT_TRY_STATUS(formats::write_chakra(choice.chosen.prediction, plan.mesh, options.chakra));
   if (!options.timeline.empty()) WEFT_TRY_STATUS(write_trace(options.timeline, trace));
   return options.json ? print_json(about) : print_text(about);
 }

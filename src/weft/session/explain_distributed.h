@@ -13,6 +13,7 @@ struct ExplainOptions {
   bool analyze = false;
   std::string timeline;  // a file for the trace; empty: none
   std::string page;      // a file for the page; empty: none
+  std::string chakra;    // what the names of Chakra traces begin with; empty: none
 };
 
 // `about` has the names, sizes, settings and the cluster; the rest is found here.

@@ -47,17 +47,18 @@ double median_error(const Program& program, const cost::StepCosts& costs, std::s
   return errors.empty() ? 0 : median(std::move(errors));
 }
 
-// The median over the steps, unit by unit.
-std::vector<double> median_units(const Program& program, std::span<const Timeline> timelines) {
+// What the steps say of each unit.
+std::vector<double> typical_units(const Program& program, std::span<const Timeline> timelines,
+                                  const cost::Crowd& crowd) {
   std::vector<std::vector<double>> by_unit(program.units.size());
   for (const Timeline& timeline : timelines) {
     const std::vector<double> seconds = unit_seconds(program, timeline);
     for (std::size_t u = 0; u < seconds.size(); ++u) by_unit[u].push_back(seconds[u]);
   }
-  std::vector<double> medians;
+  std::vector<double> typical;
   for (std::vector<double>& seconds : by_unit)
-    medians.push_back(seconds.empty() ? 0 : median(std::move(seconds)));
-  return medians;
+    typical.push_back(seconds.empty() ? 0 : cost::typical_seconds(std::move(seconds), crowd));
+  return typical;
 }
 
 double end_of(const Timeline& timeline) {
@@ -141,7 +142,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
           program::attribute(*program, timelines, explain::seconds_at_best(*program->graph, cluster.device),
                              options.workers)
               .node_seconds;
-      const std::vector<double> measured = median_units(*program, timelines);
+      const std::vector<double> measured = typical_units(*program, timelines, crowd);
       found.step.error_before = median_error(*program, costs_before, measured);
       std::vector<double> exposed;
       for (const Timeline& timeline : timelines)

@@ -8,25 +8,9 @@
 #include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/cost/step_costs.h"
-#include "weft/plan/verify.h"
+#include "weft/explain/step_page_data.h"
 
 namespace weft::session {
-namespace {
-
-// "gpt_block.3.scores": where in the model a unit belongs.
-std::string where(const program::Program& program, const program::Unit& unit) {
-  if (unit.nodes.empty()) return {};
-  const plan::Node& node = program.graph->node(unit.nodes.back());
-  return node.label.valid() ? program.graph->path(node.scope, node.label) : std::string();
-}
-
-std::string ranks_of(const sim::RankClass& ranks) {
-  if (ranks.ranks.size() == 1) return fmt::format("rank {}", ranks.ranks.front());
-  return fmt::format("rank {} and {} alike", ranks.ranks.front(), ranks.ranks.size() - 1);
-}
-
-}  // namespace
-
 void add_rank(formats::Trace& trace, const program::Program& program, const program::Timeline& timeline,
               std::int32_t process, std::string name) {
   trace.names.push_back({process, -1, std::move(name)});
@@ -44,7 +28,7 @@ void add_rank(formats::Trace& trace, const program::Program& program, const prog
       event.thread = stream->second;
       event.facts.emplace_back("bytes", print_bytes(static_cast<double>(cost::message_bytes(*exchange))));
     }
-    if (std::string place = where(program, unit); !place.empty())
+    if (std::string place = explain::where(program, unit); !place.empty())
       event.facts.emplace_back("in", std::move(place));
     trace.events.push_back(std::move(event));
   }
@@ -54,7 +38,7 @@ formats::Trace trace_of(const sim::Prediction& prediction) {
   formats::Trace trace;
   for (std::size_t c = 0; c < prediction.classes.size(); ++c)
     add_rank(trace, *prediction.classes[c].program, prediction.classes[c].timeline,
-             static_cast<std::int32_t>(c), "predicted: " + ranks_of(prediction.classes[c]));
+             static_cast<std::int32_t>(c), "predicted: " + explain::name_ranks(prediction.classes[c].ranks));
   return trace;
 }
 
