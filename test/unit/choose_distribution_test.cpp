@@ -13,10 +13,11 @@ namespace {
 using distribute::phases_of;
 using distribute::training_plan;
 
-cluster::Cluster cluster(std::int64_t nodes, std::int64_t devices, double inside, double across) {
+cluster::Cluster cluster(std::int64_t nodes, std::int64_t devices, double inside, double across,
+                         double flops = 100e12) {
   cluster::Device device;
   device.name = "gpu";
-  device.flops_per_second.fill(100e12);
+  device.flops_per_second.fill(flops);
   device.memory_bytes = 80e9;
   device.memory_bytes_per_second = 2e12;
   device.launch_seconds = 4e-6;
@@ -101,18 +102,18 @@ TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
 // Krizhevsky 2014: where the network is slow, dense layers are cut along their features and the rest along
 // the batch. Nobody told the search.
 TEST(ChooseDistribution, FindsOneWeirdTrickOnASlowNetwork) {
-  const train::TrainingPlan plan = training_plan("alexnet", {{"b", 512, {}}});
-  const cluster::Cluster slow = cluster(1, 8, 1e9, 1e9);
+  const train::TrainingPlan plan = training_plan("alexnet", {{"b", 1024, {}}});
+  const cluster::Cluster slow = cluster(1, 8, 1.25e9, 1.25e9, 15e12);
   const auto choice =
       choose_distribution(plan.graph, phases_of(plan), slow, machine(slow), {.budget = {.estimates = 120}});
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   const Alternative& data = choice->alternatives.front();
   ASSERT_EQ(data.name, "data parallel");
   EXPECT_GT(data.evaluation.seconds, choice->chosen.prediction.seconds * 1.5) << print(choice->distribution);
-  // Batches for the convolutions, something else for the dense layers.
-  const distribute::AxisUse& use = choice->distribution.axes.back();
-  EXPECT_GE(use.slice.size(), 2u) << print(choice->distribution);
-  EXPECT_EQ(std::ranges::count(use.slice, "b"), 1) << print(choice->distribution);
+  // On some axis batches for the convolutions, something else for the dense layers.
+  EXPECT_TRUE(std::ranges::any_of(choice->distribution.axes, [](const distribute::AxisUse& use) {
+    return use.slice.size() >= 2 && use.slice.front() != "b" && std::ranges::count(use.slice, "b") == 1;
+  })) << print(choice->distribution);
 }
 
 TEST(ChooseDistribution, KeepsWithinMemory) {

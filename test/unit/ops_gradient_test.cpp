@@ -16,28 +16,30 @@ namespace {
 
 // No gradient by nature (comparison, logic, rounding to integers, optimizers), or none needed: the
 // gradients of gradients.
-const std::set<std::string, std::less<>> kWithoutGradient = {"constant",
-                                                             "position",
-                                                             "equal",
-                                                             "not-equal",
-                                                             "less",
-                                                             "less-equal",
-                                                             "greater",
-                                                             "greater-equal",
-                                                             "and",
-                                                             "or",
-                                                             "not",
-                                                             "slot",
-                                                             "sgd",
-                                                             "momentum",
-                                                             "adam",
-                                                             "adamw",
-                                                             "cross-entropy-gradient",
-                                                             "max-pool-gradient",
-                                                             "gelu-gradient",
-                                                             "gelu-tanh-gradient",
-                                                             "silu-gradient",
-                                                             "broadcast-from"};
+const std::set<std::string, std::less<>> kWithoutGradient = {
+    "constant",
+    "position",
+    "equal",
+    "not-equal",
+    "less",
+    "less-equal",
+    "greater",
+    "greater-equal",
+    "and",
+    "or",
+    "not",
+    "slot",
+    "exchange",  // of one rank's plan: nobody differentiates it
+    "sgd",
+    "momentum",
+    "adam",
+    "adamw",
+    "cross-entropy-gradient",
+    "max-pool-gradient",
+    "gelu-gradient",
+    "gelu-tanh-gradient",
+    "silu-gradient",
+    "broadcast-from"};
 
 // Running statistics are not trained.
 bool wants_gradient(const Case& c, std::size_t operand) { return c.op != "batch-norm" || operand == 0; }
