@@ -10,7 +10,7 @@ weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
 	@scripts/build.sh release $(JOBS) weft
 
-demo: weft ## run examples/demo.weft: models explained, one trained, in a minute
+demo: weft ## run examples/demo.weft: a step planned, proven and run on 4 ranks, with a page
 	@echo "\$$ weft run examples/demo.weft"
 	@build/release/weft run examples/demo.weft
 

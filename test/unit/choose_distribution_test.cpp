@@ -117,18 +117,20 @@ TEST(ChooseDistribution, FindsOneWeirdTrickOnASlowNetwork) {
 }
 
 TEST(ChooseDistribution, KeepsWithinMemory) {
-  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(1));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
-  const auto free =
-      choose_distribution(plan.graph, phases_of(plan), pod, machine(pod), {.alternatives = false});
+  const auto free = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
+                                        {.budget = {.estimates = 40}, .alternatives = false});
   ASSERT_TRUE(free.ok()) << free.error().message;
   const double all = free->chosen.prediction.peak_bytes;
-  const auto tight = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
-                                         {.memory_bytes = all * 0.8, .alternatives = false});
+  const auto tight =
+      choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
+                          {.memory_bytes = all * 0.8, .budget = {.estimates = 40}, .alternatives = false});
   ASSERT_TRUE(tight.ok()) << tight.error().message;
   EXPECT_LE(tight->chosen.prediction.peak_bytes, all * 0.8);
-  const auto none = choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
-                                        {.memory_bytes = 1000, .alternatives = false});
+  const auto none =
+      choose_distribution(plan.graph, phases_of(plan), pod, machine(pod),
+                          {.memory_bytes = 1000, .budget = {.estimates = 8}, .alternatives = false});
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("no plan fits in 1000 B a rank: the smallest found takes"),
             std::string::npos)

@@ -37,6 +37,8 @@ Evaluation continued(const Line& line, const Evaluation& a, const Evaluation& b)
        {&sim::MemoryByKind::parameters, &sim::MemoryByKind::gradients, &sim::MemoryByKind::optimizer,
         &sim::MemoryByKind::activations, &sim::MemoryByKind::inputs, &sim::MemoryByKind::scratch})
     whole.memory.*kind = line.at(a.memory.*kind, b.memory.*kind);
+  // The fullest moment may be another one with another number of layers, and its kinds with it.
+  if (const double total = whole.memory.total(); total > 0) whole.memory.scale(whole.peak_bytes / total);
   for (std::size_t axis = 0; axis < whole.traffic.size() && axis < a.traffic.size(); ++axis) {
     whole.traffic[axis].bytes = line.at(a.traffic[axis].bytes, b.traffic[axis].bytes);
     whole.traffic[axis].busy_seconds = line.at(a.traffic[axis].busy_seconds, b.traffic[axis].busy_seconds);

@@ -49,6 +49,9 @@ struct PredictOptions {
 struct MemoryByKind {
   double parameters = 0, gradients = 0, optimizer = 0, activations = 0, inputs = 0, scratch = 0;
   double total() const { return parameters + gradients + optimizer + activations + inputs + scratch; }
+  void scale(double by) {
+    for (double* kind : {&parameters, &gradients, &optimizer, &activations, &inputs, &scratch}) *kind *= by;
+  }
 };
 
 // Ranks whose programs are alike.

@@ -131,7 +131,7 @@ Status check_each(std::span<const ChunkPhase> phases, std::int32_t members, cons
                     "fewer preferred-dataset-splits");
 }
 
-CollectiveRun::CollectiveRun(const CollectiveCall& call, std::vector<ChunkPhase> phases,
+TraceCollective::TraceCollective(const CollectiveCall& call, std::vector<ChunkPhase> phases,
                              const TraceNetwork& network, const TraceSystem& system, std::uint32_t run,
                              Traffic::Folded folded, std::function<void(std::int32_t, double)> ended)
     : call_(call),
@@ -154,34 +154,34 @@ CollectiveRun::CollectiveRun(const CollectiveCall& call, std::vector<ChunkPhase>
   left_.assign(static_cast<std::size_t>(members_), chunks_);
 }
 
-std::int32_t CollectiveRun::rank_of(std::int32_t member) const {
+std::int32_t TraceCollective::rank_of(std::int32_t member) const {
   return call_.members.empty() ? member : call_.members[static_cast<std::size_t>(member)];
 }
 
 // Where a member stands among those of its phase, and who stands elsewhere among them.
-std::int32_t CollectiveRun::place_in(std::int32_t member, const ChunkPhase& phase) const {
+std::int32_t TraceCollective::place_in(std::int32_t member, const ChunkPhase& phase) const {
   if (phase.dimension < 0) return member;
   return network_.coordinate(member, static_cast<std::size_t>(phase.dimension));
 }
 
-std::int32_t CollectiveRun::member_at(std::int32_t member, const ChunkPhase& phase,
+std::int32_t TraceCollective::member_at(std::int32_t member, const ChunkPhase& phase,
                                       std::int32_t place) const {
   if (phase.dimension < 0) return place;
   const std::int32_t stride = network_.stride(static_cast<std::size_t>(phase.dimension));
   return member + (place - place_in(member, phase)) * stride;
 }
 
-ChunkPhase CollectiveRun::phase_of(const Place& place, std::int32_t chunk) const {
+ChunkPhase TraceCollective::phase_of(const Place& place, std::int32_t chunk) const {
   ChunkPhase phase = phases_[static_cast<std::size_t>(place.phase)];
   phase.mirrored = chunk % 2 == 1;  // so that all ranks are leaves half of the time
   return phase;
 }
 
-std::uint16_t& CollectiveRun::early(std::int32_t member, std::int32_t chunk, std::int32_t gate) {
+std::uint16_t& TraceCollective::early(std::int32_t member, std::int32_t chunk, std::int32_t gate) {
   return early_[at(member, chunk) * static_cast<std::size_t>(gates_) + static_cast<std::size_t>(gate)];
 }
 
-void CollectiveRun::start(double now, Traffic& traffic) {
+void TraceCollective::start(double now, Traffic& traffic) {
   for (std::int32_t member = 0; member < members_; ++member) {
     if (phases_.empty()) {
       ended_(member, now);
@@ -191,7 +191,7 @@ void CollectiveRun::start(double now, Traffic& traffic) {
   }
 }
 
-void CollectiveRun::enter_phase(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
+void TraceCollective::enter_phase(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
   Place& place = places_[at(member, chunk)];
   const std::size_t dimensions = network_.dimensions.size();
   const auto queue_at = [&](std::int32_t phase) {
@@ -210,7 +210,7 @@ void CollectiveRun::enter_phase(double now, std::int32_t member, std::int32_t ch
   if (!over) admit(now, member, queue_at(place.phase), traffic);
 }
 
-void CollectiveRun::admit(double now, std::int32_t member, std::size_t number, Traffic& traffic) {
+void TraceCollective::admit(double now, std::int32_t member, std::size_t number, Traffic& traffic) {
   while (!queues_[number].waiting.empty() && queues_[number].running < system_.active_chunks) {
     const std::int32_t chunk = queues_[number].waiting.front();
     queues_[number].waiting.pop_front();
@@ -221,7 +221,7 @@ void CollectiveRun::admit(double now, std::int32_t member, std::size_t number, T
 }
 
 // Whatever came for the gate that is next is looked at now.
-void CollectiveRun::await(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
+void TraceCollective::await(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
   Place& place = places_[at(member, chunk)];
   const std::size_t p = static_cast<std::size_t>(place.phase);
   place.have = 0;
@@ -237,7 +237,7 @@ void CollectiveRun::await(double now, std::int32_t member, std::int32_t chunk, T
     process(now, member, chunk, traffic);
 }
 
-void CollectiveRun::process(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
+void TraceCollective::process(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
   const Place& place = places_[at(member, chunk)];
   const ChunkPhase phase = phase_of(place, chunk);
   double seconds = system_.endpoint_seconds;
@@ -249,7 +249,7 @@ void CollectiveRun::process(double now, std::int32_t member, std::int32_t chunk,
                {kProcessed, run_, static_cast<std::uint32_t>(member), static_cast<std::uint32_t>(chunk)});
 }
 
-void CollectiveRun::open(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
+void TraceCollective::open(double now, std::int32_t member, std::int32_t chunk, Traffic& traffic) {
   Place& place = places_[at(member, chunk)];
   const std::size_t p = static_cast<std::size_t>(place.phase);
   const ChunkPhase phase = phase_of(place, chunk);
@@ -265,7 +265,7 @@ void CollectiveRun::open(double now, std::int32_t member, std::int32_t chunk, Tr
   await(now, member, chunk, traffic);
 }
 
-void CollectiveRun::handle(const Happening& happening, Traffic& traffic) {
+void TraceCollective::handle(const Happening& happening, Traffic& traffic) {
   const auto member = static_cast<std::int32_t>(happening.note.member);
   const double now = happening.time;
   if (happening.note.what == kBegun)
@@ -300,7 +300,7 @@ Result<CollectiveEnds> run_alone(const CollectiveCall& call, const TraceNetwork&
   Traffic traffic(network, system.wires, folded);
   CollectiveEnds ends;
   ends.seconds.resize(symmetric ? 1 : static_cast<std::size_t>(members));
-  CollectiveRun run(
+  TraceCollective run(
       call, std::move(phases), network, system, 0, folded,
       [&](std::int32_t member, double time) { ends.seconds[static_cast<std::size_t>(member)] = time; });
   run.start(0, traffic);

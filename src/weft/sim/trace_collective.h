@@ -38,13 +38,13 @@ Status check_each(std::span<const ChunkPhase> phases, std::int32_t members, cons
 // Whether no other rank's messages ever pass the wires that these ranks use among themselves.
 bool has_own_wires(std::span<const std::int32_t> members, const TraceNetwork& network);
 
-class CollectiveRun {
+class TraceCollective {
  public:
   // Events of a run carry `run` and one of these in Note::what.
   enum What : std::uint32_t { kArrived, kProcessed, kBegun, kWhats };
 
   // `ended(member, time)` is called once for each member. Folded: the only member stands for all.
-  CollectiveRun(const CollectiveCall& call, std::vector<ChunkPhase> phases, const TraceNetwork& network,
+  TraceCollective(const CollectiveCall& call, std::vector<ChunkPhase> phases, const TraceNetwork& network,
                 const TraceSystem& system, std::uint32_t run, Traffic::Folded folded,
                 std::function<void(std::int32_t, double)> ended);
 

@@ -76,7 +76,7 @@ class Runner {
   }
 
  private:
-  enum What : std::uint32_t { kNodeEnds = CollectiveRun::kWhats, kMessageArrives };
+  enum What : std::uint32_t { kNodeEnds = TraceCollective::kWhats, kMessageArrives };
 
   const TraceNode& node(std::int32_t rank, std::uint32_t n) const {
     return trace_.ranks[static_cast<std::size_t>(rank)].nodes[n];
@@ -119,7 +119,7 @@ class Runner {
       mail_;  // arrived, and who waits for it
   std::map<CollectiveCall, CollectiveEnds> known_;
   struct Live {
-    std::unique_ptr<CollectiveRun> run;
+    std::unique_ptr<TraceCollective> run;
     std::size_t left = 0;
   };
   std::vector<Live> live_;
@@ -358,7 +358,7 @@ Status Runner::begin_collective(const TraceNode& first, std::int32_t group, std:
   const std::uint32_t number = unused_.back();
   unused_.pop_back();
   live_[number].left = nodes.size();
-  live_[number].run = std::make_unique<CollectiveRun>(
+  live_[number].run = std::make_unique<TraceCollective>(
       call, std::move(phases), network_, system_, number, Traffic::Folded::no,
       [this, number, group, nodes = std::move(nodes)](std::int32_t member, double) {
         const std::size_t m = static_cast<std::size_t>(member);
@@ -371,7 +371,7 @@ Status Runner::begin_collective(const TraceNode& first, std::int32_t group, std:
 
 void Runner::handle(const Happening& happening) {
   const Note& note = happening.note;
-  if (note.what < CollectiveRun::kWhats) {
+  if (note.what < TraceCollective::kWhats) {
     Live& live = live_[note.run];
     live.run->handle(happening, traffic_);
     if (live.left == 0) {
