@@ -42,10 +42,18 @@ bool overlaps(const Settings& settings, const cluster::Cluster& cluster, int wor
 search::Machine machine_of(const cluster::Cluster& cluster, int workers, bool overlap,
                            std::shared_ptr<const cost::Statistics> statistics) {
   search::Machine machine;
-  machine.workers = workers;
   machine.overlap = overlap;
-  machine.costs = [&cluster, statistics](const plan::Mesh& mesh) {
-    return cost::step_costs(cluster, mesh, {.statistics = statistics.get()});
+  machine.costs = [&cluster, statistics, workers](const plan::Mesh& mesh) -> Result<cost::StepCosts> {
+    WEFT_TRY(costs, cost::step_costs(cluster, mesh, {.statistics = statistics.get()}));
+    // The workers of a rank share its tasks: at best each does an equal part.
+    if (workers > 1)
+      costs.compute = [alone = std::move(costs.compute), workers](const program::Program& program,
+                                                                  const program::Task& task) {
+        cost::TaskPrice price = alone(program, task);
+        price.seconds /= workers;
+        return price;
+      };
+    return costs;
   };
   machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
