@@ -37,6 +37,7 @@ struct DistributedExplanation {
   cluster::Cluster cluster;
   double memory_bytes = 0;  // that a rank may take
   const search::DistributionChoice* choice = nullptr;
+  int devices_a_rank = 1;  // processors of this machine that a local rank has
   double model_flops = 0;  // of the plan of one device: what utilization counts
 
   const plan::Graph* local = nullptr;  // of the rank that stands for most

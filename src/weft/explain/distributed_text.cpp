@@ -229,7 +229,8 @@ std::string trail(const search::DistributionChoice& choice) {
 }  // namespace
 
 double DistributedExplanation::utilization(double seconds) const {
-  const double peak = cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices());
+  const double peak =
+      cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_a_rank);
   return peak > 0 && seconds > 0 ? model_flops / (seconds * peak) : 0;
 }
 

@@ -61,9 +61,9 @@ class Chooser {
     choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
     choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
-    choice_.lower_bound_seconds = least_seconds(graph_, cluster_);
-    choice_.lower_bound_why =
-        fmt::format("its arithmetic at the peak rate of {} {}", cluster_.devices(), cluster_.device.name);
+    choice_.lower_bound_seconds = least_seconds(graph_, cluster_) / options_.devices_a_rank;
+    choice_.lower_bound_why = fmt::format("its arithmetic at the peak rate of {} {}",
+                                          cluster_.devices() * options_.devices_a_rank, cluster_.device.name);
     if (options_.alternatives) {
       add_family("data parallel", space.data_parallel());
       add_family("Megatron", space.megatron());

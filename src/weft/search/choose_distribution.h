@@ -25,6 +25,7 @@ struct ChooseOptions {
   // Priced as it is, without a search: what a user wrote by hand.
   std::optional<distribute::Distribution> given;
   bool alternatives = true;
+  int devices_a_rank = 1;  // processors of this machine that a local rank has
 };
 
 struct Alternative {

@@ -85,6 +85,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
            ops::localize(plan.graph, plan.mesh, plan.layouts, shown.ranks.front(), ops::Exchanges::stay));
   about.choice = &choice;
   about.memory_bytes = memory_of_a_rank(settings, about.cluster);
+  about.devices_a_rank = workers_of(settings, about.cluster);
   about.model_flops = flops_of(graph);
   about.local = shown.program->graph.get();
   const plan::NodeId end(about.local->node_count());

@@ -25,13 +25,16 @@ search::FixedPart fixed_by(std::span<const KeptHint> hints) {
   return fixed;
 }
 
-// Threads of a rank on this machine, as TRAIN would start it.
+}  // namespace
+
 int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
   if (!cost::is_local(cluster)) return 1;
   const std::int64_t threads =
       settings.running.threads > 0 ? settings.running.threads : available_processors();
   return static_cast<int>(std::max<std::int64_t>(threads / cluster.devices(), 1));
 }
+
+namespace {
 
 // Accelerators move bytes beside computing; here it takes a processor.
 bool overlaps(const Settings& settings, const cluster::Cluster& cluster, int workers) {
@@ -89,6 +92,7 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
   options.fixed = fixed_by(state.hints);
   options.budget.estimates = settings.search_limit;
   options.alternatives = compare;
+  options.devices_a_rank = workers;
   if (!settings.distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(settings.distribution));
     options.given = std::move(given);

@@ -15,6 +15,9 @@ namespace weft::session {
 // this machine's memory. 0: no limit is known.
 double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster);
 
+// Threads of a rank: of one on this machine as TRAIN would start it, else 1.
+int workers_of(const Settings& settings, const cluster::Cluster& cluster);
+
 // How the plan is best spread over the cluster, or as the setting `distribution` says. Alternatives are
 // looked at where `compare`.
 Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
