@@ -74,6 +74,15 @@ double node_seconds(const NodeView& node, const cluster::Device& device) {
   return seconds;
 }
 
+double plan_flops(const plan::Graph& graph) {
+  double flops = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (node.input_count() > 0) flops += node.op().work(node).flops;
+  }
+  return flops;
+}
+
 std::vector<bool> nodes_that_run(const plan::Graph& graph) {
   std::vector<bool> runs(graph.node_count(), false), asked(graph.node_count(), false);
   for (std::size_t n = 0; n < graph.node_count(); ++n) {

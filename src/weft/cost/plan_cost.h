@@ -31,6 +31,9 @@ namespace weft::cost {
 // made by, and on nothing else: a search may keep it as long as these stay.
 double node_seconds(const plan::NodeView& node, const cluster::Device& device);
 
+// The arithmetic of all nodes, a multiply-add as two.
+double plan_flops(const plan::Graph& graph);
+
 // runs[n]: an output needs node n, and it depends on an input.
 std::vector<bool> nodes_that_run(const plan::Graph& graph);
 

@@ -101,20 +101,11 @@ class Distributor {
 
   Status add_source(const NodeView& node, Phase phase) {
     const Layout& layout = sources_.layouts[node.id().value];
-    const bool whole = layout == Layout::replicated(made_.mesh);
-    const std::span<const plan::AttributeSpec> specs = node.op().attributes();
-    std::vector<plan::AttributeValue> attributes;
-    for (std::size_t k = 0; k + 1 < specs.size(); ++k) {
-      if (specs[k].kind == plan::AttributeKind::type)
-        attributes.emplace_back(transplant_.type(plan::TypeId(node.node().attributes[k].id)));
-      else if (specs[k].kind == plan::AttributeKind::real)
-        attributes.emplace_back(node.real(k));
-      else
-        attributes.emplace_back(transplant_.symbol(node.symbol(k)));
-    }
-    if (!whole) attributes.emplace_back(made_.graph.symbol(print(layout, made_.mesh, made_.graph.symbols())));
+    plan::AttributeValue text;  // the default: replicated
+    if (layout != Layout::replicated(made_.mesh))
+      text = made_.graph.symbol(print(layout, made_.mesh, made_.graph.symbols()));
     put_label(node);
-    WEFT_TRY(made, made_.graph.add(node.op(), {}, attributes));
+    WEFT_TRY(made, transplant_.node(node.id(), {}, &text));
     made_.origin.push_back(node.id());
     holdings_->hold(node.result(0), made_.graph.result(made), layout, phase);
     return {};

@@ -43,7 +43,7 @@ struct DistributedExplanation {
   const plan::Graph* local = nullptr;  // of the rank that stands for most
   std::vector<Phase> phases;           // of it
   std::vector<double> predicted;       // seconds by node of it
-  std::string proof;  // that it computes what the plan of one device does, in words
+  std::string proof;                   // that it computes what the plan of one device does, in words
   bool proven = false;
   std::vector<std::string> hints;
   bool verbose = false, trail = false;
@@ -52,6 +52,9 @@ struct DistributedExplanation {
   // Model flops per second over what the devices could do.
   double utilization(double seconds) const;
 };
+
+// "parameters 10.2 GiB, optimizer 20.4 GiB": the kinds that take any.
+std::string memory_kinds(const sim::MemoryByKind& memory);
 
 std::string print_text(const DistributedExplanation& explanation);
 std::string print_json(const DistributedExplanation& explanation);  // one line

@@ -10,9 +10,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const sim::MemoryByKind& memory) {
-  return {{"parameters", whole(memory.parameters)}, {"gradients", whole(memory.gradients)},
-          {"optimizer", whole(memory.optimizer)},   {"activations", whole(memory.activations)},
-          {"inputs", whole(memory.inputs)},         {"scratch", whole(memory.scratch)}};
+  Json json = Json::object();
+  for (const auto& [what, bytes] : memory.kinds()) json[std::string(what)] = whole(bytes);
+  return json;
 }
 
 // What every plan says of itself, chosen or not.

@@ -164,15 +164,9 @@ std::string step_lines(const DistributedExplanation& explanation) {
 }
 
 std::string memory_line(const DistributedExplanation& explanation) {
-  const sim::MemoryByKind& memory = explanation.choice->chosen.prediction.memory;
-  const std::pair<std::string_view, double> kinds[] = {
-      {"parameters", memory.parameters},   {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
-      {"activations", memory.activations}, {"inputs", memory.inputs},       {"scratch", memory.scratch}};
-  std::string parts;
-  for (const auto& [what, bytes] : kinds)
-    if (bytes > 0) parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", what, print_bytes(bytes));
   const double peak = explanation.choice->chosen.prediction.peak_bytes;
-  std::string text = fmt::format("memory {} a rank: {}", print_bytes(peak), parts);
+  std::string text = fmt::format("memory {} a rank: {}", print_bytes(peak),
+                                 memory_kinds(explanation.choice->chosen.prediction.memory));
   if (explanation.memory_bytes > 0)
     text += fmt::format("; {} of {}", percent(peak / explanation.memory_bytes),
                         print_bytes(explanation.memory_bytes));
@@ -227,6 +221,13 @@ std::string trail(const search::DistributionChoice& choice) {
 }
 
 }  // namespace
+
+std::string memory_kinds(const sim::MemoryByKind& memory) {
+  std::string text;
+  for (const auto& [what, bytes] : memory.kinds())
+    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, print_bytes(bytes));
+  return text;
+}
 
 double DistributedExplanation::utilization(double seconds) const {
   const double peak =

@@ -29,16 +29,6 @@ std::string subtitle_of(const DistributedExplanation& explanation) {
   return text;
 }
 
-std::string memory_kinds(const sim::MemoryByKind& memory) {
-  const std::pair<std::string_view, double> kinds[] = {
-      {"parameters", memory.parameters},   {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
-      {"activations", memory.activations}, {"inputs", memory.inputs},       {"scratch", memory.scratch}};
-  std::string text;
-  for (const auto& [what, bytes] : kinds)
-    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, print_bytes(bytes));
-  return text;
-}
-
 std::vector<PageFact> facts_of(const DistributedExplanation& explanation) {
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
   std::vector<PageFact> facts;

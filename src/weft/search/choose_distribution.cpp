@@ -14,14 +14,9 @@ namespace {
 using distribute::Distribution;
 
 double largest(const sim::MemoryByKind& memory, std::string_view& what) {
-  const std::pair<std::string_view, double> kinds[] = {{"parameters", memory.parameters},
-                                                       {"gradients", memory.gradients},
-                                                       {"optimizer states", memory.optimizer},
-                                                       {"activations", memory.activations},
-                                                       {"inputs", memory.inputs},
-                                                       {"scratch", memory.scratch}};
+  const auto kinds = memory.kinds();
   const auto most = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
-  what = most->first;
+  what = most->first == "optimizer" ? "optimizer states" : most->first;
   return most->second;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/cost/mesh_links.h"
+#include "weft/cost/plan_cost.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/ops/localize.h"
 #include "weft/plan/text.h"
@@ -18,15 +19,6 @@
 
 namespace weft::session {
 namespace {
-
-double flops_of(const plan::Graph& graph) {
-  double flops = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (node.input_count() > 0) flops += node.op().work(node).flops;
-  }
-  return flops;
-}
 
 // The first local node at or after a node of the distributed plan.
 plan::NodeId local_begin(const ops::LocalPlan& local, plan::NodeId node) {
@@ -86,7 +78,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.choice = &choice;
   about.memory_bytes = memory_of_a_rank(settings, about.cluster);
   about.devices_a_rank = workers_of(settings, about.cluster);
-  about.model_flops = flops_of(graph);
+  about.model_flops = cost::plan_flops(graph);
   about.local = shown.program->graph.get();
   const plan::NodeId end(about.local->node_count());
   const bool trains = phases.update_begin.value < graph.node_count();

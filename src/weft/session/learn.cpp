@@ -76,14 +76,17 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
 
 }  // namespace
 
+// A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
+bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
+  return settings.running.overlap.value_or(ranks * (workers + 1) <= available_processors());
+}
+
 LocalRanksOptions local_ranks_of(const Request& request) {
   LocalRanksOptions options;
   options.ranks = request.ranks;
   options.workers = std::max(request.threads / request.ranks, 1);
   options.memory_limit = static_cast<std::int64_t>(request.settings.memory_limit);
-  // A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
-  options.overlap = request.settings.running.overlap.value_or(options.ranks * (options.workers + 1) <=
-                                                              available_processors());
+  options.overlap = overlaps(request.settings, options.ranks, options.workers);
   if (const auto transport = comm::find_transport(request.settings.running.transport))
     options.transport = *transport;
   return options;

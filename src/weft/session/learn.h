@@ -37,6 +37,10 @@ Result<language::BoundModel> bind_request(const Session::State& state, const Con
 // How the ranks of a request are started: threads are shared out among them.
 LocalRanksOptions local_ranks_of(const Request& request);
 
+// Whether ranks of this machine move bytes beside computing: as the setting says, else where that takes no
+// processor from a worker.
+bool overlaps(const Settings& settings, std::int64_t ranks, int workers);
+
 // Compiles a plan for this machine and starts a rank.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request& request);
 

@@ -8,6 +8,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
+#include "weft/session/learn.h"
 
 namespace weft::session {
 namespace {
@@ -35,12 +36,6 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
 }
 
 namespace {
-
-// Accelerators move bytes beside computing; here it takes a processor.
-bool overlaps(const Settings& settings, const cluster::Cluster& cluster, int workers) {
-  if (!cost::is_local(cluster)) return true;
-  return settings.running.overlap.value_or(cluster.devices() * (workers + 1) <= available_processors());
-}
 
 search::Machine machine_of(const cluster::Cluster& cluster, int workers, bool overlap,
                            std::shared_ptr<const cost::Statistics> statistics) {
@@ -98,7 +93,10 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
     options.given = std::move(given);
   }
   return search::choose_distribution(
-      graph, phases, cluster, machine_of(cluster, workers, overlaps(settings, cluster, workers), statistics),
+      graph, phases, cluster,
+      machine_of(cluster, workers,
+                 /*overlap=*/!cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers),
+                 statistics),
       options);
 }
 

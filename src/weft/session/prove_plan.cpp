@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/cost/plan_cost.h"
 #include "weft/distribute/replay.h"
 #include "weft/language/bind.h"
 #include "weft/train/training_plan.h"
@@ -37,15 +38,6 @@ plan::Mesh small_mesh(const plan::Mesh& mesh) {
   plan::Mesh small = mesh;
   for (plan::MeshAxis& axis : small.axes) axis.ranks = std::min(axis.ranks, kSmallAxis);
   return small;
-}
-
-double flops_of(const plan::Graph& graph) {
-  double flops = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (node.input_count() > 0) flops += node.op().work(node).flops;
-  }
-  return flops;
 }
 
 struct SmallModel {
@@ -85,7 +77,7 @@ class SmallModels {
       WEFT_TRY(trained, train::make_training_plan(std::move(small.graph), settings_.training));
       small.graph = std::move(trained.graph);
     }
-    if (flops_of(small.graph) > kMostFlops) return user_error("too much to compute by definition");
+    if (cost::plan_flops(small.graph) > kMostFlops) return user_error("too much to compute by definition");
     return small;
   }
 

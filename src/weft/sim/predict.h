@@ -15,10 +15,12 @@
 //   step_run       the events                             critical_path   what the end waited for
 //   link_sharing   who gets how much of the wires         bound           the path in a sentence
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,14 @@ struct PredictOptions {
 struct MemoryByKind {
   double parameters = 0, gradients = 0, optimizer = 0, activations = 0, inputs = 0, scratch = 0;
   double total() const { return parameters + gradients + optimizer + activations + inputs + scratch; }
+  std::array<std::pair<std::string_view, double>, 6> kinds() const {
+    return {{{"parameters", parameters},
+             {"gradients", gradients},
+             {"optimizer", optimizer},
+             {"activations", activations},
+             {"inputs", inputs},
+             {"scratch", scratch}}};
+  }
   void scale(double by) {
     for (double* kind : {&parameters, &gradients, &optimizer, &activations, &inputs, &scratch}) *kind *= by;
   }
