@@ -28,6 +28,12 @@ if(WEFT_SANITIZE)
   target_compile_options(weft_compile_options INTERFACE
     -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(weft_compile_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+  # A target's own options come before these, where -fsanitize would undo them: what it goes without is a property.
+  if(WEFT_SANITIZE MATCHES "undefined")
+    set(unwatched "$<TARGET_PROPERTY:WEFT_UNWATCHED>")
+    target_compile_options(weft_compile_options INTERFACE
+      "$<$<BOOL:${unwatched}>:-fno-sanitize=$<JOIN:${unwatched},$<COMMA>>>")
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # The checks that sanitizers insert lead g++ to see uninitialized values where there are none.
     target_compile_options(weft_compile_options INTERFACE -Wno-maybe-uninitialized)

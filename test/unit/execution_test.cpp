@@ -105,7 +105,7 @@ TEST(Execution, TrainingStepsOfTheModelsAreTheirDefinition) {
 TEST(Execution, TasksOfALargerModelAgree) {
   const plan::Graph graph = training_plan(
       "char_gpt",
-      {{"b", 8, {}}, {"s", 48, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 1, {}}, {"v", 40, {}}});
+      {{"b", 4, {}}, {"s", 32, {}}, {"d", 48, {}}, {"h", 3, {}}, {"layers", 1, {}}, {"v", 40, {}}});
   Random random(6);
   const Tensors sources = random_sources(graph, 40, random);
   const Tensors expected = interpreted(graph, sources);
