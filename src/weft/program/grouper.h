@@ -1,0 +1,95 @@
+// weft/program/grouper.h -- group_nodes at work: the groups so far, and the node that comes next.
+//
+//   grouping.cpp            what kind of group a node belongs to; copies, products, calls
+//   grouping_rows.cpp       which nodes share a pass over the same rows
+//   grouping_exchange.cpp   how shares lie in memory when they travel
+//
+// Included by those alone.
+#pragma once
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/ops/local_exchange.h"
+#include "weft/program/grouping.h"
+
+namespace weft::program {
+
+class Grouper {
+ public:
+  Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float);
+
+  Grouping run();
+
+ private:
+  // How a node would have the row: `fixed` when it must be exactly that.
+  struct Row {
+    std::size_t size;
+    bool fixed;
+  };
+
+  void add(const plan::NodeView& node);
+  void add_view(const plan::NodeView& node);
+  void add_rows(const plan::NodeView& node);
+  void add_product(const plan::NodeView& node);
+  void add_call(const plan::NodeView& node);
+  void add_exchange(const plan::NodeView& node);
+
+  bool is_float(plan::DType dtype) const {
+    return dtype == plan::DType::f32 || (any_float_ && is_real(dtype));
+  }
+  // Lanes are floats: truth is 1 or 0 there.
+  bool is_lane(plan::DType dtype) const { return is_float(dtype) || dtype == plan::DType::boolean; }
+  // Constants, positions, and pointwise functions of these alone.
+  bool is_recomputed(const plan::NodeView& node) const;
+  bool is_product(const plan::NodeView& node) const;
+  bool runs_by_rows(const plan::NodeView& node) const;
+
+  // The place of a value, stored now if it was not meant to be.
+  const Place& stored(plan::ValueId value);
+  // The same in the order of its type and without gaps.
+  Place plain(plan::ValueId value);
+  // The same in that order and without gaps.
+  Place ordered(plan::ValueId value, const Order& order);
+  Place copied(plan::ValueId value, Place to);
+  // `from` is the value's place, or a part of it.
+  void add_copy(plan::ValueId value, const Place& from, const Place& to);
+
+  // What the node runs over, in the order of the operand that has it all.
+  std::vector<plan::Dim> domain_of(const plan::NodeView& node) const;
+  static std::optional<Row> row_wish(const plan::NodeView& node, std::span<const plan::Dim> domain);
+  // True when the group can take the node as well; the group's row is then as both need it.
+  static bool fits(const Group& group, const plan::NodeView& node, std::span<const plan::Dim> domain,
+                   Row& row);
+  bool has_even_operands(const plan::NodeView& node, std::span<const plan::Dim> domain,
+                         std::size_t row) const;
+  // Not when an operand is ready only after the group: its own sums, or what depends on it. Nor when
+  // the group is long past and joining it saves no store: the backward pass would then compute what
+  // it needs during the forward pass, and keep it.
+  bool may_join(std::uint32_t candidate, const plan::NodeView& node) const;
+  plan::ValueId owner(plan::ValueId value) const;
+
+  Place with_sums_last(const plan::NodeView& node, std::size_t operand) const;
+  Place staged(const plan::NodeView& node, const ops::LocalExchange& what);
+  // An optimizer's results take the place of the parameter and the moments they renew.
+  void write_in_place(const plan::NodeView& node, Group& group) const;
+
+  void finish(Group group, const plan::NodeView& node);
+  void set(plan::ValueId value, const Place& place, std::uint32_t group);
+  // Past every group that makes one of `values`, other than `except`.
+  std::uint32_t depth_after(std::span<const plan::ValueId> values, std::uint32_t except = kNoGroup) const;
+  void mark_read(std::uint32_t reader, std::span<const plan::ValueId> values);
+
+  const plan::Graph& graph_;
+  const Readers& readers_;
+  const std::vector<bool>& needed_;
+  const bool any_float_;
+  const std::vector<plan::ValueId> next_;
+  Grouping made_;
+  std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far
+  std::uint32_t last_exchange_ = kNoGroup;                 // the group of the latest
+  std::unordered_map<std::uint32_t, std::size_t> copies_;  // by the buffer of the copy: its group
+};
+
+}  // namespace weft::program
