@@ -224,6 +224,8 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   if (key == "one_shot_bytes") tuning.one_shot_bytes = value;
   if (key == "pieces_ahead") tuning.pieces_ahead = static_cast<std::int32_t>(value);
   if (key == "in_place_bytes") tuning.in_place_bytes = value;
+  if (key == "hand_bytes") tuning.hand_bytes = value;
+  if (key == "crowded_hand_bytes") tuning.crowded_hand_bytes = value;
   if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
 }
 
@@ -252,7 +254,7 @@ int main(int argc, char** argv) {
       for (const auto& part : split(value)) plan.kinds.push_back(*collective::find_kind(part));
     }
     if (key == "--way")
-      for (int way = 0; way < 4; ++way)
+      for (std::size_t way = 0; way < kDirectWays; ++way)
         if (name(static_cast<DirectWay>(way)) == "direct " + value) plan.way = static_cast<DirectWay>(way);
   }
   const std::int64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());

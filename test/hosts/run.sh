@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh PROGRAMS [--measure] -- collectives across 4 hosts of 2 ranks each, over TCP and over MPI.
+# run.sh PROGRAMS [--measure] -- collectives across 4 hosts of 2 ranks each: over TCP, over memory within hosts
+# and TCP between them, and over MPI.
 #
 # PROGRAMS is the folder of all_reduce_check, mpi_check and the MPI plugins. Makes hosts with 1 ms delay and
 # 1 Gbit/s (scripts/hosts.sh) and takes them away again. Ends with 77 where it cannot: not root, no namespaces.
@@ -35,13 +36,13 @@ limit=60
 ((${#measure[@]} == 0)) || limit=300
 
 # As torchrun and people's own scripts start ranks: by variables alone.
-by_environment() {  # ADDRESS-FAMILY
+by_environment() {  # TRANSPORT ADDRESS-FAMILY
   local rank=0 h r code=0
   pids=()
   for ((h = 0; h < hosts; h++)); do
     for ((r = 0; r < local_ranks; r++)); do
-      RANK=$rank WORLD_SIZE=$((hosts * local_ranks)) MASTER_ADDR=$(scripts/hosts.sh address 0 "$1") MASTER_PORT=4711 \
-        timeout -k 1 $limit scripts/hosts.sh run $h "$programs/all_reduce_check" tcp "${measure[@]}" </dev/null &
+      RANK=$rank WORLD_SIZE=$((hosts * local_ranks)) MASTER_ADDR=$(scripts/hosts.sh address 0 "$2") MASTER_PORT=4711 \
+        timeout -k 1 $limit scripts/hosts.sh run $h "$programs/all_reduce_check" "$1" "${measure[@]}" </dev/null &
       pids+=($!)
       rank=$((rank + 1))
     done
@@ -50,10 +51,12 @@ by_environment() {  # ADDRESS-FAMILY
   pids=()
   return $code
 }
-by_environment 4
+by_environment automatic 4
+verdict "mixed, $hosts hosts x $local_ranks ranks" $?
+by_environment tcp 4
 verdict "tcp, IPv4, $hosts hosts x $local_ranks ranks" $?
 if ((${#measure[@]} == 0)); then
-  by_environment 6
+  by_environment tcp 6
   verdict "tcp, IPv6, $hosts hosts x $local_ranks ranks" $?
 fi
 

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -27,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,9 +46,12 @@ constexpr std::size_t kMostFrame = sizeof(OffloadHeader) + 65'535 + 18;
 constexpr std::size_t kMostHeld = 16 << 20;  // bytes of one host's frames; then it is not read any more
 constexpr int kMostHosts = 64;
 
+using Buffer = std::unique_ptr<char[]>;  // of kMostFrame bytes: the tap's header, then Ethernet's
+
 struct Frame {
   Clock::time_point due;
-  std::vector<char> bytes;  // the tap's header, then Ethernet's
+  Buffer buffer;
+  std::size_t bytes = 0;
   int from = 0;
 };
 
@@ -89,10 +92,10 @@ int open_tap(const std::string& space, int host) {
 }
 
 // Bytes on the wire: every segment of a long frame has its own headers.
-std::size_t wire_bytes(const std::vector<char>& frame) {
+std::size_t wire_bytes(const char* frame, std::size_t length) {
   OffloadHeader header{};
-  std::memcpy(&header, frame.data(), sizeof header);
-  const std::size_t bytes = frame.size() - sizeof header;
+  std::memcpy(&header, frame, sizeof header);
+  const std::size_t bytes = length - sizeof header;
   if (header.segmentation == 0 || header.segment_bytes == 0 || bytes <= header.header_bytes) return bytes;
   const std::size_t segments =
       (bytes - header.header_bytes + header.segment_bytes - 1) / header.segment_bytes;
@@ -135,25 +138,48 @@ class Switch {
 
   void take_from(std::size_t from) {
     for (int turn = 0; turn < 16 && hosts_[from].held < kMostHeld; ++turn) {
-      const ssize_t got = ::read(hosts_[from].tap, buffer_.data(), buffer_.size());
-      if (got < static_cast<ssize_t>(sizeof(OffloadHeader) + 14)) return;
-      const std::vector<char> frame(buffer_.data(), buffer_.data() + got);
-      const auto start = std::max(Clock::now(), hosts_[from].out_free);
-      hosts_[from].out_free = start + time_of(wire_bytes(frame));
-      const char* to = frame.data() + sizeof(OffloadHeader);
-      const bool for_all = (to[0] & 1) != 0;
-      for (std::size_t h = 0; h < hosts_.size(); ++h) {
-        if (h != from && (for_all || to[5] == static_cast<char>(h + 1))) bring(from, h, frame);
+      Buffer buffer = take_buffer();
+      const ssize_t got = ::read(hosts_[from].tap, buffer.get(), kMostFrame);
+      if (got < static_cast<ssize_t>(sizeof(OffloadHeader) + 14)) {
+        free_.push_back(std::move(buffer));
+        return;
       }
+      const auto bytes = static_cast<std::size_t>(got);
+      const auto start = std::max(Clock::now(), hosts_[from].out_free);
+      hosts_[from].out_free = start + time_of(wire_bytes(buffer.get(), bytes));
+      const char* to = buffer.get() + sizeof(OffloadHeader);
+      const auto host = static_cast<std::size_t>(static_cast<unsigned char>(to[5])) - 1;
+      if ((to[0] & 1) != 0)
+        bring_to_all(from, buffer.get(), bytes);
+      else if (host < hosts_.size() && host != from)
+        bring(from, host, std::move(buffer), bytes);
     }
   }
 
-  void bring(std::size_t from, std::size_t to, std::vector<char> frame) {
+  void bring_to_all(std::size_t from, const char* frame, std::size_t bytes) {
+    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+      if (h == from) continue;
+      Buffer copy = take_buffer();
+      std::memcpy(copy.get(), frame, bytes);
+      bring(from, h, std::move(copy), bytes);
+    }
+  }
+
+  void bring(std::size_t from, std::size_t to, Buffer buffer, std::size_t bytes) {
     Host& host = hosts_[to];
     // Bits pass through as they come: a receiver that nobody else uses adds no time of its own.
-    host.in_free = std::max(hosts_[from].out_free + delay_, host.in_free + time_of(wire_bytes(frame)));
-    hosts_[from].held += frame.size();
-    host.coming.push_back({host.in_free, std::move(frame), static_cast<int>(from)});
+    host.in_free =
+        std::max(hosts_[from].out_free + delay_, host.in_free + time_of(wire_bytes(buffer.get(), bytes)));
+    hosts_[from].held += bytes;
+    host.coming.push_back({host.in_free, std::move(buffer), bytes, static_cast<int>(from)});
+  }
+
+  // Memory that is warm from the frame before: the ranks need the processor more.
+  Buffer take_buffer() {
+    if (free_.empty()) return std::make_unique_for_overwrite<char[]>(kMostFrame);
+    Buffer buffer = std::move(free_.back());
+    free_.pop_back();
+    return buffer;
   }
 
   void deliver() {
@@ -161,8 +187,9 @@ class Switch {
       while (!host.coming.empty() && host.coming.front().due <= Clock::now()) {
         Frame& frame = host.coming.front();
         static_cast<void>(
-            !::write(host.tap, frame.bytes.data(), frame.bytes.size()));  // a host that is down takes none
-        hosts_[static_cast<std::size_t>(frame.from)].held -= frame.bytes.size();
+            !::write(host.tap, frame.buffer.get(), frame.bytes));  // a host that is down takes none
+        hosts_[static_cast<std::size_t>(frame.from)].held -= frame.bytes;
+        free_.push_back(std::move(frame.buffer));
         host.coming.pop_front();
       }
     }
@@ -175,7 +202,7 @@ class Switch {
   std::vector<Host> hosts_;
   const nanoseconds delay_;
   const double per_byte_;
-  std::array<char, kMostFrame> buffer_{};
+  std::vector<Buffer> free_;
 };
 
 }  // namespace

@@ -116,6 +116,36 @@ TEST(GroupChoice, AllocatedBuffersStayOutOfItWhereThatIsFaster) {
   EXPECT_EQ(table.choose_for_group(kFourRanks, 65536).in_place, false);
 }
 
+TEST(GroupChoice, AMoveIsCopiedOnceByTheKernelWhereThatWasMeasuredToPay) {
+  const Setting from_private{Kind::all_to_all, 4, 1, "shm", false},
+      from_allocated{Kind::all_to_all, 4, 1, "shm", true};
+  const auto has = [](const Setting& setting, std::int64_t bytes) {
+    return std::ranges::binary_search(candidates_for(setting, bytes), "direct single-copy");
+  };
+  EXPECT_TRUE(has(from_private, 64 << 20));
+  EXPECT_FALSE(has(from_private, 4096));
+  EXPECT_FALSE(has(from_allocated, 64 << 20));
+  EXPECT_FALSE(has(kFourRanks, 64 << 20));
+  EXPECT_FALSE(has({Kind::all_to_all, 4, 1, "inproc", false}, 64 << 20));
+
+  ChoiceTable table = ChoiceTable::defaults();
+  EXPECT_EQ(table.choose_for_group(from_private, 64 << 20).algorithm, "direct");
+  const auto chosen = [&](double single_copy_seconds) {
+    table.set(from_private,
+              {measured("direct", {{64 << 20, 2e-2}}), measured("direct one-shot", {{64 << 20, 2e-2}}),
+               measured("direct single-copy", {{64 << 20, single_copy_seconds}})});
+    return table.choose_for_group(from_private, 64 << 20);
+  };
+  EXPECT_EQ(chosen(3e-2).algorithm, "direct one-shot");
+  EXPECT_EQ(chosen(1e-2).algorithm, "direct single-copy");
+  // Buffers that can be reached are not read through the kernel.
+  table.set(from_allocated,
+            {measured("direct", {{64 << 20, 5e-3}}), measured("direct in-place", {{64 << 20, 5e-3}}),
+             measured("direct one-shot", {{64 << 20, 2e-2}})});
+  EXPECT_EQ(chosen(1e-2).algorithm, "direct single-copy");
+  EXPECT_EQ(chosen(1e-2).in_place, true);
+}
+
 TEST(GroupChoice, AProgramMustBeClearlyBetter) {
   ChoiceTable table = ChoiceTable::defaults();
   const auto chosen = [&](double program_seconds) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include "weft/transport/peer_memory.h"
 
 namespace weft::comm {
 namespace {
@@ -26,7 +28,9 @@ DirectTuning small_tuning() {
           .least_piece_bytes = 256,
           .one_shot_bytes = 700,
           .pieces_ahead = 2,
-          .in_place_bytes = 100};
+          .in_place_bytes = 100,
+          .hand_bytes = 300,
+          .crowded_hand_bytes = 300};
 }
 
 enum class Memory : std::uint8_t { own, allocated, mixed, one_process };
@@ -277,7 +281,7 @@ struct RandomCalls {
     const std::int64_t most = kMost[below(std::size(kMost))];
     call.count = below(most + 1);
     drawn.in_place = below(2) == 0;
-    if (below(3) == 0) drawn.way = static_cast<DirectWay>(below(4));
+    if (below(3) == 0) drawn.way = static_cast<DirectWay>(below(std::int64_t{kDirectWays}));
     if (below(3) == 0 &&
         (collective::has_one_block(call.kind) || (call.kind == Kind::all_to_all && !drawn.in_place))) {
       drawn.counts.resize(static_cast<std::size_t>(call.kind == Kind::all_to_all ? ranks * ranks : ranks));
@@ -341,6 +345,117 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
   const World threads(3, Memory::own, tuning);
   threads.run_threads(
       [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
+}
+
+// Ranks that only take find out what they can read, too: else a broadcast never would be read.
+TEST(Direct, ABroadcastIsReadThroughTheKernel) {
+  transport::PeerMemory memory;
+  memory.meet(memory.introduction());
+  if (!memory.reaches(0)) GTEST_SKIP() << "this kernel lets no process read another's memory";
+  const World world(3, Memory::own);
+  world.run_threads([&](std::int32_t rank, DirectGroup& group) {
+    std::minstd_rand pace(static_cast<unsigned>(rank));
+    for (std::int64_t number = 0; number < 6; ++number) {
+      Call call{.kind = Kind::broadcast, .count = 5000, .type = ElementType::u8, .root = 1};
+      const Buffers buffers(call, 3, rank, number, false, nullptr);
+      Operation* const operation =
+          group.start(call, static_cast<std::uint64_t>(number), DirectWish(DirectWay::single_copy));
+      if (number == 5 && rank == 1) {
+        EXPECT_EQ(operation->algorithm(), name(DirectWay::single_copy));
+      }
+      ASSERT_TRUE(drive(group, *operation, pace).ok());
+      group.finish(operation);
+      ASSERT_TRUE(buffers.right());
+      ASSERT_TRUE(run(group, Call{.kind = Kind::barrier}, static_cast<std::uint64_t>(number), pace).ok());
+    }
+  });
+}
+
+// A rank that dies while others read its memory is named by the first read that the kernel refuses.
+TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
+  const World world(2, Memory::own);
+  const Bytes mine(100'000, std::byte{1});
+  Bytes gathered(2 * mine.size());
+  const Call call{.kind = Kind::all_gather,
+                  .input = mine.data(),
+                  .output = gathered.data(),
+                  .count = static_cast<std::int64_t>(mine.size()),
+                  .type = ElementType::u8};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(static_cast<unsigned>(kDeadline.count()));
+    const auto group = world.attach(1);
+    std::minstd_rand pace(1);
+    for (std::uint64_t number = 0; number < 4; ++number)
+      if (!run(*group, call, number, pace, DirectWay::single_copy).ok()) _exit(1);
+    Operation* const last = group->start(call, 4, DirectWish(DirectWay::single_copy));
+    last->step();  // announces where its memory is
+    kill(getpid(), SIGKILL);
+  }
+  const auto group = world.attach(0);
+  std::minstd_rand pace(0);
+  for (std::uint64_t number = 0; number < 4; ++number)
+    ASSERT_TRUE(run(*group, call, number, pace, DirectWay::single_copy).ok());
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  Operation* const last = group->start(call, 4, DirectWish(DirectWay::single_copy));
+  if (last->algorithm() != name(DirectWay::single_copy))
+    GTEST_SKIP() << "this kernel lets no process read another's memory";
+  const Status read = drive(*group, *last, pace);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "the memory of rank 1 cannot be read any more");
+  group->finish(last);
+}
+
+// The root copies as much as each of those who read from it.
+TEST(Direct, HandsOutTheRootsShareOfABroadcast) {
+  const World world(2, Memory::allocated);
+  const auto root = world.attach(0), reader = world.attach(1);
+  constexpr std::size_t kBytes = 8 << 10;
+  std::byte* const data = world.heaps[0].data();
+  std::byte* const output = world.heaps[1].data();
+  for (std::size_t i = 0; i < kBytes; ++i) data[i] = static_cast<std::byte>(i % 251);
+  Call call{.kind = Kind::broadcast, .input = data, .output = data, .count = kBytes, .type = ElementType::u8};
+  Operation* const hands = root->start(call, 0, DirectWish(DirectWay::in_place));
+  EXPECT_EQ(hands->step(), Progress::blocked);
+  EXPECT_EQ(hands->waiting_for(), 1);  // for where its output is
+  call.input = call.output = output;
+  Operation* const takes = reader->start(call, 0, DirectWish(DirectWay::in_place));
+  EXPECT_EQ(takes->step(), Progress::moved);
+  while (hands->step() == Progress::moved) continue;
+  EXPECT_EQ(std::memcmp(output + kBytes / 2, data + kBytes / 2, kBytes / 2), 0);
+  EXPECT_NE(std::memcmp(output, data, kBytes / 2), 0);
+  while (takes->step() == Progress::moved) continue;
+  EXPECT_EQ(takes->step(), Progress::done);
+  EXPECT_EQ(hands->step(), Progress::done);
+  EXPECT_EQ(std::memcmp(output, data, kBytes), 0);
+  root->finish(hands);
+  reader->finish(takes);
+}
+
+// Of any size and to any mixture of buffers, whose owners may use them again at once.
+TEST(Direct, HandsOutToThoseItCanReach) {
+  for (std::int32_t ranks = 2; ranks <= 4; ++ranks)
+    for (const Memory memory : {Memory::allocated, Memory::mixed}) {
+      const World world(ranks, memory);
+      world.run_threads([&](std::int32_t rank, DirectGroup& group) {
+        std::minstd_rand pace(static_cast<unsigned>(rank));
+        std::int64_t number = 0;
+        for (const Kind kind : {Kind::broadcast, Kind::scatter})
+          for (const std::int64_t count : {299, 301, 1024, 5000, 20001, 20002}) {
+            Call call{.kind = kind, .count = count, .type = ElementType::u8};
+            call.root = static_cast<std::int32_t>(number % ranks);
+            std::byte* const room = lies_in_heap(world, rank, number)
+                                        ? world.heaps[static_cast<std::size_t>(rank)].data()
+                                        : nullptr;
+            const Buffers buffers(call, ranks, rank, number, false, room);
+            ASSERT_TRUE(
+                run(group, call, static_cast<std::uint64_t>(number++), pace, DirectWay::in_place).ok());
+            ASSERT_TRUE(buffers.right()) << describe(call) << " at rank " << rank << " of " << ranks;
+          }
+      });
+    }
 }
 
 // As it comes: letters of 4 KiB, pieces of many sizes.

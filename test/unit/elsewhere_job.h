@@ -1,11 +1,13 @@
 // test/unit/elsewhere_job.h -- threads of this process that pretend to be on other machines.
 #pragma once
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "weft/transport/endpoint.h"
 #include "weft/transport/job.h"
 
 namespace weft::transport {
@@ -13,7 +15,7 @@ namespace weft::transport {
 // A job of threads whose members say that they live elsewhere, and which lets a test see what is exchanged.
 class Elsewhere final : public Job {
  public:
-  Elsewhere(std::unique_ptr<Job> job, std::vector<Member> members)
+  Elsewhere(std::shared_ptr<Job> job, std::vector<Member> members)
       : job_(std::move(job)), members_(std::move(members)) {}
 
   std::function<void(std::vector<Parcel>&)> on_exchange;
@@ -43,7 +45,7 @@ class Elsewhere final : public Job {
   void leave() override { job_->leave(); }
 
  private:
-  std::unique_ptr<Job> job_;
+  std::shared_ptr<Job> job_;
   std::vector<Member> members_;
 };
 
@@ -56,6 +58,20 @@ inline std::vector<std::shared_ptr<Elsewhere>> make_elsewhere(const std::vector<
   for (auto& job : make_thread_jobs(static_cast<std::int32_t>(hosts.size()), timeout))
     jobs.push_back(std::make_shared<Elsewhere>(std::move(job), members));
   return jobs;
+}
+
+// Tries until it works, as an interpreter would; false on a fault or after ten seconds. A wait that is long
+// shows a wake-up that was missed in the time that a test takes.
+template <class Try>
+bool until(Endpoint& endpoint, std::chrono::seconds wait, Try attempt) {
+  using Clock = std::chrono::steady_clock;
+  for (const auto deadline = Clock::now() + std::chrono::seconds(10); Clock::now() < deadline;) {
+    const std::uint32_t seen = endpoint.signal();
+    if (attempt()) return true;
+    if (endpoint.fault()) return false;
+    endpoint.wait(seen, wait);
+  }
+  return false;
 }
 
 }  // namespace weft::transport

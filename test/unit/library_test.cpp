@@ -145,6 +145,7 @@ Choices choices(const Algorithm& algorithm, std::string_view parameter, std::int
   if (parameter == "columns") return {1};  // fits whatever the rows are
   if (parameter == "counts") return uneven(kind == Kind::all_to_all ? ranks * ranks : ranks);
   if (parameter == "within") return {"ring", "all_pairs", "pat"};
+  if (parameter == "across" && kind == Kind::broadcast) return {"relay", "linear"};
   if (parameter == "across" && kind != Kind::all_reduce) return {"ring", "pat"};
   if (parameter == "across") return {"ring", "recursive_doubling", "all_pairs_two_shot", "chain", "swing"};
   if (parameter == "scatter") return {"pat", "recursive_halving", "pairwise"};

@@ -58,19 +58,6 @@ Bytes message(std::size_t length, std::uint64_t seed) {
   return bytes;
 }
 
-// Tries until it works; false on a fault or after ten seconds. Every wait is long, so a wake-up that is
-// missed is seen in the time that a test takes.
-template <class Try>
-bool until(Endpoint& endpoint, Try attempt) {
-  for (const auto deadline = Clock::now() + 10s; Clock::now() < deadline;) {
-    const std::uint32_t seen = endpoint.signal();
-    if (attempt()) return true;
-    if (endpoint.fault()) return false;
-    endpoint.wait(seen, 5s);
-  }
-  return false;
-}
-
 TEST(FindHosts, NumbersHostsAndPlacesOnThem) {
   const Jobs jobs = make_elsewhere({"a/1", "a/1", "b/7", "a/1", "a/2"}, 1s);
   const Hosts hosts = find_hosts(*jobs[0], everyone(*jobs[0]));
@@ -100,14 +87,14 @@ TEST(Mixed, CarriesMessagesBetweenAllWhereverTheyAre) {
             if (wires[i].from != job->rank()) continue;
             const Bytes out = message(length, i);
             ends->outgoing[i]->set_label(i);
-            EXPECT_TRUE(until(*endpoint, [&] { return ends->outgoing[i]->send_from(out); }));
+            EXPECT_TRUE(until(*endpoint, 5s, [&] { return ends->outgoing[i]->send_from(out); }));
           }
           for (std::size_t i = 0; i < wires.size(); ++i) {
             ASSERT_EQ(ends->incoming[i] != nullptr, wires[i].to == job->rank());
             if (wires[i].to != job->rank()) continue;
             Bytes in(length);
             ends->incoming[i]->set_label(i);
-            EXPECT_TRUE(until(*endpoint, [&] { return ends->incoming[i]->receive_into(in); }));
+            EXPECT_TRUE(until(*endpoint, 5s, [&] { return ends->incoming[i]->receive_into(in); }));
             EXPECT_EQ(in, message(length, i));
           }
         }
@@ -161,10 +148,10 @@ TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
       const auto& in = ends->incoming[wrong];
       if (out) {
         out->set_label(17);
-        EXPECT_TRUE(until(*endpoint, [&] { return out->send_from(bytes); }));
+        EXPECT_TRUE(until(*endpoint, 5s, [&] { return out->send_from(bytes); }));
       }
       if (in) {
-        EXPECT_FALSE(until(*endpoint, [&] { return in->receive_into(bytes); }));
+        EXPECT_FALSE(until(*endpoint, 5s, [&] { return in->receive_into(bytes); }));
         const auto fault = endpoint->fault();
         ASSERT_TRUE(fault);
         EXPECT_EQ(fault->what, WireFault::What::other_call);
@@ -194,13 +181,13 @@ TEST(Mixed, NoWakeUpIsMissedFromEitherSide) {
     Bytes token(8);
     for (std::uint64_t round = 0; round < kRounds; ++round) {
       if (rank != 0) {
-        ASSERT_TRUE(until(*endpoint, [&] { return in.receive_into(token); })) << round;
+        ASSERT_TRUE(until(*endpoint, 5s, [&] { return in.receive_into(token); })) << round;
       }
       const std::uint64_t pause = mix(round * 4 + rank) % 8;
       if (pause > 4) std::this_thread::sleep_for(std::chrono::microseconds(30 * pause));
-      ASSERT_TRUE(until(*endpoint, [&] { return out.send_from(token); })) << round;
+      ASSERT_TRUE(until(*endpoint, 5s, [&] { return out.send_from(token); })) << round;
       if (rank == 0) {
-        ASSERT_TRUE(until(*endpoint, [&] { return in.receive_into(token); })) << round;
+        ASSERT_TRUE(until(*endpoint, 5s, [&] { return in.receive_into(token); })) << round;
       }
     }
   });

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "elsewhere_job.h"
 #include "fake_mpi.h"
 #include "weft/base/random.h"
 #include "weft/transport/mpi/endpoint.h"
@@ -263,41 +264,10 @@ TEST(MpiConnection, ReportsAnotherCallWithBothSides) {
   });
 }
 
-// The job of a rank whose host is said to be another one.
-class FarJob final : public Job {
- public:
-  explicit FarJob(std::shared_ptr<Job> job) : job_(std::move(job)) {
-    for (std::int32_t r = 0; r < job_->ranks(); ++r) members_.push_back({std::to_string(r), "", 1});
-  }
-  std::int32_t rank() const override { return job_->rank(); }
-  std::int32_t ranks() const override { return job_->ranks(); }
-  const Member& member(std::int32_t rank) const override { return members_[static_cast<std::size_t>(rank)]; }
-  std::chrono::milliseconds timeout() const override { return job_->timeout(); }
-  Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
-                                       Parcel mine) override {
-    return job_->exchange(members, topic, std::move(mine));
-  }
-  void send(std::int32_t to, Topic topic, std::string_view bytes) override { job_->send(to, topic, bytes); }
-  void handle(std::uint64_t group, Handler handler) override { job_->handle(group, std::move(handler)); }
-  std::vector<Death> deaths() const override { return job_->deaths(); }
-  std::uint64_t on_death(DeathListener listener) override { return job_->on_death(std::move(listener)); }
-  void forget(std::uint64_t listener) override { job_->forget(listener); }
-  Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
-                                                       Topic topic) override {
-    return job_->agree_on_survivors(members, topic);
-  }
-  void on_question(std::function<std::string()> answer) override { job_->on_question(std::move(answer)); }
-  void leave() override { job_->leave(); }
-
- private:
-  std::shared_ptr<Job> job_;
-  std::vector<Member> members_;
-};
-
 TEST(MpiConnection, FindsADamagedMessageBetweenHosts) {
   FakeMpi mpi(2);
   as_ranks(mpi, 2, [&](Place& place) {
-    const auto far = std::make_shared<FarJob>(place.job);
+    const auto far = std::make_shared<Elsewhere>(place.job, std::vector<Member>{{"0", "", 1}, {"1", "", 1}});
     const auto endpoint = make_endpoint(far, place.everyone, 1, place.library).value();
     Ends ends = endpoint->open(std::vector<Wire>{{0, 1, 0}}, {1, 64}).value();
     mpi.flip_a_byte();

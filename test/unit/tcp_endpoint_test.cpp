@@ -49,18 +49,6 @@ std::vector<std::int32_t> all(std::int32_t ranks) {
   return members;
 }
 
-// Tries until it works, as an interpreter would; false on a fault or after ten seconds.
-template <class Try>
-bool until(Endpoint& endpoint, Try attempt) {
-  for (const auto deadline = Clock::now() + 10s; Clock::now() < deadline;) {
-    const std::uint32_t seen = endpoint.signal();
-    if (attempt()) return true;
-    if (endpoint.fault()) return false;
-    endpoint.wait(seen, 1s);
-  }
-  return false;
-}
-
 const std::vector<Wire> kBothWays = {{.from = 0, .to = 1, .channel = 0}, {.from = 1, .to = 0, .channel = 0}};
 
 struct Part {
@@ -96,8 +84,8 @@ TEST(TcpEndpoint, CarriesMessagesBothWaysOverBothProtocols) {
           part.in().set_label(length);
           const Bytes out = message(length, own);
           Bytes in(length);
-          EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(out); }));
-          EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); }));
+          EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(out); }));
+          EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); }));
           EXPECT_EQ(in, message(length, other));
         }
       });
@@ -115,12 +103,12 @@ TEST(TcpEndpoint, AWireEndsAloneThoughItSharesAConnection) {
   });
   parts[0].ends.outgoing[0].reset();
   Bytes in(10);
-  EXPECT_FALSE(until(*parts[1].endpoint, [&] { return parts[1].in().receive_into(in); }));
+  EXPECT_FALSE(until(*parts[1].endpoint, 1s, [&] { return parts[1].in().receive_into(in); }));
   ASSERT_TRUE(parts[1].endpoint->fault());
   EXPECT_EQ(parts[1].endpoint->fault()->what, WireFault::What::closed);
   const Bytes out = message(10, 7);
   EXPECT_TRUE(parts[1].out().send_from(out));
-  EXPECT_TRUE(until(*parts[0].endpoint, [&] { return parts[0].in().receive_into(in); }));
+  EXPECT_TRUE(until(*parts[0].endpoint, 1s, [&] { return parts[0].in().receive_into(in); }));
   EXPECT_EQ(in, out);
 }
 
@@ -140,12 +128,12 @@ TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
       for (std::size_t i = 0; i < wires.size(); ++i)
         if (wires[i].from == rank) {
           const Bytes out = message(300, i);
-          EXPECT_TRUE(until(**endpoint, [&] { return ends->outgoing[i]->send_from(out); }));
+          EXPECT_TRUE(until(**endpoint, 1s, [&] { return ends->outgoing[i]->send_from(out); }));
         }
       for (std::size_t i = 0; i < wires.size(); ++i)
         if (wires[i].to == rank) {
           const std::byte* in = nullptr;
-          EXPECT_TRUE(until(**endpoint, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
+          EXPECT_TRUE(until(**endpoint, 1s, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
           EXPECT_EQ(Bytes(in, in + 300), message(300, i));
           ends->incoming[i]->pop();
         }
@@ -162,10 +150,10 @@ TEST(TcpEndpoint, SlotsHoldWhatTheKernelDoesNot) {
     Part part = open_part(jobs[static_cast<std::size_t>(rank)], kCapacity, {.buffer_bytes = 64 << 10});
     const Bytes out = message(300'000, 1);
     for (int i = 0; i < kCapacity.slots; ++i)
-      ASSERT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(out); })) << i;
+      ASSERT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(out); })) << i;
     for (int i = 0; i < kCapacity.slots; ++i) {
       Bytes in(out.size());
-      ASSERT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); })) << i;
+      ASSERT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); })) << i;
       EXPECT_EQ(in, out);
     }
     // Nobody closes before the other is done.
@@ -190,7 +178,7 @@ TEST(TcpEndpoint, WhatWasSentArrivesThoughTheSenderTurnsAway) {
     }
     std::this_thread::sleep_for(20ms);
     Bytes in(bytes.size());
-    EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(in); }));
+    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); }));
     EXPECT_EQ(in, bytes);
     received = true;
   });
@@ -222,8 +210,8 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
   on_all_ranks(2, [&](std::int32_t rank) {
     Part part = open_part(jobs[static_cast<std::size_t>(rank)]);
     Bytes bytes = message(50, 1);
-    EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(bytes); }));
-    EXPECT_TRUE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(bytes); }));
+    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(bytes); }));
   });
   EXPECT_EQ(knocked, 5);
   EXPECT_LT(Clock::now() - begin, 3s) << "nobody waits for a stranger";
@@ -280,14 +268,14 @@ TEST(TcpEndpoint, MismatchedCallsAndClosedEndsAreFaults) {
     Bytes bytes = message(50, 1);
     if (rank == 0) {
       part.out().set_label(17);
-      EXPECT_TRUE(until(*part.endpoint, [&] { return part.out().send_from(bytes); }));
-      EXPECT_FALSE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+      EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(bytes); }));
+      EXPECT_FALSE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(bytes); }));
       ASSERT_TRUE(part.endpoint->fault());
       EXPECT_EQ(part.endpoint->fault()->what, WireFault::What::closed);
       return;
     }
     part.in().set_label(18);
-    EXPECT_FALSE(until(*part.endpoint, [&] { return part.in().receive_into(bytes); }));
+    EXPECT_FALSE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(bytes); }));
     ASSERT_TRUE(part.endpoint->fault());
     EXPECT_EQ(part.endpoint->fault()->what, WireFault::What::other_call);
     EXPECT_EQ(part.endpoint->fault()->wire, kBothWays[0]);

@@ -192,8 +192,10 @@ Result<Instructions> assign(const Instructions& instructions, const AssignLimits
     it.channel = sends(it.op) || receives(it.op) ? channels.of_move[move] : -1;
   }
   Network network = connect(result);
-  join_neighbours(result, network);
-  join_opposites(network);
+  if (limits.join) {
+    join_neighbours(result, network);
+    join_opposites(network);
+  }
   result.blocks = make_blocks(result, network);
   for (std::int32_t i = 0; i < result.size(); ++i) {
     Instruction& it = result.list[i];

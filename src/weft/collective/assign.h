@@ -8,8 +8,9 @@
 //
 // Messages take the channel asked for, or the lowest one on which their ties agree with the ties already
 // made; where there is none the instruction is taken apart. Connections that nothing ties share a block
-// with the one they mostly work with, or with the other direction of the same pair of ranks. A local
-// instruction goes where what it waits for happens.
+// with the one they mostly work with, or with the other direction of the same pair of ranks: blocks are
+// scarce on a GPU. Where they are not, each has its own, and what is sent waits for no receipt that it does
+// not need. A local instruction goes where what it waits for happens.
 #pragma once
 #include <cstdint>
 
@@ -21,6 +22,7 @@ namespace weft::collective {
 struct AssignLimits {
   std::int32_t channels = 32;
   std::int32_t blocks = 0;  // of a rank; 0: any number
+  bool join = true;         // whether connections that nothing ties may share a block
 };
 
 // Fails where a move asks for a channel, or ranks need blocks, that there are not.

@@ -24,7 +24,8 @@ std::int32_t slots_of(const CompileOptions& options) {
 // What one instance may use.
 AssignLimits limits_of(const CompileOptions& options) {
   return {options.max_channels / options.instances,
-          options.max_blocks == 0 ? 0 : std::max(1, options.max_blocks / options.instances)};
+          options.max_blocks == 0 ? 0 : std::max(1, options.max_blocks / options.instances),
+          options.join_blocks};
 }
 
 Status check_options(const CompileOptions& options) {

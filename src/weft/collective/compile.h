@@ -22,6 +22,7 @@ struct CompileOptions {
   std::int32_t max_blocks = 0;  // of a rank; 0: any number
   std::int32_t slots = 0;       // chunks a connection holds; 0: as the protocol has it
   bool fuse = true;
+  bool join_blocks = true;  // see AssignLimits::join
 };
 
 // The program comes with the promise that check() finds nothing in it with that many slots. Fails where

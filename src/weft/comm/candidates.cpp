@@ -23,14 +23,21 @@ constexpr double kProgramCall = 0.5e-6;
 // which are most of what the step takes.
 constexpr double kMessageShare = 0.25, kSocketShare = 0.7;
 
+// Below, the system calls of a single copy cost more than any copy.
+constexpr std::int64_t kLeastSingleCopy = 256 << 10;
+// Copies that one through the kernel costs, which looks up and pins every page of 4 KiB: a round figure.
+constexpr double kKernelCopies = 2.5;
+
 // What is taken of a network that nobody has measured, or that is slower: 100 us one way, 10 Gbit/s. Round
 // figures; what is chosen depends on their product, which is 125 KB on a line of 1 ms and 1 Gbit/s too.
 constexpr double kNetworkStep = 100e-6, kNetworkWire = 0.8e-9;
+constexpr double kNetworkPiece = 128 << 10;  // bytes that are passed on once all of them have come
 
 // What one rank does in a call of M bytes, in shares of M.
 struct Work {
   double steps = 0, messages = 0;
   double wire = 0, copied = 0, reduced = 0;
+  double chunk = 1;        // a share too
   Crossing crossing = {};  // where there are several hosts
 };
 
@@ -58,6 +65,10 @@ std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
   if (!has_two_shots(setting.kind) || bytes <= kLargestOneShot) ways.push_back(DirectWay::one_shot);
   if (has_two_shots(setting.kind)) ways.push_back(DirectWay::two_shot);
   if (setting.allocated) ways.push_back(DirectWay::in_place);
+  // Threads reach each other's buffers as they are.
+  const bool only_moves = !collective::reduces(setting.kind);
+  if (only_moves && !setting.allocated && setting.transport == "shm" && bytes >= kLeastSingleCopy)
+    ways.push_back(DirectWay::single_copy);
   return ways;
 }
 
@@ -90,6 +101,7 @@ Work direct_work(DirectWay way, const Setting& setting) {
               .reduced = everything ? ranks : reduced};
     case DirectWay::two_shot: return {.steps = 3, .copied = staged, .reduced = reduced};
     case DirectWay::in_place: return {.steps = 2, .copied = 1 - reduced, .reduced = reduced};
+    case DirectWay::single_copy: return {.steps = 2, .copied = kKernelCopies};
   }
   return {};
 }
@@ -106,6 +118,7 @@ collective::Arguments arguments_of(const collective::Algorithm& algorithm, const
 // How counterparts on all hosts may do their part of a kind, besides by rings: in as few steps as can be.
 std::vector<std::string_view> schemes_across(Kind kind) {
   if (kind == Kind::all_reduce) return {"all_pairs_one_shot", "all_pairs_two_shot"};
+  if (kind == Kind::broadcast) return {"linear"};
   return {"all_pairs"};
 }
 
@@ -146,8 +159,8 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
   }
   work.steps = static_cast<double>(measure.steps);
   work.messages = static_cast<double>(measure.wire);
-  work.wire =
-      work.messages / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
+  work.chunk = 1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
+  work.wire = work.messages * work.chunk;
   // What arrives beyond a plain all-gather of the sums has been reduced; in one step nothing is gathered.
   const double gathered = (setting.ranks - 1.0) / setting.ranks;
   if (collective::reduces(setting.kind)) {
@@ -162,9 +175,8 @@ std::optional<Work> program_work(const Setting& setting, std::string_view text) 
 }  // namespace
 
 std::optional<DirectWay> find_direct_way(std::string_view algorithm) {
-  for (const DirectWay way :
-       {DirectWay::mailbox, DirectWay::one_shot, DirectWay::two_shot, DirectWay::in_place})
-    if (algorithm == name(way)) return way;
+  for (std::size_t index = 0; index < kDirectWays; ++index)
+    if (algorithm == name(static_cast<DirectWay>(index))) return static_cast<DirectWay>(index);
   return std::nullopt;
 }
 
@@ -215,6 +227,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   if (algorithm == kDirect) {  // the latency of the quickest way, the bandwidth of the widest
     Formula best = formula_of(setting, name(DirectWay::mailbox), figures);
     for (const DirectWay way : direct_ways(setting, kLargestOneShot)) {
+      if (way == DirectWay::single_copy) continue;  // only where it was measured
       const Formula formula = formula_of(setting, name(way), figures);
       best = {std::min(best.intercept, formula.intercept), std::min(best.slope, formula.slope)};
     }
@@ -235,12 +248,15 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double step = crowd > 1 ? figures.crowded_step * crowd : figures.step;
   const double share = has_sockets(setting) ? kSocketShare : kMessageShare;
   const double further = std::max(work.messages - work.steps, 0.0);
-  // What crosses waits for the network, where ranks of a host share a line; what each message costs its
-  // sender comes on top.
-  const double crossing = work.crossing.steps * std::max(figures.step, kNetworkStep);
+  // What crosses waits for the network, where ranks of a host share a line, and is passed on piece by piece;
+  // what each message costs its sender comes on top.
+  const double network_wire = std::max(figures.wire, kNetworkWire);
+  const double passed_on = std::max(work.crossing.steps - 1, 0) * work.chunk * kNetworkPiece;
+  const double crossing =
+      work.crossing.steps * std::max(figures.step, kNetworkStep) + passed_on * network_wire;
   const double inside = std::max(work.steps - work.crossing.steps, 0.0);
   return {.intercept = call + crossing + (inside + share * (further + work.crossing.steps)) * step,
-          .slope = work.crossing.wire * std::max(figures.wire, kNetworkWire) +
+          .slope = work.crossing.wire * network_wire +
                    crowd * (work.wire * figures.wire + work.copied * figures.copy +
                             work.reduced * figures.reduce)};
 }

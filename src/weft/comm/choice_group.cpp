@@ -55,11 +55,13 @@ std::optional<Scored> score(Kind kind, const std::string& algorithm, double from
   if (!allocated.empty()) {
     const auto way = find_direct_way(algorithm);
     const std::optional<double> staged = find(allocated, algorithm);
+    const bool goes_in_place = way == beside_in_place(kind) || way == DirectWay::single_copy;
     const std::optional<double> in_place =
-        way == beside_in_place(kind) ? find(allocated, name(DirectWay::in_place)) : std::nullopt;
+        goes_in_place ? find(allocated, name(DirectWay::in_place)) : std::nullopt;
     if (!staged && !in_place) return std::nullopt;
-    if (way) one.choice.in_place = in_place && (!staged || *in_place < *staged);
-    one.from_allocated = one.choice.in_place.value_or(false) ? *in_place : staged.value_or(0);
+    const bool faster_in_place = in_place && (!staged || *in_place < *staged);
+    if (way) one.choice.in_place = faster_in_place;
+    one.from_allocated = faster_in_place ? *in_place : *staged;
   }
   one.score = from_private * handicap * (one.from_allocated > 0 ? one.from_allocated * handicap : 1);
   return one;

@@ -89,21 +89,27 @@ void ChunkCursor::find_runs(const ChunkPass& pass) {
   runs_.clear();
   message_bytes_ = 0;
   if (now.op == Op::nop) return;
-  const ChunkArea& sources = pass.memory().area(now.source.buffer);
-  const ChunkArea& targets = pass.memory().area(now.target.buffer);
+  const ChunkMemory& memory = pass.memory();
+  const ChunkArea& targets = memory.area(now.target.buffer);
   const bool reads = collective::reads_source(now.op), writes = collective::writes_target(now.op);
+  const bool adds = collective::reads_target(now.op);
   const std::int32_t end = chunk_ + std::min(pass.chunks_a_message(), now.count - chunk_);
   for (std::int32_t chunk = chunk_; chunk < end; ++chunk) {
     const collective::Extent part = pass.slice(slice_, step_chunk_ + chunk);
     if (part.size == 0) continue;
-    const Run run{
-        message_bytes_, reads ? sources.at(std::int64_t{now.source.index} + chunk) + part.first : nullptr,
-        writes ? targets.at(std::int64_t{now.target.index} + chunk) + part.first : nullptr, part.size};
+    const std::int64_t number = step_chunk_ + chunk;
+    const std::int64_t from = std::int64_t{now.source.index} + chunk;
+    const std::int64_t to = std::int64_t{now.target.index} + chunk;
+    Run run{.message = message_bytes_, .bytes = part.size};
+    if (reads) run.source = memory.source(now.source.buffer, number).at(from) + part.first;
+    if (writes) run.target = targets.at(to) + part.first;
+    if (adds) run.addend = memory.addend(now.target.buffer, number).at(to) + part.first;
     message_bytes_ += run.bytes;
     if (!runs_.empty()) {
       Run& last = runs_.back();
       if ((!reads || last.source + last.bytes == run.source) &&
-          (!writes || last.target + last.bytes == run.target)) {
+          (!writes || last.target + last.bytes == run.target) &&
+          (!adds || last.addend + last.bytes == run.addend)) {
         last.bytes += run.bytes;
         continue;
       }
@@ -126,7 +132,7 @@ bool ChunkCursor::move(const ChunkPass& pass) {
       return true;
     case Op::reduce:
       for (const Run& run : runs_)
-        device::reduce_pair(pass.type(), pass.op(), run.target, run.target, run.source, elements(run));
+        device::reduce_pair(pass.type(), pass.op(), run.target, run.addend, run.source, elements(run));
       return true;
     case Op::send: return send(false);
     case Op::receive:

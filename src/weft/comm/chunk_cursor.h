@@ -54,6 +54,7 @@ class ChunkCursor {
   bool advance(const ChunkPass& pass, std::span<const ChunkCursor> blocks);
 
   bool finished() const { return slice_ == slices_; }
+  std::int64_t slice() const { return slice_; }
   std::int64_t moved_bytes() const { return moved_bytes_; }  // by the last advance()
   std::int32_t waiting_for() const;                          // a rank, or -1
   std::int64_t pieces_done() const { return position(); }
@@ -64,6 +65,7 @@ class ChunkCursor {
   struct Run {
     std::int64_t message = 0;  // where it begins there
     std::byte *source = nullptr, *target = nullptr;
+    const std::byte* addend = nullptr;  // what a `reduce` adds to: the target, as it was before
     std::int64_t bytes = 0;
   };
   enum class Wait : std::uint8_t { nothing, block, incoming, outgoing };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,10 @@ using collective::Threadblock;
 // How much is moved before whoever drives the operation is asked again.
 constexpr std::int64_t kStepBytes = 128 << 10;
 constexpr std::int64_t kLongestElement = 8;
+// How many slices a block may be ahead of the slowest of its rank. Enough to keep everything busy; with more,
+// one that only sends would fill the lines of some receivers while others have nothing to do. Nobody waits
+// for ever: a step needs nothing of a later slice, so what the slowest of all needs is never held back.
+constexpr std::int64_t kSlicesAhead = 1;
 
 bool any(const Threadblock& block, bool (*does)(collective::Op)) {
   return std::ranges::any_of(block.steps, [does](const collective::Step& step) { return does(step.op); });
@@ -36,6 +41,19 @@ std::vector<transport::Wire> wires_of(const collective::Program& program) {
   std::ranges::sort(wires);
   wires.erase(std::unique(wires.begin(), wires.end()), wires.end());
   return wires;
+}
+
+// The numbers of a rank's blocks, those first that send to the ranks after it: where everyone sends to
+// everyone, no receiver's line is full while others have nothing to do.
+std::vector<std::size_t> turns_of(const std::vector<Threadblock>& blocks, std::int32_t rank,
+                                  std::int32_t ranks) {
+  std::vector<std::size_t> turns(blocks.size());
+  std::iota(turns.begin(), turns.end(), std::size_t{0});
+  std::ranges::stable_sort(turns, {}, [&](std::size_t block) {
+    const std::int32_t to = blocks[block].send_to;
+    return to < 0 ? ranks : (to - rank + ranks) % ranks;
+  });
+  return turns;
 }
 
 }  // namespace
@@ -56,6 +74,7 @@ struct ReadyProgram::State {
   ChunkShaper shaper;
   ChunkMemory memory;
   std::vector<ChunkCursor> cursors;  // one a block
+  std::vector<std::size_t> turns;    // in which order they have them
   ChunkShape shape;                  // of the call at hand
 };
 
@@ -80,8 +99,15 @@ class Stillborn final : public Operation {
 class ChunkOperation final : public Operation {
  public:
   ChunkOperation(const Call& call, const collective::Program& program, transport::Endpoint& endpoint,
-                 ChunkMemory& memory, std::vector<ChunkCursor>& cursors, ChunkPass pass)
-      : call_(call), program_(program), endpoint_(endpoint), memory_(memory), cursors_(cursors), pass_(pass) {
+                 ChunkMemory& memory, std::vector<ChunkCursor>& cursors,
+                 const std::vector<std::size_t>& turns, ChunkPass pass)
+      : call_(call),
+        program_(program),
+        endpoint_(endpoint),
+        memory_(memory),
+        cursors_(cursors),
+        turns_(turns),
+        pass_(pass) {
     for (ChunkCursor& cursor : cursors_) {
       cursor.begin(fingerprint(call), pass_);
       if (!cursor.finished()) ++unfinished_;
@@ -92,9 +118,19 @@ class ChunkOperation final : public Operation {
 
   Progress step() override {
     switch (stage_) {
-      case Stage::before: return copy_some(memory_.before(), Stage::walk);
-      case Stage::walk: return walk();
-      case Stage::after: return copy_some(memory_.after(), Stage::divide);
+      case Stage::before:
+        if (!copy_all(memory_.before(), Stage::walk)) return Progress::moved;
+        [[fallthrough]];
+      case Stage::walk:
+        if (const Progress progress = walk(); progress != Progress::done) return progress;
+        stage_ = Stage::beside;
+        [[fallthrough]];
+      case Stage::beside:
+        if (!copy_all(memory_.beside(), Stage::after)) return Progress::moved;
+        [[fallthrough]];
+      case Stage::after:
+        if (!copy_all(memory_.after(), Stage::divide)) return Progress::moved;
+        [[fallthrough]];
       case Stage::divide: return divide();
       case Stage::done: return Progress::done;
       case Stage::failed: return Progress::failed;
@@ -122,27 +158,30 @@ class ChunkOperation final : public Operation {
   Error error() const override { return *error_; }
 
  private:
-  enum class Stage : std::uint8_t { before, walk, after, divide, done, failed };
+  enum class Stage : std::uint8_t { before, walk, beside, after, divide, done, failed };
 
   Progress walk() {
     std::int64_t moved = 0;
+    const std::int64_t last = slowest_slice() + kSlicesAhead;
     // In turn, each as far as it comes; once round without any moving is the end of it.
     for (std::size_t idle = 0; unfinished_ > 0 && idle < cursors_.size() && moved < kStepBytes; ++idle) {
-      ChunkCursor& cursor = cursors_[turn_];
+      ChunkCursor& cursor = cursors_[turns_[turn_]];
       turn_ = turn_ + 1 < cursors_.size() ? turn_ + 1 : 0;
       if (cursor.finished()) continue;
-      while (!cursor.finished() && moved < kStepBytes && cursor.advance(pass_, cursors_)) {
+      while (!cursor.finished() && cursor.slice() <= last && moved < kStepBytes &&
+             cursor.advance(pass_, cursors_)) {
         moved += cursor.moved_bytes();
         idle = 0;
         any_moved_ = true;
       }
       if (cursor.finished()) --unfinished_;
     }
-    if (unfinished_ == 0) {
-      stage_ = Stage::after;
-      return copy_some(memory_.after(), Stage::divide);
-    }
+    if (unfinished_ == 0) return Progress::done;
     if (std::exchange(any_moved_, false)) return Progress::moved;
+    if (copy_ < memory_.beside().size()) {  // while nothing else can be done
+      copy_some(memory_.beside());
+      return Progress::moved;
+    }
     if (const auto fault = endpoint_.fault()) {
       error_ = world_error(fault->text, fault->what == transport::WireFault::What::other_call
                                             ? "every rank must make the same calls in the same order"
@@ -151,6 +190,12 @@ class ChunkOperation final : public Operation {
       return Progress::failed;
     }
     return Progress::blocked;
+  }
+
+  std::int64_t slowest_slice() const {
+    std::int64_t slowest = pass_.slices();
+    for (const ChunkCursor& cursor : cursors_) slowest = std::min(slowest, cursor.slice());
+    return slowest;
   }
 
   // Sums become averages in the end, some at a time.
@@ -167,7 +212,8 @@ class ChunkOperation final : public Operation {
     return Progress::done;
   }
 
-  Progress copy_some(const std::vector<Copy>& copies, Stage next) {
+  // Goes on with what is listed, a piece at a time.
+  void copy_some(const std::vector<Copy>& copies) {
     std::int64_t budget = kStepBytes;
     for (; copy_ < copies.size() && budget > 0; budget -= 1) {
       const Copy& copy = copies[copy_];
@@ -179,10 +225,14 @@ class ChunkOperation final : public Operation {
       ++copy_;
       copied_ = 0;
     }
-    if (copy_ < copies.size()) return Progress::moved;
+  }
+  // True when all of it is copied and the next stage has come.
+  bool copy_all(const std::vector<Copy>& copies, Stage next) {
+    copy_some(copies);
+    if (copy_ < copies.size()) return false;
     copy_ = 0;
     stage_ = next;
-    return next == Stage::walk ? walk() : divide();
+    return true;
   }
 
   const Call call_;
@@ -190,6 +240,7 @@ class ChunkOperation final : public Operation {
   transport::Endpoint& endpoint_;
   ChunkMemory& memory_;
   std::vector<ChunkCursor>& cursors_;
+  const std::vector<std::size_t>& turns_;
   const ChunkPass pass_;
   std::size_t unfinished_ = 0, turn_ = 0;
   bool any_moved_ = false;
@@ -236,6 +287,8 @@ Result<std::unique_ptr<ReadyProgram>> ReadyProgram::open(std::shared_ptr<const c
     for (const collective::Step& step : block.steps)
       chunks += step.op == collective::Op::nop ? 1 : step.count;
   }
+  state->turns =
+      turns_of(state->program->ranks[static_cast<std::size_t>(rank)].blocks, rank, endpoint.ranks());
   return std::unique_ptr<ReadyProgram>(new ReadyProgram(std::move(state)));
 }
 
@@ -255,7 +308,7 @@ std::unique_ptr<Operation> ReadyProgram::start(const Call& asked) {
   state.shape = std::move(*shape);
   if (Status bound = state.memory.bind(call, state.shape); !bound.ok()) return fail(std::move(bound).error());
   return std::make_unique<ChunkOperation>(
-      call, *state.program, state.endpoint, state.memory, state.cursors,
+      call, *state.program, state.endpoint, state.memory, state.cursors, state.turns,
       ChunkPass(state.memory, state.shape, call.type, call.op, state.slot_bytes));
 }
 

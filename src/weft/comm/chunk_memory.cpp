@@ -59,7 +59,9 @@ Status ChunkMemory::bind(const Call& call, const ChunkShape& shape) {
   shape_ = &shape;
   element_ = static_cast<std::int64_t>(device::size_of(call.type));
   before_.clear();
+  beside_.clear();
   after_.clear();
+  early_ = nullptr;
   const std::int32_t scratch = program_.ranks[static_cast<std::size_t>(rank_)].scratch_chunks;
   WEFT_TRY(scratch_area, own(Buffer::scratch, scratch));
   area(Buffer::scratch) = std::move(scratch_area);
@@ -78,7 +80,9 @@ Status ChunkMemory::bind_out_of_place(const Call& call, bool called_in_place) {
     WEFT_TRY(mine, own(Buffer::input,
                        collective::memory_chunks(program_, Placement::out_of_place, rank_, Buffer::input)));
     area(Buffer::input) = std::move(mine);
-    if (has_input(call, rank_)) copy(before_, Buffer::input, input, area(Buffer::input));
+    const bool early =
+        !called_in_place && has_input(call, rank_) && read_early(input, Placement::out_of_place);
+    if (has_input(call, rank_) && !early) copy(before_, Buffer::input, input, area(Buffer::input));
   }
   if (padded || !has_output(call, rank_)) {
     WEFT_TRY(mine, own(Buffer::output,
@@ -108,10 +112,46 @@ Status ChunkMemory::bind_in_place(const Call& call, bool called_in_place) {
   const Buffer other = shared == Buffer::input ? Buffer::output : Buffer::input;
   area(other) = area(shared);
   area(other).shift = collective::resolve(program_.collective, Placement::in_place, rank_, {other, 0}).index;
-  if (has_input(call, rank_) && !(direct && called_in_place))
-    copy(before_, Buffer::input, input, area(Buffer::input));
+  if (has_input(call, rank_) && !(direct && called_in_place)) {
+    if (read_early(input, Placement::in_place))
+      copy_unwritten(call, input);
+    else
+      copy(before_, Buffer::input, input, area(Buffer::input));
+  }
   if (has_output(call, rank_) && !direct) copy(after_, Buffer::output, area(Buffer::output), output);
   return {};
+}
+
+bool ChunkMemory::read_early(const ChunkArea& input, Placement placement) {
+  // A padded chunk is longer than the caller's.
+  if (shape_->form == ChunkShape::Form::padded) return false;
+  auto& known = known_reads_[static_cast<std::size_t>(placement)];
+  if (!known) known = find_early_reads(program_, rank_, placement);
+  if (!*known) return false;
+  early_ = &**known;
+  const auto first = [&](Buffer buffer) {
+    return collective::resolve(program_.collective, placement, rank_, {buffer, 0}).index;
+  };
+  inputs_.fill(input);
+  inputs_[static_cast<std::size_t>(Buffer::output)].shift = first(Buffer::output) - first(Buffer::input);
+  return true;
+}
+
+// Of the chunks that no step writes, those that belong to the output.
+void ChunkMemory::copy_unwritten(const Call& call, const ChunkArea& input) {
+  if (!has_output(call, rank_)) return;
+  const std::int64_t shift = inputs_[static_cast<std::size_t>(Buffer::output)].shift;
+  const std::int64_t end = collective::extent(program_.collective, Buffer::output, rank_);
+  for (std::size_t i = 0; i < early_->written.size(); ++i) {
+    const auto chunk = static_cast<std::int64_t>(i);
+    if (early_->written[i] || chunk < shift || chunk >= shift + end) continue;
+    const Copy next{area(Buffer::input).at(chunk), input.at(chunk), input.at(chunk + 1) - input.at(chunk)};
+    if (!beside_.empty() && beside_.back().to + beside_.back().bytes == next.to &&
+        beside_.back().from + beside_.back().bytes == next.from)
+      beside_.back().bytes += next.bytes;
+    else
+      beside_.push_back(next);
+  }
 }
 
 ChunkArea ChunkMemory::layout(Buffer buffer, std::byte* base) const {

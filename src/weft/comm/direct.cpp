@@ -27,8 +27,8 @@ struct DirectGroup::State {
 };
 
 std::string_view name(DirectWay way) {
-  constexpr std::array<std::string_view, 4> kNames = {"direct mailbox", "direct one-shot", "direct two-shot",
-                                                      "direct in-place"};
+  constexpr std::array<std::string_view, kDirectWays> kNames = {
+      "direct mailbox", "direct one-shot", "direct two-shot", "direct in-place", "direct single-copy"};
   return kNames[static_cast<std::size_t>(way)];
 }
 

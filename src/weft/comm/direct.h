@@ -3,9 +3,10 @@
 //   small     every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
 //   staged    pieces of private buffers go through slots of shared memory, the next piece being copied in
 //             while this one is reduced
+//   single copy  private buffers that are only moved are read by the others through the kernel
 //   in place  buffers from allocate(): every rank reduces its share straight from and into all of them
 //
-// Which of the three is each rank's own affair: it announces with the call where its data is to be had, and
+// Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
 // readers take it from there. Only results that go straight into others' buffers need all to agree.
 //
 // Rank r's mailbox is a ring: it runs ahead of slow readers by as many calls as the ring has places, so that
@@ -37,7 +38,8 @@ namespace weft::comm {
 inline constexpr std::int32_t kLanes = 4;  // so many calls of each priority can be started and not finished
 
 // How a direct collective is done.
-enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place };
+enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place, single_copy };
+inline constexpr std::size_t kDirectWays = 5;
 std::string_view name(DirectWay way);  // "direct mailbox"
 
 // What is asked of a direct collective, the same on all ranks; the rest is chosen by size.
@@ -59,8 +61,12 @@ struct DirectTuning {
   std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
   std::int32_t pieces_ahead = 2;           // slots of piece_bytes
   std::int64_t in_place_bytes = 2048;  // allocated buffers of fewer bytes go through the mailbox all the same
+  // From here on a root whose buffer others read puts its share into those of their outputs it can reach.
+  // Where there are more ranks than cores, others have a use for the core of a root that waits.
+  std::int64_t hand_bytes = 32 << 10, crowded_hand_bytes = 4 << 20;
   // Private buffers from here on that are only moved are read by the others through the kernel: one copy
-  // instead of two. 0: never, since where two cores share a large cache two quick copies cost less.
+  // instead of two. 0: only where that is asked for, as `weft tune` does where it pays: with pages of 4 KiB
+  // the kernel's one copy can cost more than two through a shared cache.
   std::int64_t single_copy_bytes = 0;
 };
 

@@ -12,9 +12,11 @@ namespace {
 
 constexpr std::uint64_t kHistoryFactor = 0x9e3779b97f4a7c15u;  // odd, bits well spread
 
-// offer | whether the output is offered | heaps of input and output: see CallHeader::offer
-std::uint64_t pack_offer(Offer offer, bool output, std::int32_t input_heap, std::int32_t output_heap) {
-  return static_cast<std::uint64_t>(offer) | (output ? 1u : 0u) << 8 |
+// offer | whether the output is offered | whether it hands out | heaps of input and output: see
+// CallHeader::offer
+std::uint64_t pack_offer(Offer offer, bool output, bool hands, std::int32_t input_heap,
+                         std::int32_t output_heap) {
+  return static_cast<std::uint64_t>(offer) | (output ? 1u : 0u) << 8 | (hands ? 1u : 0u) << 9 |
          static_cast<std::uint64_t>(static_cast<std::uint16_t>(input_heap)) << 16 |
          static_cast<std::uint64_t>(static_cast<std::uint16_t>(output_heap)) << 32;
 }
@@ -115,7 +117,8 @@ bool DirectOperation::post(Progress& answer) {
   header.what.store(what, relaxed);
   header.count.store(static_cast<std::uint64_t>(call.count), relaxed);
   header.call_number.store(call_number, relaxed);
-  header.offer.store(pack_offer(offer, output_offered, input_place.number, output_place.number), relaxed);
+  header.offer.store(pack_offer(offer, output_offered, hands, input_place.number, output_place.number),
+                     relaxed);
   if (offer == Offer::letter) {
     const std::uint64_t start = room.begin % side->layout.letters_bytes();
     if (letter > kInlineBytes) header.offsets[0].store(start, relaxed);
@@ -127,8 +130,8 @@ bool DirectOperation::post(Progress& answer) {
   }
   header.sequence.store(sequence + 1, std::memory_order_release);
   posted = true;
-  // Who gives nothing is waited for by nobody.
-  if (gives) side->ring_others();
+  // Who gives nothing is waited for by nobody, unless for where its output is.
+  if (gives || output_offered) side->ring_others();
   return true;
 }
 
@@ -152,6 +155,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   known.offer = static_cast<Offer>(packed & 0xff);
   known.output = nullptr;
   known.data = nullptr;
+  known.hands = (packed >> 9 & 1) != 0;
   if (known.offer == Offer::letter) {
     const std::size_t bytes = blocks.given(other);
     const std::uint64_t start = bytes > kInlineBytes ? header.offsets[0].load(relaxed) : 0;

@@ -30,6 +30,7 @@ struct DirectSource {
   Offer offer = Offer::nothing;
   const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
   std::byte* output = nullptr;      // where others may put results; null: they may not
+  bool hands = false;               // it puts a share of each block into the outputs that are offered
 };
 
 // Bytes of a block, or of a piece of one.
@@ -86,6 +87,7 @@ class DirectOperation final : public Operation {
   DirectWay way = DirectWay::mailbox;
   Offer offer = Offer::nothing;                  // where others find this rank's data
   bool output_offered = false;                   // others may write into this rank's output
+  bool hands = false;                            // this rank has shares to put into others' outputs
   DirectGroup::Place input_place, output_place;  // as far as they are offered
   bool two_shot = false;
   bool posted = false;
@@ -107,6 +109,7 @@ class DirectOperation final : public Operation {
   std::uint64_t slots = 1;
   std::uint64_t copied_in = 0, combined = 0, taken = 0;  // pieces, of this call
   std::size_t own_copied = 0;                            // bytes of this rank's block for itself
+  std::size_t handed = 0;                                // bytes of the share of rank `next`
   bool all_known = false;  // two-shot: every rank's announcement was read, so that `push` is known
   bool push = false;       // two-shot: results go straight into everyone's output
 };
@@ -127,12 +130,19 @@ Progress step_letter(DirectOperation& operation);
 Progress step_staged(DirectOperation& operation);
 Progress step_two_shot(DirectOperation& operation);
 Progress step_close(DirectOperation& operation);
+Progress step_await_share(DirectOperation& operation);
 Progress step_send(DirectOperation& operation);
 Progress step_receive(DirectOperation& operation);
 Progress step_nothing(DirectOperation& operation);
 
 // Staged calls: whether a slot is free for the next piece to be copied in. False, having called blocked().
 bool slot_is_free(DirectOperation& operation, Progress& answer);
+
+// What of `giver`'s block this rank takes itself: all, or all but what it is handed.
+std::size_t bytes_to_take(const DirectOperation& operation, std::int32_t giver);
+// Puts the next stretch of a share where it belongs; after the last, `hands` is over. False, having called
+// blocked() or fail().
+bool hand_out(DirectOperation& operation, Progress& answer);
 
 // Whatever was called instead: tells all ranks, and this operation.
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other);

@@ -14,7 +14,7 @@ constexpr std::uint64_t kSlotsInUse = 2;
 
 // Up to here the root of a crowded group had rather keep its lead than save a copy.
 constexpr std::int64_t kLeadBytes = 256 << 10;
-// Up to here all ranks of a crowded group had.
+// Up to here all ranks of a crowded group had rather save a wait than a copy.
 constexpr std::int64_t kCrowdedCopyBytes = 32 << 10;
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
@@ -42,6 +42,24 @@ void cut_into_pieces(DirectOperation& operation) {
   operation.half = stream.staged++ % 2;
   operation.half_free_at = stream.half_free_at[operation.half];
   stream.half_free_at[operation.half] = operation.sequence + 1;
+}
+
+// Whether a root that takes nothing puts a share into the outputs of those who read from it.
+bool hands_pay(const DirectOperation& operation) {
+  const DirectSide& side = *operation.side;
+  const Kind kind = operation.call.kind;
+  const auto given = static_cast<std::int64_t>(operation.blocks.most_given());
+  return (kind == Kind::broadcast || kind == Kind::scatter) && given != 0 &&
+         given >= (side.crowded ? side.tuning.crowded_hand_bytes : side.tuning.hand_bytes);
+}
+
+// Whether a private buffer had better be read through the kernel than be copied to slots.
+bool single_copy_pays(const DirectOperation& operation, const DirectWish& wish) {
+  if (collective::reduces(operation.call.kind) || operation.overwrites) return false;
+  if (wish.way) return *wish.way == DirectWay::single_copy;
+  const std::int64_t least = operation.side->tuning.single_copy_bytes;
+  return least != 0 && static_cast<std::int64_t>(operation.blocks.most_given()) >= least &&
+         wish.in_place.value_or(true);
 }
 
 }  // namespace
@@ -72,7 +90,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
-  operation.output_offered = false;
+  operation.output_offered = operation.hands = false;
   // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
   operation.overwrites =
       (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
@@ -83,32 +101,34 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
         operation.offer = Offer::buffer;
       }
     }
-    if (operation.two_shot && has_output(call, side.rank)) {
-      if (const auto place = side.find(call.output, blocks.largest())) {
+    const bool handed_out = !small && hands_pay(operation);
+    operation.hands = handed_out && operation.offer == Offer::buffer;
+    if ((operation.two_shot && has_output(call, side.rank)) || (handed_out && operation.takes)) {
+      const std::size_t bytes = operation.two_shot ? blocks.largest() : blocks.bytes(call.root, side.rank);
+      if (const auto place = side.find(call.output, bytes)) {
         operation.output_place = *place;
         operation.output_offered = true;
       }
     }
   }
-  const bool single_copy_pays = side.tuning.single_copy_bytes != 0 &&
-                                given >= side.tuning.single_copy_bytes && !collective::reduces(call.kind) &&
-                                !operation.overwrites;
-  if (single_copy_pays && operation.offer == Offer::slots && wish.in_place.value_or(true) &&
-      side.can_read_memory()) {
+  // All ranks ask, also those that only take: what they can read is what the others must know.
+  const bool can_be_read = single_copy_pays(operation, wish) && side.can_read_memory();
+  if (can_be_read && operation.offer == Offer::slots) {
     operation.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
     operation.offer = Offer::memory;
   }
-  operation.way = operation.offer == Offer::buffer ? DirectWay::in_place
-                  : small                          ? DirectWay::mailbox
-                  : operation.two_shot             ? DirectWay::two_shot
-                                                   : DirectWay::one_shot;
+  operation.way = operation.offer == Offer::buffer   ? DirectWay::in_place
+                  : operation.offer == Offer::memory ? DirectWay::single_copy
+                  : small                            ? DirectWay::mailbox
+                  : operation.two_shot               ? DirectWay::two_shot
+                                                     : DirectWay::one_shot;
   operation.stage = side.ranks == 1      ? step_alone
                     : small              ? step_letter
                     : operation.two_shot ? step_two_shot
                                          : step_staged;
   operation.piece_count = 0;
   operation.copied_in = operation.combined = operation.taken = 0;
-  operation.own_copied = 0;
+  operation.own_copied = operation.handed = 0;
   operation.push = operation.all_known = operation.reads_buffers = false;
   operation.next = 0;
   operation.posted = false;

@@ -14,10 +14,21 @@
 namespace weft::comm {
 namespace {
 
+// Through the kernel so much at a time, since every call of it costs.
+constexpr std::size_t kKernelStretch = 512 << 10;
+
 // What of a block of `bytes` is in piece `piece`.
 Stretch stretch_of(const DirectOperation& operation, std::size_t bytes, std::uint64_t piece) {
   const std::size_t first = std::min<std::size_t>(piece * operation.unit, bytes);
   return {first, std::min(operation.unit, bytes - first)};
+}
+
+// The same where pieces need not be cut as small as slots: all of several at the first of them.
+Stretch long_stretch_of(const DirectOperation& operation, std::size_t bytes, std::uint64_t piece) {
+  const std::uint64_t together = std::max<std::uint64_t>(kKernelStretch / operation.unit, 1);
+  if (piece % together != 0) return {};
+  const std::size_t first = std::min<std::size_t>(piece * operation.unit, bytes);
+  return {first, std::min(together * operation.unit, bytes - first)};
 }
 
 std::size_t part_of_slot(const DirectOperation& operation, std::int32_t target) {
@@ -69,7 +80,7 @@ bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, co
     return true;
   }
   const DirectSide& side = *operation.side;
-  if (side.read_memory(other, data, {target, bytes})) return true;
+  if (bytes == 0 || side.read_memory(other, data, {target, bytes})) return true;
   answer = operation.fail(
       side.poisoned() ? poison_error(side)
                       : world_error(fmt::format("the memory of rank {} cannot be read any more", other)));
@@ -85,7 +96,10 @@ bool move_piece(DirectOperation& operation, Progress& answer) {
     // Not all from rank 0 at first.
     const std::int32_t other = (me + 1 + operation.next) % ranks;
     if (other == me || !blocks.gives(other)) continue;
-    const Stretch part = stretch_of(operation, blocks.bytes(other, me), operation.taken);
+    const DirectSource* const source = operation.source(other, answer);
+    if (source == nullptr) return moved && answer == Progress::blocked;
+    const auto cut = source->offer == Offer::memory ? long_stretch_of : stretch_of;
+    const Stretch part = cut(operation, bytes_to_take(operation, other), operation.taken);
     const std::byte* const data = find_piece(operation, other, part, answer);
     if (data == nullptr) return moved && answer == Progress::blocked;
     if (!fetch(operation, other, operation.output() + blocks.landed_at(other, me) + part.first, data,
@@ -186,7 +200,13 @@ Progress step_staged(DirectOperation& operation) {
   // Of two things to wait for, the older piece's: else all ranks could wait in a circle.
   if (copies_in && takes && operation.copied_in <= operation.taken && try_copy_in()) return Progress::moved;
   if (copies_in || takes) return answer;
+  if (operation.hands) return hand_out(operation, answer) ? Progress::moved : answer;
   operation.finish_reading(true);
+  if (operation.takes && operation.output_offered &&
+      operation.sources[static_cast<std::size_t>(operation.call.root)].hands) {
+    operation.stage = step_await_share;
+    return step_await_share(operation);
+  }
   if (!is_own(operation.offer)) return operation.done();
   operation.next = 0;
   operation.stage = step_close;

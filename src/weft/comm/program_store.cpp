@@ -41,7 +41,7 @@ Store& store() {
 }  // namespace
 
 Result<std::shared_ptr<const collective::Program>> program_for(std::string_view name, std::int32_t ranks,
-                                                               std::int32_t root) {
+                                                               std::int32_t root, bool join_blocks) {
   WEFT_TRY(reference, collective::parse_reference(name));
   const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
   WEFT_TRY(algorithm, collective::find_algorithm(library, reference.name));
@@ -49,7 +49,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
   if (const auto& given = reference.arguments.find("ranks")->second;
       given != collective::Argument(std::int64_t{ranks}))
     return user_error(fmt::format("{} is not for {} ranks", name, ranks), "leave its parameter `ranks` away");
-  const std::string key = collective::print(reference);
+  const std::string key = collective::print(reference) + (join_blocks ? "" : " apart");
   Store& known = store();
   {
     const std::lock_guard lock(known.mutex);
@@ -57,7 +57,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
   }
   // Not under the lock, since it may take long; what two threads compile at once is the same.
   WEFT_TRY(moves, collective::trace(algorithm, reference.arguments, library));
-  WEFT_TRY(program, collective::compile(moves));
+  WEFT_TRY(program, collective::compile(moves, {.join_blocks = join_blocks}));
   auto shared = std::make_shared<const collective::Program>(std::move(program));
   const std::lock_guard lock(known.mutex);
   if (known.programs.size() >= kMostPrograms) known.programs.clear();

@@ -20,9 +20,10 @@ namespace weft::comm {
 
 // `name` is an algorithm, with parameters where they are not to be its defaults; `ranks`, and `root` where it
 // has one, are given to it. Fails for a name that does not exist, parameters that do not fit (a `ranks`
-// of its own that is another number among them), or moves that cannot be compiled.
+// of its own that is another number among them), or moves that cannot be compiled. Where a message takes long
+// on its way, blocks that send are better kept apart from those that receive: see AssignLimits::join.
 Result<std::shared_ptr<const collective::Program>> program_for(std::string_view name, std::int32_t ranks,
-                                                               std::int32_t root);
+                                                               std::int32_t root, bool join_blocks = true);
 
 // The algorithms that can run a collective of that many ranks as they are, sorted by name.
 std::vector<std::string> programs_for(collective::Kind kind, std::int32_t ranks);

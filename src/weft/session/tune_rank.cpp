@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -92,7 +93,7 @@ Result<std::unique_ptr<TuneRank>> TuneRank::open(std::shared_ptr<transport::Job>
 
 Status TuneRank::open_group(comm::Kind kind) {
   if (group_ && kind == kind_) return {};
-  group_.reset();
+  drop_group();
   comm::Options options;
   options.transport = transport_;
   options.background = false;
@@ -101,6 +102,18 @@ Status TuneRank::open_group(comm::Kind kind) {
   group_ = std::move(made);
   kind_ = kind;
   return {};
+}
+
+void TuneRank::free_allocated() {
+  if (allocated_.output != nullptr) group_->free(allocated_.output);
+  if (allocated_.input != nullptr) group_->free(allocated_.input);
+  allocated_ = {};
+  allocated_bytes_ = 0;
+}
+
+void TuneRank::drop_group() {
+  free_allocated();
+  group_.reset();
 }
 
 Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
@@ -114,14 +127,12 @@ Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
     }
     return Buffers{private_input_.data(), private_output_.data()};
   }
+  // From the group that is measured: to any other this is private memory.
   if (allocated_bytes_ < bytes) {
-    if (allocated_.output != nullptr) control_->free(allocated_.output);
-    if (allocated_.input != nullptr) control_->free(allocated_.input);
-    allocated_ = {};
-    allocated_bytes_ = 0;
-    WEFT_TRY(input, control_->allocate(static_cast<std::size_t>(bytes)));
+    free_allocated();
+    WEFT_TRY(input, group_->allocate(static_cast<std::size_t>(bytes)));
     allocated_.input = input;
-    WEFT_TRY(output, control_->allocate(static_cast<std::size_t>(bytes)));
+    WEFT_TRY(output, group_->allocate(static_cast<std::size_t>(bytes)));
     allocated_.output = output;
     std::fill_n(static_cast<float*>(input), bytes / kElement, 1.0f);
     allocated_bytes_ = bytes;
@@ -142,24 +153,33 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   TuneTimes times;
   times.batches.resize(order.turns.size());
   times.troubles.resize(order.turns.size());
-  const Result<Buffers> buffers = buffers_for(order);
-  // A rank that has no memory, or whose group is broken, must still keep in step with the others: a sum
+  // A rank whose group is broken, or that has no memory, must still keep in step with the others: a sum
   // tells.
-  const float lacks[] = {buffers.ok() ? 0.0f : 1.0f, broken_ ? 1.0f : 0.0f};
-  float any[] = {0, 0};
-  Status ready = control_->all_reduce(lacks, any, 2, comm::ElementType::f32);
-  if (ready.ok() && !buffers.ok()) ready = buffers.error();
-  if (ready.ok() && any[0] > 0) ready = world_error("another rank has no memory for its buffers");
-  if (any[1] > 0) group_.reset();
-  broken_ = false;
-  if (ready.ok()) ready = open_group(order.kind);
-  if (!ready.ok()) {
+  const auto any_rank = [this](bool mine) -> Result<bool> {
+    const float one = mine ? 1.0f : 0.0f;
+    float all = 0;
+    WEFT_TRY_STATUS(control_->all_reduce(&one, &all, 1, comm::ElementType::f32));
+    return all > 0;
+  };
+  Buffers buffers;
+  const auto get_ready = [&]() -> Status {
+    WEFT_TRY(broken, any_rank(std::exchange(broken_, false)));
+    if (broken) drop_group();
+    WEFT_TRY_STATUS(open_group(order.kind));
+    const Result<Buffers> mine = buffers_for(order);
+    WEFT_TRY(lacking, any_rank(!mine.ok()));
+    if (!mine.ok()) return mine.error();
+    if (lacking) return world_error("another rank has no memory for its buffers");
+    buffers = *mine;
+    return {};
+  };
+  if (const Status ready = get_ready(); !ready.ok()) {
     std::ranges::fill(times.troubles, ready.error().message);
     return times;
   }
   comm::Call call = call_of(order, ranks());
-  call.input = buffers->input;
-  call.output = buffers->output;
+  call.input = buffers.input;
+  call.output = buffers.output;
   for (std::int32_t batch = 0; batch < order.batches; ++batch)
     for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
       const Result<double> seconds = run_batch(call, order.turns[turn]);

@@ -64,17 +64,19 @@ class TuneRank {
   // longer in one of them. A new one for each kind, so that not all programs stay open.
   Status open_group(comm::Kind kind);
   Result<Buffers> buffers_for(const TuneOrder& order);
+  void free_allocated();
+  void drop_group();
   Result<double> run_batch(const comm::Call& call, const TuneOrder::Turn& turn);
 
   std::shared_ptr<transport::Job> job_;
   comm::TransportKind transport_ = comm::TransportKind::automatic;
   std::string statistics_;
-  std::unique_ptr<comm::Communicator> control_;  // barriers; and the allocator of shared buffers
+  std::unique_ptr<comm::Communicator> control_;  // barriers
   std::unique_ptr<comm::Communicator> group_;
   comm::Kind kind_ = comm::Kind::custom;  // what the programs of group_ are for
   bool broken_ = false;                   // group_ is, by a call that failed
   std::vector<float> private_input_, private_output_;
-  Buffers allocated_ = {};
+  Buffers allocated_ = {};  // of group_
   std::int64_t allocated_bytes_ = 0;
 };
 
