@@ -22,6 +22,7 @@
 #include "support/training_rank.h"
 #include "weft/base/units.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/cost/roofline.h"
 #include "weft/cost/step_costs.h"
 #include "weft/search/choose_distribution.h"
 
@@ -61,6 +62,7 @@ search::Machine machine_of(const cluster::Cluster& cluster) {
     for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
     return prices;
   };
+  machine.peak = [&cluster](plan::DType dtype) { return cost::peak_rate(cluster.device, dtype); };
   return machine;
 }
 
@@ -70,7 +72,7 @@ class Counted final : public search::DistributionStrategy {
   search::SearchOutcome search(const search::DistributionSpace& space, search::Evaluator& evaluator,
                                const search::DistributionBudget& budget) const override {
     meshes = space.meshes().size();
-    search::SearchOutcome outcome = search::descend().search(space, evaluator, budget);
+    search::SearchOutcome outcome = search::by_parts().search(space, evaluator, budget);
     estimates = outcome.estimates;
     ended = outcome.ended;
     return outcome;

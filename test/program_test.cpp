@@ -13,7 +13,9 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -106,6 +108,34 @@ TEST(Program, LeavesQuietlyWhenItsReaderDoes) {
   // The reader is gone before the first byte: the program must neither die of it nor complain.
   const Outcome gone = shell("{ sleep 0.2; $weft -c 'SHOW MODELS'; echo exit $? >&2; } | true; wait");
   EXPECT_EQ(gone.text, "exit 0\n");
+}
+
+// Every process that a launcher started is a rank, and the first answers for all.
+TEST(Program, RanksOfALauncherGiveOneAnswer) {
+  const std::string train = fmt::format(
+      "$weft -c \"TRAIN digits_mlp ON LOCAL 2 FROM '{}/examples/digits.csv.gz' STEPS 5 "
+      "WITH (distribution = 'rank=2: slice b')\" -c 'SHOW MODELS' 2>/dev/null",
+      WEFT_SOURCE_DIR);
+  const auto times = [](const std::string& text, std::string_view what) {
+    int found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  std::vector<std::string> launchers = {"$weft launch -n 2 --"};
+  if (shell("command -v mpirun").exit_code == 0)
+    launchers.push_back(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+        "timeout 30 mpirun -n 2");
+  for (const std::string& launcher : launchers) {
+    const Outcome outcome = shell(launcher + " " + train);
+    EXPECT_EQ(outcome.exit_code, 0) << launcher << "\n" << outcome.text;
+    EXPECT_EQ(times(outcome.text, "trained digits_mlp from step 0 to 5"), 1) << outcome.text;
+    EXPECT_EQ(times(outcome.text, "on 2 ranks of "), 1) << outcome.text;
+    EXPECT_EQ(times(outcome.text, "\ndigits_mlp "), 1) << outcome.text;
+  }
+  const Outcome wrong = shell("$weft launch -n 3 -- " + train.substr(0, train.rfind(" 2>")) + " 2>&1");
+  EXPECT_NE(wrong.exit_code, 0);
+  EXPECT_GE(times(wrong.text, "the launcher started 3 ranks, LOCAL says 2"), 1) << wrong.text;
 }
 
 // weft at a terminal, as a person would use it.

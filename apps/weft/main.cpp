@@ -19,6 +19,7 @@
 #include "interrupt.h"
 #include "launch.h"
 #include "output.h"
+#include "plan.h"
 #include "profile.h"
 #include "progress.h"
 #include "repl.h"
@@ -27,6 +28,7 @@
 #include "simulate.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
+#include "weft/session/local_ranks.h"
 #include "weft/session/session.h"
 
 namespace weft {
@@ -41,6 +43,7 @@ usage:
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
   weft -c 'STATEMENT'      run a statement; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
+  weft plan ...            prove plans for several ranks
   weft collective ...      check, convert, price, choose and run collective algorithms
   weft launch -n N ...     start the ranks of a job on this machine
   weft simulate ...        run Chakra traces on a network, by discrete events
@@ -79,8 +82,8 @@ int fail(const Error& error) {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run",      "help",    "rules", "collective", "launch",
-                                            "simulate", "profile", "tune",  "bench",      "doctor"};
+  constexpr std::string_view kCommands[] = {"run",      "help",    "rules", "plan",  "collective", "launch",
+                                            "simulate", "profile", "tune",  "bench", "doctor"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -156,6 +159,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
                                                   Output& output) {
   if (command == "collective") return run_collective(argc, argv);
   if (command == "rules") return run_rules(argc, argv, output);
+  if (command == "plan") return run_plan(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);
   if (command == "profile") return run_profile(argc, argv);
   if (command == "tune") return run_tune(argc, argv);
@@ -204,7 +208,11 @@ int main_of(int argc, char** argv) {
   session::Session session;
   session.format = given.format == "json" ? session::Format::json : session::Format::text;
   ProgressDisplay progress;
-  session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+  // Of ranks that a launcher started, the first speaks; of what goes wrong, each.
+  if (session::launched_rank() == 0)
+    session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+  else
+    output.silence();
   session.on_output = [&](std::string_view text) { output.write(text); };
   session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = [&] { return interrupt::requested() || output.broken(); };

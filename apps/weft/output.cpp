@@ -13,7 +13,7 @@ namespace weft {
 Output::Output() { std::signal(SIGPIPE, SIG_IGN); }
 
 void Output::write(std::string_view text) {
-  if (broken() || text.empty()) return;
+  if (broken() || silent_ || text.empty()) return;
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) failure_ = errno != 0 ? errno : EIO;

@@ -14,11 +14,13 @@ class Output {
   Output();  // from now on a closed pipe is an error to look at, not a signal that kills
 
   void write(std::string_view text);  // and flush: answers appear as they come
+  void silence() { silent_ = true; }  // writes nothing from now on
   bool broken() const { return failure_ != 0; }
   Status status() const;  // ok unless a write failed for another reason than a reader gone
 
  private:
   int failure_ = 0;  // the errno of the first write that failed
+  bool silent_ = false;
 };
 
 // The system's words for an errno, begun in lower case: "no such file or directory".

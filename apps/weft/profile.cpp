@@ -18,6 +18,7 @@ constexpr std::string_view kUsage =
 
 usage:
   weft profile [--ranks N] [--transport shm,tcp] [-o FILE.weft] [--name here] [--quick] [--statistics FILE]
+  weft profile --model NAME [--with 'b = 8'] [--ranks N] [--quick]      the units of a model's step
 
 Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
 `weft help profile` explains what is measured and what it is good for.
@@ -30,6 +31,8 @@ void add_options(CLI::App& app, session::Profile& profile) {
   app.add_option("-o,--output", profile.to);
   app.add_option("--statistics", profile.statistics);
   app.add_flag("--quick", profile.quick);
+  app.add_option("--model", profile.model);
+  app.add_option("--with", profile.with);
 }
 
 }  // namespace

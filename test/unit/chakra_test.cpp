@@ -374,17 +374,8 @@ StepCosts arbitrary_costs() {
 }
 
 TEST(ChakraProgramTest, AnExportedStepTakesWhatWasPredicted) {
-  constexpr std::string_view kPlan = R"(plan p
-%0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
-%1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
-%2 = contract %0, %1 {to=[d,f]}
-%3 = all-reduce %2 {axis=gpu}
-%4 = contract %1, %0 {to=[f,d]}
-%5 = all-reduce %4 {axis=gpu}
-return p=%3, q=%5
-)";
   for (const std::string_view mesh_text : {"gpu=4", "node=2, gpu=4"}) {
-    const plan::Graph graph = ops::read_plan(kPlan);
+    const plan::Graph graph = ops::read_plan(ops::kTwoSums);
     const plan::Mesh mesh = plan::read_mesh(mesh_text).value();
     const auto layouts = ops::infer_layouts(graph, mesh).value();
     const Prediction prediction = predict(graph, mesh, layouts, arbitrary_costs()).value();

@@ -12,19 +12,9 @@ constexpr std::array<std::string_view, 7> kMeshes = {"gpu=1", "gpu=2",         "
 // Even, uneven, and too few for every rank to have one.
 constexpr std::array<std::array<int, 3>, 4> kSizes = {{{8, 16, 24}, {5, 7, 3}, {1, 2, 5}, {3, 1, 1}}};
 
-// x[b,d], w[d,f] with their layouts, then the plan's own lines.
-std::string with_operands(std::array<int, 3> sizes, std::string_view x, std::string_view w,
-                          std::string_view lines) {
-  const auto [b, d, f] = sizes;
-  return fmt::format(
-      "plan p\n%0 = input {{name=x, type=f32[b={},d={}], layout=\"{}\"}}\n"
-      "%1 = parameter {{name=w, type=f32[d={},f={}], layout=\"{}\"}}\n{}",
-      b, d, x, d, f, w, lines);
-}
-
 void expect_same(std::string_view x, std::string_view w, std::string_view lines) {
   for (const std::array<int, 3> sizes : kSizes) {
-    const plan::Graph graph = ops::read_plan(with_operands(sizes, x, w, lines));
+    const plan::Graph graph = ops::read_plan(ops::with_operands(sizes, x, w, lines));
     for (const std::string_view mesh_text : kMeshes) {
       const plan::Mesh mesh = plan::read_mesh(mesh_text).value();
       EXPECT_EQ(difference_in_lockstep(graph, mesh), "") << mesh_text << "\n" << print(graph);

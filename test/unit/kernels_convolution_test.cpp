@@ -30,7 +30,11 @@ struct Shaped {
                                c.groups, c.padding_width)),
         x_size(c.batch * c.in * c.height * c.width),
         w_size(c.out * (c.in / c.groups) * c.kernel_height * c.kernel_width),
-        y_size(c.batch * c.out * c.out_height * c.out_width) {}
+        y_size(c.batch * c.out * c.out_height * c.out_width) {
+    const Convolution fitting = sized(c);
+    if (c.out_height != fitting.out_height || c.out_width != fitting.out_width)
+      attributes += fmt::format(", high={}, wide={}", c.out_height, c.out_width);
+  }
 };
 
 // Exactly as many bytes as were asked for: the sanitizer sees one too many.
@@ -169,6 +173,26 @@ TEST(KernelsConvolution, AgreesOnRandomShapes) {
     conv.kernel_height = random.between(1, std::min<std::int64_t>(5, conv.height + 2 * conv.padding_height));
     conv.kernel_width = random.between(1, std::min<std::int64_t>(5, conv.width + 2 * conv.padding_width));
     expect_agreement(sized(conv), random);
+  }
+}
+
+// As on a rank that has some of the windows: more padding on one side than on the other.
+TEST(KernelsConvolution, AgreesOnWindowsThatAreCounted) {
+  Random random(7);
+  for (int i = 0; i < 40; ++i) {
+    Convolution conv{.batch = random.between(1, 4),
+                     .in = random.between(1, 3),
+                     .out = random.between(1, 5),
+                     .height = random.between(1, 9),
+                     .width = random.between(1, 9),
+                     .kernel_height = random.between(1, 5),
+                     .kernel_width = random.between(1, 5),
+                     .stride = random.between(1, 3)};
+    conv.padding_height = random.between(0, conv.kernel_height - 1);
+    conv.padding_width = random.between(0, conv.kernel_width - 1);
+    conv.out_height = random.between(1, (conv.height - 1 + conv.padding_height) / conv.stride + 1);
+    conv.out_width = random.between(1, (conv.width - 1 + conv.padding_width) / conv.stride + 1);
+    expect_agreement(conv, random);
   }
 }
 

@@ -7,13 +7,20 @@
 namespace weft::device {
 namespace {
 
-void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
+// As many windows as fit.
+Pooling sized(Pooling pool) {
+  pool.padding_width = pool.padding;
   pool.out_height = (pool.height + 2 * pool.padding - pool.size) / pool.stride + 1;
   pool.out_width = (pool.width + 2 * pool.padding - pool.size) / pool.stride + 1;
+  return pool;
+}
+
+void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
   const std::string of_x = fmt::format("f32[c={},h={},w={}]", planes, pool.height, pool.width),
                     of_y = fmt::format("f32[c={},h={},w={}]", planes, pool.out_height, pool.out_width),
-                    window =
-                        fmt::format("size={}, stride={}, padding={}", pool.size, pool.stride, pool.padding);
+                    window = fmt::format("size={}, stride={}, padding={}, padding_w={}, high={}, wide={}",
+                                         pool.size, pool.stride, pool.padding, pool.padding_width,
+                                         pool.out_height, pool.out_width);
   SCOPED_TRACE(of_x + " " + window);
   const std::int64_t x_size = planes * pool.height * pool.width,
                      y_size = planes * pool.out_height * pool.out_width;
@@ -46,7 +53,7 @@ void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
 TEST(KernelsPooling, AgreesOnSquaresOfTwo) {
   Random random(7);
   for (const auto& [height, width] : {std::pair{2, 2}, {8, 8}, {5, 4}, {4, 7}, {3, 3}, {10, 38}})
-    expect_agreement(3, {.height = height, .width = width, .size = 2, .stride = 2}, random);
+    expect_agreement(3, sized({.height = height, .width = width, .size = 2, .stride = 2}), random);
 }
 
 TEST(KernelsPooling, AgreesOnRandomWindows) {
@@ -56,6 +63,22 @@ TEST(KernelsPooling, AgreesOnRandomWindows) {
     pool.padding = random.between(0, pool.size / 2);
     pool.height = random.between(pool.size, 11);
     pool.width = random.between(pool.size, 11);
+    expect_agreement(random.between(1, 4), sized(pool), random);
+  }
+}
+
+// As on a rank that has some of the windows: more padding on one side than on the other.
+TEST(KernelsPooling, AgreesOnWindowsThatAreCounted) {
+  Random random(9);
+  for (int i = 0; i < 40; ++i) {
+    Pooling pool{.height = random.between(1, 9),
+                 .width = random.between(1, 9),
+                 .size = random.between(1, 4),
+                 .stride = random.between(1, 3)};
+    pool.padding = random.between(0, pool.size - 1);
+    pool.padding_width = random.between(0, pool.size - 1);
+    pool.out_height = random.between(1, (pool.height - 1 + pool.padding) / pool.stride + 1);
+    pool.out_width = random.between(1, (pool.width - 1 + pool.padding_width) / pool.stride + 1);
     expect_agreement(random.between(1, 4), pool, random);
   }
 }

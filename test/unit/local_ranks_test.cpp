@@ -12,15 +12,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "execution_case.h"
+#include "ranks_case.h"
 #include "temporary_folder.h"
-#include "weft/device/element_access.h"
-#include "weft/distribute/distribute.h"
 #include "weft/formats/safetensors.h"
-#include "weft/session/local_ranks_run.h"
 #include "weft/session/local_ranks_shares.h"
 #include "weft/session/session.h"
-#include "weft/train/training_plan.h"
 
 namespace weft::session {
 namespace {
@@ -28,107 +24,14 @@ namespace {
 using comm::TransportKind;
 using distribute::DistributedPlan;
 
-struct Learner {
-  plan::Graph graph;
-  distribute::Phases phases;
-};
-
-Learner learner(std::string_view model, std::vector<language::SizeOverride> sizes,
-                train::Optimizer optimizer) {
-  // Adam makes a step of full length of a gradient that is nothing but rounding; plain descent does not.
-  train::TrainingOptions options;
-  options.optimizer = optimizer;
-  options.learning_rate = optimizer == train::Optimizer::adam ? 1e-3 : 0.1;
-  auto made = train::make_training_plan(exec::bound_model(model, std::move(sizes)), options);
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  return {std::move(made->graph), {made->backward_begin, made->update_begin}};
-}
-
 Learner small_mlp(train::Optimizer optimizer = train::Optimizer::adam) {
   return learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 5, {}}}, optimizer);
 }
+// Adam makes a step of full length of a gradient that is nothing but rounding; plain descent does not.
 Learner small_gpt(train::Optimizer optimizer) {
   return learner("char_gpt",
                  {{"b", 4, {}}, {"s", 6, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 12, {}}},
                  optimizer);
-}
-
-DistributedPlan spread(const Learner& learner, std::string_view distribution) {
-  auto read = distribute::read_distribution(distribution);
-  EXPECT_TRUE(read.ok()) << read.error().message;
-  distribute::DistributeOptions options;
-  options.smallest_share = 1;  // there are no large tensors here
-  auto made = distribute::distribute(learner.graph, learner.phases, *read, options);
-  if (!made.ok()) throw std::runtime_error(fmt::format("{}: {}", distribution, made.error().message));
-  return std::move(made).value();
-}
-
-LocalRanksOptions on(std::int32_t ranks, TransportKind transport = TransportKind::inproc) {
-  LocalRanksOptions options;
-  options.ranks = ranks;
-  options.transport = transport;
-  options.timeout = options.grace = std::chrono::seconds(10);
-  return options;
-}
-
-Weights from_seed(std::uint64_t seed) {
-  Weights weights;
-  weights.model = "small";
-  weights.seed = seed;
-  return weights;
-}
-
-DistributedRun steps(std::int64_t count) {
-  DistributedRun run;
-  run.training.steps = count;
-  return run;
-}
-
-DistributedOutcome train(const Learner& learner, std::string_view distribution,
-                         const LocalRanksOptions& options, std::int64_t count = 20) {
-  const DistributedPlan plan = spread(learner, distribution);
-  const auto feed = made_up_feed(learner.graph, 3);
-  auto outcome = run_distributed(plan, options, *feed, from_seed(7), steps(count));
-  if (!outcome.ok()) throw std::runtime_error(outcome.error().message);
-  return std::move(outcome).value();
-}
-
-struct OneRank {
-  TrainingOutcome training;
-  Weights weights;
-};
-
-OneRank train_alone(const Learner& learner, std::int64_t count = 20) {
-  const auto rank = exec::start(learner.graph, 1);
-  write_initial(*rank, 7);
-  const auto feed = made_up_feed(learner.graph, 3);
-  OneRank one{run_training(*rank, *feed, {.steps = count}).value(), from_seed(7)};
-  read_weights(*rank, one.weights);
-  return one;
-}
-
-// The largest difference, as a part of the largest number of its tensor; of a tensor near zero, of 1e-3.
-double difference(const Weights& a, const Weights& b) {
-  double worst = a.tensors.size() == b.tensors.size() ? 0 : INFINITY;
-  for (const auto& [name, tensor] : a.tensors) {
-    const auto found = b.tensors.find(name);
-    if (found == b.tensors.end() || found->second.shape != tensor.shape) return INFINITY;
-    double largest = 1e-3, apart = 0;
-    const auto elements = static_cast<std::int64_t>(tensor.bytes.size()) / plan::size_in_bytes(tensor.dtype);
-    for (std::int64_t i = 0; i < elements; ++i) {
-      const double x = device::load_element(tensor.dtype, tensor.bytes.data(), i);
-      const double y = device::load_element(tensor.dtype, found->second.bytes.data(), i);
-      largest = std::max(largest, std::abs(x));
-      apart = std::max(apart, std::abs(x - y));
-    }
-    worst = std::max(worst, apart / largest);
-  }
-  return worst;
-}
-
-void expect_same_bits(const Weights& a, const Weights& b) {
-  ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  for (const auto& [name, tensor] : a.tensors) EXPECT_EQ(tensor.bytes, b.tensors.at(name).bytes) << name;
 }
 
 void expect_as_alone(const Learner& learner, const OneRank& alone, std::string_view distribution,
@@ -136,7 +39,7 @@ void expect_as_alone(const Learner& learner, const OneRank& alone, std::string_v
   const DistributedOutcome outcome = train(learner, distribution, options);
   EXPECT_NEAR(outcome.training.last_loss, alone.training.last_loss, 1e-4 * std::abs(alone.training.last_loss))
       << distribution;
-  EXPECT_LT(difference(alone.weights, outcome.weights), 1e-4) << distribution;
+  EXPECT_LT(apart(alone.weights, outcome.weights).relative, 1e-4) << distribution;
 }
 
 TEST(LocalRanks, SharesAreCutAndPutBack) {
@@ -195,7 +98,7 @@ TEST(LocalRanks, OverlapWorkersAndTransportDoNotShow) {
       options.workers = workers;
       const DistributedOutcome again = train(mlp, "rank=2: slice b", options);
       if (workers == 1) expect_same_bits(first.weights, again.weights);
-      EXPECT_LT(difference(first.weights, again.weights), 1e-5);
+      EXPECT_LT(apart(first.weights, again.weights).relative, 1e-5);
     }
 }
 
@@ -207,7 +110,7 @@ TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
     const DistributedOutcome second = train(mlp, "rank=3: slice b", on(3, transport));
     expect_same_bits(first.weights, second.weights);
     EXPECT_EQ(first.training.last_loss, second.training.last_loss);
-    EXPECT_LT(difference(alone.weights, first.weights), 1e-4);
+    EXPECT_LT(apart(alone.weights, first.weights).relative, 1e-4);
   }
 }
 
@@ -216,8 +119,7 @@ TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
   DistributedRun run = steps(5);
   run.measure_from = 2;
-  const auto feed = made_up_feed(mlp.graph, 3);
-  const auto outcome = run_distributed(plan, on(3, TransportKind::automatic), *feed, from_seed(7), run);
+  const auto outcome = run_distributed(plan, on(3, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   ASSERT_EQ(outcome->timelines.size(), 3u);
   for (std::int32_t rank = 0; rank < 3; ++rank) {
@@ -243,7 +145,6 @@ TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
 TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=2: slice f");
-  const auto feed = made_up_feed(mlp.graph, 3);
   std::vector<Weights> kept;
   DistributedRun run = steps(6);
   run.is_due = [](std::int64_t step) { return step % 2 == 0; };
@@ -252,7 +153,7 @@ TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
     kept.push_back(weights);
     return {};
   };
-  const auto whole = run_distributed(plan, on(2), *feed, from_seed(7), run);
+  const auto whole = run_distributed(plan, on(2), *mlp.feed, from_seed(7), run);
   ASSERT_TRUE(whole.ok()) << whole.error().message;
   ASSERT_EQ(kept.size(), 3u);
   expect_same_bits(kept.back(), whole->weights);
@@ -260,7 +161,7 @@ TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
   // From there it goes on as if it had not stopped.
   DistributedRun rest = steps(4);
   rest.training.first_step = 2;
-  const auto resumed = run_distributed(plan, on(2), *feed, kept.front(), rest);
+  const auto resumed = run_distributed(plan, on(2), *mlp.feed, kept.front(), rest);
   ASSERT_TRUE(resumed.ok()) << resumed.error().message;
   expect_same_bits(resumed->weights, whole->weights);
   EXPECT_EQ(resumed->weights.step, 6);
@@ -269,12 +170,11 @@ TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
 TEST(LocalRanks, RankZeroCanStopAllOfThem) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
-  const auto feed = made_up_feed(mlp.graph, 3);
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
     DistributedRun run = steps(1000);
     int asked = 0;
     run.training.interrupted = [&] { return ++asked > 4; };
-    const auto stopped = run_distributed(plan, on(3, transport), *feed, from_seed(7), run);
+    const auto stopped = run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
     ASSERT_TRUE(stopped.ok()) << stopped.error().message;
     EXPECT_TRUE(stopped->training.interrupted);
     EXPECT_EQ(stopped->training.steps_done, 4);
@@ -284,7 +184,7 @@ TEST(LocalRanks, RankZeroCanStopAllOfThem) {
       if (report.step < 3) return {};
       return user_error("enough");
     };
-    const auto failed = run_distributed(plan, on(3, transport), *feed, from_seed(7), run);
+    const auto failed = run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.error().message, "enough");
   }
@@ -316,7 +216,6 @@ void expect_says(const std::string& text, const std::string& what) {
 TEST(LocalRanks, ARankThatDiesIsNamed) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=4: slice b");
-  const auto feed = made_up_feed(mlp.graph, 3);
   DistributedRun run = steps(1'000'000);
   run.training.on_step = [&](const StepReport& report) -> Status {
     if (report.step != 5) return {};
@@ -326,7 +225,7 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
     return {};
   };
   const auto begun = std::chrono::steady_clock::now();
-  const auto outcome = run_distributed(plan, on(4, TransportKind::automatic), *feed, from_seed(7), run);
+  const auto outcome = run_distributed(plan, on(4, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().fault, Fault::world);
   expect_says(outcome.error().message, "rank 2 died in step ");

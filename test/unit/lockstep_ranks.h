@@ -143,6 +143,7 @@ inline void exchange_by_hand(const std::vector<const Exchange*>& sides,
         }
         break;
       case Kind::all_to_all:
+      case Kind::halo:
         for (std::size_t s = 0; s < n; ++s) {
           const std::vector<float> block = part(given[s], sides[s]->counts, r);
           if (static_cast<std::int64_t>(block.size()) != sides[r]->takes[s])

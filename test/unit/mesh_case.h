@@ -1,5 +1,6 @@
 // test/unit/mesh_case.h -- a plan with layouts, run on a virtual mesh and on one device.
 #pragma once
+#include <array>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -23,6 +24,27 @@ inline plan::Graph read_plan(std::string_view text) {
   Result<plan::Graph> graph = plan::read(text, all());
   if (!graph.ok()) throw std::runtime_error(graph.error().message);
   return std::move(graph).value();
+}
+
+// Data parallel: two products, each with its gradient-like sum, combined over the ranks.
+inline constexpr std::string_view kTwoSums = R"(plan p
+%0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
+%1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
+%2 = contract %0, %1 {to=[d,f]}
+%3 = all-reduce %2 {axis=gpu}
+%4 = contract %1, %0 {to=[f,d]}
+%5 = all-reduce %4 {axis=gpu}
+return p=%3, q=%5
+)";
+
+// x[b,d], w[d,f] with their layouts, then the plan's own lines.
+inline std::string with_operands(std::array<int, 3> sizes, std::string_view x, std::string_view w,
+                                 std::string_view lines) {
+  const auto [b, d, f] = sizes;
+  return fmt::format(
+      "plan p\n%0 = input {{name=x, type=f32[b={},d={}], layout=\"{}\"}}\n"
+      "%1 = parameter {{name=w, type=f32[d={},f={}], layout=\"{}\"}}\n{}",
+      b, d, x, d, f, w, lines);
 }
 
 template <class T>

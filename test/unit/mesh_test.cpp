@@ -14,16 +14,6 @@ constexpr std::array<std::string_view, 4> kMeshes = {"gpu=1, node=1", "gpu=4, no
 // Even, uneven, and too few for every rank to have one.
 constexpr std::array<std::array<int, 3>, 4> kSizes = {{{4, 8, 6}, {5, 7, 3}, {1, 2, 5}, {3, 1, 1}}};
 
-// x[b,d], w[d,f] with their layouts, then the plan's own lines.
-std::string with_operands(std::array<int, 3> sizes, std::string_view x, std::string_view w,
-                          std::string_view lines) {
-  const auto [b, d, f] = sizes;
-  return fmt::format(
-      "plan p\n%0 = input {{name=x, type=f32[b={},d={}], layout=\"{}\"}}\n"
-      "%1 = parameter {{name=w, type=f32[d={},f={}], layout=\"{}\"}}\n{}",
-      b, d, x, d, f, w, lines);
-}
-
 void expect_same(std::string_view x, std::string_view w, std::string_view lines) {
   for (const std::array<int, 3> sizes : kSizes) {
     const plan::Graph graph = read_plan(with_operands(sizes, x, w, lines));

@@ -73,6 +73,7 @@ conv2d | f32[b=2,c=3,h=4,w=4] | f32[o=3,i=1,r=3,q=3] | {stride=3, padding=2, gro
 conv2d | f32[b=2,c=2,h=3,w=4] | f32[o=3,i=2,r=1,q=3] | {padding_w=1}
 conv2d | f32[b=1,c=2,h=3,w=5] | f32[o=2,i=2,r=3,q=3] | {stride=2, padding=1, padding_w=0}
 conv2d | f32[b=1,c=1,h=1,w=1] | f32[o=1,i=1,r=1,q=1]
+conv2d | f32[b=1,c=2,h=4,w=4] | f32[o=2,i=2,r=3,q=3] | {padding=1, padding_w=0, high=4, wide=3}
 conv2d-input-gradient | f32[b=2,o=4,h=3,w=2] | f32[o=4,i=2,r=3,q=3] | {stride=2, padding=1, type=f32[b=2,c=2,h=5,w=4]}
 conv2d-input-gradient | f32[b=2,o=4,h=2,w=2] | f32[o=4,i=1,r=2,q=2] | {groups=2, type=f32[b=2,c=2,h=3,w=3]}
 conv2d-input-gradient | f32[b=2,o=4,h=3,w=4] | f32[o=4,i=2,r=1,q=3] | {padding_w=1, type=f32[b=2,c=2,h=3,w=4]}
@@ -83,6 +84,8 @@ max-pool | f32[b=2,c=2,h=4,w=5] | {size=2, stride=2}
 max-pool | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
 max-pool | f32[h=2,w=2] | {size=2, stride=1, padding=1}
 max-pool-gradient | f32[c=3,h=3,w=2] | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
+max-pool | f32[c=2,h=4,w=4] | {size=3, stride=1, padding=2, padding_w=1, high=3, wide=5}
+avg-pool | f32[c=2,h=4,w=4] | {size=3, stride=1, padding=0, padding_w=1, high=4, wide=2}
 avg-pool | f32[b=2,c=2,h=4,w=5] | {size=2, stride=2}
 avg-pool | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
 avg-pool-gradient | f32[c=3,h=3,w=2] | {size=3, stride=2, padding=1, type=f32[c=3,h=5,w=4]}
@@ -115,6 +118,7 @@ all-reduce | f32[b=2,d=3] | {axis=gpu}
 all-reduce | i32[b=2] < 5 | {axis=gpu, kind=max}
 reduce-scatter | f32[b=2,d=3] | {axis=gpu, along=d}
 all-gather slice-across | f32[b=2,d=3] | {axis=gpu, along=b}
+halo | f32[b=2,d=3] | {axis=gpu, along=b, before=1, after=2}
 all-to-all | f32[b=2,d=3] | {axis=gpu, from=b, to=d}
 broadcast-from | f32[b=2,d=3] | {axis=gpu, root=1}
 permute-ranks | f32[b=2,d=3] | {axis=gpu, by=-2}

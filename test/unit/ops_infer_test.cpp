@@ -104,11 +104,16 @@ sgd | f32[d=2] | f32[d=3] | {lr=1} | ! operands 0 and 1 must have one type, foun
 momentum:2 | f32[d=2] | f32[d=2] | bf16[d=2] | {lr=1} | ! operands 0 and 2 must have one type, found f32[d=2] and bf16[d=2]
 adam:3 | f32[d=2] | f32[d=2] | f32[d=2] | f32[d=2] | i64[d=2] | ! operand 4 must be one integer, the step
 adamw:3 | i32[d=2] | i32[d=2] | i32[d=2] | i32[d=2] | i64[] | ! operand 0 must be real, found i32
+conv2d | f32[b=1,c=1,h=4,w=4] | f32[o=1,i=1,r=3,q=3] | {high=5} | ! a number of windows must be from 1 to 4, found 5
+max-pool | f32[h=4,w=4] | {size=2, stride=2, padding=2, high=1} | ! padding must be from 0 to 1, found 2
 all-reduce | f32[d=2] | {axis=""} | ! all-reduce needs the name of a mesh axis
 all-reduce | f32[d=2] | {axis=gpu, kind=mean} | ! all-reduce kind must be sum, max or min
 all-reduce | bool[d=2] | {axis=gpu} | ! operand 0 must be a number, found bool
 reduce-scatter | f32[d=2] | {axis=gpu, along=b} | ! index b is not among [d]
 all-gather | f32[d=2] | {axis=gpu} | ! all-gather needs the attribute along
+halo | f32[d=2] | {axis=gpu, along=d, before=65536} | ! before must be from 0 to 65535, found 65536
+exchange | f32[b=2] | {kind=halo, axis=a, ranks=2, type=f32[y=1], along=y, size=8, before=1} | ! index y is not among [b]
+exchange | f32[y=2] | {kind=halo, axis=a, ranks=2, type=f32[y=1], along=y, size=8, after=1} | ! the blocks of a halo say that rank 0 gives 0 and takes 1, found 2 and 1
 all-to-all | f32[b=2,d=2] | {axis=gpu, from=d, to=d} | ! all-to-all needs two different indices, found d twice
 broadcast-from | f32[d=2] | {axis=gpu, root=-1} | ! root must be from 0 to 1048575, found -1
 permute-ranks | f32[d=2] | {axis=gpu, by=-9223372036854775808} | ! by must be from -1048576 to 1048576

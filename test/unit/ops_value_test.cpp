@@ -107,7 +107,7 @@ momentum:2 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 4 | {lr=0.1, momentum=0.5}
 adam:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1} | => 0.9 ; 0.2 ; 0.004
 adamw:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1, decay=0.5} | => 0.85 ; 0.2 ; 0.004
 all-reduce | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
-reduce-scatter all-gather slice-across | f32[b=2] = 1 2 | {axis=gpu, along=b} | => 1 2
+reduce-scatter all-gather slice-across halo | f32[b=2] = 1 2 | {axis=gpu, along=b} | => 1 2
 all-to-all | f32[b=1,d=2] = 1 2 | {axis=gpu, from=d, to=b} | => 1 2
 broadcast-from permute-ranks | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
 )";

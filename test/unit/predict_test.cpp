@@ -67,17 +67,6 @@ struct Case {
   }
 };
 
-// Data parallel: two products, each with its gradient-like sum, combined over the ranks.
-constexpr std::string_view kTwoSums = R"(plan p
-%0 = input {name=x, type=f32[b=8,d=4], layout="sliced(b) on gpu"}
-%1 = input {name=y, type=f32[b=8,f=4], layout="sliced(b) on gpu"}
-%2 = contract %0, %1 {to=[d,f]}
-%3 = all-reduce %2 {axis=gpu}
-%4 = contract %1, %0 {to=[f,d]}
-%5 = all-reduce %4 {axis=gpu}
-return p=%3, q=%5
-)";
-
 // compute, collective, compute, collective: each collective waits for what was computed just before.
 std::shared_ptr<const Program> two_sums_by_hand() {
   Program program;
@@ -114,13 +103,56 @@ TEST(PredictTest, ACollectiveOverlapsWhatDoesNotNeedIt) {
 }
 
 TEST(PredictTest, WithoutOverlapEverythingIsInARow) {
-  const Prediction prediction = Case("gpu=4", kTwoSums).predicted(even_costs(1, 2), {.overlap = false});
+  const Prediction prediction = Case("gpu=4", ops::kTwoSums).predicted(even_costs(1, 2), {.overlap = false});
   EXPECT_DOUBLE_EQ(prediction.seconds, 8);
   EXPECT_DOUBLE_EQ(prediction.exposed_communication_seconds, 6);
 }
 
+// Four tasks that compute, a collective in their midst that needs the first alone.
+std::shared_ptr<const Program> sum_in_the_midst() {
+  Program program;
+  program.graph = std::make_shared<const plan::Graph>();
+  program.units.resize(5);
+  for (std::uint32_t u = 0; u < 5; ++u) {
+    program.units[u].kernel = program::Copy();
+    program.tasks.push_back({.unit = u, .begin = 0, .end = 1});
+  }
+  program::Exchange exchange;
+  exchange.axis = "gpu";
+  exchange.counts = {16};
+  program.units[2].kernel = exchange;
+  program.tasks[2].waits = {0};
+  return std::make_shared<const Program>(std::move(program));
+}
+
+TEST(PredictTest, WorkersShareWhatIsReadyAndCollectivesKeepTheirPlace) {
+  const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
+  const std::vector<std::shared_ptr<const Program>> programs = {sum_in_the_midst()};
+  const auto seconds = [&](bool overlap, int workers, bool quick = false) {
+    return predict(mesh, programs, Numbering(2, 0), even_costs(1, 2),
+                   {.overlap = overlap, .workers = workers, .quick = quick})
+        .value()
+        .seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds(true, 1), 4);         // [0][1][3][4]     beside [0] [==2==]
+  EXPECT_DOUBLE_EQ(seconds(true, 2), 4);         // [0][3] [1][4]    the collective ends last
+  EXPECT_DOUBLE_EQ(seconds(false, 1), 7);        // one after the other
+  EXPECT_DOUBLE_EQ(seconds(false, 2), 5);        // [0] [==2==] [3]  two at a time, and the collective alone
+                                                 // [1]         [4]
+  EXPECT_DOUBLE_EQ(seconds(false, 2, true), 5);  // units are shared by the two: (4 * 1) / 2 + 3
+}
+
+TEST(PredictTest, SaysWhichCollectivesTheStepHas) {
+  const Prediction prediction = Case("gpu=4", ops::kTwoSums).predicted(even_costs(1, 2));
+  ASSERT_EQ(prediction.collectives.size(), 1u);
+  EXPECT_EQ(prediction.collectives[0].axis, "gpu");
+  EXPECT_EQ(prediction.collectives[0].times, 2u);
+  EXPECT_EQ(prediction.collectives[0].bytes, 64);
+  EXPECT_EQ(prediction.collectives[0].price.algorithm, "ring");
+}
+
 TEST(PredictTest, CountsFlopsTrafficAndMemory) {
-  const Prediction prediction = Case("gpu=4", kTwoSums).predicted(even_costs(0, 0));
+  const Prediction prediction = Case("gpu=4", ops::kTwoSums).predicted(even_costs(0, 0));
   EXPECT_DOUBLE_EQ(prediction.flops, 2 * 2 * 8 * 4 * 4);  // of the whole mesh
   ASSERT_EQ(prediction.traffic.size(), 1u);
   EXPECT_EQ(prediction.traffic[0].axis, "gpu");
@@ -196,10 +228,10 @@ TEST(RankClassesTest, EvenSharesAreOneKindAndUnevenOnesFew) {
     const Case at(mesh, plan);
     return rank_kinds(at.graph, at.mesh, at.layouts);
   };
-  EXPECT_EQ(kinds("gpu=4", kTwoSums), (Numbering{0, 0, 0, 0}));
+  EXPECT_EQ(kinds("gpu=4", ops::kTwoSums), (Numbering{0, 0, 0, 0}));
   // 8 rows on 3 ranks: 3, 3, 2; on 5: 2, 2, 2, 2, 0.
-  EXPECT_EQ(kinds("gpu=3", kTwoSums), (Numbering{0, 0, 1}));
-  EXPECT_EQ(kinds("gpu=5", kTwoSums), (Numbering{0, 0, 0, 0, 1}));
+  EXPECT_EQ(kinds("gpu=3", ops::kTwoSums), (Numbering{0, 0, 1}));
+  EXPECT_EQ(kinds("gpu=5", ops::kTwoSums), (Numbering{0, 0, 0, 0, 1}));
 }
 
 TEST(RankClassesTest, CompanySplitsKinds) {
@@ -302,6 +334,31 @@ TEST(PredictTest, TimelinesAreLegalAndTheCriticalPathIsTight) {
   }
 }
 
+TEST(PredictTest, WorkersWithoutOverlapNeverWaitForEachOther) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    for (const int workers : {2, 5}) {
+      const Case at("node=2, gpu=3", kMixed);
+      const PredictOptions options{.overlap = false, .workers = workers};
+      auto prediction = predict(at.graph, at.mesh, at.layouts, arbitrary_costs(seed), options);
+      ASSERT_TRUE(prediction.ok()) << prediction.error().message;
+      // While a collective is under way its rank does nothing else.
+      for (const RankClass& group : prediction->classes) {
+        const auto& times = group.timeline.tasks;
+        for (std::size_t t = 0; t < times.size(); ++t) {
+          if (!std::holds_alternative<program::Exchange>(
+                  group.program->units[group.program->tasks[t].unit].kernel))
+            continue;
+          for (std::size_t other = 0; other < times.size(); ++other)
+            EXPECT_TRUE(other == t || times[other].end <= times[t].begin ||
+                        times[t].end <= times[other].begin);
+        }
+      }
+      EXPECT_DOUBLE_EQ(prediction->seconds, predict(at.graph, at.mesh, at.layouts, arbitrary_costs(seed),
+                                                    {.exact = true, .overlap = false, .workers = workers})
+                                                ->seconds);
+    }
+}
+
 TEST(PredictTest, TheMemoryCurveStaysWithinWhatIsPacked) {
   const Prediction prediction =
       Case("node=2, gpu=3", kMixed).predicted(arbitrary_costs(1), {.overlap = false});
@@ -332,7 +389,7 @@ TEST(PredictTest, RunsRepeatToTheLastBit) {
 }
 
 TEST(PredictTest, QuickIsTheSameWhereRanksAreAlike) {
-  const Case at("gpu=4", kTwoSums);
+  const Case at("gpu=4", ops::kTwoSums);
   const Prediction whole = at.predicted(arbitrary_costs(2)),
                    quick = at.predicted(arbitrary_costs(2), {.quick = true});
   EXPECT_EQ(quick.seconds, whole.seconds);
@@ -347,21 +404,22 @@ TEST(PredictTest, QuickIsTheSameWhereRanksAreAlike) {
 
 TEST(PredictTest, WiresWithoutBandwidthAreNamed) {
   StepCosts costs = even_costs(1, std::numeric_limits<double>::infinity());
-  const Case at("gpu=4", kTwoSums);
+  const Case at("gpu=4", ops::kTwoSums);
   const auto refused = predict(at.graph, at.mesh, at.layouts, costs);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("mesh axis gpu"), std::string::npos) << refused.error().message;
 }
 
 TEST(PredictTest, RanksThatDisagreeAreRefused) {
-  const Case two("gpu=2", kTwoSums);
+  const Case two("gpu=2", ops::kTwoSums);
   const auto program_of = [&](std::string_view text) {
     const Case at("gpu=2", text);
     auto local = ops::localize(at.graph, at.mesh, at.layouts, 0, ops::Exchanges::stay).value();
     return std::make_shared<const Program>(
         program::compile(std::make_shared<const plan::Graph>(std::move(local.graph)), {}).value());
   };
-  const std::vector<std::shared_ptr<const Program>> programs = {program_of(kTwoSums), program_of(R"(plan p
+  const std::vector<std::shared_ptr<const Program>> programs = {program_of(ops::kTwoSums),
+                                                                program_of(R"(plan p
 %0 = input {name=x, type=f32[d=4]}
 %1 = relu %0
 return y=%1

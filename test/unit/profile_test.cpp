@@ -2,7 +2,9 @@
 #include "weft/session/profile.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -147,6 +149,54 @@ TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
     EXPECT_GT(link.latency_seconds, 0);
     EXPECT_GT(link.bytes_per_second, 0);
   }
+}
+
+// The statistics of whoever runs the tests stay as they are.
+class OwnStatistics {
+ public:
+  OwnStatistics() {
+    if (const char* was = std::getenv("XDG_DATA_HOME")) was_ = was;
+    setenv("XDG_DATA_HOME", folder_.path().c_str(), 1);
+  }
+  ~OwnStatistics() {
+    if (was_)
+      setenv("XDG_DATA_HOME", was_->c_str(), 1);
+    else
+      unsetenv("XDG_DATA_HOME");
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::optional<std::string> was_;
+};
+
+TEST(ProfileModel, RefusesWhatIsNoModelOrCannotGoTogether) {
+  const auto complaint = [](Profile request) {
+    const Reply reply = run(request);
+    EXPECT_EQ(reply.exit_code, ExitCode::user_error);
+    return reply.complaint;
+  };
+  EXPECT_NE(complaint({.model = "char_gpt; DROP MODEL gpt2"}).find("expected the name of a model"),
+            std::string::npos);
+  EXPECT_NE(complaint({.model = "nosuch"}).find("error: unknown model: nosuch"), std::string::npos);
+  EXPECT_NE(complaint({.model = "digits_mlp", .with = "zz = 3"}).find("no size of digits_mlp"),
+            std::string::npos);
+  EXPECT_NE(complaint({.ranks = 300, .model = "digits_mlp"}).find("1 to 256 ranks"), std::string::npos);
+  EXPECT_NE(complaint({.to = "here.weft", .model = "digits_mlp"}).find("--model goes with"),
+            std::string::npos);
+}
+
+// What was measured is what the next EXPLAIN says it is.
+TEST(ProfileModel, KeepsTheTimesOfAModelsUnits) {
+  const OwnStatistics own;
+  if (const auto opened = cost::Statistics::open({}, cost::Access::write); !opened.ok())
+    GTEST_SKIP() << opened.error().message;
+  const Reply reply = run({.ranks = 1, .quick = true, .model = "digits_mlp", .with = "b = 8"});
+  ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_NE(reply.output.find("a step"), std::string::npos);
+  const auto statistics = cost::Statistics::open({}, cost::Access::read);
+  ASSERT_TRUE(statistics.ok());
+  EXPECT_GT(statistics->operator_times()->size(), 3u);
 }
 
 }  // namespace

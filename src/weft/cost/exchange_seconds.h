@@ -5,6 +5,7 @@
 //   direct all-to-all         n-1 messages at once, (n-1)/n of the bytes
 //   chain  broadcast          n-1 steps, the bytes once, cut so small that the steps overlap
 //   one    permute            one message
+//   one    halo               a message to each neighbour, at once: the borders
 //
 // Time is call + steps * step + sent / (reach * bandwidth), by the better of two protocols: one with flags
 // among the data, which starts soon and is slow, and one that streams. The constants are fitted to NCCL's

@@ -41,6 +41,12 @@ std::string axis_names(const cluster::Cluster& cluster) {
 
 }  // namespace
 
+const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_view mesh_axis) {
+  const auto found = std::ranges::find_if(
+      cluster.axes, [&](const cluster::Axis& axis) { return is_factor_of(mesh_axis, axis.name); });
+  return found == cluster.axes.end() ? nullptr : &*found;
+}
+
 bool is_local(const cluster::Cluster& cluster) {
   return cluster.axes.size() == 1 && cluster.axes[0].name == "rank" && cluster.axes[0].link.name.empty();
 }

@@ -12,6 +12,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -33,6 +34,9 @@ struct MeshLink {
 // One for each axis of the mesh. Fails where the mesh is not the cluster: another number of ranks, another
 // order, a name that is no axis. A cluster axis of one device may go unsaid.
 Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const plan::Mesh& mesh);
+
+// The cluster axis that a mesh axis is, or is a factor of; null where there is none.
+const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_view mesh_axis);
 
 // A cluster of this machine's processors: one axis `rank` without a link.
 bool is_local(const cluster::Cluster& cluster);

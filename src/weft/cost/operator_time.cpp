@@ -94,8 +94,10 @@ std::string unit_key(const program::Program& program, const program::Unit& unit,
   return key;
 }
 
+bool is_crowded(const Crowd& crowd) { return crowd.ranks * crowd.workers > available_processors(); }
+
 double typical_seconds(std::vector<double> runs, const Crowd& crowd) {
-  if (crowd.ranks * crowd.workers <= available_processors()) return median(std::move(runs));
+  if (!is_crowded(crowd)) return median(std::move(runs));
   return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
 }
 

@@ -23,6 +23,9 @@ struct Crowd {
   int workers = 1;  // of each
 };
 
+// Whether they outnumber this machine's processors.
+bool is_crowded(const Crowd& crowd);
+
 // What decides how long a unit takes on a given machine, as text: the kernel, its shape, the dtype, the
 // crowd. Equal for equal work anywhere in any program: names of values and indices are not in it. Empty for
 // an exchange. A long one is cut and ends in a hash of all of it.

@@ -8,6 +8,7 @@
 
 #include "weft/base/machine.h"
 #include "weft/cost/exchange_seconds.h"
+#include "weft/cost/exchange_times.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/roofline.h"
@@ -26,18 +27,6 @@ constexpr double kSharedMemoryLatency = 2e-6, kSharedMemoryRate = 4e9;
 // A rank that waits while others use its processor is woken by the system.
 constexpr double kWaking = 30e-6;
 
-collective::Kind collective_kind(Kind kind) {
-  switch (kind) {
-    case Kind::all_reduce: return collective::Kind::all_reduce;
-    case Kind::reduce_scatter: return collective::Kind::reduce_scatter;
-    case Kind::all_gather: return collective::Kind::all_gather;
-    case Kind::all_to_all: return collective::Kind::all_to_all;
-    case Kind::broadcast: return collective::Kind::broadcast;
-    case Kind::permute: return collective::Kind::send;
-  }
-  return collective::Kind::custom;
-}
-
 // All that the prices are made of; the functions of a StepCosts share one.
 struct Figures {
   cluster::Device device;
@@ -49,6 +38,8 @@ struct Figures {
   cluster::Device roofline;                            // as the cluster describes it, whatever was measured
   std::map<std::string, double, std::less<>> reached;  // which part of it, by unit_kind(), in this crowd
   std::map<std::pair<collective::Kind, std::int32_t>, TimeCurve> collectives;  // by kind and ranks
+  ExchangeTimes exchanges;                                                     // of steps that ran here
+  decltype(StepCostOptions::exchange) better;                                  // than the formulas
 
   TaskPrice compute(const program::Program& program, const program::Task& task) const {
     const program::Unit& unit = program.units[task.unit];
@@ -71,13 +62,31 @@ struct Figures {
   ExchangePrice exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
     const MeshLink& link = links[axis];
     if (link.ranks < 2) return {.algorithm = "none"};
-    if (const auto found = collectives.find({collective_kind(what.kind), link.ranks});
+    const auto formula = [&](Kind kind, std::int32_t ranks, double size) {
+      MeshLink of = link;
+      of.ranks = ranks;
+      return alone(kind, of, static_cast<std::int64_t>(size)).seconds();
+    };
+    ExchangePrice price = alone(what.kind, link, bytes);
+    const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
+    if (!seen) return price;
+    // Whoever is late is so whatever moves; of the rest the formula says which part shares the wires.
+    const double all = price.seconds(), part = all > 0 ? seen->own / all : 1;
+    return {price.latency_seconds * part + seen->late, price.transfer_seconds * part, price.algorithm,
+            seen->source};
+  }
+
+  // What is known of the collective apart from the steps that it was part of.
+  ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes) const {
+    if (better)
+      if (auto price = better(kind, link, bytes)) return *std::move(price);
+    if (const auto found = collectives.find({collective_kind(kind), link.ranks});
         found != collectives.end()) {
       const TimeCurve& curve = found->second;
       const double latency = curve.least(), all = curve.seconds(std::max(1.0, static_cast<double>(bytes)));
       return {latency, std::max(all - latency, 0.0), "measured best", Source::measured};
     }
-    return exchange_seconds(what.kind, link, static_cast<double>(bytes));
+    return exchange_seconds(kind, link, static_cast<double>(bytes));
   }
 };
 
@@ -100,7 +109,7 @@ Status take_rates(Figures& figures, const Statistics& statistics) {
   return {};
 }
 
-Status take_measurements(Figures& figures, const Statistics& statistics) {
+Status take_measurements(Figures& figures, const Statistics& statistics, std::string_view transport) {
   WEFT_TRY_STATUS(take_rates(figures, statistics));
   WEFT_TRY(rates, statistics.rates());
   constexpr std::string_view kReached = "reached ";
@@ -108,10 +117,11 @@ Status take_measurements(Figures& figures, const Statistics& statistics) {
     if (rate.what.starts_with(kReached) && rate.threads == figures.crowd.ranks)
       figures.reached.insert_or_assign(rate.what.substr(kReached.size()), rate.per_second);
   WEFT_TRY(units, statistics.operator_times());
+  figures.exchanges = ExchangeTimes(units, transport, figures.crowd);
   for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
   WEFT_TRY(times, statistics.collective_times());
   for (const CollectiveTime& time : times)
-    if (time.hosts == 1 && time.transport == "shm" && time.bytes > 0)
+    if (time.hosts == 1 && time.transport == transport && time.bytes > 0)
       figures.collectives[{time.kind, time.ranks}].add(static_cast<double>(time.bytes), time.seconds);
   return {};
 }
@@ -119,14 +129,14 @@ Status take_measurements(Figures& figures, const Statistics& statistics) {
 // Ranks of this machine: what the links lack is shared memory's, and processors are shared when too few.
 Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& options) {
   const int processors = std::max(1, options.processors > 0 ? options.processors : available_processors());
-  figures.crowding = std::max(1.0, static_cast<double>(ranks) / processors);
-  figures.crowd.ranks = ranks;
+  figures.crowd = {ranks, std::max(1, options.workers)};
+  figures.crowding = std::max(1.0, static_cast<double>(ranks) * figures.crowd.workers / processors);
   for (MeshLink& link : figures.links) {
     link.latency_seconds = kSharedMemoryLatency + (figures.crowding > 1 ? kWaking : 0);
     link.bytes_per_second = kSharedMemoryRate / figures.crowding;
   }
   if (options.statistics == nullptr) return {};
-  return take_measurements(figures, *options.statistics);
+  return take_measurements(figures, *options.statistics, options.transport);
 }
 
 // Accelerators compute in whatever is narrow, and much while a byte is on its way over the slowest link.
@@ -151,8 +161,23 @@ std::string_view name(Source source) {
     case Source::datasheet: return "datasheet";
     case Source::calibrated: return "calibrated";
     case Source::measured: return "measured";
+    case Source::simulated: return "simulated";
+    case Source::fitted: return "fitted";
   }
   return "";
+}
+
+collective::Kind collective_kind(Kind kind) {
+  switch (kind) {
+    case Kind::all_reduce: return collective::Kind::all_reduce;
+    case Kind::reduce_scatter: return collective::Kind::reduce_scatter;
+    case Kind::all_gather: return collective::Kind::all_gather;
+    case Kind::all_to_all: return collective::Kind::all_to_all;
+    case Kind::broadcast: return collective::Kind::broadcast;
+    case Kind::permute:
+    case Kind::halo: return collective::Kind::send;
+  }
+  return collective::Kind::custom;
 }
 
 std::int64_t message_bytes(const program::Exchange& exchange) {
@@ -164,6 +189,7 @@ std::int64_t message_bytes(const program::Exchange& exchange) {
     case Kind::all_gather:
       return std::accumulate(exchange.counts.begin(), exchange.counts.end(), std::int64_t{0}) * width;
     case Kind::all_to_all:
+    case Kind::halo:
       return std::max(std::accumulate(exchange.counts.begin(), exchange.counts.end(), std::int64_t{0}),
                       std::accumulate(exchange.takes.begin(), exchange.takes.end(), std::int64_t{0})) *
              width;
@@ -180,6 +206,7 @@ Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& 
   WEFT_TRY(links, mesh_links(cluster, mesh));
   figures->device = figures->roofline = cluster.device;
   figures->links = std::move(links);
+  figures->better = options.exchange;
   StepCosts costs;
   if (is_local(cluster)) {
     WEFT_TRY_STATUS(make_local(*figures, mesh.ranks(), options));

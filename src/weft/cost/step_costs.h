@@ -5,25 +5,32 @@
 //   costs.exchange(exchange, axis, bytes)   {36 us + 2.1 ms, "ring", datasheet}
 //
 // Where the statistics database has the time of this very unit or collective on this machine, that is the
-// price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h,
-// exchange_seconds.h).
+// price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h). Of
+// collectives the caller may know more, such as what the algorithm takes that would be chosen for these wires
+// (session/exchange_prices.h); where it does not, formulas price them (exchange_seconds.h).
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
+#include "weft/collective/collective.h"
 #include "weft/plan/layout.h"
 #include "weft/program/program.h"
 
 namespace weft::cost {
 
 class Statistics;
+struct MeshLink;
 
-// Where a figure comes from: a data sheet, rates that were measured on the machine, or the thing itself.
-enum class Source : std::uint8_t { datasheet, calibrated, measured };
+// Where a figure comes from: a data sheet, rates that were measured on the machine, the thing itself; of a
+// collective also its algorithm run on the wires by the simulator, or a formula fitted to measurements of
+// others.
+enum class Source : std::uint8_t { datasheet, calibrated, measured, simulated, fitted };
+constexpr std::size_t kSources = 5;
 
 std::string_view name(Source source);
 
@@ -56,6 +63,12 @@ struct StepCosts {
 struct StepCostOptions {
   const Statistics* statistics = nullptr;  // none: figures alone. Read once, not kept.
   int processors = 0;                      // of this machine, for LOCAL clusters; 0: those it has
+  int workers = 1;                         // of a rank, likewise
+  std::string transport = "shm";           // between its ranks
+  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
+  // does. Measured times go before it. May be called from several threads at once.
+  std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes)>
+      exchange = {};
 };
 
 // Fails where mesh_links() does. What it returns keeps copies of all it needs, and may be called from several
@@ -65,6 +78,9 @@ Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& 
 
 // What nccl-tests calls the size of a collective.
 std::int64_t message_bytes(const program::Exchange& exchange);
+
+// What the collective compiler calls it.
+collective::Kind collective_kind(program::Exchange::Kind kind);
 
 // What a rank sends of it.
 double sent_bytes(program::Exchange::Kind kind, std::int32_t ranks, double bytes);

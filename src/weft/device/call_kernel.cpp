@@ -104,7 +104,7 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
   const NodeView& node = at.node;
   const bool gradient = &node.op() == &ops::max_pool_gradient() || &node.op() == &ops::avg_pool_gradient();
   const ops::Pooling of = *ops::pooling(node, gradient ? node.result_type(0) : node.input_type(0));
-  const Pooling pool{of.height, of.width, of.high, of.wide, of.size, of.stride, of.padding};
+  const Pooling pool{of.height, of.width, of.high, of.wide, of.size, of.stride, of.padding, of.padding_w};
   if (&node.op() == &ops::max_pool())
     return call([=](const Task& t, std::byte*) { max_pool(pool, t.begin, t.end, at.f32(0), at.result()); });
   if (&node.op() == &ops::avg_pool())

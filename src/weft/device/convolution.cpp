@@ -34,9 +34,9 @@ struct Layout {
         images(std::clamp<std::int64_t>(kColumns / places, 1, std::max<std::int64_t>(c.batch, 1))),
         rows(images > 1 ? c.out_height : std::clamp<std::int64_t>(kColumns / c.out_width, 1, c.out_height)),
         columns(images * rows * c.out_width),
-        high(c.height + 2 * c.padding_height),
-        wide(c.width + 2 * c.padding_width),
-        border(c.padding_height > 0 || c.padding_width > 0),
+        high(std::max(c.height + c.padding_height, (c.out_height - 1) * c.stride + c.kernel_height)),
+        wide(std::max(c.width + c.padding_width, (c.out_width - 1) * c.stride + c.kernel_width)),
+        border(high > c.height || wide > c.width),
         plain(depth == in && c.stride == 1 && !border && images == 1) {}
 
   const Convolution& conv;

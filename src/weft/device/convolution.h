@@ -25,7 +25,8 @@ struct Convolution {
   std::int64_t batch = 0, in = 0, out = 0;
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
   std::int64_t kernel_height = 0, kernel_width = 0;
-  std::int64_t padding_height = 0, padding_width = 0;  // on either side
+  // Above and left; below and right there is as much as the windows reach beyond the image.
+  std::int64_t padding_height = 0, padding_width = 0;
   std::int64_t stride = 1, groups = 1;
 };
 

@@ -8,7 +8,10 @@ namespace {
 float larger(float a, float b) { return a < b || b != b ? b : a; }
 
 // Windows of two by two that neither overlap nor leave the plane: the usual ones.
-bool is_square_of_two(const Pooling& pool) { return pool.size == 2 && pool.stride == 2 && pool.padding == 0; }
+bool is_square_of_two(const Pooling& pool) {
+  return pool.size == 2 && pool.stride == 2 && pool.padding == 0 && pool.padding_width == 0 &&
+         2 * pool.out_height <= pool.height && 2 * pool.out_width <= pool.width;
+}
 
 // The part of a window that lies in the plane.
 struct Window {
@@ -17,8 +20,8 @@ struct Window {
   Window(const Pooling& pool, std::int64_t p, std::int64_t t)
       : top(std::max<std::int64_t>(p * pool.stride - pool.padding, 0)),
         bottom(std::min(p * pool.stride - pool.padding + pool.size, pool.height)),
-        left(std::max<std::int64_t>(t * pool.stride - pool.padding, 0)),
-        right(std::min(t * pool.stride - pool.padding + pool.size, pool.width)) {}
+        left(std::max<std::int64_t>(t * pool.stride - pool.padding_width, 0)),
+        right(std::min(t * pool.stride - pool.padding_width + pool.size, pool.width)) {}
 
   template <class Visit>
   void visit(const Pooling& pool, Visit see) const {

@@ -13,7 +13,8 @@ namespace weft::device {
 
 struct Pooling {
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
-  std::int64_t size = 1, stride = 1, padding = 0;
+  std::int64_t size = 1, stride = 1;
+  std::int64_t padding = 0, padding_width = 0;  // above, left
 };
 
 void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y);

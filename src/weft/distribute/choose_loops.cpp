@@ -8,6 +8,7 @@
 #include "weft/base/nearest.h"
 #include "weft/distribute/take_back_cuts.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/sliding.h"
 
 namespace weft::distribute {
 namespace {
@@ -22,7 +23,7 @@ std::int64_t ceil_div(std::int64_t size, std::int64_t parts) { return size / par
 class NodeChooser {
  public:
   NodeChooser(const NodeView& node, const plan::Signature& signature, const plan::Mesh& mesh)
-      : node_(node), signature_(signature), mesh_(mesh) {
+      : node_(node), signature_(signature), mesh_(mesh), sliding_(ops::sliding_loops(node)) {
     for (const Loop& loop : signature.loops) left_.push_back(loop.size);
     cuts_.assign(signature.loops.size(), std::vector<bool>(mesh.axes.size()));
   }
@@ -66,7 +67,24 @@ class NodeChooser {
     return results > operands * static_cast<double>(times);
   }
 
+  bool can_slide(std::size_t l, std::size_t axis) const {
+    const auto sliding = std::ranges::find(sliding_, l, &ops::Sliding::loop);
+    if (sliding == sliding_.end()) return true;
+    if (std::ranges::find(cuts_[l], true) != cuts_[l].end()) return false;
+    for (std::size_t i = 0; i < node_.input_count(); ++i) {
+      const int dim = signature_.loops[l].operands[i];
+      if (dim < 0) continue;
+      const std::int32_t ranks = mesh_.axes[axis].ranks;
+      const std::int64_t size = node_.input_type(i).dims[static_cast<std::size_t>(dim)].size;
+      const ops::Borders borders = sliding->borders(i, ranks);
+      if (std::max(borders.before, borders.after) > std::min(ceil_div(size, ranks), plan::kWidestBorder))
+        return false;
+    }
+    return true;
+  }
+
   bool cut(std::size_t l, std::size_t axis) {
+    if (!can_slide(l, axis)) return false;
     cuts_[l][axis] = true;
     if (node_.op().is_view() && !blocks_agree(node_, signature_.loops[l], mesh_, cuts_[l])) {
       cuts_[l][axis] = false;
@@ -79,6 +97,7 @@ class NodeChooser {
   const NodeView node_;
   const plan::Signature& signature_;
   const plan::Mesh& mesh_;
+  const std::vector<ops::Sliding> sliding_;
   std::vector<std::int64_t> left_;       // by loop: steps of one rank, after the cuts so far
   std::vector<std::vector<bool>> cuts_;  // by loop and axis
 };

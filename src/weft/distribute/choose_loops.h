@@ -7,7 +7,8 @@
 //
 // A loop goes by every name that it has in an operand or a result, so renamed and merged indices follow. One
 // loop may be cut on several axes, the outer one first. It is not cut in more parts than it has steps, unless
-// an exception says so.
+// an exception says so. One that windows slide along is cut on one axis, and where a block's neighbours hold
+// all that its windows see.
 #pragma once
 #include <cstdint>
 #include <span>

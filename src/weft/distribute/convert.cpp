@@ -38,6 +38,7 @@ class Ways {
       };
       offer(from.axes[axis]);
       offer(to.axes[axis]);
+      if (to.axes[axis].has_borders()) offer(AxisLayout::sliced(to.axes[axis].index));
       offer(AxisLayout::replicated());
       if (const Symbol along = scatter_index(from, to, axis); from.axes[axis].is_partial() && along.valid())
         offer(AxisLayout::sliced(along));
@@ -120,9 +121,12 @@ class Ways {
   bool is_legal(const Layout& here, const Step& step) const {
     if (step.from == step.to || step.from.is_varying() || !(step.to.is_sliced() || step.to.is_replicated()))
       return false;
+    if (step.from.has_borders() || (step.to.has_borders() && step.from != AxisLayout::sliced(step.to.index)))
+      return false;
     for (std::size_t other = 0; other < here.axes.size(); ++other) {
       const AxisLayout& there = here.axes[other];
       if (other == step.axis) continue;
+      if (step.to.has_borders() && there.slices(step.to.index)) return false;
       if (step.from.is_partial() && there.is_partial() && there.monoid != step.from.monoid) return false;
       if (other > step.axis && there.is_sliced() &&
           ((step.from.is_sliced() && there.index == step.from.index) ||
@@ -137,6 +141,11 @@ class Ways {
     double bytes = held_bytes(type_, here, mesh_);
     if (step.from.is_replicated()) return kLocalSeconds + bytes / ranks / kLocalBytesPerSecond;
     const AxisPrice& price = prices_[step.axis];
+    if (step.to.has_borders()) {
+      const double whole = static_cast<double>(type_.size_of(step.to.index));
+      return std::max(price.latency_seconds, kLocalSeconds) +
+             bytes * ranks * (step.to.before + step.to.after) / whole / std::max(price.bytes_per_second, 1.0);
+    }
     // Each half of an all-reduce passes what a reduce-scatter or an all-gather does.
     const double halves = step.from.is_partial() && step.to.is_replicated() ? 2 : 1;
     if (step.gathers()) bytes *= ranks;
@@ -152,9 +161,11 @@ class Ways {
   std::size_t count_ = 1;
 };
 
-std::uint64_t packed(const AxisLayout& layout) {
-  return static_cast<std::uint64_t>(layout.index.value) << 16 | static_cast<std::uint64_t>(layout.kind) << 8 |
-         static_cast<std::uint64_t>(layout.monoid);
+// Two words that tell a layout from any other.
+void pack(const AxisLayout& layout, std::vector<std::uint64_t>& words) {
+  words.push_back(static_cast<std::uint64_t>(layout.index.value) << 16 |
+                  static_cast<std::uint64_t>(layout.kind) << 8 | static_cast<std::uint64_t>(layout.monoid));
+  words.push_back(static_cast<std::uint64_t>(layout.before) << 16 | layout.after);
 }
 
 }  // namespace
@@ -168,8 +179,8 @@ Converter::Converter(const Mesh& mesh, std::span<const AxisPrice> prices)
 const Conversion* Converter::find(plan::TypeId id, const plan::Type& type, const Layout& from,
                                   const Layout& to) {
   std::vector<std::uint64_t> words;
-  for (const AxisLayout& axis : from.axes) words.push_back(packed(axis));
-  for (const AxisLayout& axis : to.axes) words.push_back(packed(axis));
+  for (const AxisLayout& axis : from.axes) pack(axis, words);
+  for (const AxisLayout& axis : to.axes) pack(axis, words);
   const auto [found, fresh] = known_.try_emplace({id.value, std::move(words)});
   if (fresh) found->second = Ways(type, mesh_, prices_, from, to).cheapest(from, to);
   return found->second.seconds < 0 ? nullptr : &found->second;
@@ -183,6 +194,8 @@ Result<plan::ValueId> add_step(plan::Graph& graph, plan::ValueId value, const Me
                                : ops::add_all_reduce(graph, value, axis, kind);
   }
   if (step.from.is_replicated()) return ops::add_slice_across(graph, value, axis, step.to.index);
+  if (step.to.has_borders())
+    return ops::add_halo(graph, value, axis, step.to.index, step.to.before, step.to.after);
   return step.to.is_sliced() ? ops::add_all_to_all(graph, value, axis, step.from.index, step.to.index)
                              : ops::add_all_gather(graph, value, axis, step.from.index);
 }

@@ -141,7 +141,8 @@ class Reader {
         ++at_;
         continue;
       }
-      if (!slices && !take_word("slice")) return expected("slice or shard");
+      if (!slices && !take_word("slice"))
+        return expected(take_word("shard") ? "nothing, optimizer or parameters to shard" : "slice or shard");
       slices = true;
       const Span span = here().span;
       WEFT_TRY(index, name("an index"));

@@ -32,6 +32,12 @@ bool can_cut(const NodeView& node, const plan::Signature& signature, Symbol inde
   });
 }
 
+std::string names_of(const plan::Type& type, const plan::Graph& graph) {
+  std::vector<std::string_view> names;
+  for (const plan::Dim& dim : type.dims) names.push_back(graph.text(dim.index));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 Error unknown_tensor(const plan::Graph& graph, std::string_view name) {
   std::vector<std::string_view> names;
   std::vector<bool> listed(graph.symbols().size());
@@ -42,7 +48,9 @@ Error unknown_tensor(const plan::Graph& graph, std::string_view name) {
     listed[known.value] = true;
     names.push_back(graph.text(known));
   }
-  return user_error(fmt::format("the plan has no tensor {}", name), did_you_mean(name, names));
+  const std::string hint = did_you_mean(name, names);
+  return user_error(fmt::format("the plan has no tensor {}", name),
+                    hint.empty() ? "DESCRIBE lists the tensors of a model" : hint);
 }
 
 }  // namespace
@@ -60,7 +68,8 @@ Status Exceptions::add(const plan::Graph& graph, NodeId node, std::size_t axis, 
     return said.valid() ? fmt::format("slices {}", graph.text(said)) : std::string("replicates it");
   };
   return user_error(fmt::format("two exceptions contradict each other about {} on {}: one {}, one {}",
-                                exception.tensor, exception.axis, text(known->second), text(index)));
+                                exception.tensor, exception.axis, text(known->second), text(index)),
+                    "a tensor lies one way along an axis: keep one of the two");
 }
 
 Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signatures& signatures,
@@ -68,21 +77,19 @@ Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signature
   Exceptions resolved;
   for (const Exception& exception : distribution.exceptions) {
     const int found_axis = distribution.mesh.find(exception.axis);
-    if (found_axis < 0) {
-      std::vector<std::string_view> names;
-      for (const plan::MeshAxis& axis : distribution.mesh.axes) names.push_back(axis.name);
-      return user_error(
-          fmt::format("the mesh has no axis {}: it is {}", exception.axis, plan::print(distribution.mesh)),
-          did_you_mean(exception.axis, names));
-    }
+    if (found_axis < 0)
+      return user_error(fmt::format("the mesh has no axis {}", exception.axis),
+                        fmt::format("its axes are {}", plan::print(distribution.mesh)));
     const auto axis = static_cast<std::size_t>(found_axis);
     const Symbol index = exception.index.empty() ? Symbol() : graph.symbols().find(exception.index);
     bool exists = false, kept = false;
+    std::string indices;
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const NodeView node = graph.view(NodeId(n));
       const bool source = ops::is_source(node.op());
       if (source ? node.word(0) != exception.tensor : !is_of_entry(node, exception.tensor)) continue;
       exists = true;
+      indices = names_of(node.result_type(0), graph);
       const bool keeps = exception.index.empty() ||
                          (index.valid() && (source ? node.result_type(0).has(index)
                                                    : can_cut(node, signatures.of(node.id()), index)));
@@ -93,7 +100,8 @@ Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signature
     if (!exists) return unknown_tensor(graph, exception.tensor);
     if (!kept)
       return user_error(
-          fmt::format("{} has no index {} along which it could be cut", exception.tensor, exception.index));
+          fmt::format("{} has no index {} along which it could be cut", exception.tensor, exception.index),
+          indices.empty() ? "it can only be replicated" : fmt::format("it has {}", indices));
   }
   return resolved;
 }

@@ -4,6 +4,7 @@
 
 #include "weft/distribute/signatures.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/sliding.h"
 
 namespace weft::distribute {
 namespace {
@@ -75,6 +76,9 @@ class Observer {
       if (!has_operand(loop)) continue;
       for (const Symbol index : names_of(node, loop)) see(node, loop, index, multiply_adds);
     }
+    for (const ops::Sliding& sliding : ops::sliding_loops(node))
+      for (const Symbol index : names_of(node, signature.loops[sliding.loop]))
+        uses_[index.value].whole_or_renamed = true;
   }
 
   // The names a loop has in operands and results, each once.

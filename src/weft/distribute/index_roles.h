@@ -3,9 +3,10 @@
 //   tokens[b, s]  embed[v, d]  wq[d, h, e]  w1[d, f]  w2[f, d]  gate[x, d, f]
 //
 //   batch     b          of an input, of no parameter, and parallel in every node it occurs in
-//   sequence  s, y, x    of an input, of no parameter, yet somewhere whole, renamed or windowed: rows of
-//   text, of images model     f, h, v    of parameters, and parallel in one contraction and summed in another
-//   (or in a gather) expert    x          of parameters, and always parallel: no contraction sums it
+//   sequence  s, y, x    of an input, of no parameter, yet somewhere whole, renamed or slid along by windows:
+//                        places in a text, rows and columns of images
+//   model     f, h, v    of parameters, parallel in one contraction, summed in another (or in a gather)
+//   expert    x          of parameters, and always parallel: no contraction sums it
 //
 // Each list begins with the index whose slicing cuts the most work.
 #pragma once

@@ -34,8 +34,9 @@ struct ProveOptions {
   std::uint64_t seed = 1;
 };
 
-// REQUIRES: the plan was made of `original`, or replayed for it: origins are its nodes. Fails where a plan
-// cannot be run at all: too large, or layouts that do not go together.
+// REQUIRES: the plan was made of `original`, replayed for it or traced to it: origins are its nodes, or
+// invalid where a node has none and is compared with nothing. Fails where a plan cannot be run at all: too
+// large, or layouts that do not go together.
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
                         const ProveOptions& options = {});
 

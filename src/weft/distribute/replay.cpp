@@ -1,11 +1,15 @@
 #include "weft/distribute/replay.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/sliding.h"
 #include "weft/plan/transplant.h"
 #include "weft/plan/verify.h"
 
@@ -26,10 +30,47 @@ Status check_alike(const plan::Graph& original, const plan::Graph& other) {
   return {};
 }
 
+// By node of the plan: for a halo, the widest borders that its readers need at the other sizes. Blocks that
+// line up at one size need not at another; that the plan's own borders do is for its own layouts to say.
+std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan::Graph& other,
+                                         const plan::Mesh& mesh, const std::vector<bool>& own) {
+  std::vector<ops::Borders> needed(plan.graph.node_count());
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const plan::NodeView reader = plan.graph.view(NodeId(n));
+    if (ops::find_communication(reader.op()) != nullptr) continue;
+    for (std::size_t i = 0; i < reader.input_count(); ++i) {
+      NodeId from = plan.graph.value(reader.input(i)).producer;
+      // One halo may lie behind another: rows behind columns.
+      for (; plan.graph.node(from).op == &ops::halo();
+           from = plan.graph.value(plan.graph.view(from).input(0)).producer) {
+        const plan::NodeView halo = plan.graph.view(from);
+        const auto axis = static_cast<std::size_t>(plan.mesh.find(halo.word(0)));
+        const int dim = halo.result_type(0).position(halo.symbol(1));
+        const plan::NodeView small = !own.empty() && own[n] ? reader : other.view(plan.origin[n]);
+        for (const ops::Sliding& sliding : ops::sliding_loops(small)) {
+          if (small.op().signature(small).loops[sliding.loop].operands[i] != dim) continue;
+          const ops::Borders borders = sliding.borders(i, mesh.axes[axis].ranks);
+          needed[from.value].before = std::max(needed[from.value].before, borders.before);
+          needed[from.value].after = std::max(needed[from.value].after, borders.after);
+        }
+      }
+    }
+  }
+  return needed;
+}
+
+Result<NodeId> add_halo(plan::Graph& graph, const plan::NodeView& halo, std::span<const ValueId> inputs,
+                        plan::Transplant& moved, const ops::Borders& borders) {
+  const std::array<plan::AttributeValue, 4> attributes = {
+      graph.symbol(halo.word(0)), moved.symbol(halo.symbol(1)), borders.before, borders.after};
+  return graph.add(ops::halo(), inputs, attributes);
+}
+
 }  // namespace
 
 Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& original,
-                               const plan::Graph& other, const plan::Mesh& mesh) {
+                               const plan::Graph& other, const plan::Mesh& mesh,
+                               const std::vector<bool>& own) {
   WEFT_TRY_STATUS(check_alike(original, other));
   DistributedPlan made;
   made.mesh = mesh;
@@ -42,19 +83,21 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     WEFT_TRY(opened, open_nodes(other, plan.opened));
     open = std::move(opened);
   }
-  plan::Transplant moved(plan.graph, made.graph),
-      computed(plan.opened.empty() ? other : open.graph, made.graph);
+  const plan::Graph& one_device = plan.opened.empty() ? other : open.graph;
+  plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);
+  const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh, own);
   std::vector<ValueId> values(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(NodeId(n));
     std::vector<ValueId> inputs;
     for (const ValueId input : node.node().inputs) inputs.push_back(values[input.value]);
     made.graph.set_label(node.node().label.valid() ? moved.symbol(node.node().label) : Symbol());
-    const bool communicates = ops::find_communication(node.op()) != nullptr;
+    const bool as_written = ops::find_communication(node.op()) != nullptr || (!own.empty() && own[n]);
     plan::AttributeValue layout;
     if (ops::is_source(node.op())) layout = made.graph.symbol(ops::layout_of(node));
     Result<NodeId> added =
-        communicates ? moved.node(node.id(), inputs)
+        &node.op() == &ops::halo() ? add_halo(made.graph, node, inputs, moved, borders[n])
+        : as_written               ? moved.node(node.id(), inputs)
                      : computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr);
     if (!added.ok()) {
       Error error = std::move(added).error();

@@ -5,6 +5,8 @@
 //
 // What was decided by size (which collectives, what is sharded) is not decided again: that is the point.
 #pragma once
+#include <vector>
+
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
@@ -13,8 +15,11 @@ namespace weft::distribute {
 
 // `plan` was made of `original`; `other` is the plan of one device that takes its place: the same operators
 // in the same order, at other sizes. `mesh` has the axes of plan.mesh with other numbers of ranks. Fails
-// where the two differ in more than sizes, and where the layouts do not go together at these sizes.
+// where the two differ in more than sizes, and where the layouts do not go together at these sizes. `own`: by
+// node of the plan, whether it stays as it is written rather than becoming what its origin is in `other`;
+// empty: none does.
 Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& original,
-                               const plan::Graph& other, const plan::Mesh& mesh);
+                               const plan::Graph& other, const plan::Mesh& mesh,
+                               const std::vector<bool>& own = {});
 
 }  // namespace weft::distribute

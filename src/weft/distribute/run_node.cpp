@@ -4,6 +4,7 @@
 
 #include "weft/ops/carries.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/sliding.h"
 
 namespace weft::distribute {
 namespace {
@@ -105,7 +106,7 @@ NodeRun RunChooser::run(const NodeView& node) const {
     for (std::size_t axis = 0; axis < ways.size(); ++axis) {
       const AxisLayout& held = holdings_.given(node.input(i)).axes[axis];
       const Way& way = ways[axis];
-      operand.axes.push_back(way.loop != nullptr ? sliced_at(node.input_type(i), way.loop->operands[i])
+      operand.axes.push_back(way.loop != nullptr ? needed_of(node, signature, *way.loop, i, axis)
                              : way.addends != Monoid::none && held.is_partial() ? held
                                                                                 : AxisLayout::replicated());
     }
@@ -120,6 +121,14 @@ NodeRun RunChooser::run(const NodeView& node) const {
                                 : sliced_at(node.result_type(k), way.loop->results[k]));
   }
   return run;
+}
+
+AxisLayout RunChooser::needed_of(const NodeView& node, const plan::Signature& signature, const Loop& loop,
+                                 std::size_t operand, std::size_t axis) const {
+  const auto number = static_cast<std::size_t>(&loop - signature.loops.data());
+  const auto needed = ops::operand_layout(node, signature, number, operand, mesh_.axes[axis].ranks);
+  WEFT_CHECK(needed.has_value(), "a loop was cut whose windows reach too far");
+  return *needed;
 }
 
 RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& signature,

@@ -48,6 +48,9 @@ class RunChooser {
 
   void count_readers();
   void want_back(plan::ValueId value, plan::Layout layout);
+  // What the node needs of an operand on an axis where it is cut along the loop.
+  plan::AxisLayout needed_of(const plan::NodeView& node, const plan::Signature& signature,
+                             const plan::Loop& loop, std::size_t operand, std::size_t axis) const;
   Way way_on(const plan::NodeView& node, const plan::Signature& signature, std::size_t axis) const;
   const plan::Loop* update_loop(const plan::NodeView& node, const plan::Signature& signature,
                                 std::size_t axis) const;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "weft/base/hash.h"
+#include "weft/ops/sliding.h"
 
 namespace weft::distribute {
 namespace {
@@ -54,7 +55,8 @@ Signatures::Signatures(const plan::Graph& graph) {
     const plan::NodeView node = graph.view(plan::NodeId(n));
     fill_key(node.node(), graph, key);
     const auto [found, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(signatures_.size()));
-    if (fresh) signatures_.push_back(std::make_unique<const plan::Signature>(node.op().signature(node)));
+    if (fresh)
+      signatures_.push_back(std::make_unique<const plan::Signature>(ops::signature_with_borders(node)));
     kinds_.push_back(found->second);
   }
 }

@@ -2,7 +2,8 @@
 // alike.
 //
 // A signature follows from the operator, the operands' types and the attributes, so the ninety-six layers of
-// a model share those of one.
+// a model share those of one. They are the signatures with borders (ops/sliding.h): a loop that windows slide
+// along counts as one that may be cut, and borders are fetched where it is.
 #pragma once
 #include <memory>
 #include <vector>

@@ -45,7 +45,8 @@ comm::Kind collective_of(Kind kind) {
     case Kind::all_gather: return comm::Kind::all_gather;
     case Kind::broadcast: return comm::Kind::broadcast;
     case Kind::all_to_all:
-    case Kind::permute: return comm::Kind::all_to_all;
+    case Kind::permute:
+    case Kind::halo: return comm::Kind::all_to_all;
   }
   WEFT_CHECK(false, "an exchange that does not exist");
   return comm::Kind::all_reduce;
@@ -140,7 +141,7 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   if (exchange.kind == Kind::broadcast) call.root = static_cast<std::int32_t>(exchange.shift);
   if (exchange.kind == Kind::permute) {
     ready.counts = shifted_counts(group.size(), exchange.shift, exchange.counts.at(0));
-  } else if (exchange.kind == Kind::all_to_all) {
+  } else if (exchange.kind == Kind::all_to_all || exchange.kind == Kind::halo) {
     WEFT_TRY(counts, all_counts(group, exchange));
     ready.counts = std::move(counts);
   } else if (exchange.kind == Kind::all_gather || exchange.kind == Kind::reduce_scatter) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "weft/program/without_overlap.h"
+
 namespace weft::exec {
 namespace {
 
@@ -49,27 +51,6 @@ class Bell {
   std::atomic<std::uint32_t> rung_{0};
 };
 
-// Without overlap a move waits for all that comes before it, and all that comes after waits for it.
-std::vector<std::vector<std::uint32_t>> one_after_the_other(std::span<const program::Task> tasks,
-                                                            std::span<const std::uint32_t> moves) {
-  std::vector<std::vector<std::uint32_t>> waits;
-  std::uint32_t since = 0;  // the first task after the last move
-  std::size_t next = 0;
-  for (std::uint32_t t = 0; t < tasks.size(); ++t) {
-    std::vector<std::uint32_t>& mine = waits.emplace_back(tasks[t].waits);
-    const bool is_move = next < moves.size() && moves[next] == t;
-    if (since > 0) mine.push_back(since - 1);
-    if (is_move) {
-      for (std::uint32_t before = since; before < t; ++before) mine.push_back(before);
-      since = t + 1;
-      ++next;
-    }
-    std::ranges::sort(mine);
-    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
-  }
-  return waits;
-}
-
 }  // namespace
 
 struct Crew::State {
@@ -77,7 +58,7 @@ struct Crew::State {
       : options(how), task_count(program.size()), after(program.size()) {
     const bool mix = options.overlap || of_mover.empty();
     const auto apart =
-        mix ? std::vector<std::vector<std::uint32_t>>() : one_after_the_other(program, of_mover);
+        mix ? std::vector<std::vector<std::uint32_t>>() : program::waits_without_overlap(program, of_mover);
     for (std::uint32_t t = 0; t < task_count; ++t) {
       const std::vector<std::uint32_t>& waits = mix ? program[t].waits : apart[t];
       first_waiting.push_back(static_cast<std::uint32_t>(waits.size()));

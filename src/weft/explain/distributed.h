@@ -24,9 +24,10 @@ struct MeasuredStep {
   double exposed_communication_seconds = 0;
   double memory_bytes = 0;  // of the fullest rank
   std::string ranks;        // "4 processes over shared memory"
-  double error_before =
-      0;                   // |predicted - measured| / measured, the median over units: with the statistics as
-  double error_after = 0;  // they were, and with what this run added; 0: not known
+  // |predicted - measured| / measured, the median over units and collectives: with the statistics as they
+  // were, and with what this run added; 0: not known.
+  double error_before = 0, error_after = 0;
+  double predicted_after = 0;  // of the step, with what this run added; 0: not known
 };
 
 struct DistributedExplanation {

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/explain/distributed.h"
+#include "weft/explain/head_json.h"
 #include "weft/explain/operator_list.h"
 #include "weft/explain/whole.h"
 
@@ -54,21 +55,34 @@ Json to_json(const DistributedExplanation& explanation, const Entry& entry) {
 
 std::string print_json(const DistributedExplanation& explanation) {
   const search::DistributionChoice& choice = *explanation.choice;
-  Json json = {{"task", explanation.task}, {"model", explanation.model}};
-  json["indices"] = Json::object();
-  for (const auto& [name, size] : explanation.sizes) json["indices"][name] = size;
-  json["settings"] = Json::object();
-  for (const auto& [name, value] : explanation.settings) json["settings"][name] = value;
-  json["cluster"] = explanation.cluster.name;
-  json["device"] = explanation.cluster.device.name;
+  Json json = head_json(explanation);
   json["devices"] = explanation.cluster.devices();
   json.update(to_json(explanation, choice.distribution, choice.chosen.evaluation()));
   json["lower_bound_seconds"] = choice.lower_bound_seconds;
   json["bound_by"] = choice.chosen.prediction.bound;
+  Json sources = Json::object();
+  for (std::size_t s = 0; s < cost::kSources; ++s)
+    if (const double seconds = choice.chosen.prediction.seconds_by_source[s]; seconds > 0)
+      sources[std::string(name(static_cast<cost::Source>(s)))] = seconds;
+  json["compute_seconds_by_source"] = std::move(sources);
+  Json collectives = Json::array();
+  for (const sim::PricedCollective& one : choice.chosen.prediction.collectives)
+    collectives.push_back({{"kind", name(one.kind)},
+                           {"axis", one.axis},
+                           {"bytes", one.bytes},
+                           {"times", one.times},
+                           {"seconds", one.price.seconds()},
+                           {"algorithm", one.price.algorithm},
+                           {"source", name(one.price.source)}});
+  json["collectives"] = std::move(collectives);
   json["search_seconds"] = choice.search_seconds;
   json["search"] = {{"estimates", choice.outcome.estimates}, {"meshes", choice.outcome.meshes},
                     {"failed", choice.outcome.failed},       {"layers", choice.layers},
                     {"layers_folded_to", choice.folded},     {"stopped", search::name(choice.outcome.ended)}};
+  json["search"]["ruled_out"] = choice.outcome.ruled_out;
+  json["search"]["parts"] = choice.outcome.parts;
+  json["search"]["from_plan_cache"] = choice.from_plan_cache;
+  json["lower_bound_by"] = choice.lower_bound_why;
   json["proven"] = explanation.proven;
   json["proof"] = explanation.proof;
   Json alternatives = Json::array();
@@ -96,7 +110,8 @@ std::string print_json(const DistributedExplanation& explanation) {
                         {"exposed_communication_seconds", measured->exposed_communication_seconds},
                         {"memory_per_rank_bytes", whole(measured->memory_bytes)},
                         {"median_error_before", measured->error_before},
-                        {"median_error_after", measured->error_after}};
+                        {"median_error_after", measured->error_after},
+                        {"step_seconds_predicted_after", measured->predicted_after}};
   json["hints"] = explanation.hints;
   Json phases = Json::array();
   for (const Phase& phase : explanation.phases) {

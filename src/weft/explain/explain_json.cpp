@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/explain/explanation.h"
+#include "weft/explain/head_json.h"
 #include "weft/explain/whole.h"
 #include "weft/plan/hash.h"
 
@@ -51,13 +52,7 @@ Json to_json(const plan::Graph& graph, const Measurement& measurement) {
 }  // namespace
 
 std::string print_json(const Explanation& explanation) {
-  Json json = {{"task", explanation.task}, {"model", explanation.model}};
-  json["indices"] = Json::object();
-  for (const auto& [name, size] : explanation.sizes) json["indices"][name] = size;
-  json["settings"] = Json::object();
-  for (const auto& [name, value] : explanation.settings) json["settings"][name] = value;
-  json["cluster"] = explanation.cluster.name;
-  json["device"] = explanation.cluster.device.name;
+  Json json = head_json(explanation);
   json["devices_planned"] = 1;
   json["parameters"] = count_parameters(*explanation.graph);
   json["nodes"] = explanation.graph->node_count();

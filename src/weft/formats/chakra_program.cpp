@@ -20,7 +20,8 @@ TraceNode::Collective collective_of(Exchange::Kind kind) {
     case Exchange::Kind::all_reduce: return TraceNode::Collective::all_reduce;
     case Exchange::Kind::reduce_scatter: return TraceNode::Collective::reduce_scatter;
     case Exchange::Kind::all_gather: return TraceNode::Collective::all_gather;
-    case Exchange::Kind::all_to_all: return TraceNode::Collective::all_to_all;
+    case Exchange::Kind::all_to_all:
+    case Exchange::Kind::halo: return TraceNode::Collective::all_to_all;
     default: return TraceNode::Collective::other;
   }
 }

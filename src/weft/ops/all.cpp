@@ -30,8 +30,8 @@ const plan::OperatorSet& all() {
       // optimizers
       &sgd(), &momentum(), &adam(), &adamw(),
       // between ranks
-      &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &broadcast_from(),
-      &permute_ranks(), &local_exchange()});
+      &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &halo(),
+      &broadcast_from(), &permute_ranks(), &local_exchange()});
   return kSet;
 }
 

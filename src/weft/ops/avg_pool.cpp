@@ -12,13 +12,10 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"size", AttributeKind::integer},
-                                                             {"stride", AttributeKind::integer},
-                                                             {"padding", AttributeKind::integer, false}}};
-constexpr std::size_t kSize = 0, kStride = 1, kPadding = 2;
+constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+    kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class AvgPool final : public OperatorOf<AvgPool> {
  public:
@@ -42,10 +39,8 @@ class AvgPool final : public OperatorOf<AvgPool> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::ValueId dy = g.of_result();
-    const std::array<plan::AttributeValue, 4> attributes = {node.integer(kSize), node.integer(kStride),
-                                                            node.integer(kPadding),
-                                                            g.graph.value(node.input(0)).type};
-    WEFT_TRY(value, g.graph.add_value(avg_pool_gradient(), {&dy, 1}, attributes));
+    WEFT_TRY(value, g.graph.add_value(avg_pool_gradient(), {&dy, 1},
+                                      pool_attributes_like(node, g.graph.value(node.input(0)).type)));
     g.set(0, value);
     return {};
   }

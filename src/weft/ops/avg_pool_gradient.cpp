@@ -14,14 +14,16 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"size", AttributeKind::integer},
-                                                             {"stride", AttributeKind::integer},
-                                                             {"padding", AttributeKind::integer, false},
-                                                             {"type", AttributeKind::type}}};
-constexpr std::size_t kSize = 0, kStride = 1, kPadding = 2, kType = 3;
+constexpr std::array<plan::AttributeSpec, 7> kAttributes = {{kPoolSizeSpec,
+                                                             kPoolStrideSpec,
+                                                             kPoolPaddingSpec,
+                                                             {"type", plan::AttributeKind::type},
+                                                             kPoolPaddingWSpec,
+                                                             kPoolHighSpec,
+                                                             kPoolWideSpec}};
+constexpr std::size_t kType = 3;
 
 class AvgPoolGradient final : public OperatorOf<AvgPoolGradient> {
  public:
@@ -48,8 +50,8 @@ class AvgPoolGradient final : public OperatorOf<AvgPoolGradient> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const PoolWindow window{node.integer(kSize), node.integer(kStride), node.integer(kPadding)};
-    WEFT_TRY(value, add_avg_pool(g.graph, g.of_result(), window));
+    const plan::ValueId dx = g.of_result();
+    WEFT_TRY(value, g.graph.add_value(avg_pool(), {&dx, 1}, pool_attributes_like(node)));
     g.set(0, value);
     return {};
   }

@@ -282,6 +282,11 @@ Result<ValueId> add_slice_across(Graph& graph, ValueId x, std::string_view axis,
   return one(graph, slice_across(), {x}, {graph.symbol(axis), along});
 }
 
+Result<ValueId> add_halo(Graph& graph, ValueId x, std::string_view axis, Symbol along, std::int64_t before,
+                         std::int64_t after) {
+  return one(graph, halo(), {x}, {graph.symbol(axis), along, before, after});
+}
+
 Result<ValueId> add_broadcast_from(Graph& graph, ValueId x, std::string_view axis, std::int64_t root) {
   return one(graph, broadcast_from(), {x}, {graph.symbol(axis), root});
 }

@@ -148,6 +148,9 @@ Result<plan::ValueId> add_all_to_all(plan::Graph& graph, plan::ValueId x, std::s
                                      Symbol to);
 Result<plan::ValueId> add_slice_across(plan::Graph& graph, plan::ValueId x, std::string_view axis,
                                        Symbol along);
+// To sliced(along, before, after).
+Result<plan::ValueId> add_halo(plan::Graph& graph, plan::ValueId x, std::string_view axis, Symbol along,
+                               std::int64_t before, std::int64_t after);
 Result<plan::ValueId> add_broadcast_from(plan::Graph& graph, plan::ValueId x, std::string_view axis,
                                          std::int64_t root = 0);
 Result<plan::ValueId> add_permute_ranks(plan::Graph& graph, plan::ValueId x, std::string_view axis,

@@ -21,6 +21,10 @@ Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& resul
     WEFT_TRY_STATUS(expect_between("root", exchange.rank, 0, plan::kMostRanks - 1));
   if (exchange.take == Exchange::Take::shifted)
     WEFT_TRY_STATUS(expect_between("by", exchange.rank, -plan::kMostRanks, plan::kMostRanks));
+  if (exchange.take == Exchange::Take::bordered) {
+    WEFT_TRY_STATUS(expect_between("before", exchange.before, 0, plan::kWidestBorder));
+    WEFT_TRY_STATUS(expect_between("after", exchange.after, 0, plan::kWidestBorder));
+  }
   for (const Symbol index : {exchange.join, exchange.keep})
     if (index.valid()) WEFT_TRY_STATUS(pick(x.dims, {&index, 1}, node));
   if (exchange.join.valid() && exchange.join == exchange.keep)

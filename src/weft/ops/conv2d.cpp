@@ -5,7 +5,8 @@
 // x is [b, c, h, w] and w is [o, i, r, q] by place; outside the image x is zero, padding_w left and right
 // where that is another than above and below. With groups, the
 // channels and outputs fall into as many equal runs, and outputs see the channels of their run
-// alone. b and o may be cut, and the channels, whose slices give addends; with groups only b.
+// alone. b and o may be cut, and the channels, whose slices give addends; with groups only b. Rows and
+// columns may be cut where borders are fetched first (sliding.h).
 #include <array>
 
 #include "weft/ops/build.h"
@@ -18,8 +19,8 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {kStrideSpec, kPaddingSpec, kGroupsSpec,
-                                                            kPaddingWSpec};
+constexpr std::array<plan::AttributeSpec, 6> kAttributes = {kStrideSpec,   kPaddingSpec, kGroupsSpec,
+                                                            kPaddingWSpec, kHighSpec,    kWideSpec};
 
 class Conv2d final : public OperatorOf<Conv2d> {
  public:
@@ -57,11 +58,7 @@ class Conv2d final : public OperatorOf<Conv2d> {
     const NodeView& node = g.node();
     const plan::ValueId x = node.input(0), w = node.input(1), dy = g.of_result();
     const auto add = [&](const Operator& op, plan::ValueId other, plan::ValueId of) {
-      const std::array<plan::ValueId, 2> operands = {dy, other};
-      const ConvWindow window = window_of(node);
-      const std::array<plan::AttributeValue, 5> attributes = {
-          window.stride, window.padding, window.groups, window.padding_w, g.graph.value(of).type};
-      return g.graph.add_value(op, operands, attributes);
+      return g.graph.add_value(op, std::array{dy, other}, attributes_like(node, g.graph.value(of).type));
     };
     if (g.wants(0)) {
       WEFT_TRY(dx, add(conv2d_input_gradient(), w, x));

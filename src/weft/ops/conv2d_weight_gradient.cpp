@@ -16,8 +16,13 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 5> kAttributes = {
-    {kStrideSpec, kPaddingSpec, kGroupsSpec, kPaddingWSpec, {"type", plan::AttributeKind::type}}};
+constexpr std::array<plan::AttributeSpec, 7> kAttributes = {{kStrideSpec,
+                                                             kPaddingSpec,
+                                                             kGroupsSpec,
+                                                             kPaddingWSpec,
+                                                             {"type", plan::AttributeKind::type},
+                                                             kHighSpec,
+                                                             kWideSpec}};
 constexpr std::size_t kType = 4;
 
 class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
@@ -56,17 +61,14 @@ class Conv2dWeightGradient final : public OperatorOf<Conv2dWeightGradient> {
   // Linear in both operands, with the convolution itself and its other gradient as the slopes.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const ConvWindow window = window_of(node);
     if (g.wants(0)) {
-      WEFT_TRY(value, add_conv2d(g.graph, node.input(1), g.of_result(), window));
+      WEFT_TRY(value,
+               g.graph.add_value(conv2d(), std::array{node.input(1), g.of_result()}, attributes_like(node)));
       g.set(0, value);
     }
     if (g.wants(1)) {
-      const std::array<plan::ValueId, 2> operands = {node.input(0), g.of_result()};
-      const std::array<plan::AttributeValue, 5> attributes = {window.stride, window.padding, window.groups,
-                                                              window.padding_w,
-                                                              g.graph.value(node.input(1)).type};
-      WEFT_TRY(value, g.graph.add_value(conv2d_input_gradient(), operands, attributes));
+      WEFT_TRY(value, g.graph.add_value(conv2d_input_gradient(), std::array{node.input(0), g.of_result()},
+                                        attributes_like(node, g.graph.value(node.input(1)).type)));
       g.set(1, value);
     }
     return {};

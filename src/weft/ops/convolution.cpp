@@ -27,11 +27,24 @@ double Convolution::multiply_adds() const {
   return points;
 }
 
-ConvWindow window_of(const plan::NodeView& node) {
+StatedWindow window_of(const plan::NodeView& node) {
+  const std::size_t attributes = node.op().attributes().size();
   return {.stride = node.integer(0),
           .padding = node.integer(1),
           .groups = node.integer(2),
-          .padding_w = node.integer(3)};
+          .padding_w = node.integer(3),
+          .high = node.integer(attributes - 2),
+          .wide = node.integer(attributes - 1)};
+}
+
+std::vector<plan::AttributeValue> attributes_like(const plan::NodeView& node, plan::TypeId type) {
+  const StatedWindow window = window_of(node);
+  std::vector<plan::AttributeValue> attributes = {window.stride, window.padding, window.groups,
+                                                  window.padding_w};
+  if (type.valid()) attributes.emplace_back(type);
+  attributes.emplace_back(window.high);
+  attributes.emplace_back(window.wide);
+  return attributes;
 }
 
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w) {
@@ -43,7 +56,7 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
   WEFT_TRY_STATUS(check_names(node, x, w));
 
   Convolution conv;
-  const ConvWindow window = window_of(node);
+  const StatedWindow window = window_of(node);
   WEFT_TRY_STATUS(expect_between("padding_w", window.padding_w, -1, kLargestStep));
   conv.stride = window.stride;
   conv.groups = window.groups;
@@ -66,8 +79,8 @@ Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x,
   if (conv.outputs % conv.groups != 0)
     return user_error(
         fmt::format("groups do not divide the outputs: {} groups, {} outputs", conv.groups, conv.outputs));
-  WEFT_TRY(high, windows_along(node, x.dims[2], conv.rows, conv.stride, conv.padding));
-  WEFT_TRY(wide, windows_along(node, x.dims[3], conv.columns, conv.stride, conv.padding_w));
+  WEFT_TRY(high, windows_along(node, x.dims[2], conv.rows, conv.stride, conv.padding, window.high));
+  WEFT_TRY(wide, windows_along(node, x.dims[3], conv.columns, conv.stride, conv.padding_w, window.wide));
   conv.high = high;
   conv.wide = wide;
   conv.result = {x.dims[0], w.dims[0], {x.dims[2].index, high}, {x.dims[3].index, wide}};

@@ -17,7 +17,7 @@ namespace weft::ops {
 
 struct Convolution {
   std::int64_t stride = 1, groups = 1;
-  std::int64_t padding = 0, padding_w = 0;                      // above and below, left and right
+  std::int64_t padding = 0, padding_w = 0;                      // above, left
   std::int64_t batch = 0, channels = 0, height = 0, width = 0;  // of x
   std::int64_t outputs = 0, inputs = 0, rows = 0, columns = 0;  // of w; inputs are those of one group
   std::int64_t high = 0, wide = 0;                              // of y
@@ -32,9 +32,18 @@ constexpr plan::AttributeSpec kStrideSpec = {"stride", plan::AttributeKind::inte
 constexpr plan::AttributeSpec kPaddingSpec = {"padding", plan::AttributeKind::integer, false, 0};
 constexpr plan::AttributeSpec kGroupsSpec = {"groups", plan::AttributeKind::integer, false, 1};
 constexpr plan::AttributeSpec kPaddingWSpec = {"padding_w", plan::AttributeKind::integer, false, -1};
+// And the last two: how many windows there are; 0: as many as fit (window.h).
+constexpr plan::AttributeSpec kHighSpec = {"high", plan::AttributeKind::integer, false, 0};
+constexpr plan::AttributeSpec kWideSpec = {"wide", plan::AttributeKind::integer, false, 0};
 
-// These as the node states them: a padding_w of -1 is still to be read as the padding.
-ConvWindow window_of(const plan::NodeView& node);
+// All of these as the node states them: a padding_w of -1 is still to be read as the padding.
+struct StatedWindow {
+  std::int64_t stride, padding, groups, padding_w, high, wide;
+};
+StatedWindow window_of(const plan::NodeView& node);
+
+// The attributes of a convolution with the node's windows; of a gradient, where there is a type.
+std::vector<plan::AttributeValue> attributes_like(const plan::NodeView& node, plan::TypeId type = {});
 
 // Fails when shapes, groups or names do not fit.
 Result<Convolution> convolution(const plan::NodeView& node, const plan::Type& x, const plan::Type& w);

@@ -79,10 +79,19 @@ std::vector<Tensor<T>> exchange(const Exchange& what, const plan::Type& type,
   const auto ranks = static_cast<std::int64_t>(group.size());
   Tensor<T> shared;
   if (what.take == Exchange::Take::combined) shared = combination(group, what.monoid, numbers);
-  if (what.take == Exchange::Take::joined) shared = end_to_end(group, dim_of(type, what.join));
+  if (what.take == Exchange::Take::joined || what.take == Exchange::Take::bordered)
+    shared = end_to_end(group, dim_of(type, what.join));
   std::vector<Tensor<T>> results;
   for (std::int64_t i = 0; i < ranks; ++i) {
     const Tensor<T>* taken = &shared;
+    if (what.take == Exchange::Take::bordered) {
+      const std::size_t dim = dim_of(type, what.join);
+      const plan::Share block =
+          plan::share_of(shared.sizes[dim], static_cast<std::int32_t>(ranks), static_cast<std::int32_t>(i));
+      results.push_back(
+          block_of(shared, dim, plan::with_borders(block, what.before, what.after, shared.sizes[dim])));
+      continue;
+    }
     if (what.take == Exchange::Take::own) taken = group[i];
     if (what.take == Exchange::Take::root) taken = group[what.rank];
     if (what.take == Exchange::Take::shifted) taken = group[((i - what.rank) % ranks + ranks) % ranks];

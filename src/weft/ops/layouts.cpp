@@ -1,6 +1,7 @@
 #include "weft/ops/layouts.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include "weft/ops/carries.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
+#include "weft/ops/sliding.h"
 #include "weft/plan/verify.h"
 
 namespace weft::ops {
@@ -22,6 +24,7 @@ using plan::NodeView;
 struct AtAxis {
   const NodeView& node;
   std::string_view axis;
+  std::int32_t ranks;
   std::vector<AxisLayout> operands;
 
   std::string text(const AxisLayout& layout) const { return print(layout, node.graph().symbols()); }
@@ -36,6 +39,12 @@ struct AtAxis {
 
 using Results = std::vector<AxisLayout>;
 
+// Whether a value held so is also what is needed: where windows slide, borders may be wider.
+bool serves(const AxisLayout& held, const AxisLayout& needed, bool slides) {
+  return held == needed || (slides && needed.is_sliced() && held.slices(needed.index) &&
+                            held.before >= needed.before && held.after >= needed.after);
+}
+
 // Operand i is sliced, and no operand is partial or varying: the loop that walks its dim decides.
 Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, std::size_t i) {
   const Symbol index = at.operands[i].index;
@@ -46,17 +55,20 @@ Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, st
   if (cut == signature.loops.end())
     return at.error(fmt::format("{} needs index {} whole", at.node.op().name(), at.node.text(index)),
                     fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
+  const auto loop = static_cast<std::size_t>(cut - signature.loops.begin());
+  const std::vector<Sliding> sliding = sliding_loops(at.node);
+  const bool slides = std::ranges::find(sliding, loop, &Sliding::loop) != sliding.end();
   for (std::size_t j = 0; j < at.operands.size(); ++j) {
-    const int walked = cut->operands[j];
-    const plan::Type type = at.node.input_type(j);
-    const AxisLayout needed = walked < 0
-                                  ? AxisLayout::replicated()
-                                  : AxisLayout::sliced(type.dims[static_cast<std::size_t>(walked)].index);
-    if (at.operands[j] == needed) continue;
+    const std::optional<AxisLayout> needed = operand_layout(at.node, signature, loop, j, at.ranks);
+    if (!needed)
+      return at.error(fmt::format("windows along {} reach too far to be cut", at.node.text(index)),
+                      fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
+    if (serves(at.operands[j], *needed, slides)) continue;
     return at.error(fmt::format("with operand {} {}, operand {} must be {}", i, at.text(at.operands[i]), j,
-                                at.text(needed)),
-                    walked < 0
-                        ? fmt::format("all-gather operand {} first", j)
+                                at.text(*needed)),
+                    needed->is_replicated() ? fmt::format("all-gather operand {} first", j)
+                    : needed->has_borders()
+                        ? fmt::format("fetch its borders by a halo on {} first", at.axis)
                         : fmt::format("slice operand {} across {}, or all-gather operand {}", j, at.axis, i));
   }
   Results results;
@@ -129,17 +141,36 @@ Status check_blocks(const NodeView& node, const plan::Signature& signature, cons
   return {};
 }
 
+// Windows that slide along an index reach over a block's ends: one axis alone may cut it.
+Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
+  for (const Sliding& sliding : sliding_loops(node))
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      const int dim = node.op().signature(node).loops[sliding.loop].operands[i];
+      if (dim < 0) continue;
+      const Symbol index = node.input_type(i).dims[static_cast<std::size_t>(dim)].index;
+      const Layout& held = layouts[node.input(i).value];
+      if (std::ranges::count_if(held.axes, [&](const AxisLayout& axis) { return axis.slices(index); }) < 2)
+        continue;
+      return user_error(fmt::format("node {}: windows slide along {}, which one mesh axis may cut; it is {}",
+                                    describe(node.graph(), node.id()), node.text(index),
+                                    print(held, mesh, node.graph().symbols())),
+                        "all-gather it on the inner axis first");
+    }
+  return {};
+}
+
 Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh& mesh,
                                                std::span<const Layout> layouts) {
-  const plan::Signature signature = node.op().signature(node);
+  const plan::Signature signature = signature_with_borders(node);
   std::vector<Layout> results(node.result_count());
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-    AtAxis at{node, mesh.axes[axis].name, {}};
+    AtAxis at{node, mesh.axes[axis].name, mesh.axes[axis].ranks, {}};
     for (const plan::ValueId input : node.node().inputs)
       at.operands.push_back(layouts[input.value].axes[axis]);
     WEFT_TRY(on_axis, results_on(at, signature));
     for (std::size_t k = 0; k < results.size(); ++k) results[k].axes.push_back(on_axis[k]);
   }
+  WEFT_TRY_STATUS(check_sliding(node, mesh, layouts));
   if (node.op().is_view())
     WEFT_TRY_STATUS(check_blocks(node, signature, mesh, layouts[node.input(0).value], results[0]));
   return results;
@@ -171,6 +202,11 @@ Result<AxisLayout> exchanged(const AtAxis& at, const Exchange& exchange) {
       if (found.is_sliced())
         return at.error(fmt::format("{} would put the slices out of order", at.node.op().name()));
       return found;
+    case Exchange::Take::bordered:
+      if (const AxisLayout shares = AxisLayout::sliced(exchange.join); found != shares)
+        return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(shares)));
+      return AxisLayout::sliced(exchange.join, static_cast<std::uint16_t>(exchange.before),
+                                static_cast<std::uint16_t>(exchange.after));
   }
   return exchange.keep.valid() ? AxisLayout::sliced(exchange.keep) : AxisLayout::replicated();
 }
@@ -183,7 +219,7 @@ Result<Layout> layout_of_exchange(const NodeView& node, const Communication& op,
     return user_error(fmt::format("node {}: the mesh has no axis {}: it is {}",
                                   describe(node.graph(), node.id()), op.axis(node), print(mesh)));
   const auto axis = static_cast<std::size_t>(found);
-  const AtAxis at{node, mesh.axes[axis].name, {operand.axes[axis]}};
+  const AtAxis at{node, mesh.axes[axis].name, mesh.axes[axis].ranks, {operand.axes[axis]}};
   if (exchange.take == Exchange::Take::root && exchange.rank >= mesh.axes[axis].ranks)
     return at.error(fmt::format("root must be below {}, found {}", mesh.axes[axis].ranks, exchange.rank));
   for (std::size_t other = 0; other < mesh.axes.size(); ++other) {
@@ -192,6 +228,9 @@ Result<Layout> layout_of_exchange(const NodeView& node, const Communication& op,
     if (there.is_partial() && exchange.take == Exchange::Take::combined && there.monoid != exchange.monoid)
       return at.error(fmt::format("the addends on {} are {} and must be combined first",
                                   mesh.axes[other].name, at.text(there)));
+    if (exchange.take == Exchange::Take::bordered && there.slices(exchange.join))
+      return at.error(fmt::format("{} is also sliced on {}: its blocks' neighbours are not along one axis",
+                                  node.text(there.index), mesh.axes[other].name));
     // An inner axis cuts the blocks of the outer ones: the outer cut must be made first and undone last.
     if (other > axis && there.is_sliced() && (there.index == exchange.join || there.index == exchange.keep))
       return at.error(
@@ -222,8 +261,8 @@ Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& 
       WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
       layouts.push_back(std::move(layout));
     } else if (&node.op() == &local_exchange()) {
-      return user_error(fmt::format("node {}: exchange belongs in the plan of one rank",
-                                    describe(graph, node.id())));
+      return user_error(
+          fmt::format("node {}: exchange belongs in the plan of one rank", describe(graph, node.id())));
     } else {
       WEFT_TRY(results, layouts_of_results(node, mesh, layouts));
       for (Layout& layout : results) layouts.push_back(std::move(layout));

@@ -13,6 +13,8 @@
 //   a parallel loop sliced in all operands           results sliced
 //     that walk it, the other operands replicated
 //   a reduced loop sliced likewise                   results partial(its monoid)
+//   a loop that windows slide along, the operands    results sliced or partial, without borders
+//     sliced with the borders they see (sliding.h)
 //   addends that the operator carries through        results partial(sum | max | min)   (see carries.h)
 //   some operands varying, the others replicated     results varying
 //

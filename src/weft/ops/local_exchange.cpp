@@ -15,20 +15,24 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<std::string_view, 6> kKinds = {"all-reduce", "reduce-scatter", "all-gather",
-                                                    "all-to-all", "broadcast-from", "permute-ranks"};
+constexpr std::array<std::string_view, 7> kKinds = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast-from", "permute-ranks", "halo"};
 
-constexpr std::array<plan::AttributeSpec, 9> kAttributes = {{{"kind", AttributeKind::word},
-                                                             {"axis", AttributeKind::word},
-                                                             {"ranks", AttributeKind::integer},
-                                                             {"type", AttributeKind::type},
-                                                             {"along", AttributeKind::word, false, 0, ""},
-                                                             {"to", AttributeKind::word, false, 0, ""},
-                                                             {"monoid", AttributeKind::word, false, 0, "sum"},
-                                                             {"by", AttributeKind::integer, false},
-                                                             {"takes", AttributeKind::integer, false, 1}}};
+constexpr std::array<plan::AttributeSpec, 12> kAttributes = {
+    {{"kind", AttributeKind::word},
+     {"axis", AttributeKind::word},
+     {"ranks", AttributeKind::integer},
+     {"type", AttributeKind::type},
+     {"along", AttributeKind::word, false, 0, ""},
+     {"to", AttributeKind::word, false, 0, ""},
+     {"monoid", AttributeKind::word, false, 0, "sum"},
+     {"by", AttributeKind::integer, false},
+     {"takes", AttributeKind::integer, false, 1},
+     {"size", AttributeKind::integer, false},
+     {"before", AttributeKind::integer, false},
+     {"after", AttributeKind::integer, false}}};
 constexpr std::size_t kKind = 0, kAxis = 1, kRanks = 2, kType = 3, kAlong = 4, kTo = 5, kMonoid = 6, kBy = 7,
-                      kTakes = 8;
+                      kTakes = 8, kSize = 9, kBefore = 10, kAfter = 11;
 
 bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
   const std::int64_t first = plan::share_of(whole, ranks, 0).size;
@@ -52,8 +56,11 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("ranks", node.integer(kRanks), 1, plan::kMostRanks));
     WEFT_TRY_STATUS(expect_between("by", node.integer(kBy), -plan::kMostRanks, plan::kMostRanks));
     WEFT_TRY_STATUS(expect_between("takes", node.integer(kTakes), 0, 1));
+    WEFT_TRY_STATUS(expect_between("size", node.integer(kSize), 0, kLargestStep));
+    WEFT_TRY_STATUS(expect_between("before", node.integer(kBefore), 0, plan::kWidestBorder));
+    WEFT_TRY_STATUS(expect_between("after", node.integer(kAfter), 0, plan::kWidestBorder));
     const LocalExchange what = read_local_exchange(node);
-    if (what.kind == ExchangeKind::broadcast_from)
+    if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo)
       WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
     WEFT_TRY_STATUS(check_sides(node, what));
     return results.add(node.type(kType));
@@ -69,12 +76,32 @@ class Exchanging final : public OperatorOf<Exchanging> {
   }
 
  private:
+  // A halo gives and takes what its blocks say, or nothing where it has none along other indices.
+  static Status check_halo(const NodeView& node, const LocalExchange& what) {
+    if (!what.gives && !what.takes) return {};
+    if (what.gives) WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&what.joins, 1}, node));
+    if (what.takes) WEFT_TRY_STATUS(pick(node.type(kType).dims, {&what.joins, 1}, node));
+    std::int64_t given = 0, taken = 0;
+    for (std::int64_t rank = 0; rank < what.ranks; ++rank) {
+      given += halo_between(what, what.by, rank).size;
+      taken += halo_between(what, rank, what.by).size;
+    }
+    const std::int64_t gives = what.gives ? node.input_type(0).size_of(what.joins) : 0,
+                       takes = what.takes ? node.type(kType).size_of(what.joins) : 0;
+    if (gives == given && takes == taken) return {};
+    return user_error(
+        fmt::format("the blocks of a halo say that rank {} gives {} and takes {}, found {} and {}", what.by,
+                    given, taken, gives, takes));
+  }
+
   // Operand and result agree on every index that is neither joined nor handed out; of those one side has
   // all and the other a block.
   static Status check_sides(const NodeView& node, const LocalExchange& what) {
     const plan::Type to = node.type(kType);
     const bool uses_along = what.joins.valid() || what.parts.valid();
-    const bool is_gather = what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all;
+    const bool is_halo = what.kind == ExchangeKind::halo;
+    const bool is_gather =
+        what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all || is_halo;
     const bool is_scatter =
         what.kind == ExchangeKind::reduce_scatter || what.kind == ExchangeKind::all_to_all;
     if (uses_along && (node.text(is_gather ? what.joins : what.parts).empty() ||
@@ -83,6 +110,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
     if (what.joins.valid() && what.joins == what.parts)
       return user_error(
           fmt::format("all-to-all needs two different indices, found {} twice", node.text(what.joins)));
+    if (is_halo) WEFT_TRY_STATUS(check_halo(node, what));
     if (!what.takes) {
       if (to.rank() != 0) return user_error("an exchange that takes nothing has a type without indices");
       if (what.gives && what.parts.valid())
@@ -96,7 +124,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
     bool agree = from.dtype == to.dtype && from.rank() == to.rank();
     for (std::size_t i = 0; agree && i < to.rank(); ++i) {
       const plan::Dim &x = from.dims[i], &y = to.dims[i];
-      agree = x.index == y.index && (x.index == what.joins   ? is_block(x.size, y.size, what.ranks)
+      agree = x.index == y.index && (x.index == what.joins   ? is_halo || is_block(x.size, y.size, what.ranks)
                                      : x.index == what.parts ? is_block(y.size, x.size, what.ranks)
                                                              : x.size == y.size);
     }
@@ -120,7 +148,8 @@ LocalExchange read_local_exchange(const NodeView& node) {
   what.kind = exchange_kind(node);
   what.axis = node.word(kAxis);
   what.ranks = static_cast<std::int32_t>(node.integer(kRanks));
-  if (what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all)
+  if (what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all ||
+      what.kind == ExchangeKind::halo)
     what.joins = node.symbol(kAlong);
   if (what.kind == ExchangeKind::reduce_scatter) what.parts = node.symbol(kAlong);
   if (what.kind == ExchangeKind::all_to_all) what.parts = node.symbol(kTo);
@@ -128,7 +157,18 @@ LocalExchange read_local_exchange(const NodeView& node) {
   what.by = node.integer(kBy);
   what.gives = node.input_count() > 0;
   what.takes = node.integer(kTakes) != 0;
+  what.size = node.integer(kSize);
+  what.before = node.integer(kBefore);
+  what.after = node.integer(kAfter);
   return what;
+}
+
+plan::Share halo_between(const LocalExchange& what, std::int64_t from, std::int64_t to) {
+  const auto block = [&](std::int64_t rank) {
+    return plan::share_of(what.size, what.ranks, static_cast<std::int32_t>(rank));
+  };
+  if (from == to) return {block(from).begin, 0};
+  return plan::overlap(block(from), plan::with_borders(block(to), what.before, what.after, what.size));
 }
 
 Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
@@ -141,7 +181,7 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
   }
   const Symbol none = graph.symbol("");
   const Symbol along = what.joins.valid() ? what.joins : what.parts.valid() ? what.parts : none;
-  const std::array<plan::AttributeValue, 9> attributes = {
+  const std::array<plan::AttributeValue, 12> attributes = {
       graph.symbol(name(what.kind)),
       graph.symbol(what.axis),
       std::int64_t{what.ranks},
@@ -150,7 +190,10 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
       what.joins.valid() && what.parts.valid() ? what.parts : none,
       graph.symbol(plan::name(what.monoid)),
       what.by,
-      std::int64_t{takes}};
+      std::int64_t{takes},
+      what.size,
+      what.before,
+      what.after};
   return graph.add_value(local_exchange(),
                          operand.valid() ? std::span(&operand, 1) : std::span<const plan::ValueId>(),
                          attributes);

@@ -14,6 +14,11 @@
 //                     all of `to`          a block of `to`
 //   broadcast-from    its own value        that of rank `by`
 //   permute-ranks     its own value        that of the rank `by` below
+//   halo              what the others'     what its own borders are
+//                     borders need of it,  made of, in order
+//                     rank by rank
+//
+// A halo's blocks are those of `size` elements along `along`, and this rank's is number `by`.
 //
 // A rank takes part even where its share is empty, as the others wait for it. One that gives nothing has no
 // operand; one that gets nothing says takes=0, and its result is a number that nobody reads.
@@ -23,6 +28,7 @@
 #include <string_view>
 
 #include "weft/ops/operators.h"
+#include "weft/plan/layout.h"
 #include "weft/plan/signature.h"
 
 namespace weft::ops {
@@ -33,7 +39,8 @@ enum class ExchangeKind : std::uint8_t {
   all_gather,
   all_to_all,
   broadcast_from,
-  permute_ranks
+  permute_ranks,
+  halo
 };
 
 std::string_view name(ExchangeKind kind);  // all-gather: the name of the communication it is a side of
@@ -44,13 +51,17 @@ struct LocalExchange {
   std::int32_t ranks = 1;
   Symbol joins, parts;                      // the indices whose blocks are joined, or handed out; or neither
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
-  std::int64_t by = 0;                      // the root, or how many ranks up a value goes
-  bool gives = true, takes = true;          // whether it has anything to give, or to take
+  std::int64_t by = 0;  // the root, or how many ranks up a value goes, or this rank's number in a halo
+  std::int64_t size = 0, before = 0, after = 0;  // of a halo: what is cut in blocks, and their borders
+  bool gives = true, takes = true;               // whether it has anything to give, or to take
 };
 
 // REQUIRES of both: node.op() is local_exchange()
 ExchangeKind exchange_kind(const plan::NodeView& node);
 LocalExchange read_local_exchange(const plan::NodeView& node);
+
+// Which elements go from rank to rank of a halo's group; of no size where none do.
+plan::Share halo_between(const LocalExchange& what, std::int64_t from, std::int64_t to);
 
 // `operand` is invalid where the rank gives nothing, `type` where it gets nothing; the result then too.
 Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,

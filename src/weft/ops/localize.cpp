@@ -9,6 +9,8 @@
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/local_exchange.h"
+#include "weft/ops/local_halo.h"
+#include "weft/ops/local_windows.h"
 #include "weft/ops/uses.h"
 #include "weft/ops/whole_place.h"
 #include "weft/plan/verify.h"
@@ -46,6 +48,7 @@ ExchangeKind kind_of(const Exchange& exchange) {
       return exchange.keep.valid() ? ExchangeKind::reduce_scatter : ExchangeKind::all_reduce;
     case Take::joined: return exchange.keep.valid() ? ExchangeKind::all_to_all : ExchangeKind::all_gather;
     case Take::root: return ExchangeKind::broadcast_from;
+    case Take::bordered: return ExchangeKind::halo;
     case Take::own:
     case Take::shifted: break;
   }
@@ -152,11 +155,13 @@ class Localizer {
       return exchanges_ == Exchanges::stay ? exchange(node, *op) : leave(node);
     const bool idle = std::ranges::any_of(node.node().inputs,
                                           [&](ValueId input) { return !local_.values[input.value].valid(); });
-    if (idle || (is_source(node.op()) && is_empty(shares_of(node.result(0))))) {
-      for (std::size_t k = 0; k < node.result_count(); ++k) WEFT_TRY_STATUS(add_neutral(node.result(k)));
-      return {};
-    }
+    if (idle || (is_source(node.op()) && is_empty(shares_of(node.result(0))))) return add_neutrals(node);
     return compute(node);
+  }
+
+  Status add_neutrals(const NodeView& node) {
+    for (std::size_t k = 0; k < node.result_count(); ++k) WEFT_TRY_STATUS(add_neutral(node.result(k)));
+    return {};
   }
 
   Status leave(const NodeView& node) {
@@ -183,6 +188,7 @@ class Localizer {
       result = operand;
       return {};
     }
+    if (exchange.take == Exchange::Take::bordered) return fetch_borders(node, op, exchange);
     plan::TypeId type;
     if (!is_empty_here) {
       WEFT_TRY(local, local_type(node.result(0)));
@@ -198,6 +204,36 @@ class Localizer {
         .by = exchange.rank};
     WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
     if (!is_empty_here) result = value;
+    return {};
+  }
+
+  // Where it has nothing along another index, neither has the rest of its group.
+  Status fetch_borders(const NodeView& node, const Communication& op, const Exchange& exchange) {
+    const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
+    const auto along = static_cast<std::size_t>(node.input_type(0).position(exchange.join));
+    std::vector<Share> shares = shares_of(node.result(0));
+    const bool has_any = shares[along].size > 0;
+    shares[along].size = 1;
+    const LocalExchange what{.kind = ExchangeKind::halo,
+                             .axis = op.axis(node),
+                             .ranks = mesh_.axes[axis].ranks,
+                             .joins = here(exchange.join),
+                             .parts = {},
+                             .by = mesh_.coordinate(rank_, axis),
+                             .size = node.input_type(0).dims[along].size,
+                             .before = exchange.before,
+                             .after = exchange.after};
+    if (is_empty(shares)) {
+      WEFT_TRY_STATUS(add_local_exchange(local_.graph, what, {}, {}));
+      return {};
+    }
+    plan::TypeId bordered;
+    if (has_any) {
+      WEFT_TRY(type, local_type(node.result(0)));
+      bordered = type;
+    }
+    WEFT_TRY(value, add_local_halo(local_.graph, what, local_.values[node.input(0).value], bordered));
+    local_.values[node.result(0).value] = value;
     return {};
   }
 
@@ -249,6 +285,8 @@ class Localizer {
   Status compute(const NodeView& node) {
     lists_.clear();
     plan::Signature signature = node.op().signature(node);
+    const std::vector<LocalWindows> windows = local_windows(node, signature, mesh_, layouts_, rank_);
+    if (std::ranges::any_of(windows, &LocalWindows::is_idle)) return add_neutrals(node);
     std::optional<plan::Loop> told;  // the positional loop
     for (plan::Loop& loop : signature.loops) {
       if (!loop.positional || find_placing(node.op()).begin < 0) continue;
@@ -258,7 +296,8 @@ class Localizer {
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       WEFT_TRY(operand, placed(node, signature, i));
-      operands.push_back(operand);
+      WEFT_TRY(seen, within_windows(node, signature, windows, i, operand));
+      operands.push_back(seen);
     }
     std::vector<std::vector<std::int64_t>> sizes;  // of each result, as the node will compute it
     for (std::size_t k = 0; k < node.result_count(); ++k) {
@@ -268,9 +307,13 @@ class Localizer {
         sizes.back().push_back(is_positional(signature, &plan::Loop::results, k, d)
                                    ? node.result_type(k).dims[d].size
                                    : shares[d].size);
+      for (const LocalWindows& local : windows)
+        if (const int dim = signature.loops[local.sliding.loop].results[k]; local.is_cut && dim >= 0)
+          sizes.back()[static_cast<std::size_t>(dim)] = local.computed.size;
     }
     WEFT_TRY(attributes, attributes_of(node, sizes));
     if (told) WEFT_TRY_STATUS(tell_place(node, *told, attributes));
+    tell_windows(windows, attributes);
     WEFT_TRY(made, local_.graph.add(node.op(), operands, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       WEFT_TRY(expected, sized(node.result_type(k), sizes[k]));
@@ -280,9 +323,37 @@ class Localizer {
                         print(local_.graph.type(expected), local_.graph.symbols()),
                         print(local_.graph.type(local_.graph.result(made, k)), local_.graph.symbols())));
       WEFT_TRY(result, trimmed(node, signature, k, local_.graph.result(made, k)));
-      local_.values[node.result(k).value] = result;
+      WEFT_TRY(kept, without_neighbours(node, signature, windows, k, result));
+      local_.values[node.result(k).value] = kept;
     }
     return {};
+  }
+
+  // What this rank's windows see of an operand, which may be held with wider borders.
+  Result<ValueId> within_windows(const NodeView& node, const plan::Signature& signature,
+                                 std::span<const LocalWindows> windows, std::size_t i, ValueId value) {
+    for (const LocalWindows& local : windows) {
+      const int dim = signature.loops[local.sliding.loop].operands[i];
+      if (!local.is_cut || dim < 0) continue;
+      const auto at = static_cast<std::size_t>(dim);
+      WEFT_TRY(seen, add_part(local_.graph, value, here(node.input_type(i).dims[at].index),
+                              shares_of(node.input(i))[at], local.operands[i]));
+      value = seen;
+    }
+    return value;
+  }
+
+  // A gradient that was computed for all that its windows see is this rank's for its own block alone.
+  Result<ValueId> without_neighbours(const NodeView& node, const plan::Signature& signature,
+                                     std::span<const LocalWindows> windows, std::size_t k, ValueId value) {
+    for (const LocalWindows& local : windows) {
+      const int dim = signature.loops[local.sliding.loop].results[k];
+      if (!local.is_cut || dim < 0) continue;
+      const Symbol along = here(node.result_type(k).dims[static_cast<std::size_t>(dim)].index);
+      WEFT_TRY(kept, add_part(local_.graph, value, along, local.computed, local.kept));
+      value = kept;
+    }
+    return value;
   }
 
   Status tell_place(const NodeView& node, const plan::Loop& loop, std::vector<AttributeValue>& attributes) {

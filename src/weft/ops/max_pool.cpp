@@ -12,13 +12,10 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"size", AttributeKind::integer},
-                                                             {"stride", AttributeKind::integer},
-                                                             {"padding", AttributeKind::integer, false}}};
-constexpr std::size_t kSize = 0, kStride = 1, kPadding = 2;
+constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+    kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class MaxPool final : public OperatorOf<MaxPool> {
  public:
@@ -42,9 +39,7 @@ class MaxPool final : public OperatorOf<MaxPool> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const std::array<plan::ValueId, 2> operands = {g.of_result(), node.input(0)};
-    const std::array<plan::AttributeValue, 3> attributes = {node.integer(kSize), node.integer(kStride),
-                                                            node.integer(kPadding)};
-    WEFT_TRY(value, g.graph.add_value(max_pool_gradient(), operands, attributes));
+    WEFT_TRY(value, g.graph.add_value(max_pool_gradient(), operands, pool_attributes_like(node)));
     g.set(0, value);
     return {};
   }

@@ -13,12 +13,10 @@
 namespace weft::ops {
 namespace {
 
-using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"size", AttributeKind::integer},
-                                                             {"stride", AttributeKind::integer},
-                                                             {"padding", AttributeKind::integer, false}}};
+constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+    kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class MaxPoolGradient final : public OperatorOf<MaxPoolGradient> {
  public:

@@ -54,8 +54,8 @@ Result<MeshTensor<T>> split_for_mesh(const Tensor<T>& whole, const plan::Type& t
                                      const plan::Layout& layout, const plan::Mesh& mesh,
                                      const Numbers<T>& numbers, Random& random);
 
-// The global value: shares laid end to end, addends combined. Fails when replicas differ in a bit, or where
-// the ranks hold values of their own.
+// The global value: shares laid end to end, addends combined. Fails when replicas differ in a bit, a border
+// is not its neighbour's, or where the ranks hold values of their own.
 template <class T>
 Result<Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Type& type, const plan::Mesh& mesh,
                                  const Numbers<T>& numbers = {});

@@ -62,7 +62,9 @@ std::vector<Tensor<T>> parts_of(const Tensor<T>& x, const plan::Type& type, cons
   for (std::int32_t i = 0; i < ranks; ++i) {
     if (layout.is_sliced()) {
       const auto dim = static_cast<std::size_t>(type.position(layout.index));
-      parts.push_back(block_of(x, dim, plan::share_of(x.sizes[dim], ranks, i)));
+      parts.push_back(block_of(x, dim,
+                               plan::with_borders(plan::share_of(x.sizes[dim], ranks, i), layout.before,
+                                                  layout.after, x.sizes[dim])));
     } else {
       parts.push_back(layout.is_varying() && i > 0 ? random_like(x, type.dtype, numbers, random) : x);
     }
@@ -74,6 +76,31 @@ template <class T>
 bool same_bits(const Tensor<T>& a, const Tensor<T>& b) {
   return a.sizes == b.sizes && a.data.size() == b.data.size() &&
          (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(T)) == 0);
+}
+
+// Shares with borders, laid end to end without them. Fails where a border is not what the block that it is
+// of holds.
+template <class T>
+Result<Tensor<T>> join_bordered(std::span<const Tensor<T>* const> shares, std::size_t dim, std::int64_t size,
+                                const AxisLayout& layout, std::string_view axis) {
+  const auto ranks = static_cast<std::int32_t>(shares.size());
+  const auto share_of = [&](std::int32_t i) {
+    return plan::with_borders(plan::share_of(size, ranks, i), layout.before, layout.after, size);
+  };
+  std::vector<Tensor<T>> blocks;
+  for (std::int32_t i = 0; i < ranks; ++i) {
+    const plan::Share block = plan::share_of(size, ranks, i);
+    blocks.push_back(block_of(*shares[static_cast<std::size_t>(i)], dim,
+                              {block.size == 0 ? 0 : block.begin - share_of(i).begin, block.size}));
+  }
+  std::vector<const Tensor<T>*> all;
+  for (const Tensor<T>& block : blocks) all.push_back(&block);
+  Tensor<T> joined = end_to_end<T>(all, dim);
+  for (std::int32_t i = 0; i < ranks; ++i)
+    if (!same_bits(*shares[static_cast<std::size_t>(i)], block_of(joined, dim, share_of(i))))
+      return user_error(
+          fmt::format("the borders of share {} along mesh axis {} are not its neighbours'", i, axis));
+  return joined;
 }
 
 template <class T>
@@ -138,7 +165,11 @@ Result<Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Type& ty
     for (std::size_t first = 0; first < parts.size(); first += ranks) {
       std::vector<const Tensor<T>*> group;
       for (std::size_t i = 0; i < ranks; ++i) group.push_back(&parts[first + i]);
-      if (layout.is_sliced()) {
+      if (layout.has_borders()) {
+        const auto dim = static_cast<std::size_t>(type.position(layout.index));
+        WEFT_TRY(whole, join_bordered<T>(group, dim, type.dims[dim].size, layout, mesh.axes[axis].name));
+        joined.push_back(std::move(whole));
+      } else if (layout.is_sliced()) {
         joined.push_back(end_to_end<T>(group, static_cast<std::size_t>(type.position(layout.index))));
       } else if (layout.is_partial()) {
         joined.push_back(combination<T>(group, layout.monoid, numbers));

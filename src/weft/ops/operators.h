@@ -108,6 +108,7 @@ const Operator& reduce_scatter();
 const Operator& all_gather();
 const Operator& all_to_all();
 const Operator& slice_across();
+const Operator& halo();
 const Operator& broadcast_from();
 const Operator& permute_ranks();
 // One rank's side of any of these, in the plan of that rank alone (local_exchange.h).

@@ -11,7 +11,8 @@
 namespace weft::ops {
 
 struct Pooling {
-  std::int64_t size = 1, stride = 1, padding = 0;
+  std::int64_t size = 1, stride = 1;
+  std::int64_t padding = 0, padding_w = 0;         // above, left
   std::int64_t planes = 1, height = 1, width = 1;  // of x
   std::int64_t high = 1, wide = 1;                 // of y
   std::vector<plan::Dim> result;                   // y's: x's with fewer rows and columns
@@ -19,8 +20,20 @@ struct Pooling {
   double window_points() const { return static_cast<double>(size) * static_cast<double>(size); }
 };
 
-// Reads size, stride and padding from the node's first three attributes. Fails when no window
-// fits, or the padding is more than half of it and a window might see nothing but padding.
+// The first three attributes of a pool or a gradient of one, and the last three: the padding left and right,
+// where it is another than above and below, and how many windows there are; 0: as many as fit (window.h).
+constexpr plan::AttributeSpec kPoolSizeSpec = {"size", plan::AttributeKind::integer};
+constexpr plan::AttributeSpec kPoolStrideSpec = {"stride", plan::AttributeKind::integer};
+constexpr plan::AttributeSpec kPoolPaddingSpec = {"padding", plan::AttributeKind::integer, false};
+constexpr plan::AttributeSpec kPoolPaddingWSpec = {"padding_w", plan::AttributeKind::integer, false, -1};
+constexpr plan::AttributeSpec kPoolHighSpec = {"high", plan::AttributeKind::integer, false, 0};
+constexpr plan::AttributeSpec kPoolWideSpec = {"wide", plan::AttributeKind::integer, false, 0};
+
+// The attributes of a pool with the node's windows, and with a type where there is one.
+std::vector<plan::AttributeValue> pool_attributes_like(const plan::NodeView& node, plan::TypeId type = {});
+
+// Reads these. Fails when no window fits, or a window might see nothing but padding: where they are not
+// counted, padding is at most half of it.
 Result<Pooling> pooling(const plan::NodeView& node, const plan::Type& x);
 
 // All indices but the last two are parallel.
@@ -35,7 +48,7 @@ void visit_windows(const Pooling& pool, Visit visit) {
     for (std::int64_t p = 0; p < pool.high; ++p)
       for (std::int64_t t = 0; t < pool.wide; ++t) {
         window.clear();
-        const std::int64_t top = p * pool.stride - pool.padding, left = t * pool.stride - pool.padding;
+        const std::int64_t top = p * pool.stride - pool.padding, left = t * pool.stride - pool.padding_w;
         for (std::int64_t h = std::max<std::int64_t>(top, 0); h < std::min(top + pool.size, pool.height); ++h)
           for (std::int64_t w = std::max<std::int64_t>(left, 0); w < std::min(left + pool.size, pool.width);
                ++w)

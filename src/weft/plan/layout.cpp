@@ -65,14 +65,25 @@ Share share_of(std::int64_t size, std::int32_t parts, std::int32_t part) {
   return {begin, std::min(block, size - begin)};
 }
 
+Share with_borders(Share block, std::int64_t before, std::int64_t after, std::int64_t size) {
+  const std::int64_t begin = std::max<std::int64_t>(block.begin - before, 0);
+  return {begin, std::min(block.end() + after, size) - begin};
+}
+
+Share overlap(Share a, Share b) {
+  const std::int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max<std::int64_t>(std::min(a.end(), b.end()) - begin, 0)};
+}
+
 std::vector<Share> shares_of(const Type& type, const Layout& layout, const Mesh& mesh, std::int32_t rank) {
   std::vector<Share> shares;
   for (const Dim& dim : type.dims) {
     Share share{0, dim.size};
     for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
-      if (layout.axes[axis] != AxisLayout::sliced(dim.index)) continue;
+      const AxisLayout& held = layout.axes[axis];
+      if (!held.slices(dim.index)) continue;
       const Share inner = share_of(share.size, mesh.axes[axis].ranks, mesh.coordinate(rank, axis));
-      share = {share.begin + inner.begin, inner.size};
+      share = with_borders({share.begin + inner.begin, inner.size}, held.before, held.after, dim.size);
     }
     shares.push_back(share);
   }

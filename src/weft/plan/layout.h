@@ -11,6 +11,8 @@
 //
 //   replicated    all of the value, each the same
 //   sliced(b)     ceil(size / ranks) of index b each, in order: the last ones hold less, or nothing
+//                 sliced(y, 1, 2): and around its block one element before and two after, where there are
+//                 any, as windows that slide along y see them (ops/sliding.h)
 //   partial(sum)  an addend each, of the value's full size; or partial(max), partial(min)
 //   varying       a value of its own each, of the full type: no one global value
 //
@@ -62,16 +64,22 @@ struct AxisLayout {
   enum class Kind : std::uint8_t { replicated, sliced, partial, varying };
 
   Kind kind = Kind::replicated;
+  std::uint16_t before = 0;      // of sliced: the border before the block
   Symbol index;                  // of sliced
   Monoid monoid = Monoid::none;  // of partial
+  std::uint16_t after = 0;       // of sliced: the border after the block
 
   static AxisLayout replicated() { return {}; }
-  static AxisLayout sliced(Symbol index) { return {Kind::sliced, index, Monoid::none}; }
-  static AxisLayout partial(Monoid monoid) { return {Kind::partial, {}, monoid}; }
-  static AxisLayout varying() { return {Kind::varying, {}, Monoid::none}; }
+  static AxisLayout sliced(Symbol index, std::uint16_t before = 0, std::uint16_t after = 0) {
+    return {Kind::sliced, before, index, Monoid::none, after};
+  }
+  static AxisLayout partial(Monoid monoid) { return {Kind::partial, 0, {}, monoid, 0}; }
+  static AxisLayout varying() { return {Kind::varying, 0, {}, Monoid::none, 0}; }
 
   bool is_replicated() const { return kind == Kind::replicated; }
   bool is_sliced() const { return kind == Kind::sliced; }
+  bool slices(Symbol of) const { return is_sliced() && index == of; }  // with borders or without
+  bool has_borders() const { return before > 0 || after > 0; }
   bool is_partial() const { return kind == Kind::partial; }
   bool is_varying() const { return kind == Kind::varying; }
 
@@ -103,13 +111,24 @@ Status check_layout(std::string_view text, const Type& type, const Symbols& symb
 struct Share {
   std::int64_t begin = 0, size = 0;
 
+  std::int64_t end() const { return begin + size; }
+
   friend bool operator==(const Share&, const Share&) = default;
 };
+
+// The widest border there is.
+constexpr std::int64_t kWidestBorder = 0xffff;
 
 // The block of part `part` when `size` is cut in `parts`: ceil(size / parts) each, while there is any.
 Share share_of(std::int64_t size, std::int32_t parts, std::int32_t part);
 
-// The block that `rank` holds, one share for each dim of the type.
+// A block with its borders, as far as there are elements. It may be of some where the block is of none.
+Share with_borders(Share block, std::int64_t before, std::int64_t after, std::int64_t size);
+
+// The elements of both; of none where they do not meet.
+Share overlap(Share a, Share b);
+
+// The block that `rank` holds, with its borders, one share for each dim of the type.
 std::vector<Share> shares_of(const Type& type, const Layout& layout, const Mesh& mesh, std::int32_t rank);
 
 }  // namespace weft::plan

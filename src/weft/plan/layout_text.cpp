@@ -84,6 +84,16 @@ Result<Symbol> read_index(const std::string& name, const Type& type, const Symbo
       fmt::format("layout slices index {}, which is not among {}", name, print_indices(type.dims, symbols)));
 }
 
+Result<std::uint16_t> read_border(Pieces& pieces) {
+  const std::string before = pieces.found(), digits = pieces.word().value_or("");
+  std::uint16_t border = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), border);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+    return user_error(
+        fmt::format("expected a border of 0 to {} elements in a layout, found {}", kWidestBorder, before));
+  return border;
+}
+
 // What stands before "on".
 Result<AxisLayout> read_kind(Pieces& pieces, const Type& type, const Symbols& symbols) {
   const auto expected = [&](std::string_view what) {
@@ -101,11 +111,19 @@ Result<AxisLayout> read_kind(Pieces& pieces, const Type& type, const Symbols& sy
   if (!pieces.take('(')) return expected(fmt::format("( after {}", *kind));
   const std::optional<std::string> argument = pieces.word();
   if (!argument) return expected(*kind == "sliced" ? "an index" : "sum, max or min");
-  if (!pieces.take(')')) return expected(")");
   if (*kind == "sliced") {
     WEFT_TRY(index, read_index(*argument, type, symbols));
-    return AxisLayout::sliced(index);
+    AxisLayout layout = AxisLayout::sliced(index);
+    if (pieces.take(',')) {
+      WEFT_TRY(border_before, read_border(pieces));
+      if (!pieces.take(',')) return expected("a comma and the border after the block");
+      WEFT_TRY(border_after, read_border(pieces));
+      layout = AxisLayout::sliced(index, border_before, border_after);
+    }
+    if (!pieces.take(')')) return expected(")");
+    return layout;
   }
+  if (!pieces.take(')')) return expected(")");
   const Monoid monoid = find_monoid(*argument);
   if (monoid == Monoid::none)
     return user_error(fmt::format(
@@ -121,6 +139,19 @@ Status check_one_monoid(std::span<const NamedLayout> named) {
       return user_error(fmt::format("a layout holds addends of one kind, found partial({}) and partial({})",
                                     name(first), name(one.layout.monoid)));
     first = one.layout.monoid;
+  }
+  return {};
+}
+
+// Where two axes cut one index, the inner blocks' neighbours lie elsewhere than along the inner axis.
+Status check_borders(std::span<const NamedLayout> named, const Symbols& symbols) {
+  for (const NamedLayout& one : named) {
+    if (!one.layout.has_borders()) continue;
+    const auto cuts = [&](const NamedLayout& other) { return other.layout.slices(one.layout.index); };
+    if (std::ranges::count_if(named, cuts) > 1)
+      return user_error(
+          fmt::format("an index with borders is cut on one axis only, found {} on {} and another",
+                      print(one.layout, symbols), one.axis));
   }
   return {};
 }
@@ -146,6 +177,7 @@ Result<std::vector<NamedLayout>> read_named(std::string_view text, const Type& t
   if (!pieces.at_end())
     return user_error(fmt::format("expected a comma between the axes of a layout, found {}", pieces.found()));
   WEFT_TRY_STATUS(check_one_monoid(named));
+  WEFT_TRY_STATUS(check_borders(named, symbols));
   return named;
 }
 
@@ -185,7 +217,10 @@ std::string print(const AxisLayout& layout, const Symbols& symbols) {
   switch (layout.kind) {
     case AxisLayout::Kind::replicated: return "replicated";
     case AxisLayout::Kind::sliced:
-      return fmt::format("sliced({})", quote_unless_plain(symbols.text(layout.index)));
+      return layout.has_borders()
+                 ? fmt::format("sliced({}, {}, {})", quote_unless_plain(symbols.text(layout.index)),
+                               layout.before, layout.after)
+                 : fmt::format("sliced({})", quote_unless_plain(symbols.text(layout.index)));
     case AxisLayout::Kind::partial: return fmt::format("partial({})", name(layout.monoid));
     case AxisLayout::Kind::varying: return "varying";
   }

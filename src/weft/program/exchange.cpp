@@ -17,8 +17,19 @@ std::vector<std::int64_t> blocks_along(bool any, const plan::Type& type, Symbol 
   return counts;
 }
 
-constexpr std::array<std::string_view, 6> kNames = {"all-reduce", "reduce-scatter", "all-gather",
-                                                    "all-to-all", "broadcast",      "permute"};
+// The elements that go between this rank and each of the group, where a rank gives or gets any.
+std::vector<std::int64_t> halo_counts(const ops::LocalExchange& what, const plan::Type& type, bool gives) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(what.ranks));
+  if (!(gives ? what.gives : what.takes)) return counts;
+  const std::int64_t step = type.elements() / type.size_of(what.joins);
+  for (std::int32_t rank = 0; rank < what.ranks; ++rank)
+    counts[static_cast<std::size_t>(rank)] =
+        (gives ? halo_between(what, what.by, rank) : halo_between(what, rank, what.by)).size * step;
+  return counts;
+}
+
+constexpr std::array<std::string_view, 7> kNames = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "permute", "halo"};
 
 }  // namespace
 
@@ -52,6 +63,11 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
       exchange.kind = Exchange::Kind::all_to_all;
       exchange.counts = blocks_along(what.gives, from, what.parts, what.ranks);
       exchange.takes = blocks_along(what.takes, to, what.joins, what.ranks);
+      return exchange;
+    case ops::ExchangeKind::halo:
+      exchange.kind = Exchange::Kind::halo;
+      exchange.counts = halo_counts(what, from, true);
+      exchange.takes = halo_counts(what, to, false);
       return exchange;
     case ops::ExchangeKind::all_reduce: exchange.kind = Exchange::Kind::all_reduce; break;
     case ops::ExchangeKind::broadcast_from: exchange.kind = Exchange::Kind::broadcast; break;

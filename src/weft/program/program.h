@@ -72,13 +72,21 @@ struct Combine {
 // The programs of all ranks have the same exchanges in the same order.
 struct Exchange {
   plan::NodeId node;  // the `exchange` of the local plan
-  enum class Kind : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, permute };
+  enum class Kind : std::uint8_t {
+    all_reduce,
+    reduce_scatter,
+    all_gather,
+    all_to_all,
+    broadcast,
+    permute,
+    halo
+  };
   Kind kind = Kind::all_reduce;
   std::string axis;                         // of the mesh
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
   std::int64_t shift = 0;                   // of permute: how many ranks up; of broadcast: the root
   Place operand, result;
-  std::vector<std::int64_t> counts, takes;  // elements, by rank of the group
+  std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes of all-to-all and halo
 };
 
 std::string_view name(Exchange::Kind kind);  // all-gather

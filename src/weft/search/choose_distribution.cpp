@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/cost/roofline.h"
+#include "weft/plan/text.h"
+#include "weft/search/known_plans.h"
+#include "weft/search/lower_bound.h"
 
 namespace weft::search {
 namespace {
@@ -46,9 +48,19 @@ class Chooser {
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        evaluator_(graph, phases, machine),
+        evaluator_(graph, phases, machine, options.known),
         roles_(distribute::index_roles(graph, phases)),
         limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
+
+  // What an earlier search found; only the plan itself is made again.
+  Result<DistributionChoice> take_known(const ChosenDistribution& known) {
+    WEFT_TRY(predicted, evaluator_.predict(known.distribution));
+    static_cast<ChosenDistribution&>(choice_) = known;
+    choice_.chosen = std::move(predicted);
+    choice_.from_plan_cache = true;
+    choice_.search_seconds = since_start();
+    return std::move(choice_);
+  }
 
   Result<DistributionChoice> run() {
     WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
@@ -56,9 +68,9 @@ class Chooser {
     choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
     choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
-    choice_.lower_bound_seconds = least_seconds(graph_, cluster_) / options_.devices_a_rank;
-    choice_.lower_bound_why = fmt::format("its arithmetic at the peak rate of {} {}",
-                                          cluster_.devices() * options_.devices_a_rank, cluster_.device.name);
+    LowerBound bound = lower_bound(graph_, evaluator_.phases(), cluster_, options_.devices_a_rank);
+    choice_.lower_bound_seconds = bound.seconds;
+    choice_.lower_bound_why = std::move(bound.why);
     if (options_.alternatives) {
       add_family("data parallel", space.data_parallel());
       add_family("Megatron", space.megatron());
@@ -87,20 +99,30 @@ class Chooser {
   Status take_best(const DistributionSpace& space) {
     DistributionBudget budget = options_.budget;
     budget.memory_bytes = limit_;
-    const DistributionStrategy& strategy = options_.strategy != nullptr ? *options_.strategy : descend();
+    const DistributionStrategy& strategy = options_.strategy != nullptr ? *options_.strategy : by_parts();
     choice_.outcome = strategy.search(space, evaluator_, budget);
     if (choice_.outcome.best.empty())
       return choice_.outcome.failure ? *choice_.outcome.failure
                                      : user_error("no distribution was looked at", "allow more estimates");
+    // Estimates are off by a few percent; what is farther behind would not catch up.
+    constexpr double kNear = 1.1;
+    const Score& first = choice_.outcome.best.front().score;
+    std::vector<Distribution> finalists;
+    for (const Found& found : choice_.outcome.best)
+      if (found.score.fits == first.fits && found.score.seconds <= first.seconds * kNear)
+        finalists.push_back(found.distribution);
+    // Where the first do not fit after all, the others may.
+    for (const Found& found : choice_.outcome.best)
+      if (finalists.size() < 2 && found.distribution != finalists.front())
+        finalists.push_back(found.distribution);
+    const std::vector<Result<Evaluation>> predicted_all = evaluator_.predict_all(finalists);
     std::optional<Score> best;
-    for (const Found& finalist : choice_.outcome.best) {
-      if (best && !finalist.score.fits) break;
-      const Result<PredictedPlan> predicted = evaluator_.predict(finalist.distribution, {.quick = true});
-      if (!predicted.ok()) continue;
-      const Score score = score_of(predicted->prediction);
+    for (std::size_t f = 0; f < finalists.size(); ++f) {
+      if (!predicted_all[f].ok()) continue;
+      const Score score = Found(finalists[f], *predicted_all[f], limit_).score;
       if (best && !(score < *best)) continue;
       best = score;
-      choice_.distribution = finalist.distribution;
+      choice_.distribution = finalists[f];
     }
     if (!best) return user_error("none of the distributions found could be predicted with all layers");
     WEFT_TRY(predicted, evaluator_.predict(choice_.distribution));
@@ -132,9 +154,7 @@ class Chooser {
     for (Distribution& member : members) {
       const Result<Evaluation> evaluation = evaluator_.estimate(member);
       if (!evaluation.ok()) continue;
-      Found found{std::move(member),
-                  *evaluation,
-                  {evaluation->peak_bytes <= limit_, evaluation->seconds, evaluation->peak_bytes}};
+      Found found(std::move(member), *evaluation, limit_);
       if (!best || found.score < best->score) best = std::move(found);
     }
     if (!best) return;
@@ -156,23 +176,39 @@ class Chooser {
   DistributionChoice choice_;
 };
 
-}  // namespace
-
-double least_seconds(const plan::Graph& graph, const cluster::Cluster& cluster) {
-  double seconds = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const plan::NodeView node = graph.view(plan::NodeId(n));
-    if (node.input_count() == 0) continue;
-    const double rate = cost::peak_rate(cluster.device, node.result_type(0).dtype);
-    if (rate > 0) seconds += node.op().work(node).flops / rate;
-  }
-  return seconds / static_cast<double>(cluster.devices());
+// Everything that a choice depends on. Labels, names and the order of nodes matter as well, so the plan's
+// text stands for it.
+Digest key_of(const plan::Graph& graph, const distribute::Phases& phases, const cluster::Cluster& cluster,
+              const Machine& machine, const ChooseOptions& options) {
+  Hasher hasher;
+  hasher.text(plan::print(graph)).number(phases.backward_begin.value).number(phases.update_begin.value);
+  hasher.digest_of(digest_of(cluster)).digest_of(machine.digest);
+  hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_a_rank));
+  hasher.number(static_cast<std::uint64_t>(options.budget.estimates)).real(options.budget.seconds);
+  // A strategy is one object for ever: its address tells it from others.
+  hasher.number(reinterpret_cast<std::uintptr_t>(options.strategy));
+  for (const FixedPart::Slice& slice : options.fixed.slices) hasher.text(slice.index).text(slice.axis);
+  hasher.number(options.fixed.slices.size());
+  for (const distribute::Exception& exception : options.fixed.exceptions)
+    hasher.text(exception.tensor).text(exception.axis).text(exception.index);
+  return hasher.digest();
 }
+
+}  // namespace
 
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const distribute::Phases& phases,
                                                const cluster::Cluster& cluster, const Machine& machine,
                                                const ChooseOptions& options) {
-  return Chooser(graph, phases, cluster, machine, options).run();
+  Chooser chooser(graph, phases, cluster, machine, options);
+  if (options.known == nullptr || machine.digest == Digest() || options.given) return chooser.run();
+  const Digest key = key_of(graph, phases, cluster, machine, options);
+  const auto known = options.known->find_choice(key);
+  // A TRAIN takes what an EXPLAIN found; the other way round, alternatives would be missing.
+  if (known != nullptr && (!options.alternatives || !known->alternatives.empty()))
+    return chooser.take_known(*known);
+  WEFT_TRY(choice, chooser.run());
+  options.known->keep_choice(key, choice);
+  return choice;
 }
 
 }  // namespace weft::search

@@ -21,11 +21,12 @@ struct ChooseOptions {
   double memory_bytes = 0;  // that a rank may take; 0: no limit
   FixedPart fixed;
   DistributionBudget budget;                       // its memory_bytes is the one above
-  const DistributionStrategy* strategy = nullptr;  // null: descend
+  const DistributionStrategy* strategy = nullptr;  // null: by_parts
   // Priced as it is, without a search: what a user wrote by hand.
   std::optional<distribute::Distribution> given;
   bool alternatives = true;
-  int devices_a_rank = 1;  // processors of this machine that a local rank has
+  int devices_a_rank = 1;       // processors of this machine that a local rank has
+  KnownPlans* known = nullptr;  // where choices and estimates are kept; null: nowhere
 };
 
 struct Alternative {
@@ -36,9 +37,9 @@ struct Alternative {
   std::string why_not;  // "1.8x slower: 41 ms more of communication that nothing hides"
 };
 
-struct DistributionChoice {
+// All but the plan itself.
+struct ChosenDistribution {
   distribute::Distribution distribution;
-  PredictedPlan chosen;
   bool fits = false;
   std::vector<Alternative> alternatives;
   double lower_bound_seconds = 0;  // no plan of this cluster takes less, whatever it moves
@@ -46,6 +47,11 @@ struct DistributionChoice {
   double search_seconds = 0;
   SearchOutcome outcome;                // trail, counts, why it stopped
   std::int64_t layers = 0, folded = 0;  // estimates looked at `folded` of `layers`; 0: at all
+  bool from_plan_cache = false;         // the search was an earlier one's
+};
+
+struct DistributionChoice : ChosenDistribution {
+  PredictedPlan chosen;
 };
 
 // Fails where a hint cannot be kept, nothing could be evaluated, or no plan fits: then with the smallest
@@ -53,8 +59,5 @@ struct DistributionChoice {
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const distribute::Phases& phases,
                                                const cluster::Cluster& cluster, const Machine& machine,
                                                const ChooseOptions& options = {});
-
-// The time that the plan's arithmetic alone takes when it is spread evenly and runs at the peak rate.
-double least_seconds(const plan::Graph& graph, const cluster::Cluster& cluster);
 
 }  // namespace weft::search

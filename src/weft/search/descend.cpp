@@ -9,8 +9,8 @@ namespace {
 using distribute::Distribution;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kStarts = 4;     // seeds that are followed downhill
-constexpr std::size_t kFinalists = 4;  // kept in the answer
+constexpr std::size_t kStarts = 4;  // seeds that are followed downhill
+constexpr double kAny = std::numeric_limits<double>::infinity();
 
 bool before(const Found& a, const Found& b) { return a.score < b.score; }
 
@@ -36,7 +36,7 @@ class Descent {
     }
     outcome_.estimates = evaluator_.estimates();
     outcome_.failed = evaluator_.failures();
-    outcome_.best = std::move(best_);
+    outcome_.ruled_out = evaluator_.ruled_out();
     return std::move(outcome_);
   }
 
@@ -62,11 +62,13 @@ class Descent {
   }
 
   // Those that could be evaluated, in order.
-  std::vector<Found> look_at(std::vector<Distribution> distributions) {
-    evaluator_.estimate_all(distributions, budget_.estimates - evaluator_.estimates());
+  std::vector<Found> look_at(std::vector<Distribution> distributions, double ceiling = kAny) {
+    evaluator_.estimate_all(distributions, budget_.estimates - evaluator_.estimates(), ceiling);
     std::vector<Found> all;
-    for (Distribution& distribution : distributions)
+    for (Distribution& distribution : distributions) {
+      if (evaluator_.rules_out(distribution, ceiling)) continue;
       if (std::optional<Found> found = look(std::move(distribution))) all.push_back(std::move(*found));
+    }
     return all;
   }
 
@@ -77,32 +79,17 @@ class Descent {
       if (!outcome_.failure) outcome_.failure = evaluation.error();
       return std::nullopt;
     }
-    Found found{
-        std::move(distribution), *evaluation,
-        Score{evaluation->peak_bytes <= budget_.memory_bytes, evaluation->seconds, evaluation->peak_bytes}};
-    remember(found);
+    Found found(std::move(distribution), *evaluation, budget_.memory_bytes);
+    outcome_.add(found);
     return found;
-  }
-
-  void remember(const Found& found) {
-    const auto place = std::upper_bound(best_.begin(), best_.end(), found, before);
-    if (std::ranges::find(best_, found.distribution, &Found::distribution) != best_.end()) return;
-    if (place == best_.begin()) {
-      Improvement step{{}, print(found.distribution), {}, found.score};
-      if (!best_.empty()) {
-        step.from = print(best_.front().distribution);
-        step.before = best_.front().score;
-      }
-      outcome_.trail.push_back(std::move(step));
-    }
-    best_.insert(place, found);
-    if (best_.size() > kFinalists) best_.pop_back();
   }
 
   // Moves to the best of those around, if it is better.
   bool step(Found& here, Around around) {
     std::optional<Found> next;
-    for (Found& found : look_at((space_.*around)(here.distribution)))
+    // What is slower than here is not stepped to, and need not be known exactly.
+    const double ceiling = here.score.fits ? here.score.seconds : kAny;
+    for (Found& found : look_at((space_.*around)(here.distribution), ceiling))
       if (found.score < (next ? next->score : here.score)) next = std::move(found);
     if (!next) return false;
     here = std::move(*next);
@@ -119,7 +106,6 @@ class Descent {
   Evaluator& evaluator_;
   const DistributionBudget& budget_;
   const Clock::time_point began_ = Clock::now();
-  std::vector<Found> best_;
   SearchOutcome outcome_;
 };
 
@@ -140,6 +126,22 @@ std::string_view name(Ended ended) {
     case Ended::time_limit: return "the time was up";
   }
   return {};
+}
+
+void SearchOutcome::add(const Found& found) {
+  constexpr std::size_t kMost = 4;
+  const auto place = std::upper_bound(best.begin(), best.end(), found, before);
+  if (std::ranges::find(best, found.distribution, &Found::distribution) != best.end()) return;
+  if (place == best.begin()) {
+    Improvement step{{}, print(found.distribution), {}, found.score};
+    if (!best.empty()) {
+      step.from = print(best.front().distribution);
+      step.before = best.front().score;
+    }
+    trail.push_back(std::move(step));
+  }
+  best.insert(place, found);
+  if (best.size() > kMost) best.pop_back();
 }
 
 const DistributionStrategy& descend() {

@@ -67,7 +67,6 @@ DistributionSpace::List DistributionSpace::led_by_hints(std::string_view axis, L
   return joined(fixed_on(axis), list);
 }
 
-// What an axis may be for, the plainest first.
 std::vector<DistributionSpace::List> DistributionSpace::lists_for(std::string_view axis) const {
   std::vector<List> lists;
   for (List list :

@@ -38,19 +38,20 @@ class DistributionSpace {
   std::vector<distribute::Distribution> neighbours(const distribute::Distribution& distribution) const;
   std::vector<distribute::Distribution> refinements(const distribute::Distribution& distribution) const;
 
+  // What an axis of that name may be for, the plainest first.
+  using List = std::vector<std::string>;
+  std::vector<List> lists_for(std::string_view axis) const;
+
   // The families that EXPLAIN sets beside the choice, every member of each. Hints are not heeded.
   std::vector<distribute::Distribution> data_parallel() const;
   std::vector<distribute::Distribution> megatron() const;
   std::vector<distribute::Distribution> zero_3() const;
 
  private:
-  using List = std::vector<std::string>;
-
   DistributionSpace(const cluster::Cluster& cluster, distribute::IndexRoles roles, FixedPart fixed);
   List batch() const;
   List fixed_on(std::string_view axis) const;
   List led_by_hints(std::string_view axis, List list) const;
-  std::vector<List> lists_for(std::string_view axis) const;
   distribute::Distribution on(const plan::Mesh& mesh, std::vector<distribute::AxisUse> uses) const;
   std::vector<List> changed(const List& list, std::size_t fixed) const;
 

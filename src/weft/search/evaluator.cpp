@@ -6,6 +6,9 @@
 
 #include "weft/base/machine.h"
 #include "weft/plan/hash.h"
+#include "weft/search/known_plans.h"
+#include "weft/search/least_of_plan.h"
+#include "weft/search/part_variants.h"
 
 namespace weft::search {
 namespace {
@@ -46,6 +49,25 @@ Evaluation continued(const Line& line, const Evaluation& a, const Evaluation& b)
   return whole;
 }
 
+// On as many threads as there are processors.
+void do_all(std::size_t jobs, const std::function<void(std::size_t)>& job) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t j = next++; j < jobs; j = next++) job(j);
+  };
+  const auto most_threads = static_cast<std::size_t>(available_processors());
+  std::vector<std::jthread> threads;
+  while (threads.size() + 1 < std::min(jobs, most_threads)) threads.emplace_back(work);
+  work();
+}
+
+std::vector<Result<Evaluation>> answer_all(std::size_t questions,
+                                           const std::function<Result<Evaluation>(std::size_t)>& answer) {
+  std::vector<Result<Evaluation>> found(questions, Evaluation());
+  do_all(questions, [&](std::size_t q) { found[q] = answer(q); });
+  return found;
+}
+
 }  // namespace
 
 Evaluation PredictedPlan::evaluation() const {
@@ -58,8 +80,12 @@ Evaluation PredictedPlan::evaluation() const {
           prediction.traffic};
 }
 
-Evaluator::Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine)
-    : graph_(graph), phases_(phases), machine_(std::move(machine)) {
+Evaluator::Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine,
+                     KnownPlans* known)
+    : graph_(graph),
+      phases_(phases),
+      machine_(std::move(machine)),
+      known_plans_(machine_.digest == Digest() ? nullptr : known) {
   layers_ = repeated_layers(graph, phases);
   if (layers_ <= kLonger) return;
   shorter_ = fold(graph, phases, kShorter);
@@ -82,63 +108,137 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   return made;
 }
 
-Result<Evaluation> Evaluator::evaluate(const plan::Graph& graph, const distribute::Phases& phases,
-                                       const distribute::Distribution& distribution) const {
+struct Evaluator::Spread {
+  distribute::DistributedPlan plan;
+  cost::StepCosts costs;
+  double least = 0;  // seconds
+};
+
+Result<Evaluator::Spread> Evaluator::spread(const Folded& plan,
+                                            const distribute::Distribution& distribution) const {
+  return spread(plan.graph, plan.phases, distribution);
+}
+
+Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph, const distribute::Phases& phases,
+                                            const distribute::Distribution& distribution) const {
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
-  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution, {.prices = std::move(prices)}));
-  const Digest key = Hasher().digest_of(structural_hash(plan.graph)).text(print(plan.mesh)).digest();
+  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution, {.prices = prices}));
+  // Of a machine whose peak is not known, links may be guesses too.
+  const double least = machine_.peak ? least_of_plan(plan, machine_.peak, prices) : 0;
+  return Spread{std::move(plan), std::move(costs), least};
+}
+
+Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
+  const distribute::DistributedPlan& plan = spread.plan;
+  const Digest key = Hasher()
+                         .digest_of(structural_hash(plan.graph))
+                         .text(print(plan.mesh))
+                         .digest_of(machine_.digest)
+                         .digest();
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   }
+  if (known_plans_ != nullptr)
+    if (std::optional<Evaluation> known = known_plans_->find_estimate(key)) return *std::move(known);
   WEFT_TRY(prediction,
            sim::predict(
-               plan.graph, plan.mesh, plan.layouts, costs,
+               plan.graph, plan.mesh, plan.layouts, spread.costs,
                {.overlap = machine_.overlap, .timeline = false, .workers = machine_.workers, .quick = true}));
   const Evaluation evaluation = PredictedPlan{{}, std::move(prediction)}.evaluation();
+  if (known_plans_ != nullptr) known_plans_->keep_estimate(key, evaluation);
   const std::lock_guard lock(mutex_);
   plans_.emplace(key, evaluation);
   return evaluation;
 }
 
-Result<Evaluation> Evaluator::look(const distribute::Distribution& distribution) const {
-  if (!longer_) return evaluate(graph_, phases_, distribution);
-  WEFT_TRY(a, evaluate(shorter_->graph, shorter_->phases, distribution));
-  WEFT_TRY(b, evaluate(longer_->graph, longer_->phases, distribution));
-  return continued(Line(kShorter, kLonger, layers_), a, b);
+Evaluator::Looked Evaluator::look(const distribute::Distribution& distribution, double ceiling) const {
+  if (!longer_) {
+    const Result<Spread> whole = spread(graph_, phases_, distribution);
+    if (!whole.ok()) return {whole.error()};
+    if (whole->least > ceiling) return {Evaluation(), whole->least};
+    return {simulate(*whole)};
+  }
+  const distribute::Distribution folded = without_dropped_layers(distribution);
+  const Result<Spread> a = spread(*shorter_, folded), b = spread(*longer_, folded);
+  if (!a.ok() || !b.ok()) return {a.ok() ? b.error() : a.error()};
+  const Line line(kShorter, kLonger, layers_);
+  if (const double least = line.at(a->least, b->least); least > ceiling) return {Evaluation(), least};
+  const Result<Evaluation> of_a = simulate(*a), of_b = simulate(*b);
+  if (!of_a.ok() || !of_b.ok()) return {of_a.ok() ? of_b.error() : of_a.error()};
+  return {continued(line, *of_a, *of_b)};
+}
+
+// An exception may speak of one layer that the short plans do not have. What no layer has stays, and is
+// refused.
+distribute::Distribution Evaluator::without_dropped_layers(
+    const distribute::Distribution& distribution) const {
+  if (distribution.exceptions.empty()) return distribution;
+  distribute::Distribution made = distribution;
+  const auto there = tensor_names(shorter_->graph);
+  const auto is_missing = [&](const distribute::Exception& exception) {
+    return !there.contains(exception.tensor);
+  };
+  if (std::ranges::none_of(made.exceptions, is_missing)) return made;
+  const auto everywhere = tensor_names(graph_);
+  std::erase_if(made.exceptions, [&](const distribute::Exception& exception) {
+    return is_missing(exception) && everywhere.contains(exception.tensor);
+  });
+  return made;
+}
+
+std::vector<Result<Evaluation>> Evaluator::predict_all(
+    std::span<const distribute::Distribution> distributions) const {
+  return answer_all(distributions.size(), [&](std::size_t d) -> Result<Evaluation> {
+    WEFT_TRY(predicted, predict(distributions[d], {.quick = true}));
+    return predicted.evaluation();
+  });
+}
+
+std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
+  return answer_all(questions.size(), [&](std::size_t q) -> Result<Evaluation> {
+    WEFT_TRY(part, spread(*questions[q].part, questions[q].distribution));
+    return simulate(part);
+  });
 }
 
 Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribution) {
   std::string text = distribute::print(distribution);
   if (const auto found = known_.find(text); found != known_.end()) return found->second;
-  return known_.emplace(std::move(text), look(distribution)).first->second;
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  return known_.emplace(std::move(text), look(distribution, kAny).evaluation).first->second;
 }
 
-void Evaluator::estimate_all(std::span<const distribute::Distribution> distributions, std::int64_t most) {
+bool Evaluator::rules_out(const distribute::Distribution& distribution, double ceiling) const {
+  const auto found = least_.find(distribute::print(distribution));
+  return found != least_.end() && found->second > ceiling && !knows(distribution);
+}
+
+void Evaluator::estimate_all(std::span<const distribute::Distribution> distributions, std::int64_t most,
+                             double ceiling) {
   struct Job {
     const distribute::Distribution* distribution;
     std::string text;
-    std::optional<Result<Evaluation>> evaluation;
+    std::optional<Looked> looked;
   };
-  std::vector<Job> jobs;
-  for (const distribute::Distribution& distribution : distributions) {
-    if (static_cast<std::int64_t>(jobs.size()) >= most) break;
-    std::string text = distribute::print(distribution);
-    if (!known_.contains(text)) jobs.push_back({&distribution, std::move(text), {}});
+  // What is ruled out leaves room for others, so there may be several rounds.
+  for (std::size_t next = 0; next < distributions.size() && most > 0;) {
+    std::vector<Job> jobs;
+    for (; next < distributions.size() && static_cast<std::int64_t>(jobs.size()) < most; ++next) {
+      const distribute::Distribution& distribution = distributions[next];
+      std::string text = distribute::print(distribution);
+      if (!known_.contains(text) && !rules_out(distribution, ceiling))
+        jobs.push_back({&distribution, std::move(text), {}});
+    }
+    do_all(jobs.size(), [&](std::size_t j) { jobs[j].looked.emplace(look(*jobs[j].distribution, ceiling)); });
+    for (Job& job : jobs) {
+      if (job.looked->least)
+        least_.emplace(std::move(job.text), *job.looked->least);
+      else if (known_.emplace(std::move(job.text), std::move(job.looked->evaluation)).second)
+        --most;
+    }
   }
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t j = next++; j < jobs.size(); j = next++)
-      jobs[j].evaluation = look(*jobs[j].distribution);
-  };
-  {
-    const auto most_threads = static_cast<std::size_t>(available_processors());
-    std::vector<std::jthread> threads;
-    while (threads.size() + 1 < std::min(jobs.size(), most_threads)) threads.emplace_back(work);
-    work();
-  }
-  for (Job& job : jobs) known_.emplace(std::move(job.text), std::move(*job.evaluation));
 }
 
 std::int64_t Evaluator::failures() const {

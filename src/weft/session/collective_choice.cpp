@@ -23,12 +23,6 @@ constexpr std::int32_t kMostSlices = 8;
 // best there is not priced at the sizes between.
 constexpr double kHopeless = 2;
 
-// A reference and how many instances of it are to run side by side.
-struct Variant {
-  std::string reference;
-  std::int32_t instances = 1;
-};
-
 bool has_parameter(const collective::Algorithm& algorithm, std::string_view name) {
   return std::ranges::any_of(algorithm.parameters(),
                              [&](const auto& parameter) { return parameter.name == name; });
@@ -61,16 +55,7 @@ Result<std::vector<Variant>> references(const CollectiveChoose& request, collect
   std::vector<Variant> found;
   for (const std::string& candidate : request.candidates) found.push_back({candidate, 1});
   if (!found.empty()) return found;
-  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
-  for (const std::string_view name : library.names()) {
-    const collective::Algorithm& algorithm = *library.find(name);
-    if (algorithm.kind() != kind) continue;
-    const auto is_list = [](const auto& parameter) {
-      return parameter.type == collective::ParameterType::list;
-    };
-    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
-    for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
-  }
+  found = shipped_variants(kind, cluster);
   if (found.empty())
     return user_error(fmt::format("no shipped algorithm for {}", name(kind)), "name candidates with --among");
   return found;
@@ -147,6 +132,21 @@ search::CollectiveCandidate curve_of(const PricedCandidate& candidate,
 }
 
 }  // namespace
+
+std::vector<Variant> shipped_variants(collective::Kind kind, const CollectiveCluster& cluster) {
+  std::vector<Variant> found;
+  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
+  for (const std::string_view name : library.names()) {
+    const collective::Algorithm& algorithm = *library.find(name);
+    if (algorithm.kind() != kind) continue;
+    const auto is_list = [](const auto& parameter) {
+      return parameter.type == collective::ParameterType::list;
+    };
+    if (std::ranges::any_of(algorithm.parameters(), is_list)) continue;  // uneven blocks: asked for by name
+    for (Variant& variant : variants(algorithm, cluster)) found.push_back(std::move(variant));
+  }
+  return found;
+}
 
 std::string PricedCandidate::family() const { return reference.substr(0, reference.find('(')); }
 

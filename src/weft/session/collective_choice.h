@@ -22,6 +22,15 @@
 
 namespace weft::session {
 
+// A reference and how many instances of it are to run side by side.
+struct Variant {
+  std::string reference;
+  std::int32_t instances = 1;
+};
+
+// Every shipped algorithm of the collective, with the parameters worth trying there.
+std::vector<Variant> shipped_variants(collective::Kind kind, const CollectiveCluster& cluster);
+
 struct PricedCandidate {
   std::string reference;  // "all_reduce_ring(chunks=8)"
   PricedProgram program;

@@ -20,15 +20,6 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a file
 
-Result<CollectiveCluster> from_cluster(const cluster::Cluster& found) {
-  WEFT_TRY(topology, cluster::topology_of(found));
-  CollectiveCluster made;
-  made.topology = std::move(topology);
-  made.local = static_cast<std::int32_t>(found.axes.back().size);
-  made.sides = found.axes.back().link.sides;
-  return made;
-}
-
 Result<CollectiveCluster> from_script(const std::string& text) {
   language::Catalog catalog;
   load_shipped(catalog);
@@ -46,14 +37,14 @@ Result<CollectiveCluster> from_script(const std::string& text) {
     WEFT_TRY_STATUS(language::define(catalog, *parsed, *statement, {}));
   }
   if (last.empty()) return user_error("the script creates no cluster", "write CREATE CLUSTER name AS ...");
-  return from_cluster(catalog.clusters.at(last));
+  return wires_of(catalog.clusters.at(last));
 }
 
 Result<CollectiveCluster> from_name(const std::string& name) {
   language::Catalog catalog;
   load_shipped(catalog);
   if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end())
-    return from_cluster(found->second);
+    return wires_of(found->second);
   std::vector<std::string_view> names;
   for (const auto& [known, unused] : catalog.clusters) names.push_back(known);
   const std::string hint = did_you_mean(name, names);
@@ -71,6 +62,15 @@ Result<std::int64_t> parse_size(std::string_view text) {
 }
 
 }  // namespace
+
+Result<CollectiveCluster> wires_of(const cluster::Cluster& found) {
+  WEFT_TRY(topology, cluster::topology_of(found));
+  CollectiveCluster made;
+  made.topology = std::move(topology);
+  made.local = static_cast<std::int32_t>(found.axes.back().size);
+  made.sides = found.axes.back().link.sides;
+  return made;
+}
 
 Result<CollectiveCluster> find_collective_cluster(const std::string& reference) {
   const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };

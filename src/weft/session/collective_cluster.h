@@ -22,6 +22,9 @@ struct CollectiveCluster {
   std::vector<std::int64_t> sides;  // of a torus or mesh
 };
 
+// The wires of a cluster as the catalog has it.
+Result<CollectiveCluster> wires_of(const cluster::Cluster& cluster);
+
 Result<CollectiveCluster> find_collective_cluster(const std::string& reference);
 
 // Gives the parameters that a cluster decides and nobody has given: ranks, local, rows and columns.

@@ -6,6 +6,8 @@
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/cost/liveness.h"
+#include "weft/cost/operator_time.h"
+#include "weft/cost/statistics.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/session/explain_distributed.h"
@@ -93,6 +95,10 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
     if (step >= kWarmUp) timelines.push_back(std::move(timeline));
   }
   const program::Program& program = rank->program();
+  // The next prediction may use it; a database that cannot be written to is no reason not to measure.
+  if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
+    (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
+                      &explanation.cluster.device);
   return explain::Measurement{
       program::attribute(program, timelines,
                          explain::seconds_at_best(*explanation.graph, explanation.cluster.device),

@@ -9,13 +9,13 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/ops/localize.h"
-#include "weft/plan/text.h"
 #include "weft/program/attribution.h"
 #include "weft/session/measure_distributed.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/step_page.h"
 #include "weft/session/trace.h"
+#include "weft/session/written_plan.h"
 
 namespace weft::session {
 namespace {
@@ -29,22 +29,6 @@ plan::NodeId local_begin(const ops::LocalPlan& local, plan::NodeId node) {
 const sim::RankClass& largest_class(const sim::Prediction& prediction) {
   return *std::ranges::max_element(prediction.classes, {},
                                    [](const sim::RankClass& ranks) { return ranks.ranks.size(); });
-}
-
-struct Proof {
-  bool holds = false;
-  std::string text;
-};
-
-// A plan that is wrong is refused. One that could not be made small stays, and says so.
-Result<Proof> proof_of(const Session::State& state, const Settings& settings,
-                       const language::syntax::Run& run, const plan::Graph& graph,
-                       const distribute::DistributedPlan& plan) {
-  const Result<SmallProof> proof = prove_plan(state, settings, run, graph, plan);
-  if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
-  if (proof->proof.holds()) return Proof{true, proof->text()};
-  return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),
-                    "this is a mistake in weft: please report it, with the statement", run.span);
 }
 
 }  // namespace
@@ -66,9 +50,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   }
   const search::DistributionChoice& choice = *planned;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
-  if (options.plan) return plan::print(plan.graph);
+  if (options.plan) return print_written(plan, settings, run, about.sizes);
 
-  WEFT_TRY(proof, proof_of(state, settings, run, graph, plan));
+  WEFT_TRY(proof, require_proof(state, settings, run, graph, plan));
   about.proof = proof.text;
   about.proven = proof.holds;
 

@@ -12,9 +12,11 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -250,6 +252,22 @@ Result<std::shared_ptr<Job>> launched_job() {
     joined = std::move(job);
   }
   return joined;
+}
+
+std::int32_t launched_rank() {
+  if (part_in("", /*counts_ranks=*/false) != Part::launched_rank) return 0;
+  const auto place = transport::rendezvous_from_environment();
+  return place.ok() ? place->rank : 0;
+}
+
+Result<std::string> from_first_rank(std::string mine) {
+  static std::atomic<std::uint64_t> asked{0};  // a topic for each
+  WEFT_TRY(job, launched_job());
+  if (job == nullptr) return mine;
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job->ranks()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  WEFT_TRY(all, job->exchange(everyone, {0, asked.fetch_add(1)}, {.bytes = std::move(mine)}));
+  return std::move(all.front().bytes);
 }
 
 }  // namespace weft::session

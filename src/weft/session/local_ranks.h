@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "weft/base/result.h"
 #include "weft/comm/communicator.h"
@@ -58,5 +59,12 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
 // The job that a launcher started this process for, joined once; null where there is none or it has one rank.
 // Fails when the others do not come.
 Result<std::shared_ptr<transport::Job>> launched_job();
+
+// This process' rank in that job, 0 where there is none: rank 0 speaks for all. Joins nothing.
+std::int32_t launched_rank();
+
+// What rank 0 of that job says, on all of its ranks; without one, `mine`. Collective: every rank calls it as
+// often.
+Result<std::string> from_first_rank(std::string mine);
 
 }  // namespace weft::session

@@ -167,19 +167,20 @@ Status Member::gather(Weights& weights, bool everywhere) {
   return {};
 }
 
-Result<std::vector<std::vector<std::byte>>> Member::gather(std::span<const std::byte> mine) {
+Result<std::vector<std::vector<std::byte>>> Member::gather(std::span<const std::byte> mine, bool everywhere) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(world_->size()));
   const auto bytes = static_cast<std::int64_t>(mine.size());
   WEFT_TRY_STATUS(world_->all_gather(&bytes, counts.data(), 1, ElementType::i64));
+  const bool keeps = everywhere || number() == 0;
   std::vector<std::byte> all;
-  if (number() == 0) all.resize(static_cast<std::size_t>(std::reduce(counts.begin(), counts.end())));
-  WEFT_TRY_STATUS(world_->run({.kind = comm::Kind::gather,
+  if (keeps) all.resize(static_cast<std::size_t>(std::reduce(counts.begin(), counts.end())));
+  WEFT_TRY_STATUS(world_->run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
                                .input = mine.data(),
                                .output = all.data(),
                                .type = ElementType::u8,
                                .counts = counts}));
   std::vector<std::vector<std::byte>> parts;
-  if (number() != 0) return parts;
+  if (!keeps) return parts;
   auto next = all.begin();
   for (const std::int64_t count : counts) {
     parts.emplace_back(next, next + count);

@@ -39,8 +39,8 @@ class Member {
   Result<std::int64_t> hear(std::int64_t word);
   // The tensors of the whole model, on rank 0, or on all where `everywhere`.
   Status gather(Weights& weights, bool everywhere);
-  // Every rank's bytes, by rank, on rank 0.
-  Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine);
+  // Every rank's bytes, by rank, on the same.
+  Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine, bool everywhere);
   Status wait_for_all() { return world_->barrier(); }
 
  private:

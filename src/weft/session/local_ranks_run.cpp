@@ -81,15 +81,17 @@ class MeasuredSteps {
 // One rank's steps.
 class Loop {
  public:
-  Loop(Member& member, const Feed& feed, const DistributedRun& run, Weights weights)
+  // `everywhere`: all ranks keep what rank 0 does.
+  Loop(Member& member, const Feed& feed, const DistributedRun& run, Weights weights, bool everywhere)
       : member_(member),
         feed_(feed),
         run_(run),
         weights_(std::move(weights)),
+        everywhere_(everywhere),
         is_first_(member.number() == 0) {}
 
   // `step` is written on the way: where it was when it failed.
-  Status run(bool everywhere, std::int64_t& step) {
+  Status run(std::int64_t& step) {
     const TrainingRun& training = run_.training;
     const auto begin = Clock::now();
     Status trouble;  // of rank 0, with which the others stop in peace
@@ -107,7 +109,7 @@ class Loop {
       if (run_.is_due && run_.is_due(step + 1)) WEFT_TRY_STATUS(keep(step + 1, trouble));
     }
     weights_.step = training.first_step + outcome_.steps_done;
-    WEFT_TRY_STATUS(member_.gather(weights_, everywhere));
+    WEFT_TRY_STATUS(member_.gather(weights_, everywhere_));
     WEFT_TRY_STATUS(gather_timelines());
     return member_.wait_for_all();
   }
@@ -158,9 +160,11 @@ class Loop {
 
   Status gather_timelines() {
     if (!run_.measure_from) return {};
-    WEFT_TRY(all, member_.gather(measured_.to_bytes()));
+    WEFT_TRY(all, member_.gather(measured_.to_bytes(), everywhere_));
+    if (all.empty()) return {};
+    const MeasuredSteps first = MeasuredSteps::from_bytes(all.front());
     for (const std::vector<std::byte>& bytes : all)
-      timelines_.push_back(MeasuredSteps::from_bytes(bytes).counted_from(measured_));
+      timelines_.push_back(MeasuredSteps::from_bytes(bytes).counted_from(first));
     return {};
   }
 
@@ -168,7 +172,7 @@ class Loop {
   const Feed& feed_;
   const DistributedRun& run_;
   Weights weights_;
-  const bool is_first_;
+  const bool everywhere_, is_first_;
   TrainingOutcome outcome_;
   MeasuredSteps measured_;
   std::vector<std::vector<program::Timeline>> timelines_;
@@ -206,9 +210,9 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   std::optional<transport::Death> death;
   const auto failure = on_local_ranks(options, [&](const std::shared_ptr<transport::Job>& job) -> Status {
     WEFT_TRY(member, Member::start(plan, job, options, start));
-    Loop loop(*member, feed, run, without_tensors(start));
+    Loop loop(*member, feed, run, without_tensors(start), launched != nullptr);
     std::int64_t at = run.training.first_step;
-    const Status status = loop.run(launched != nullptr, at);
+    const Status status = loop.run(at);
     // Only rank 0 of those that were started here has anybody to tell; threads share what is captured.
     if (launched == nullptr && job->rank() != 0) return status;
     step = at;

@@ -5,14 +5,17 @@
 #include <fmt/format.h>
 
 #include "weft/base/median.h"
+#include "weft/cost/exchange_times.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/program/attribution.h"
 #include "weft/program/step_parts.h"
+#include "weft/session/exchange_prices.h"
 #include "weft/session/feed.h"
 #include "weft/session/learn.h"
 #include "weft/session/local_ranks_run.h"
+#include "weft/sim/predict.h"
 
 namespace weft::session {
 namespace {
@@ -23,24 +26,26 @@ using program::Timeline;
 constexpr std::int64_t kWarmUp = 3;  // the first steps touch memory for the first time
 constexpr std::int64_t kSteps = 10, kMostSteps = 10'000;
 
-bool moves(const Program& program, std::size_t task) {
-  return std::holds_alternative<program::Exchange>(program.units[program.tasks[task].unit].kernel);
-}
-
-// What the tasks of each unit that computes took together.
+// What the tasks of each unit took together.
 std::vector<double> unit_seconds(const Program& program, const Timeline& timeline) {
   std::vector<double> seconds(program.units.size());
   for (std::size_t t = 0; t < timeline.tasks.size(); ++t)
-    if (!moves(program, t)) seconds[program.tasks[t].unit] += timeline.tasks[t].end - timeline.tasks[t].begin;
+    seconds[program.tasks[t].unit] += timeline.tasks[t].end - timeline.tasks[t].begin;
   return seconds;
 }
 
 // The median of |predicted - measured| / measured over the units that take any time to speak of.
-double median_error(const Program& program, const cost::StepCosts& costs, std::span<const double> measured) {
+double median_error(const Program& program, const plan::Mesh& mesh, const cost::StepCosts& costs,
+                    std::span<const double> measured) {
   constexpr double kLeast = 1e-6;
   std::vector<double> predicted(program.units.size()), errors;
   for (const program::Task& task : program.tasks)
-    if (!std::holds_alternative<program::Exchange>(program.units[task.unit].kernel))
+    if (const auto* exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel))
+      predicted[task.unit] += costs
+                                  .exchange(*exchange, static_cast<std::size_t>(mesh.find(exchange->axis)),
+                                            cost::message_bytes(*exchange))
+                                  .seconds();
+    else
       predicted[task.unit] += costs.compute(program, task).seconds;
   for (std::size_t u = 0; u < measured.size(); ++u)
     if (measured[u] > kLeast) errors.push_back(std::abs(predicted[u] - measured[u]) / measured[u]);
@@ -90,6 +95,42 @@ Result<std::unique_ptr<Feed>> feed_for(const Settings& settings, const language:
   return opened;
 }
 
+std::string_view name_of(comm::TransportKind transport) {
+  return comm::name(transport == comm::TransportKind::automatic ? comm::TransportKind::shm : transport);
+}
+
+// Keeps what units and collectives took, and says how well they and the step were predicted before and after.
+// A database that cannot be written to is no reason not to measure.
+Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& options,
+                  const Settings& settings, const cluster::Cluster& cluster,
+                  const distribute::DistributedPlan& plan, std::int32_t shown,
+                  DistributedMeasurement& found) {
+  const cost::Crowd crowd{options.ranks, options.workers};
+  const CostsOn costs = costs_on(cluster, settings, options.workers);
+  const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
+  const auto& timelines = outcome.timelines[static_cast<std::size_t>(shown)];
+  const std::vector<double> measured = typical_units(program, timelines, crowd);
+  {
+    const auto known = cost::Statistics::open({}, cost::Access::read);
+    WEFT_TRY(before, costs(plan.mesh, known.ok() ? &*known : nullptr));
+    found.step.error_before = median_error(program, plan.mesh, before, measured);
+  }
+  auto statistics = cost::Statistics::open({}, cost::Access::write);
+  if (!statistics.ok()) return {};
+  std::vector<cost::RankSteps> ranks;
+  for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)
+    ranks.push_back({found.ranks[rank].program.get(), outcome.timelines[rank]});
+  if (!cost::learn(*statistics, program, timelines, crowd, &cluster.device).ok() ||
+      !cost::learn_exchanges(*statistics, plan.mesh, ranks, name_of(options.transport), crowd).ok())
+    return {};
+  WEFT_TRY(after, costs(plan.mesh, &*statistics));
+  found.step.error_after = median_error(program, plan.mesh, after, measured);
+  WEFT_TRY(again, sim::predict(plan.graph, plan.mesh, plan.layouts, after,
+                               {.overlap = options.overlap, .timeline = false, .workers = options.workers}));
+  found.step.predicted_after = again.seconds;
+  return {};
+}
+
 }  // namespace
 
 Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
@@ -128,33 +169,22 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
       seconds.begin());
 
   // Ranks compile alike: a program for each, as the run had it.
-  auto before = cost::Statistics::open({}, cost::Access::read);
-  WEFT_TRY(costs_before,
-           cost::step_costs(cluster, plan.mesh, {.statistics = before.ok() ? &*before : nullptr}));
-  auto statistics = cost::Statistics::open({}, cost::Access::write);
-  const cost::Crowd crowd{options.ranks, options.workers};
   for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
-    const auto& timelines = outcome.timelines[static_cast<std::size_t>(rank)];
     WEFT_TRY(compiled, compile_for_rank(plan, rank, options.workers));
-    auto program = std::make_shared<const Program>(std::move(compiled));
-    if (rank == shown) {
-      found.step.node_seconds =
-          program::attribute(*program, timelines, explain::seconds_at_best(*program->graph, cluster.device),
-                             options.workers)
-              .node_seconds;
-      const std::vector<double> measured = typical_units(*program, timelines, crowd);
-      found.step.error_before = median_error(*program, costs_before, measured);
-      std::vector<double> exposed;
-      for (const Timeline& timeline : timelines)
-        exposed.push_back(program::step_parts(*program, timeline).exposed);
-      found.step.exposed_communication_seconds = median(std::move(exposed));
-      if (statistics.ok() && cost::learn(*statistics, *program, timelines, crowd, &cluster.device).ok()) {
-        WEFT_TRY(costs_after, cost::step_costs(cluster, plan.mesh, {.statistics = &*statistics}));
-        found.step.error_after = median_error(*program, costs_after, measured);
-      }
-    }
-    found.ranks.push_back({std::move(program), timelines[typical]});
+    found.ranks.push_back({std::make_shared<const Program>(std::move(compiled)),
+                           outcome.timelines[static_cast<std::size_t>(rank)][typical]});
   }
+  const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
+  const auto& timelines = outcome.timelines[static_cast<std::size_t>(shown)];
+  found.step.node_seconds =
+      program::attribute(program, timelines, explain::seconds_at_best(*program.graph, cluster.device),
+                         options.workers)
+          .node_seconds;
+  std::vector<double> exposed;
+  for (const Timeline& timeline : timelines)
+    exposed.push_back(program::step_parts(program, timeline).exposed);
+  found.step.exposed_communication_seconds = median(std::move(exposed));
+  WEFT_TRY_STATUS(learn_from(outcome, options, settings, cluster, plan, shown, found));
   return found;
 }
 

@@ -14,15 +14,11 @@ namespace {
 constexpr const char* kPart = "WEFT_PART";
 constexpr std::size_t kMostAnswer = 64 << 20;
 
-std::string variable(const char* name) {
-  const char* text = std::getenv(name);
-  return text != nullptr ? text : "";
-}
-
 }  // namespace
 
 Part part_in(std::string_view command, bool counts_ranks) {
-  if (variable(kPart) == command) return Part::own_rank;
+  const char* const part = std::getenv(kPart);
+  if (part != nullptr && part == command) return Part::own_rank;
   if (counts_ranks) return Part::starts_ranks;
   const auto launched = transport::rendezvous_from_environment();
   return launched.ok() && launched->ranks > 1 ? Part::launched_rank : Part::starts_ranks;

@@ -6,8 +6,11 @@
 
 #include "weft/base/machine.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/cost/roofline.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
+#include "weft/search/known_plans.h"
+#include "weft/session/exchange_prices.h"
 #include "weft/session/learn.h"
 
 namespace weft::session {
@@ -37,21 +40,48 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
 
 namespace {
 
-search::Machine machine_of(const cluster::Cluster& cluster, int workers, bool overlap,
+// Of everything that was measured here; what cannot be read counts as nothing measured.
+Digest digest_of(const cost::Statistics* statistics) {
+  Hasher hasher;
+  if (statistics == nullptr) return hasher.digest();
+  hasher.text(statistics->machine());
+  if (const auto rows = statistics->collective_times(); rows.ok())
+    for (const cost::CollectiveTime& row : *rows)
+      hasher.number(static_cast<std::uint64_t>(row.kind))
+          .number(static_cast<std::uint64_t>(row.ranks))
+          .number(static_cast<std::uint64_t>(row.hosts))
+          .text(row.transport)
+          .number(row.allocated ? 1 : 0)
+          .text(row.algorithm)
+          .number(static_cast<std::uint64_t>(row.bytes))
+          .real(row.seconds);
+  if (const auto rows = statistics->links(); rows.ok())
+    for (const cost::LinkTime& row : *rows)
+      hasher.text(row.transport)
+          .number(static_cast<std::uint64_t>(row.ranks))
+          .number(static_cast<std::uint64_t>(row.from))
+          .number(static_cast<std::uint64_t>(row.to))
+          .number(row.together ? 1 : 0)
+          .real(row.latency_seconds)
+          .real(row.bytes_per_second);
+  if (const auto rows = statistics->operator_times(); rows.ok())
+    for (const cost::OperatorTime& row : *rows) hasher.text(row.unit).real(row.seconds);
+  if (const auto rows = statistics->rates(); rows.ok())
+    for (const cost::Rate& row : *rows)
+      hasher.text(row.what)
+          .number(static_cast<std::uint64_t>(row.threads))
+          .number(static_cast<std::uint64_t>(row.bytes))
+          .real(row.per_second);
+  return hasher.digest();
+}
+
+search::Machine machine_of(const cluster::Cluster& cluster, const Settings& settings, int workers,
                            std::shared_ptr<const cost::Statistics> statistics) {
   search::Machine machine;
-  machine.overlap = overlap;
-  machine.costs = [&cluster, statistics, workers](const plan::Mesh& mesh) -> Result<cost::StepCosts> {
-    WEFT_TRY(costs, cost::step_costs(cluster, mesh, {.statistics = statistics.get()}));
-    // The workers of a rank share its tasks: at best each does an equal part.
-    if (workers > 1)
-      costs.compute = [alone = std::move(costs.compute), workers](const program::Program& program,
-                                                                  const program::Task& task) {
-        cost::TaskPrice price = alone(program, task);
-        price.seconds /= workers;
-        return price;
-      };
-    return costs;
+  machine.workers = workers;
+  machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
+  machine.costs = [on = costs_on(cluster, settings, workers), statistics](const plan::Mesh& mesh) {
+    return on(mesh, statistics.get());
   };
   machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
@@ -60,6 +90,16 @@ search::Machine machine_of(const cluster::Cluster& cluster, int workers, bool ov
       prices.push_back({link.latency_seconds, link.bytes_per_second > 0 ? link.bytes_per_second : 1e9});
     return prices;
   };
+  // What was measured here may beat the figures, so these rule nothing out.
+  if (!cost::is_local(cluster))
+    machine.peak = [&cluster](plan::DType dtype) { return cost::peak_rate(cluster.device, dtype); };
+  machine.digest = Hasher()
+                       .digest_of(search::digest_of(cluster))
+                       .digest_of(digest_of(statistics.get()))
+                       .text(settings.running.transport)
+                       .number(static_cast<std::uint64_t>(workers))
+                       .number(machine.overlap ? 1 : 0)
+                       .digest();
   return machine;
 }
 
@@ -88,16 +128,13 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
   options.budget.estimates = settings.search_limit;
   options.alternatives = compare;
   options.devices_a_rank = workers;
+  options.known = state.known_plans.get();
   if (!settings.distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(settings.distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(
-      graph, phases, cluster,
-      machine_of(cluster, workers,
-                 /*overlap=*/!cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers),
-                 statistics),
-      options);
+  return search::choose_distribution(graph, phases, cluster,
+                                     machine_of(cluster, settings, workers, statistics), options);
 }
 
 }  // namespace weft::session

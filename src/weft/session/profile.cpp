@@ -12,6 +12,7 @@
 #include "weft/base/machine.h"
 #include "weft/cost/machine_identity.h"
 #include "weft/session/own_ranks.h"
+#include "weft/session/profile_model.h"
 #include "weft/session/reply.h"
 #include "weft/transport/inproc/endpoint.h"
 #include "weft/transport/shm/endpoint.h"
@@ -88,6 +89,7 @@ Result<std::string> start_ranks(const Profile& request) {
 
 Result<std::string> answer(const Profile& request) {
   WEFT_TRY_STATUS(check(request));
+  if (!request.model.empty()) return profile_model(request);
   std::string text;
   if (part_in("profile", request.ranks > 0) == Part::starts_ranks) {
     WEFT_TRY(measured, start_ranks(request));

@@ -2,6 +2,7 @@
 //
 //   weft profile --ranks 4 -o here.weft       starts 4 ranks of itself on this machine
 //   mpirun -n 8 weft profile -o there.weft    takes part as one of the ranks that a launcher started
+//   weft profile --model char_gpt             runs the model's step: see profile_model.h
 //
 //   weft collective cost all_reduce_ring --on here.weft
 //
@@ -32,6 +33,8 @@ struct Profile {
   std::string to = {};                       // a .weft file; empty: the answer itself
   std::string statistics = {};               // the database; empty: the user's own; "none": no file
   bool quick = false;                        // a tenth of the time
+  std::string model = {};                    // measure the units of its step instead of the machine
+  std::string with = {};                     // sizes and settings of that: "b = 8"
   std::function<void(std::string_view)> on_note = {};  // told what is being measured, a line each
 };
 Reply run(const Profile& request);

@@ -1,13 +1,17 @@
 // weft/session/prove_plan.h -- a distributed plan proven at small sizes, with its real structure.
 //
 //   gpt3_175b on node=128, gpu=8      b = 2, s = 8, d = 8, h = 2, layers = 96, v = 8 on node=2, gpu=2
+//   alexnet on node=4, gpu=8          b = 4, c = 3, h = 64, w = 64 on node=2, gpu=2
 //
 // The model is bound again with small sizes, the plan replayed on it (distribute/replay.h) and both are run
 // by their exact semantics (distribute/prove.h). Which sizes are legal only the model knows: a few are tried.
+// Where its names do not reach all of them, as where a convolution's channels stand in the text as numbers,
+// the bound plan itself is made smaller (distribute/shrink.h).
 //
 // Included by the files of session/ only.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "weft/distribute/prove.h"
 #include "weft/session/state.h"
@@ -24,9 +28,23 @@ struct SmallProof {
 };
 
 // `plan` was made of `graph`, the model of `run` as a training plan or as it infers. Fails where no small
-// sizes were found that the model accepts.
+// sizes were found that the model accepts. `own` as replay() has it.
 Result<SmallProof> prove_plan(const Session::State& state, const Settings& settings,
                               const language::syntax::Run& run, const plan::Graph& graph,
-                              const distribute::DistributedPlan& plan);
+                              const distribute::DistributedPlan& plan, const std::vector<bool>& own = {});
+
+// Whether both can be run by definition as they are.
+bool is_small(const plan::Graph& graph, const plan::Mesh& mesh);
+
+struct Proof {
+  bool holds = false;
+  std::string text;
+};
+
+// What a plan must pass before it is shown or run. Fails where it is wrong. One that could not be made small
+// passes and says so; one that this session has proven before is not proven again.
+Result<Proof> require_proof(const Session::State& state, const Settings& settings,
+                            const language::syntax::Run& run, const plan::Graph& graph,
+                            const distribute::DistributedPlan& plan);
 
 }  // namespace weft::session

@@ -184,6 +184,13 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
+    {"prove", "whether a plan for several ranks is proven before it is shown or run",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "prove"));
+       settings.prove = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.prove ? "true" : "false"); }},
     {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "restart"));

@@ -4,11 +4,14 @@
 // session's format, or an error; a function that fails has changed nothing.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
+#include "weft/search/known_plans.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
 #include "weft/session/weights.h"
@@ -27,6 +30,10 @@ struct Session::State {
   Settings settings;
   std::vector<KeptHint> hints;
   std::map<std::string, Weights> weights;  // what each model has learned
+  // Plans for clusters that were searched for already; searching changes nothing else.
+  std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
+  // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
+  mutable std::map<Digest, std::string> proven;
 };
 
 // What a statement may read besides the session's state.

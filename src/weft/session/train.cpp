@@ -12,6 +12,7 @@
 #include "weft/session/learn.h"
 #include "weft/session/local_ranks_run.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/prove_plan.h"
 
 namespace weft::session {
 namespace {
@@ -147,8 +148,18 @@ Result<Trained> train_on_ranks(const Session::State& state, const Request& reque
                                const train::TrainingPlan& plan, const Feed& feed, const Weights& start,
                                const DistributedRun& run) {
   WEFT_TRY(target, target_of(state.catalog, request.run->target));
-  WEFT_TRY(choice, plan_for(state, request.settings, plan.graph, {plan.backward_begin, plan.update_begin},
-                            target, /*compare=*/false));
+  // Under a launcher each rank plans by itself, and machines differ in what they have measured: rank 0
+  // searches, the others take what it found.
+  const bool searches = launched_rank() == 0;
+  Settings settings = request.settings;
+  if (!searches) {
+    WEFT_TRY(found, from_first_rank({}));
+    settings.distribution = std::move(found);
+  }
+  WEFT_TRY(choice, plan_for(state, settings, plan.graph, {plan.backward_begin, plan.update_begin}, target,
+                            /*compare=*/false));
+  if (searches) WEFT_TRY_STATUS(from_first_rank(distribute::print(choice.distribution)));
+  WEFT_TRY_STATUS(require_proof(state, settings, *request.run, plan.graph, choice.chosen.plan));
   const LocalRanksOptions options = local_ranks_of(request);
   WEFT_TRY(outcome, run_distributed(choice.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,

@@ -24,7 +24,7 @@ struct Candidate {
 void offer_waits(Candidate& found, const StepRun& run, const ProgramTasks& tasks, std::size_t rank,
                  std::uint32_t task) {
   found.offer(run, rank, run.before(rank, task));
-  for (const std::uint32_t wait : tasks.program->tasks[task].waits) found.offer(run, rank, wait);
+  for (const std::uint32_t wait : tasks.waits_of(task)) found.offer(run, rank, wait);
 }
 
 }  // namespace

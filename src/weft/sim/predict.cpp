@@ -1,6 +1,9 @@
 #include "weft/sim/predict.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -73,8 +76,9 @@ RankTotals totals_of(const ProgramTasks& tasks, std::span<const program::TaskTim
   return totals;
 }
 
-void describe_busiest(Prediction& prediction, const StepRun& run, std::span<const ProgramTasks* const> ranks,
-                      const plan::Mesh& mesh) {
+// Says which rank it is.
+std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
+                             std::span<const ProgramTasks* const> ranks, const plan::Mesh& mesh) {
   std::size_t busiest = 0;
   RankTotals most;
   // Ranks of one program and equal times would all answer alike; the first of each program is asked.
@@ -100,6 +104,22 @@ void describe_busiest(Prediction& prediction, const StepRun& run, std::span<cons
         cost::sent_bytes(exchange.kind, mesh.axes[exchange.axis].ranks, static_cast<double>(exchange.bytes));
     traffic.busy_seconds += time.end - time.begin;
   }
+  return busiest;
+}
+
+std::vector<PricedCollective> collectives_of(const ProgramTasks& tasks, const plan::Mesh& mesh) {
+  std::map<std::tuple<std::uint32_t, program::Exchange::Kind, std::int64_t>, PricedCollective> found;
+  for (const ExchangeTask& exchange : tasks.exchanges) {
+    PricedCollective& one = found[{exchange.axis, exchange.kind, exchange.bytes}];
+    if (one.times++ == 0)
+      one = {mesh.axes[exchange.axis].name, exchange.kind, exchange.bytes, 1, exchange.price};
+  }
+  std::vector<PricedCollective> sorted;
+  for (auto& [key, one] : found) sorted.push_back(std::move(one));
+  std::ranges::stable_sort(sorted, std::greater<>(), [](const PricedCollective& one) {
+    return static_cast<double>(one.times) * one.price.seconds();
+  });
+  return sorted;
 }
 
 double model_flops(const plan::Graph& graph) {
@@ -138,9 +158,12 @@ Result<Prediction> predict(const plan::Mesh& mesh,
   } else {
     classes = rank_classes(mesh, kinds);
   }
+  const int workers = options.quick ? 1 : std::max(1, options.workers);
   std::vector<ProgramTasks> tables;
   for (const auto& program : programs) {
-    WEFT_TRY(tasks, price_tasks(program, mesh, costs, options.overlap));
+    WEFT_TRY(tasks, price_tasks(program, mesh, costs, options.overlap, workers));
+    if (options.quick)
+      for (double& seconds : tasks.seconds) seconds /= std::max(1, options.workers);
     tables.push_back(std::move(tasks));
   }
 
@@ -162,13 +185,13 @@ Result<Prediction> predict(const plan::Mesh& mesh,
   }
 
   const Meetings meetings = find_meetings(mesh, classes);
-  const int workers = std::max(1, options.workers);
   StepRun run(ranks, meetings, costs.wires, {options.overlap, workers});
   WEFT_TRY_STATUS(run.run());
   prediction.seconds = run.seconds();
   prediction.events = run.events();
-  describe_busiest(prediction, run, ranks, mesh);
+  const std::size_t busiest = describe_busiest(prediction, run, ranks, mesh);
   if (!options.quick) {
+    prediction.collectives = collectives_of(*ranks[busiest], mesh);
     prediction.critical = critical_path(run, ranks, meetings);
     prediction.bound = bound_of(run, ranks, prediction.critical, mesh);
   }

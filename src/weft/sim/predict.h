@@ -42,9 +42,12 @@ struct PredictOptions {
   bool exact = false;    // every rank by itself
   bool overlap = true;   // false: a rank waits for each collective before it goes on
   bool timeline = true;  // keep when each task ran, and the memory curve
-  int workers = 1;       // of a rank: more than one take whatever is ready, the first in the program first
+  // Of a rank: more than one take whatever is ready, the first in the program first; collectives keep the
+  // program's order. Where `quick` they share every unit equally, since units are not cut into tasks then.
+  int workers = 1;
   // For a search that asks often: all ranks are taken to be like rank 0, whose shares are the largest;
-  // peak_bytes is what no packing goes below; timeline, memory curve, critical path and bound are left out.
+  // peak_bytes is what no packing goes below; timeline, memory curve, collectives, critical path and bound
+  // are left out.
   bool quick = false;
 };
 
@@ -78,6 +81,15 @@ struct AxisTraffic {
   double busy_seconds = 0;  // of its stream
 };
 
+// Collectives of one kind and size along one axis.
+struct PricedCollective {
+  std::string axis;
+  program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
+  std::int64_t bytes = 0;  // as nccl-tests counts them
+  std::size_t times = 0;   // in a step
+  ExchangePrice price;     // of each, alone on its wires
+};
+
 struct CriticalTask {
   std::size_t rank_class = 0;
   std::uint32_t task = 0;
@@ -85,19 +97,20 @@ struct CriticalTask {
 
 struct Prediction {
   double seconds = 0;
-  double compute_seconds = 0;                // of the busiest rank's computing stream
-  double communication_seconds = 0;          // of its collectives, overlapped or not
-  double exposed_communication_seconds = 0;  // of the step, while it computed nothing
-  double flops = 0;                          // of the whole mesh: the plan's multiply-adds, each as two
-  double peak_bytes = 0;                     // of the fullest rank: what its program takes
-  MemoryByKind memory;                       // of that rank at its fullest moment; its total is peak_bytes
-  std::vector<AxisTraffic> traffic;          // by mesh axis
+  double compute_seconds = 0;                 // of the busiest rank's computing stream
+  double communication_seconds = 0;           // of its collectives, overlapped or not
+  double exposed_communication_seconds = 0;   // of the step, while it computed nothing
+  double flops = 0;                           // of the whole mesh: the plan's multiply-adds, each as two
+  double peak_bytes = 0;                      // of the fullest rank: what its program takes
+  MemoryByKind memory;                        // of that rank at its fullest moment; its total is peak_bytes
+  std::vector<AxisTraffic> traffic;           // by mesh axis
+  std::vector<PricedCollective> collectives;  // of the busiest rank, those that take most first
   std::vector<RankClass> classes;
   std::vector<CriticalTask> critical;  // in order
   std::string bound;  // "compute: 71 % of the step" | "communication on ib: 54 % of the step"
   std::int64_t events = 0;
   // How much of the computing stream's seconds has which source, by cost::Source.
-  double seconds_by_source[3] = {};
+  std::array<double, cost::kSources> seconds_by_source{};
 };
 
 // `layouts` as ops::infer_layouts gives them. Fails where a rank's plan cannot be made or compiled, where

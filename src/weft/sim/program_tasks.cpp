@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/program/without_overlap.h"
+
 namespace weft::sim {
 namespace {
 
@@ -29,7 +31,7 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
 }  // namespace
 
 Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program, const plan::Mesh& mesh,
-                                 const cost::StepCosts& costs, bool overlap) {
+                                 const cost::StepCosts& costs, bool overlap, int workers) {
   const program::Program& of = *program;
   ProgramTasks tasks;
   const std::size_t count = of.tasks.size();
@@ -53,15 +55,22 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
       tasks.sources[t] = price.source;
     }
     tasks.streams[tasks.stream_of(t, overlap)].push_back(t);
-    tasks.waits[t] = static_cast<std::uint32_t>(task.waits.size());
-    for (const std::uint32_t wait : task.waits) ++tasks.first_after[wait + 1];
+  }
+  tasks.program = std::move(program);
+  if (!overlap && workers > 1 && !tasks.exchanges.empty()) {
+    std::vector<std::uint32_t> moves;
+    for (const ExchangeTask& exchange : tasks.exchanges) moves.push_back(exchange.task);
+    tasks.apart = program::waits_without_overlap(of.tasks, moves);
+  }
+  for (std::uint32_t t = 0; t < count; ++t) {
+    tasks.waits[t] = static_cast<std::uint32_t>(tasks.waits_of(t).size());
+    for (const std::uint32_t wait : tasks.waits_of(t)) ++tasks.first_after[wait + 1];
   }
   for (std::size_t t = 0; t < count; ++t) tasks.first_after[t + 1] += tasks.first_after[t];
   tasks.after.resize(tasks.first_after[count]);
   std::vector<std::uint32_t> next(tasks.first_after.begin(), tasks.first_after.end());
   for (std::uint32_t t = 0; t < count; ++t)
-    for (const std::uint32_t wait : of.tasks[t].waits) tasks.after[next[wait]++] = t;
-  tasks.program = std::move(program);
+    for (const std::uint32_t wait : tasks.waits_of(t)) tasks.after[next[wait]++] = t;
   return tasks;
 }
 

@@ -13,11 +13,13 @@ namespace {
 struct Cut {
   std::int64_t size = 0;
   std::vector<std::size_t> axes;
+  std::int64_t before = 0, after = 0;  // borders
 
   friend auto operator<=>(const Cut&, const Cut&) = default;
 };
 
 bool is_even(const Cut& cut, const plan::Mesh& mesh) {
+  if (cut.before > 0 || cut.after > 0) return false;  // the outermost blocks have one side less
   std::int64_t size = cut.size;
   for (const std::size_t axis : cut.axes) {
     if (size % mesh.axes[axis].ranks != 0) return false;
@@ -35,8 +37,13 @@ std::set<Cut> uneven_cuts(const plan::Graph& graph, const plan::Mesh& mesh,
     for (const plan::Dim& dim : graph.type(plan::ValueId(v)).dims) {
       cut.size = dim.size;
       cut.axes.clear();
+      cut.before = cut.after = 0;
       for (std::size_t axis = 0; axis < layouts[v].axes.size(); ++axis)
-        if (layouts[v].axes[axis] == plan::AxisLayout::sliced(dim.index)) cut.axes.push_back(axis);
+        if (const plan::AxisLayout& held = layouts[v].axes[axis]; held.slices(dim.index)) {
+          cut.axes.push_back(axis);
+          cut.before = held.before;
+          cut.after = held.after;
+        }
       if (!cut.axes.empty() && !is_even(cut, mesh)) cuts.insert(cut);
     }
   return cuts;
@@ -75,10 +82,16 @@ Numbering rank_kinds(const plan::Graph& graph, const plan::Mesh& mesh,
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
     Hasher key;
     for (const Cut& cut : cuts) {
-      std::int64_t size = cut.size;
-      for (const std::size_t axis : cut.axes)
-        size = plan::share_of(size, mesh.axes[axis].ranks, mesh.coordinate(rank, axis)).size;
-      key.number(static_cast<std::uint64_t>(size));
+      plan::Share share{0, cut.size};
+      for (const std::size_t axis : cut.axes) {
+        const plan::Share inner =
+            plan::share_of(share.size, mesh.axes[axis].ranks, mesh.coordinate(rank, axis));
+        share = {share.begin + inner.begin, inner.size};
+      }
+      const plan::Share held = plan::with_borders(share, cut.before, cut.after, cut.size);
+      key.number(static_cast<std::uint64_t>(share.size));
+      key.number(static_cast<std::uint64_t>(share.begin - held.begin));
+      key.number(static_cast<std::uint64_t>(held.size));
     }
     kinds[static_cast<std::size_t>(rank)] = number(key.digest());
   }
@@ -127,7 +140,8 @@ Meetings find_meetings(const plan::Mesh& mesh, std::span<const std::int32_t> cla
         meeting.classes.push_back(
             static_cast<std::uint32_t>(classes[static_cast<std::size_t>(first + i * stride)]));
       std::ranges::sort(meeting.classes);
-      meeting.classes.erase(std::unique(meeting.classes.begin(), meeting.classes.end()), meeting.classes.end());
+      meeting.classes.erase(std::unique(meeting.classes.begin(), meeting.classes.end()),
+                            meeting.classes.end());
       for (const std::uint32_t c : meeting.classes)
         of_class[c] = static_cast<std::uint32_t>(meetings.all.size());
       meetings.all.push_back(std::move(meeting));

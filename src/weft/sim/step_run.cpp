@@ -102,9 +102,8 @@ void StepRun::happen(const Event& event) {
     case Happening::task: return complete(event.index, event.detail);
     case Happening::latency: {
       const Meeting& who = meetings_.all[event.index];
-      const ProgramTasks& tasks = *ranks_[who.classes[0]].tasks;
-      const ExchangeTask& exchange = tasks.exchanges[tasks.exchange[meeting->tasks[0]]];
-      meeting->transfer = sharing_.start(now_, meeting->wire, who.classes, exchange.price.transfer_seconds);
+      meeting->transfer =
+          sharing_.start(now_, meeting->wire, who.classes, price_of(event.index).transfer_seconds);
       if (meeting->transfer >= meeting_of_transfer_.size())
         meeting_of_transfer_.resize(meeting->transfer + 1);
       meeting_of_transfer_[meeting->transfer] = event.index;
@@ -184,13 +183,26 @@ void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
   if (++meeting.arrived == members.size()) start_collective(number);
 }
 
+// That of the member that moves the most: in a halo, blocks at the ends have one neighbour less.
+const cost::ExchangePrice& StepRun::price_of(std::uint32_t number) const {
+  const Meeting& who = meetings_.all[number];
+  const MeetingState& meeting = states_[number];
+  const auto price = [&](std::size_t i) -> const cost::ExchangePrice& {
+    const ProgramTasks& tasks = *ranks_[who.classes[i]].tasks;
+    return tasks.exchanges[tasks.exchange[meeting.tasks[i]]].price;
+  };
+  std::size_t most = 0;
+  for (std::size_t i = 1; i < who.classes.size(); ++i)
+    if (price(i).seconds() > price(most).seconds()) most = i;
+  return price(most);
+}
+
 void StepRun::start_collective(std::uint32_t number) {
   const Meeting& who = meetings_.all[number];
   MeetingState& meeting = states_[number];
   for (std::size_t i = 0; i < who.classes.size(); ++i)
     ranks_[who.classes[i]].times[meeting.tasks[i]].begin = now_;
-  const ProgramTasks& tasks = *ranks_[who.classes[0]].tasks;
-  const cost::ExchangePrice& price = tasks.exchanges[tasks.exchange[meeting.tasks[0]]].price;
+  const cost::ExchangePrice& price = price_of(number);
   if (meeting.shared && price.transfer_seconds > 0)
     foresee(now_ + price.latency_seconds, Happening::latency, number, ++meeting.turn);
   else

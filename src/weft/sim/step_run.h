@@ -83,6 +83,7 @@ class StepRun {
   void advance(std::uint32_t rank, std::uint32_t stream);
   void start_compute(std::uint32_t rank, std::uint32_t task);
   void arrive(std::uint32_t rank, std::uint32_t task);
+  const cost::ExchangePrice& price_of(std::uint32_t meeting) const;
   void start_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);
   void complete(std::uint32_t rank, std::uint32_t task);

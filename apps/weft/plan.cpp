@@ -1,0 +1,50 @@
+#include "plan.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "subcommands.h"
+#include "weft/session/plans.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kUsage = R"(weft plan: plans for several ranks
+
+usage:
+  weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
+  weft plan show FILE [--mesh MESH]
+
+FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it. `weft help plan` explains each.
+)";
+
+CLI::App* add_prove(CLI::App& app, session::PlanProve& prove) {
+  CLI::App* command = app.add_subcommand("prove");
+  command->add_option("FILE", prove.what)->required();
+  command->add_option("--model", prove.model);
+  command->add_option("--mesh", prove.mesh);
+  add_format(command, prove.format);
+  return command;
+}
+
+CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
+  CLI::App* command = app.add_subcommand("show");
+  command->add_option("FILE", show.file)->required();
+  command->add_option("--mesh", show.mesh);
+  return command;
+}
+
+}  // namespace
+
+Result<session::Reply> run_plan(int argc, char** argv) {
+  session::PlanProve prove;
+  session::PlanShow show;
+  CLI::App app;
+  return run_subcommand(
+      app,
+      {{add_prove(app, prove), [&] { return run(prove); }}, {add_show(app, show), [&] { return run(show); }}},
+      "plan", kUsage, argc, argv);
+}
+
+}  // namespace weft

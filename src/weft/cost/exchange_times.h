@@ -1,0 +1,71 @@
+// weft/cost/exchange_times.h -- how long collectives took in steps that ran, kept for the next prediction.
+//
+//   rank 0   ---come.........|=====|       own    from when the last one comes: what the collective itself
+//   takes rank 1   ----------come..|=====|       late   what a rank waits before that, typically: ranks never
+//   run rank 2   ------------come|=====|              quite alike, and each collective waits for the last of
+//   them
+//
+//   "exchange all-reduce 3 shm 2359296 ranks=3"    "late all-reduce 3 shm 2359296 ranks=3"
+//
+// Both are rows of operator_time. A rank that comes early every time has less to compute than another, which
+// the simulator knows; so `late` is what the rank waits that waits least. Where ranks outnumber processors
+// each must wait for its turn, and `late` is what they wait on average. A size that was never seen is priced
+// by a formula, times what the nearest sizes seen took over what the formula says of them.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cost/operator_time.h"
+#include "weft/cost/statistics.h"
+#include "weft/cost/step_costs.h"
+#include "weft/plan/layout.h"
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+
+namespace weft::cost {
+
+// What one rank did: its program, and when the tasks of each step ran. All ranks read one clock.
+struct RankSteps {
+  const program::Program* program = nullptr;
+  std::span<const program::Timeline> timelines;
+};
+
+// Adds what the collectives of all ranks took. Where the ranks' programs do not meet, nothing is added.
+// REQUIRES: a program for each rank of the mesh, and equally many timelines.
+Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
+                       std::string_view transport, const Crowd& crowd);
+
+// What the statistics know of collectives over one transport in one crowd.
+class ExchangeTimes {
+ public:
+  ExchangeTimes() = default;
+  ExchangeTimes(std::span<const OperatorTime> rows, std::string_view transport, const Crowd& crowd);
+
+  // Seconds by a formula that knows nothing of this machine's past.
+  using Formula = std::function<double(program::Exchange::Kind kind, std::int32_t ranks, double bytes)>;
+
+  struct Price {
+    double own = 0, late = 0;
+    Source source = Source::measured;  // calibrated: only other collectives were seen
+  };
+  // Nothing where no collective was seen at all.
+  std::optional<Price> price(program::Exchange::Kind kind, std::int32_t ranks, std::int64_t bytes,
+                             const Formula& formula) const;
+
+ private:
+  struct Time {
+    double own = 0, late = 0;
+  };
+  using Sizes = std::map<std::int64_t, Time>;
+
+  std::map<std::pair<program::Exchange::Kind, std::int32_t>, Sizes> times_;  // by kind and ranks of the group
+  double late_ = 0;                                                          // of any collective, the mean
+};
+
+}  // namespace weft::cost

@@ -1,0 +1,74 @@
+// weft/session/exchange_prices.h -- what collectives cost along a mesh axis: by the algorithm that would run.
+//
+//   mesh axis ──▶ its group's wires ──▶ the collective compiler's candidates, simulated on them ──▶ the
+//   fastest
+//
+//   prices.price(all_gather, node=8, 4 MiB)      97 us   all_pairs x3 LL128    simulated
+//   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   ring                  fitted
+//   prices.price(all_reduce, node=128, 4 MiB)    nothing: too many to simulate while a search waits
+//   prices.price(all_reduce, rank=2, 4 MiB)      310 us  direct two-shot       measured
+//
+// Times are simulated at sizes four apart, once each and when first asked for; between them lie straight
+// lines in log bytes, log seconds. NCCL's all-reduce among the GPUs of a node was measured
+// (exchange_seconds.h), and what was measured goes before what is simulated: there the fitted formula is the
+// price, and other collectives on such wires are as much slower than their simulation as the all-reduce is.
+//
+// Of ranks of this machine the runtime's own table speaks (comm/choice.h): what the algorithm that it will
+// choose took when it was tuned, or should take.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <tuple>
+
+#include "weft/cluster/cluster.h"
+#include "weft/comm/choice.h"
+#include "weft/cost/mesh_links.h"
+#include "weft/cost/step_costs.h"
+#include "weft/session/settings.h"
+
+namespace weft::session {
+
+// May be asked from several threads at once.
+class ExchangePrices {
+ public:
+  using Kind = program::Exchange::Kind;
+
+  // `transport` is that of LOCAL ranks.
+  ExchangePrices(cluster::Cluster cluster, std::string transport);
+  ~ExchangePrices();
+
+  // Nothing where the formulas must do: bandwidth that is not stated, groups that are too large or are wired
+  // in a way that has no picture here, kinds that have no algorithm.
+  std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+
+ private:
+  class Curve;
+
+  std::optional<cost::ExchangePrice> on_cluster(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+  std::optional<cost::ExchangePrice> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+  Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
+
+  const cluster::Cluster cluster_;
+  const std::string transport_;
+  std::shared_mutex mutex_;
+  std::map<std::tuple<collective::Kind, std::size_t, std::int32_t>, std::unique_ptr<Curve>> curves_;
+
+  struct Local {
+    comm::ChoiceTable chooses, knows;
+  };
+  std::optional<Local> local_;
+  using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int64_t>;  // cluster axis, ranks, bytes
+  std::map<Question, std::optional<cost::ExchangePrice>> known_;
+};
+
+// What steps on the cluster cost, for any of its meshes, with what the statistics know. All that it hands out
+// share one ExchangePrices.
+using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
+CostsOn costs_on(const cluster::Cluster& cluster, const Settings& settings, int workers);
+
+}  // namespace weft::session

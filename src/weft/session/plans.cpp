@@ -1,0 +1,215 @@
+#include "weft/session/plans.h"
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/language/print.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/layouts.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
+#include "weft/session/plan_for.h"
+#include "weft/session/prove_plan.h"
+#include "weft/session/reply.h"
+#include "weft/session/written_plan.h"
+
+namespace weft::session {
+namespace {
+
+using language::syntax::StatementKind;
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kLargestFile = std::int64_t{256} << 20;
+
+// A file's text, or the words themselves where they are a statement.
+Result<std::string> text_of(const std::string& what) {
+  std::error_code unused;
+  if (std::filesystem::exists(what, unused)) return read_file(what, kLargestFile);
+  if (what.find(' ') != std::string::npos) return what;
+  return user_error(fmt::format("no such file, and no statement: {}", what),
+                    "a plan's text, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
+}
+
+Error in(const std::string& text, Error error) {
+  if (error.text == nullptr) error.text = std::make_shared<const std::string>(text);
+  return error;
+}
+
+// Runs what a script defines and sets, and hands over its TRAIN and INFER instead of running them.
+Status for_each_run(const std::string& text,
+                    const std::function<Status(const Session::State&, const language::syntax::Run&)>& take) {
+  auto source = language::parse_and_keep(text);
+  if (!source.ok()) return in(text, std::move(source).error());
+  Session::State state;
+  load_shipped(state.catalog);
+  const Context context{Format::text, *source, {}, {}};
+  const auto one = [&](const language::syntax::Statement& statement) -> Status {
+    switch (statement.kind) {
+      case StatementKind::run: return take(state, statement.as<language::syntax::Run>());
+      case StatementKind::explain: return take(state, *statement.as<language::syntax::Explain>().run);
+      case StatementKind::set:
+        WEFT_TRY_STATUS(run_set(state, context, statement.as<language::syntax::Set>()));
+        return {};
+      case StatementKind::hint:
+        WEFT_TRY_STATUS(run_hint(state, context, statement.as<language::syntax::Hint>()));
+        return {};
+      case StatementKind::create_device:
+      case StatementKind::create_cluster:
+      case StatementKind::create_layer:
+      case StatementKind::create_model:
+      case StatementKind::drop: WEFT_TRY_STATUS(run_create(state, context, statement)); return {};
+      default: return {};
+    }
+  };
+  for (const language::syntax::Statement* statement : (*source)->script.statements)
+    if (Status status = one(*statement); !status.ok()) return in(text, std::move(status).error());
+  return {};
+}
+
+struct Verdict {
+  std::string of;            // "TRAIN char_gpt ON LOCAL 4" or the file
+  std::string distribution;  // of a plan that was found
+  SmallProof proof;
+};
+
+std::string describe(const Verdict& verdict, Format format) {
+  if (format == Format::json) {
+    Json json = {{"plan", verdict.of}};
+    if (!verdict.distribution.empty()) json["distribution"] = verdict.distribution;
+    json.update({{"proven", verdict.proof.proof.holds()},
+                 {"sizes", verdict.proof.sizes},
+                 {"elements", verdict.proof.proof.elements},
+                 {"seconds", verdict.proof.seconds}});
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  return fmt::format("{}\n{}{}{}, in {}\n", verdict.of, verdict.distribution,
+                     verdict.distribution.empty() ? "" : "\n", verdict.proof.text(),
+                     print_seconds(verdict.proof.seconds));
+}
+
+Result<Verdict> judged(Verdict verdict) {
+  if (verdict.proof.proof.holds()) return verdict;
+  return user_error(fmt::format("{} is {}", verdict.of, verdict.proof.text()),
+                    "the node is the first whose value differs; what it reads is right");
+}
+
+Result<Verdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
+  WEFT_TRY(one_device, one_device_plan(state, run));
+  WEFT_TRY(target, target_of(state.catalog, run.target));
+  if (target.devices() < 2)
+    return user_error("a plan of one device has nothing to be proven against",
+                      "name a cluster: ON pod, ON LOCAL 4", run.span);
+  WEFT_TRY(choice, plan_for(state, one_device.settings, one_device.graph, one_device.phases, target,
+                            /*compare=*/false));
+  WEFT_TRY(proof, prove_plan(state, one_device.settings, run, one_device.graph, choice.chosen.plan));
+  return judged({language::print(run), distribute::print(choice.distribution), std::move(proof)});
+}
+
+Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribute::DistributedPlan& plan) {
+  const auto began = std::chrono::steady_clock::now();
+  WEFT_TRY(proof, distribute::prove(one_device, plan));
+  return SmallProof{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+}
+
+Result<plan::Mesh> mesh_of(const std::string& given, const PlanHead& head) {
+  const std::string& text = given.empty() ? head.mesh : given;
+  if (text.empty())
+    return user_error("the plan does not say its mesh",
+                      "--mesh 'node=2, gpu=4', or a first line # mesh: node=2, gpu=4");
+  return plan::read_mesh(text);
+}
+
+Result<Verdict> prove_written(const std::string& name, const std::string& text, const PlanProve& request) {
+  const PlanHead head = read_head(text);
+  WEFT_TRY(mesh, mesh_of(request.mesh, head));
+  std::string model = head.model;
+  if (!request.model.empty()) {
+    WEFT_TRY(given, text_of(request.model));
+    model = std::move(given);
+  }
+  if (model.empty())
+    return user_error("the plan does not say of what model it is",
+                      "--model \"TRAIN char_gpt WITH (b = 4)\", or a script that ends in such a statement");
+  std::optional<Result<Verdict>> verdict;
+  const auto prove = [&](const Session::State& state, const language::syntax::Run& run) -> Status {
+    WEFT_TRY(one_device, one_device_plan(state, run));
+    auto written = read_written(text, mesh, one_device.graph);
+    if (!written.ok()) {
+      verdict = in(text, std::move(written).error());
+      return {};
+    }
+    auto proof = is_small(one_device.graph, mesh) ? prove_as_it_is(one_device.graph, written->plan)
+                                                  : prove_plan(state, one_device.settings, run,
+                                                               one_device.graph, written->plan, written->own);
+    if (!proof.ok()) return std::move(proof).error();
+    verdict = judged({name, {}, std::move(*proof)});
+    return {};
+  };
+  WEFT_TRY_STATUS(for_each_run(model, prove));
+  if (!verdict) return user_error("the model's script has no TRAIN and no INFER", "end it with: TRAIN m");
+  return std::move(*verdict);
+}
+
+}  // namespace
+
+Reply run(const PlanProve& request) {
+  Reply reply;
+  const auto say = [&](Verdict verdict) { reply.output += describe(verdict, request.format); };
+  const auto prove = [&](const std::string& what) -> Status {
+    WEFT_TRY(text, text_of(what));
+    if (is_plan_text(text)) {
+      WEFT_TRY(verdict, prove_written(what, text, request));
+      say(std::move(verdict));
+      return {};
+    }
+    bool found = false;
+    WEFT_TRY_STATUS(
+        for_each_run(text, [&](const Session::State& state, const language::syntax::Run& run) -> Status {
+          WEFT_TRY(verdict, prove_found(state, run));
+          say(std::move(verdict));
+          found = true;
+          return {};
+        }));
+    if (!found)
+      return user_error(fmt::format("nothing to prove in {}", what), "it has no TRAIN and no INFER");
+    return {};
+  };
+  for (const std::string& what : request.what) {
+    const Status proven = prove(what);
+    if (proven.ok()) continue;
+    Reply failed = complain(proven.error());
+    failed.output = std::move(reply.output);
+    return failed;
+  }
+  return reply;
+}
+
+Reply run(const PlanShow& request) {
+  const auto show = [&]() -> Result<std::string> {
+    WEFT_TRY(text, text_of(request.file));
+    WEFT_TRY(mesh, mesh_of(request.mesh, read_head(text)));
+    auto graph = plan::read(text, ops::all());
+    if (!graph.ok()) return in(text, std::move(graph).error());
+    WEFT_TRY(layouts, ops::infer_layouts(*graph, mesh));
+    std::string shown;
+    for (std::size_t n = 0; n < graph->node_count(); ++n) {
+      const plan::NodeView node = graph->view(plan::NodeId(n));
+      shown += fmt::format("{} {:<70} {}\n", ops::find_communication(node.op()) != nullptr ? '*' : ' ',
+                           plan::print(*graph, node.id()),
+                           print(layouts[node.result(0).value], mesh, graph->symbols()));
+    }
+    return shown;
+  };
+  return to_reply(show());
+}
+
+}  // namespace weft::session

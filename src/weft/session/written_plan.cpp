@@ -1,0 +1,161 @@
+#include "weft/session/written_plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "weft/base/nearest.h"
+#include "weft/distribute/trace_origins.h"
+#include "weft/language/print.h"
+#include "weft/ops/layouts.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
+
+namespace weft::session {
+namespace {
+
+using plan::NodeId;
+using plan::NodeView;
+
+// Settings that change what the plan of one device is.
+constexpr std::string_view kOfThePlan[] = {"beta1",     "beta2",     "epsilon", "learning_rate", "momentum",
+                                           "optimizer", "precision", "rules",   "weight_decay"};
+constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ";
+
+template <class Map>
+std::vector<std::string_view> names_of(const Map& map) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, unused] : map) names.push_back(name);
+  return names;
+}
+
+// Another size would be another model: a proof against it says nothing.
+Status check_sources(const plan::Graph& written, const plan::Graph& one_device) {
+  const auto known = distribute::sources_of(one_device);
+  for (const auto& [name, id] : distribute::sources_of(written)) {
+    const NodeView node = written.view(id);
+    const auto found = known.find(name);
+    if (found == known.end() || written.node(id).op != one_device.node(found->second).op)
+      return user_error(fmt::format("the plan has {} {}, which the model has not", node.op().name(), name),
+                        did_you_mean(name, names_of(known)));
+    const std::string has = print(node.result_type(0), written.symbols()),
+                      wants = print(one_device.type(one_device.result(found->second)), one_device.symbols());
+    if (has != wants)
+      return user_error(
+          fmt::format("{} {} is {} in the model, {} in the plan", node.op().name(), name, wants, has),
+          "give the model the plan's sizes: --model \"TRAIN m WITH (b = 64)\"");
+  }
+  return {};
+}
+
+Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) {
+  std::map<std::string_view, bool> wanted;
+  for (const plan::Output& output : one_device.outputs()) wanted[one_device.text(output.name)] = false;
+  for (const plan::Output& output : written.outputs()) {
+    const auto found = wanted.find(written.text(output.name));
+    if (found == wanted.end())
+      return user_error(
+          fmt::format("the plan returns {}, which the model does not", written.text(output.name)),
+          did_you_mean(written.text(output.name), names_of(wanted)));
+    found->second = true;
+  }
+  for (const auto& [name, returned] : wanted)
+    if (!returned)
+      return user_error(fmt::format("the model returns {}, which the plan does not", name),
+                        "a plan must return all that the model does");
+  return {};
+}
+
+}  // namespace
+
+std::string print_written(const distribute::DistributedPlan& plan, const Settings& settings,
+                          const language::syntax::Run& run,
+                          std::span<const std::pair<std::string, std::int64_t>> sizes) {
+  std::vector<std::string> with;
+  for (const auto& [name, size] : sizes)
+    with.push_back(fmt::format("{} = {}", language::print_name(name), size));
+  for (const SettingSpec& spec : setting_specs())
+    if (std::ranges::find(kOfThePlan, spec.name) != std::end(kOfThePlan) &&
+        spec.show(settings) != spec.show(Settings{}))
+      with.push_back(fmt::format("{} = {}", spec.name, spec.show(settings)));
+  return fmt::format("{}{}\n{}{} {}{}\n{}", kMesh, print(plan.mesh), kModel,
+                     run.task == language::syntax::Task::train ? "TRAIN" : "INFER",
+                     language::print_name(run.model.text),
+                     with.empty() ? std::string() : fmt::format(" WITH ({})", fmt::join(with, ", ")),
+                     plan::print(plan.graph));
+}
+
+PlanHead read_head(std::string_view text) {
+  PlanHead head;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with(kMesh)) head.mesh = line.substr(kMesh.size());
+    if (line.starts_with(kModel)) head.model = line.substr(kModel.size());
+    if (!line.empty() && !line.starts_with('#')) break;
+  }
+  return head;
+}
+
+bool is_plan_text(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t first = text.find_first_not_of(" \t\r\n");
+    if (first == std::string_view::npos) return false;
+    text.remove_prefix(first);
+    if (!text.starts_with('#')) return text.starts_with("plan ");
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  return false;
+}
+
+Result<OneDevicePlan> one_device_plan(const Session::State& state, const language::syntax::Run& run) {
+  const bool trains = run.task == language::syntax::Task::train;
+  OneDevicePlan made;
+  made.settings = state.settings;
+  WEFT_TRY(names, sizes_of(state.catalog, run.model));
+  WEFT_TRY(overrides, apply_list(made.settings, run.settings, names, run.model.text));
+  const language::BindOptions options{.mode = trains ? language::Mode::train : language::Mode::infer,
+                                      .sizes = overrides,
+                                      .precision = made.settings.precision,
+                                      .plan_limit = made.settings.plan_limit,
+                                      .interrupted = {}};
+  WEFT_TRY(bound, language::bind(state.catalog, run.model, options));
+  made.graph = std::move(bound.graph);
+  if (trains) {
+    auto trained = train::make_training_plan(std::move(made.graph), made.settings.training);
+    if (!trained.ok()) {
+      Error error = std::move(trained).error();
+      error.span = run.model.span;
+      return error;
+    }
+    made.graph = std::move(trained->graph);
+    made.phases = {trained->backward_begin, trained->update_begin};
+  } else {
+    made.phases = {NodeId(made.graph.node_count()), NodeId(made.graph.node_count())};
+  }
+  return made;
+}
+
+Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
+                                 const plan::Graph& one_device) {
+  WrittenPlan written;
+  WEFT_TRY(graph, plan::read(text, ops::all()));
+  WEFT_TRY_STATUS(check_sources(graph, one_device));
+  WEFT_TRY_STATUS(check_outputs(graph, one_device));
+  WEFT_TRY(layouts, ops::infer_layouts(graph, mesh));
+  WEFT_TRY(origins, distribute::trace_origins(one_device, graph));
+  const NodeId end(graph.node_count());
+  written.plan = {.graph = std::move(graph),
+                  .mesh = mesh,
+                  .layouts = std::move(layouts),
+                  .opened = std::move(origins.opened),
+                  .origin = std::move(origins.origin),
+                  .phases = {end, end}};
+  written.own = std::move(origins.own);
+  return written;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,57 @@
+// weft/session/written_plan.h -- a distributed plan as text that can be read again: with its mesh and its
+// model.
+//
+//   # mesh: rank=2
+//   # model: TRAIN digits_mlp WITH (b = 32, p = 64, f = 128, c = 10, optimizer = sgd)
+//   plan digits_mlp
+//   %0 = input {name=pixels, type=f32[b=32,p=64], layout="sliced(b) on rank"}
+//   ..
+//
+// EXPLAIN (FORMAT plan) prints it, `weft plan` reads it, changed by hand or not.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/distribute/distribute.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+
+std::string print_written(const distribute::DistributedPlan& plan, const Settings& settings,
+                          const language::syntax::Run& run,
+                          std::span<const std::pair<std::string, std::int64_t>> sizes);
+
+// Whether the text is a plan rather than a script: its first word, behind comments, is `plan`.
+bool is_plan_text(std::string_view text);
+
+// The plan of one device of a statement, and what the statement makes of the settings.
+struct OneDevicePlan {
+  plan::Graph graph;
+  distribute::Phases phases;
+  Settings settings;
+};
+Result<OneDevicePlan> one_device_plan(const Session::State& state, const language::syntax::Run& run);
+
+// What a plan's text says above the plan; both may be empty.
+struct PlanHead {
+  std::string mesh, model;
+};
+PlanHead read_head(std::string_view text);
+
+struct WrittenPlan {
+  distribute::DistributedPlan plan;  // its phases are not known
+  std::vector<bool> own;             // by node: not as the plan of one device has it
+};
+
+// Fails where the text is no plan, where layouts do not go together (with the node), and where its sources or
+// outputs are not those of the plan of one device.
+Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
+                                 const plan::Graph& one_device);
+
+}  // namespace weft::session
