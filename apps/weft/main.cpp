@@ -43,7 +43,7 @@ usage:
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
   weft -c 'STATEMENT'      run a statement; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
-  weft plan ...            prove plans for several ranks
+  weft plan ...            prove and price plans for several ranks
   weft collective ...      check, convert, price, choose and run collective algorithms
   weft launch -n N ...     start the ranks of a job on this machine
   weft simulate ...        run Chakra traces on a network, by discrete events

@@ -14,6 +14,7 @@ constexpr std::string_view kUsage = R"(weft plan: plans for several ranks
 
 usage:
   weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
+  weft plan price FILE [--cluster CLUSTER|FILE|'LOCAL n'] [--mesh MESH] [--format text|json]
   weft plan show FILE [--mesh MESH]
 
 FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it. `weft help plan` explains each.
@@ -28,6 +29,15 @@ CLI::App* add_prove(CLI::App& app, session::PlanProve& prove) {
   return command;
 }
 
+CLI::App* add_price(CLI::App& app, session::PlanPrice& price) {
+  CLI::App* command = app.add_subcommand("price");
+  command->add_option("FILE", price.file)->required();
+  command->add_option("--cluster", price.cluster);
+  command->add_option("--mesh", price.mesh);
+  add_format(command, price.format);
+  return command;
+}
+
 CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
   CLI::App* command = app.add_subcommand("show");
   command->add_option("FILE", show.file)->required();
@@ -39,12 +49,14 @@ CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
 
 Result<session::Reply> run_plan(int argc, char** argv) {
   session::PlanProve prove;
+  session::PlanPrice price;
   session::PlanShow show;
   CLI::App app;
-  return run_subcommand(
-      app,
-      {{add_prove(app, prove), [&] { return run(prove); }}, {add_show(app, show), [&] { return run(show); }}},
-      "plan", kUsage, argc, argv);
+  return run_subcommand(app,
+                        {{add_prove(app, prove), [&] { return run(prove); }},
+                         {add_price(app, price), [&] { return run(price); }},
+                         {add_show(app, show), [&] { return run(show); }}},
+                        "plan", kUsage, argc, argv);
 }
 
 }  // namespace weft

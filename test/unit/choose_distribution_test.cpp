@@ -101,8 +101,8 @@ TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
 
 // Krizhevsky 2014: where the network is slow, dense layers are cut along their features and the rest along
 // the batch. Nobody told the search.
-TEST(ChooseDistribution, FindsOneWeirdTrickOnASlowNetwork) {
-  const train::TrainingPlan plan = training_plan("alexnet", {{"b", 1024, {}}});
+void expect_one_weird_trick(std::string_view model, std::int64_t batch) {
+  const train::TrainingPlan plan = training_plan(model, {{"b", batch, {}}});
   const cluster::Cluster slow = cluster(1, 8, 1.25e9, 1.25e9, 15e12);
   const auto choice =
       choose_distribution(plan.graph, phases_of(plan), slow, machine(slow), {.budget = {.estimates = 120}});
@@ -115,6 +115,11 @@ TEST(ChooseDistribution, FindsOneWeirdTrickOnASlowNetwork) {
     return use.slice.size() >= 2 && use.slice.front() != "b" && std::ranges::count(use.slice, "b") == 1;
   })) << print(choice->distribution);
 }
+
+TEST(ChooseDistribution, FindsOneWeirdTrickForAlexNetOnASlowNetwork) {
+  expect_one_weird_trick("alexnet", 1024);
+}
+TEST(ChooseDistribution, FindsOneWeirdTrickForVggOnASlowNetwork) { expect_one_weird_trick("vgg16", 256); }
 
 TEST(ChooseDistribution, KeepsWithinMemory) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(1));

@@ -221,7 +221,8 @@ TEST(Distribute, WrongDistributionsAreNamed) {
   EXPECT_EQ(complaint("gpu=2: slice f; slice c of h on gpu"),
             "h has no index c along which it could be cut | it has b, f");
   EXPECT_EQ(complaint("gpu=2; slice b of h on gpu; replicate h on gpu"),
-            "two exceptions contradict each other about h on gpu: one slices b, one replicates it | ");
+            "two exceptions contradict each other about h on gpu: one slices b, one replicates it | "
+            "a tensor lies one way along an axis: keep one of the two");
   EXPECT_EQ(complaint("a=1;b=1;c=1;d=1;e=1;f=1;g=1"),
             "a mesh to distribute over has at most 6 axes, found 7 | ");
 }

@@ -16,6 +16,7 @@
 #include "weft/ops/localize.h"
 #include "weft/ops/sliding.h"
 #include "weft/plan/text.h"
+#include "weft/session/session.h"
 #include "weft/sim/rank_classes.h"
 
 namespace weft {
@@ -339,6 +340,60 @@ TEST(Halo, RowsOfImagesAreNoBatch) {
   const distribute::IndexRoles roles = distribute::index_roles(learner.graph, learner.phases);
   EXPECT_EQ(roles.batch, std::vector<std::string>{"b"});
   EXPECT_EQ(roles.sequence, (std::vector<std::string>{"y", "x"}));
+}
+
+std::string complaint_of(std::string_view script) {
+  session::Session session;
+  const session::Reply reply = session.execute(script);
+  return reply.exit_code == session::ExitCode::ok ? "" : reply.complaint;
+}
+
+std::string strided_model(int rows, std::string_view then) {
+  return fmt::format(R"(CREATE MODEL p (b = 2, c = 2, h = {0}, w = {0}, o = 3, r = 3, q = 3)
+  INPUT x[b, c, h, w] PARAMETER k[o, c, r, q] AS WITH
+  z AS (SELECT relu(x) FROM x),
+  y AS (SELECT conv2d(z, k, stride => 2, padding => 1) FROM z, k)
+SELECT mean(y * y) AS loss FROM y; {1})",
+                     rows, then);
+}
+
+// Of a window that reaches to one side only the rank at the end takes nothing, and still is part of the call.
+TEST(Halo, ARankThatTakesNothingMovesTheSameType) {
+  EXPECT_EQ(complaint_of(strided_model(8,
+                                       "EXPLAIN ANALYZE TRAIN p ON LOCAL 2 STEPS 2 WITH (transport = inproc, "
+                                       "distribution = 'rank=2: slice h', precision = bf16)")),
+            "");
+}
+
+// Nine rows in blocks of three: the fourth rank has none.
+TEST(Halo, ARankWithoutRowsNeitherGivesNorTakes) {
+  EXPECT_EQ(complaint_of(strided_model(9,
+                                       "EXPLAIN ANALYZE TRAIN p ON LOCAL 4 STEPS 2 WITH (transport = inproc, "
+                                       "distribution = 'rank=4: slice h')")),
+            "");
+}
+
+// Rows that are cut along one axis already are not cut again, though a pool's loops are all parallel.
+TEST(Halo, APoolIsNoElementwiseOperator) {
+  EXPECT_EQ(complaint_of(R"(
+CREATE CLUSTER cl AS 2 NODES OF 2 DEVICES h100 LINK gpu WITHIN node (450 GB/s, 1.5 us) LINK ib ACROSS node (50 GB/s, 5 us);
+CREATE MODEL p (b = 2, c = 2, h = 16, w = 16) INPUT x[b, c, h, w] PARAMETER g[c] AS WITH
+  z AS (SELECT relu(x) * g FROM x, g),
+  y AS (SELECT max_pool(z, size => 2, stride => 2) FROM z)
+SELECT mean(y * y) AS loss FROM y;
+EXPLAIN TRAIN p ON cl WITH (distribution = 'node=2: slice h; gpu=2: slice h'))"),
+            "");
+}
+
+// The default number of windows, stated: cutting rows must not touch the columns.
+TEST(Halo, ColumnsKeepTheirPaddingWhereRowsAreCut) {
+  const plan::Graph graph = ops::read_plan(R"(plan p
+%0 = input {name=x, type=f32[b=1,c=1,h=8,w=8]}
+%1 = parameter {name=k, type=f32[o=1,c=1,r=3,q=3]}
+%2 = conv2d %0, %1 {padding=1, wide=8}
+return y=%2
+)");
+  EXPECT_EQ(wrong_with(graph, "rank=2: slice h"), "");
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
-// `weft plan`: plans found and plans written, proven against the plan of one device.
+// `weft plan`: plans found and plans written, proven against the plan of one device, priced on clusters.
 #include "weft/session/plans.h"
 
 #include <string>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "temporary_folder.h"
 #include "weft/base/file.h"
@@ -30,9 +33,17 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
 class Plans : public ::testing::Test {
  protected:
   Reply prove(const std::string& text, std::string model = {}, std::string mesh = {}) {
-    const std::string path = folder_ / "step.plan";
+    return run(
+        PlanProve{.what = {file("step.plan", text)}, .model = std::move(model), .mesh = std::move(mesh)});
+  }
+  Reply price(const std::string& text, std::string cluster = {}, std::string mesh = {},
+              Format format = Format::text) {
+    return run(PlanPrice{file("step.plan", text), std::move(cluster), std::move(mesh), format});
+  }
+  std::string file(const std::string& name, std::string_view text) {
+    const std::string path = folder_ / name;
     EXPECT_TRUE(write_file_atomically(path, text).ok());
-    return run(PlanProve{.what = {path}, .model = std::move(model), .mesh = std::move(mesh)});
+    return path;
   }
   void expect_refused(const Reply& reply, std::string_view why) {
     EXPECT_EQ(reply.exit_code, ExitCode::user_error);
@@ -120,12 +131,101 @@ TEST_F(Plans, WhatIsNoPlanIsRefusedWithItsPlace) {
 }
 
 TEST_F(Plans, ShowWritesLayouts) {
-  const std::string path = folder_ / "step.plan";
-  ASSERT_TRUE(write_file_atomically(path, written()).ok());
-  const Reply reply = run(PlanShow{.file = path});
+  const Reply reply = run(PlanShow{.file = file("step.plan", written())});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
   EXPECT_NE(reply.output.find("partial(sum) on rank"), std::string::npos) << reply.output;
   EXPECT_NE(reply.output.find("* %12 = all-reduce"), std::string::npos) << reply.output;
+}
+
+// Small, so that its collectives are simulated in no time.
+constexpr std::string_view kCluster =
+    "CREATE CLUSTER own AS 2 NODES OF 2 DEVICES h100"
+    " LINK gpu WITHIN node (10 GB/s, 2 us) LINK ib ACROSS node (1 GB/s, 9 us);";
+constexpr std::string_view kOnOwn =
+    "TRAIN digits_mlp ON own WITH (b = 64, f = 256, distribution = 'node=2: slice b; gpu=2: slice f')";
+
+std::string explained(std::string_view format, std::string_view statement) {
+  Session session;
+  const Reply reply = session.execute(fmt::format("{} EXPLAIN (FORMAT {}) {}", kCluster, format, statement));
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  return reply.output.substr(reply.output.find('\n') + 1);  // what CREATE says
+}
+
+TEST_F(Plans, APlanIsPricedAsExplainPredictsIt) {
+  for (const auto& [statement, cluster] :
+       {std::pair{kOnOwn, file("own.weft", kCluster)}, std::pair{kStatement, std::string()}}) {
+    const Reply reply = price(explained("plan", statement), cluster, {}, Format::json);
+    ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    const auto priced = nlohmann::json::parse(reply.output),
+               planned = nlohmann::json::parse(explained("json", statement));
+    for (const char* fact :
+         {"cluster", "device", "devices", "step_seconds", "memory_per_rank_bytes", "memory",
+          "compute_seconds", "communication_seconds", "exposed_communication_seconds", "bytes_sent_by_axis",
+          "bound_by", "compute_seconds_by_source", "collectives"})
+      EXPECT_EQ(priced.at(fact), planned.at(fact)) << fact << " of " << statement;
+    EXPECT_NEAR(priced.at("mfu").get<double>() / planned.at("mfu").get<double>(), 1, 0.05);
+    EXPECT_EQ(priced.at("fits"), true);
+  }
+}
+
+TEST_F(Plans, APriceIsSaidInExplainsWords) {
+  const std::string explanation = explained("text", kOnOwn);
+  const Reply reply = price(explained("plan", kOnOwn), file("own.weft", kCluster));
+  EXPECT_NE(reply.output.find(" ON own: node=2, gpu=2\n"), std::string::npos) << reply.output;
+  for (const std::string_view begins : {"\na step takes ", "\nbound by ", "\nmemory ", "\nall-reduce "}) {
+    const std::size_t at = reply.output.find(begins);
+    ASSERT_NE(at, std::string::npos) << begins << " in\n" << reply.output;
+    const std::string line = reply.output.substr(at, reply.output.find('\n', at + 1) - at);
+    EXPECT_NE(explanation.find(line), std::string::npos) << line << " in\n" << explanation;
+  }
+  EXPECT_NE(reply.output.find("\na rank sends node "), std::string::npos) << reply.output;
+}
+
+TEST_F(Plans, APlanChangedByHandHasAPriceOfItsOwn) {
+  const std::string cluster = file("own.weft", kCluster);
+  const auto sent = [&](const std::string& plan) {
+    const Reply reply = price(plan, cluster, {}, Format::json);
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    return nlohmann::json::parse(reply.output).at("bytes_sent_by_axis").at("node").get<std::int64_t>();
+  };
+  const std::string text = explained("plan", kOnOwn);
+  const std::string gathers =
+      replaced(replaced(text, "return ",
+                        "%59 = all-gather %13 {axis=node, along=b} : f32[b=64,c=10] @logits\nreturn "),
+               "logits=%13", "logits=%59");
+  EXPECT_EQ(sent(gathers) - sent(text), 32 * 10 * 4);
+}
+
+TEST_F(Plans, APlanThatDoesNotFitIsPricedAndSaysSo) {
+  const std::string script =
+      "CREATE DEVICE small (f32 = 1 TFLOP/s, memory = 1 KiB, bandwidth = 100 GB/s, launch = 1 us);" +
+      replaced(std::string(kCluster), "h100", "small");
+  const Reply reply = price(explained("plan", kOnOwn), file("small.weft", script));
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_NE(reply.output.find(" of 1 KiB\nit does not fit\n"), std::string::npos) << reply.output;
+}
+
+TEST_F(Plans, AClusterThatIsNotThePlansIsRefused) {
+  const std::string text = explained("plan", kOnOwn);
+  expect_refused(price(text), "does not say its cluster; its mesh is node=2, gpu=2");
+  expect_refused(price(text, "podd"), "did you mean 'pod'");
+  expect_refused(price(text, "pod"), "the mesh is node=2, gpu=2, pod is node=4, gpu=8");
+  expect_refused(price(text, "LOCAL 4"), "LOCAL 4 is rank=4");
+  expect_refused(price(text, "local four"), "found local four");
+  expect_refused(price(text, file("none.weft", std::string(kCluster) + "DROP CLUSTER own")),
+                 "creates no cluster");
+  expect_refused(price(text, file("wrong.weft", "CREATE CLUSTER c AS 2 NODES OF 4 DEVICES h100")),
+                 "CREATE CLUSTER c AS");
+  expect_refused(price(written(), "LOCAL 4"), "the mesh is rank=2, LOCAL 4 is rank=4");
+  expect_refused(price(written(), {}, "rank=5000"), "does not say its cluster; its mesh is rank=5000");
+  EXPECT_EQ(price(written(), "local 2").exit_code, ExitCode::ok);
+}
+
+TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
+  expect_refused(price("TRAIN digits_mlp"), "no plan's text");
+  expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
+  expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not say its mesh");
+  EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
 }
 
 }  // namespace

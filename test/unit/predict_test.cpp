@@ -128,18 +128,19 @@ std::shared_ptr<const Program> sum_in_the_midst() {
 TEST(PredictTest, WorkersShareWhatIsReadyAndCollectivesKeepTheirPlace) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   const std::vector<std::shared_ptr<const Program>> programs = {sum_in_the_midst()};
-  const auto seconds = [&](bool overlap, int workers, bool quick = false) {
+  const auto seconds = [&](bool overlap, int workers, bool quick) {
     return predict(mesh, programs, Numbering(2, 0), even_costs(1, 2),
                    {.overlap = overlap, .workers = workers, .quick = quick})
         .value()
         .seconds;
   };
-  EXPECT_DOUBLE_EQ(seconds(true, 1), 4);         // [0][1][3][4]     beside [0] [==2==]
-  EXPECT_DOUBLE_EQ(seconds(true, 2), 4);         // [0][3] [1][4]    the collective ends last
-  EXPECT_DOUBLE_EQ(seconds(false, 1), 7);        // one after the other
-  EXPECT_DOUBLE_EQ(seconds(false, 2), 5);        // [0] [==2==] [3]  two at a time, and the collective alone
-                                                 // [1]         [4]
-  EXPECT_DOUBLE_EQ(seconds(false, 2, true), 5);  // units are shared by the two: (4 * 1) / 2 + 3
+  for (const bool quick : {false, true}) {
+    EXPECT_DOUBLE_EQ(seconds(true, 1, quick), 4);   // [0][1][3][4]     beside [0] [==2==]
+    EXPECT_DOUBLE_EQ(seconds(true, 2, quick), 4);   // [0][3] [1][4]    the collective ends last
+    EXPECT_DOUBLE_EQ(seconds(false, 1, quick), 7);  // one after the other
+    EXPECT_DOUBLE_EQ(seconds(false, 2, quick),
+                     5);  // [0] [==2==] [3]  two at a time, and the collective alone
+  }                       // [1]         [4]
 }
 
 TEST(PredictTest, SaysWhichCollectivesTheStepHas) {

@@ -165,7 +165,8 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
     WEFT_TRY_STATUS(check_rank("receiver", call.peer, ranks));
     if (call.root == call.peer) return user_error(fmt::format("rank {} sends to itself", call.root));
   }
-  if (call.kind == all_to_all && !call.counts.empty() && call.input == call.output)
+  // A rank that neither gives nor takes may have no buffers at all.
+  if (call.kind == all_to_all && !call.counts.empty() && call.input != nullptr && call.input == call.output)
     WEFT_TRY_STATUS(check_swaps(call, ranks));
   if (call.input == nullptr && input_bytes(call, ranks, rank) > 0)
     return user_error(fmt::format("input of {} is null", describe(call)));
@@ -175,7 +176,7 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
 }
 
 bool in_place(const Call& call, std::int32_t rank) {
-  if (!has_input(call, rank) || !has_output(call, rank)) return false;
+  if (!has_input(call, rank) || !has_output(call, rank) || call.input == nullptr) return false;
   const std::int64_t element = static_cast<std::int64_t>(device::size_of(call.type));
   const std::int64_t before = collective::has_one_block(call.kind) ? blocks(call, rank) * element : 0;
   const auto* const input = static_cast<const std::byte*>(call.input);

@@ -130,8 +130,8 @@ bool DirectOperation::post(Progress& answer) {
   }
   header.sequence.store(sequence + 1, std::memory_order_release);
   posted = true;
-  // Who gives nothing is waited for by nobody, unless for where its output is.
-  if (gives || output_offered) side->ring_others();
+  // Who gives nothing is waited for by nobody, unless for where its output is, if it can be reached at all.
+  if (gives || output_offered || handed_out) side->ring_others();
   return true;
 }
 

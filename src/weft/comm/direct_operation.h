@@ -93,6 +93,7 @@ class DirectOperation final : public Operation {
   bool posted = false;
   bool gives = false, takes = false;
   bool overwrites = false;     // its input with its output
+  bool handed_out = false;     // the root asks everyone where the output is
   bool reads_buffers = false;  // of others, who wait for this rank to be through with them
   std::uint64_t call_number = 0;
   std::uint64_t sequence = 0;  // in the stream; of a send, on its wire

@@ -90,7 +90,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
-  operation.output_offered = operation.hands = false;
+  operation.output_offered = operation.hands = operation.handed_out = false;
   // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
   operation.overwrites =
       (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
@@ -101,9 +101,9 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
         operation.offer = Offer::buffer;
       }
     }
-    const bool handed_out = !small && hands_pay(operation);
-    operation.hands = handed_out && operation.offer == Offer::buffer;
-    if ((operation.two_shot && has_output(call, side.rank)) || (handed_out && operation.takes)) {
+    operation.handed_out = !small && hands_pay(operation);
+    operation.hands = operation.handed_out && operation.offer == Offer::buffer;
+    if ((operation.two_shot && has_output(call, side.rank)) || (operation.handed_out && operation.takes)) {
       const std::size_t bytes = operation.two_shot ? blocks.largest() : blocks.bytes(call.root, side.rank);
       if (const auto place = side.find(call.output, bytes)) {
         operation.output_place = *place;

@@ -115,7 +115,13 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
       for (std::size_t number = 0; number < meetings[first][axis].size(); ++number) {
         const program::Exchange& exchange = exchange_of(*ranks[first].program, meetings[first][axis][number]);
         const Found found = look_at(ranks, group, meetings, axis, number, crowded);
-        Sum& sum = sums[{exchange.kind, mesh.axes[axis].ranks, message_bytes(exchange)}];
+        // As the simulator asks: the member that moves most decides.
+        std::int64_t bytes = 0;
+        for (const std::int32_t member : group) {
+          const auto m = static_cast<std::size_t>(member);
+          bytes = std::max(bytes, message_bytes(exchange_of(*ranks[m].program, meetings[m][axis][number])));
+        }
+        Sum& sum = sums[{exchange.kind, mesh.axes[axis].ranks, bytes}];
         sum.own += found.own;
         sum.late += found.late;
         sum.count += 1;

@@ -1,9 +1,8 @@
 // weft/cost/exchange_times.h -- how long collectives took in steps that ran, kept for the next prediction.
 //
-//   rank 0   ---come.........|=====|       own    from when the last one comes: what the collective itself
-//   takes rank 1   ----------come..|=====|       late   what a rank waits before that, typically: ranks never
-//   run rank 2   ------------come|=====|              quite alike, and each collective waits for the last of
-//   them
+//   rank 0   ---come.........|=====|       own    from when the last one comes: the collective itself
+//   rank 1   ----------come..|=====|       late   what a rank waits before that: ranks never run quite
+//   rank 2   ------------come|=====|              alike, and each collective waits for the last of them
 //
 //   "exchange all-reduce 3 shm 2359296 ranks=3"    "late all-reduce 3 shm 2359296 ranks=3"
 //

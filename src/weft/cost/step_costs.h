@@ -66,7 +66,7 @@ struct StepCostOptions {
   int workers = 1;                         // of a rank, likewise
   std::string transport = "shm";           // between its ranks
   // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
-  // does. Measured times go before it. May be called from several threads at once.
+  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at once.
   std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes)>
       exchange = {};
 };

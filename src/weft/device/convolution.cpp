@@ -37,7 +37,8 @@ struct Layout {
         high(std::max(c.height + c.padding_height, (c.out_height - 1) * c.stride + c.kernel_height)),
         wide(std::max(c.width + c.padding_width, (c.out_width - 1) * c.stride + c.kernel_width)),
         border(high > c.height || wide > c.width),
-        plain(depth == in && c.stride == 1 && !border && images == 1) {}
+        plain(depth == in && c.stride == 1 && !border && images == 1 && c.out_height == c.height &&
+              c.out_width == c.width) {}
 
   const Convolution& conv;
   std::int64_t in, out;  // channels of one group

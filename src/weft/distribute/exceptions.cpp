@@ -89,7 +89,7 @@ Result<Exceptions> Exceptions::resolve(const plan::Graph& graph, const Signature
       const bool source = ops::is_source(node.op());
       if (source ? node.word(0) != exception.tensor : !is_of_entry(node, exception.tensor)) continue;
       exists = true;
-      indices = names_of(node.result_type(0), graph);
+      if (indices.empty()) indices = names_of(node.result_type(0), graph);
       const bool keeps = exception.index.empty() ||
                          (index.valid() && (source ? node.result_type(0).has(index)
                                                    : can_cut(node, signatures.of(node.id()), index)));

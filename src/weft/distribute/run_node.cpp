@@ -77,7 +77,7 @@ void RunChooser::want_back(ValueId value, Layout layout) {
     const NodeView node = graph_.view(graph_.value(value).producer);
     if (node.input_count() != 1 || node.result_count() != 1 || readers_[value.value] != 1) return;
     const plan::Signature& signature = signatures_.of(node.id());
-    if (!is_elementwise(signature)) return;
+    if (!is_elementwise(node, signature)) return;
     for (AxisLayout& axis : layout.axes)
       if (axis.is_sliced()) {
         const Loop* loop = loop_at(signature, &Loop::results, 0, node.result_type(0).position(axis.index));
@@ -137,7 +137,7 @@ RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& 
   if (const Monoid monoid = carried(node, axis); monoid != Monoid::none) return {nullptr, monoid};
   const LoopChoice choice = choices_.at(node.id(), axis);
   if (choice >= 0) return {&signature.loops[static_cast<std::size_t>(choice)]};
-  return {choice == kUnlisted && is_elementwise(signature) ? followed(node, signature, axis) : nullptr};
+  return {choice == kUnlisted && is_elementwise(node, signature) ? followed(node, signature, axis) : nullptr};
 }
 
 const Loop* RunChooser::update_loop(const NodeView& node, const plan::Signature& signature,

@@ -61,9 +61,10 @@ Signatures::Signatures(const plan::Graph& graph) {
   }
 }
 
-bool is_elementwise(const plan::Signature& signature) {
-  return std::ranges::all_of(signature.loops,
-                             [](const plan::Loop& loop) { return loop.role == plan::Role::parallel; });
+bool is_elementwise(const plan::NodeView& node, const plan::Signature& signature) {
+  return ops::sliding_loops(node).empty() && std::ranges::all_of(signature.loops, [](const plan::Loop& loop) {
+           return loop.role == plan::Role::parallel;
+         });
 }
 
 bool bears(const plan::NodeView& node, const plan::Loop& loop, Symbol index) {

@@ -27,8 +27,8 @@ class Signatures {
   std::vector<std::unique_ptr<const plan::Signature>> signatures_;
 };
 
-// Every loop of the node is parallel: it is computed element by element.
-bool is_elementwise(const plan::Signature& signature);
+// Every loop of the node is parallel, and windows slide along none: it is computed element by element.
+bool is_elementwise(const plan::NodeView& node, const plan::Signature& signature);
 
 // Whether the loop walks an index of that name in some operand or result.
 bool bears(const plan::NodeView& node, const plan::Loop& loop, Symbol index);

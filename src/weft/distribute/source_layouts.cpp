@@ -103,7 +103,7 @@ class Chooser {
     const LoopChoice choice = choices_.at(node.id(), axis);
     if (choice >= 0) return sliced(signature.loops[static_cast<std::size_t>(choice)]);
     if (choice != kUnlisted || node.input_count() != 1 || node.result_count() != 1 ||
-        !is_elementwise(signature))
+        !is_elementwise(node, signature))
       return AxisLayout::replicated();
     const AxisLayout after = wishes_[node.result(0).value * axes_ + axis].value();
     if (!after.is_sliced()) return after;

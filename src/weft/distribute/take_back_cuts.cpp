@@ -73,7 +73,7 @@ class TakeBack {
   bool is_needed_whole(ValueId value, int dim) const {
     for (int depth = 0; depth < kDeepest; ++depth) {
       const std::vector<NodeId>& readers = readers_[value.value];
-      if (readers.size() != 1 || !is_elementwise(signatures_.of(readers[0])))
+      if (readers.size() != 1 || !is_elementwise(graph_.view(readers[0]), signatures_.of(readers[0])))
         return !readers.empty() && std::ranges::all_of(readers, [&](NodeId reader) {
           const Loop* loop = loop_in(reader, value, dim);
           return loop != nullptr && loop->role == plan::Role::whole;

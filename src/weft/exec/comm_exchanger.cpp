@@ -128,7 +128,7 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   WEFT_CHECK(axis >= 0, "an exchange along an axis that the mesh lacks");
   Ready ready;
   ready.communicator = groups_[static_cast<std::size_t>(axis)].communicator;
-  const plan::DType dtype = exchange.result.dtype;
+  const plan::DType dtype = exchange.dtype;
   if (ready.communicator == nullptr) {
     ready.bytes = exchange.counts.at(0) * plan::size_in_bytes(dtype);
     return ready;

@@ -54,9 +54,6 @@ struct DistributedExplanation {
   double utilization(double seconds) const;
 };
 
-// "parameters 10.2 GiB, optimizer 20.4 GiB": the kinds that take any.
-std::string memory_kinds(const sim::MemoryByKind& memory);
-
 std::string print_text(const DistributedExplanation& explanation);
 std::string print_json(const DistributedExplanation& explanation);  // one line
 

@@ -3,6 +3,7 @@
 #include "weft/explain/distributed.h"
 #include "weft/explain/head_json.h"
 #include "weft/explain/operator_list.h"
+#include "weft/explain/predicted_step.h"
 #include "weft/explain/whole.h"
 
 namespace weft::explain {
@@ -10,26 +11,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(const sim::MemoryByKind& memory) {
-  Json json = Json::object();
-  for (const auto& [what, bytes] : memory.kinds()) json[std::string(what)] = whole(bytes);
-  return json;
-}
-
 // What every plan says of itself, chosen or not.
 Json to_json(const DistributedExplanation& explanation, const distribute::Distribution& distribution,
              const search::Evaluation& evaluation) {
-  Json sent = Json::object();
-  for (const sim::AxisTraffic& axis : evaluation.traffic) sent[axis.axis] = whole(axis.bytes);
-  return {{"plan", print(distribution)},
-          {"step_seconds", evaluation.seconds},
-          {"mfu", explanation.utilization(evaluation.seconds)},
-          {"memory_per_rank_bytes", whole(evaluation.peak_bytes)},
-          {"memory", to_json(evaluation.memory)},
-          {"compute_seconds", evaluation.compute_seconds},
-          {"communication_seconds", evaluation.communication_seconds},
-          {"exposed_communication_seconds", evaluation.exposed_communication_seconds},
-          {"bytes_sent_by_axis", std::move(sent)}};
+  Json json = {{"plan", print(distribution)}};
+  json.update(step_json(evaluation, explanation.utilization(evaluation.seconds)));
+  return json;
 }
 
 Json to_json(const DistributedExplanation& explanation, const Entry& entry) {
@@ -59,22 +46,7 @@ std::string print_json(const DistributedExplanation& explanation) {
   json["devices"] = explanation.cluster.devices();
   json.update(to_json(explanation, choice.distribution, choice.chosen.evaluation()));
   json["lower_bound_seconds"] = choice.lower_bound_seconds;
-  json["bound_by"] = choice.chosen.prediction.bound;
-  Json sources = Json::object();
-  for (std::size_t s = 0; s < cost::kSources; ++s)
-    if (const double seconds = choice.chosen.prediction.seconds_by_source[s]; seconds > 0)
-      sources[std::string(name(static_cast<cost::Source>(s)))] = seconds;
-  json["compute_seconds_by_source"] = std::move(sources);
-  Json collectives = Json::array();
-  for (const sim::PricedCollective& one : choice.chosen.prediction.collectives)
-    collectives.push_back({{"kind", name(one.kind)},
-                           {"axis", one.axis},
-                           {"bytes", one.bytes},
-                           {"times", one.times},
-                           {"seconds", one.price.seconds()},
-                           {"algorithm", one.price.algorithm},
-                           {"source", name(one.price.source)}});
-  json["collectives"] = std::move(collectives);
+  json.update(reasons_json(choice.chosen.prediction));
   json["search_seconds"] = choice.search_seconds;
   json["search"] = {{"estimates", choice.outcome.estimates}, {"meshes", choice.outcome.meshes},
                     {"failed", choice.outcome.failed},       {"layers", choice.layers},
@@ -109,9 +81,10 @@ std::string print_json(const DistributedExplanation& explanation) {
                         {"ranks", measured->ranks},
                         {"exposed_communication_seconds", measured->exposed_communication_seconds},
                         {"memory_per_rank_bytes", whole(measured->memory_bytes)},
-                        {"median_error_before", measured->error_before},
-                        {"median_error_after", measured->error_after},
-                        {"step_seconds_predicted_after", measured->predicted_after}};
+                        {"median_error_before", measured->error_before}};
+  if (explanation.measured && explanation.measured->predicted_after > 0)  // else nothing was kept
+    json["measured"].update({{"median_error_after", explanation.measured->error_after},
+                             {"step_seconds_predicted_after", explanation.measured->predicted_after}});
   json["hints"] = explanation.hints;
   Json phases = Json::array();
   for (const Phase& phase : explanation.phases) {

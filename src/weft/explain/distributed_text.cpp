@@ -7,12 +7,11 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/explain/distributed.h"
 #include "weft/explain/operator_list.h"
+#include "weft/explain/predicted_step.h"
 #include "weft/explain/table.h"
 
 namespace weft::explain {
 namespace {
-
-std::string percent(double part) { return part < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * part); }
 
 std::string seconds_or_nothing(double seconds) {
   return seconds > 0 ? print_seconds(seconds) : std::string();
@@ -129,30 +128,9 @@ std::string tree(const DistributedExplanation& explanation) {
   return table.print();
 }
 
-// "97 % measured, 3 % calibrated": what part of the seconds has which source, the best first.
-std::string computing_sources(const sim::Prediction& prediction) {
-  using enum cost::Source;
-  std::string text;
-  for (const cost::Source source : {measured, calibrated, datasheet}) {
-    const double part = prediction.seconds_by_source[static_cast<std::size_t>(source)];
-    double all = 0;
-    for (const double seconds : prediction.seconds_by_source) all += seconds;
-    if (part > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", percent(part / all), name(source));
-  }
-  return text;
-}
-
-std::string step_lines(const DistributedExplanation& explanation) {
+std::string whole_step(const DistributedExplanation& explanation) {
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
-  std::string text = fmt::format(
-      "a step takes {}, predicted: computing {}, communicating {}, {} of it exposed; {} of the peak rate\n",
-      print_seconds(prediction.seconds), print_seconds(prediction.compute_seconds),
-      print_seconds(prediction.communication_seconds),
-      print_seconds(prediction.exposed_communication_seconds),
-      percent(explanation.utilization(prediction.seconds)));
-  if (std::string sources = computing_sources(prediction); !sources.empty())
-    text += fmt::format("times of computing: {}\n", sources);
-  if (!prediction.bound.empty()) text += fmt::format("bound by {}\n", prediction.bound);
+  std::string text = step_lines(prediction, explanation.utilization(prediction.seconds));
   text +=
       fmt::format("no plan takes less than {}: {}\n", print_seconds(explanation.choice->lower_bound_seconds),
                   explanation.choice->lower_bound_why);
@@ -166,56 +144,9 @@ std::string step_lines(const DistributedExplanation& explanation) {
       text += fmt::format(
           "the times of its units were predicted with a median error of {}; with what this run measured it "
           "is {}, and the step is predicted to take {} ({})\n",
-          percent(measured->error_before), percent(measured->error_after),
+          rounded_percent(measured->error_before), rounded_percent(measured->error_after),
           print_seconds(measured->predicted_after), difference(measured->predicted_after, measured->seconds));
   }
-  return text;
-}
-
-// Which algorithm each collective of the step runs, and what says how long that takes.
-std::string collectives(const DistributedExplanation& explanation) {
-  constexpr std::size_t kMostRows = 8;
-  const auto& all = explanation.choice->chosen.prediction.collectives;
-  if (all.empty()) return "";
-  Table table({{"collective"},
-               {"along"},
-               {"size", Align::right},
-               {"times", Align::right},
-               {"each", Align::right},
-               {"algorithm"},
-               {"price"}});
-  const std::size_t shown = explanation.verbose ? all.size() : std::min(all.size(), kMostRows);
-  double rest = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const sim::PricedCollective& one = all[i];
-    if (i >= shown)
-      rest += static_cast<double>(one.times) * one.price.seconds();
-    else
-      table.add({std::string(name(one.kind)), one.axis, print_bytes(static_cast<double>(one.bytes)),
-                 fmt::format("{}", one.times), print_seconds(one.price.seconds()), one.price.algorithm,
-                 std::string(name(one.price.source))});
-  }
-  std::string text = table.print();
-  if (all.size() > shown)
-    text += fmt::format("and {} other sizes, {} together\n", all.size() - shown, print_seconds(rest));
-  return text + "\n";
-}
-
-std::string memory_line(const DistributedExplanation& explanation) {
-  const double peak = explanation.choice->chosen.prediction.peak_bytes;
-  std::string text = fmt::format("memory {} a rank: {}", print_bytes(peak),
-                                 memory_kinds(explanation.choice->chosen.prediction.memory));
-  if (explanation.memory_bytes > 0)
-    text += fmt::format("; {} of {}", percent(peak / explanation.memory_bytes),
-                        print_bytes(explanation.memory_bytes));
-  return text + "\n";
-}
-
-std::string sent(const std::vector<sim::AxisTraffic>& traffic) {
-  std::string text;
-  for (const sim::AxisTraffic& axis : traffic)
-    if (axis.bytes > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", axis.axis, print_bytes(axis.bytes));
   return text;
 }
 
@@ -231,9 +162,9 @@ std::string alternatives(const DistributedExplanation& explanation) {
   const auto add = [&](std::string name, const search::Evaluation& evaluation,
                        const distribute::Distribution& distribution, std::string why) {
     table.add({std::move(name), print_seconds(evaluation.seconds),
-               percent(explanation.utilization(evaluation.seconds)), print_bytes(evaluation.peak_bytes),
-               print_seconds(evaluation.exposed_communication_seconds), sent(evaluation.traffic),
-               print(distribution), std::move(why)});
+               rounded_percent(explanation.utilization(evaluation.seconds)),
+               print_bytes(evaluation.peak_bytes), print_seconds(evaluation.exposed_communication_seconds),
+               sent_by_axis(evaluation.traffic), print(distribution), std::move(why)});
   };
   add("chosen", explanation.choice->chosen.evaluation(), explanation.choice->distribution, "");
   for (const search::Alternative& other : explanation.choice->alternatives)
@@ -267,23 +198,16 @@ std::string trail(const search::DistributionChoice& choice) {
 
 }  // namespace
 
-std::string memory_kinds(const sim::MemoryByKind& memory) {
-  std::string text;
-  for (const auto& [what, bytes] : memory.kinds())
-    if (bytes > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, print_bytes(bytes));
-  return text;
-}
-
 double DistributedExplanation::utilization(double seconds) const {
-  const double peak =
-      cost::peak_rate(cluster.device, precision) * static_cast<double>(cluster.devices() * devices_a_rank);
-  return peak > 0 && seconds > 0 ? model_flops / (seconds * peak) : 0;
+  return part_of_peak(model_flops, seconds, cluster, precision, devices_a_rank);
 }
 
 std::string print_text(const DistributedExplanation& explanation) {
   std::string text = headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
-  text += collectives(explanation);
-  text += step_lines(explanation) + memory_line(explanation) + "\n" + alternatives(explanation) + "\n";
+  const sim::Prediction& prediction = explanation.choice->chosen.prediction;
+  text += collective_table(prediction, explanation.verbose);
+  text += whole_step(explanation) + memory_line(prediction, explanation.memory_bytes) + "\n";
+  text += alternatives(explanation) + "\n";
   text += search_line(explanation);
   if (!explanation.proof.empty()) text += explanation.proof + "\n";
   if (explanation.trail) text += "\n" + trail(*explanation.choice);

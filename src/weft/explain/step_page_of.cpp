@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/units.h"
+#include "weft/explain/predicted_step.h"
 #include "weft/explain/step_page.h"
 
 namespace weft::explain {

@@ -175,8 +175,7 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
                                          plan::TypeId type) {
   const bool takes = type.valid();
   if (!takes) {
-    const plan::DType dtype = operand.valid() ? graph.type(operand).dtype : plan::DType::f32;
-    WEFT_TRY(nothing, graph.intern_type(dtype, {}));
+    WEFT_TRY(nothing, graph.intern_type(what.dtype, {}));
     type = nothing;
   }
   const Symbol none = graph.symbol("");

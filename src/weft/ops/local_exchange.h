@@ -53,6 +53,7 @@ struct LocalExchange {
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
   std::int64_t by = 0;  // the root, or how many ranks up a value goes, or this rank's number in a halo
   std::int64_t size = 0, before = 0, after = 0;  // of a halo: what is cut in blocks, and their borders
+  plan::DType dtype = plan::DType::f32;          // of what moves
   bool gives = true, takes = true;               // whether it has anything to give, or to take
 };
 

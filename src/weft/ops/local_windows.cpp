@@ -63,8 +63,17 @@ std::vector<LocalWindows> local_windows(const NodeView& node, const plan::Signat
   return found;
 }
 
-void tell_windows(std::span<const LocalWindows> windows, std::vector<plan::AttributeValue>& attributes) {
+void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> windows,
+                  std::vector<plan::AttributeValue>& attributes) {
   if (std::ranges::none_of(windows, &LocalWindows::is_cut)) return;
+  // Columns whose windows are counted have no loop here, and would take the padding of the rows' block.
+  const std::span<const plan::AttributeSpec> specs = node.op().attributes();
+  const auto at = [&](std::string_view name) {
+    return static_cast<std::size_t>(std::ranges::find(specs, name, &plan::AttributeSpec::name) -
+                                    specs.begin());
+  };
+  if (const std::size_t columns = at("padding_w"); columns < specs.size() && node.integer(columns) < 0)
+    attributes[columns] = node.integer(at("padding"));
   for (const LocalWindows& local : windows) {
     const Sliding& sliding = local.sliding;
     attributes[sliding.padding_attribute] = local.is_cut ? local.padding : sliding.padding;

@@ -31,7 +31,8 @@ std::vector<LocalWindows> local_windows(const plan::NodeView& node, const plan::
 
 // States the windows of this rank in the node's attributes. Where one loop is cut, both are stated: the
 // padding of columns is no longer that of rows.
-void tell_windows(std::span<const LocalWindows> windows, std::vector<plan::AttributeValue>& attributes);
+void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> windows,
+                  std::vector<plan::AttributeValue>& attributes);
 
 // The part of a value whose elements along an index are those of `held`. Fails where it lies outside.
 Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol along, plan::Share held,

@@ -201,7 +201,8 @@ class Localizer {
         .joins = here(exchange.join),
         .parts = here(exchange.keep),
         .monoid = exchange.monoid == plan::Monoid::none ? plan::Monoid::sum : exchange.monoid,
-        .by = exchange.rank};
+        .by = exchange.rank,
+        .dtype = node.result_type(0).dtype};
     WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
     if (!is_empty_here) result = value;
     return {};
@@ -222,7 +223,8 @@ class Localizer {
                              .by = mesh_.coordinate(rank_, axis),
                              .size = node.input_type(0).dims[along].size,
                              .before = exchange.before,
-                             .after = exchange.after};
+                             .after = exchange.after,
+                             .dtype = node.result_type(0).dtype};
     if (is_empty(shares)) {
       WEFT_TRY_STATUS(add_local_exchange(local_.graph, what, {}, {}));
       return {};
@@ -313,7 +315,7 @@ class Localizer {
     }
     WEFT_TRY(attributes, attributes_of(node, sizes));
     if (told) WEFT_TRY_STATUS(tell_place(node, *told, attributes));
-    tell_windows(windows, attributes);
+    tell_windows(node, windows, attributes);
     WEFT_TRY(made, local_.graph.add(node.op(), operands, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       WEFT_TRY(expected, sized(node.result_type(k), sizes[k]));

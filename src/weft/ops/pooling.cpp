@@ -23,6 +23,7 @@ Result<Pooling> pooling(const plan::NodeView& node, const plan::Type& x) {
   pool.padding = node.integer(2);
   pool.padding_w = node.integer(attributes - 3) < 0 ? pool.padding : node.integer(attributes - 3);
   WEFT_TRY_STATUS(expect_between("size", pool.size, 1, kLargestStep));
+  WEFT_TRY_STATUS(expect_between("padding_w", node.integer(attributes - 3), -1, kLargestStep));
   WEFT_TRY_STATUS(expect_between("padding", pool.padding, 0, most_padding(counted_high)));
   WEFT_TRY_STATUS(expect_between("padding_w", pool.padding_w, 0, most_padding(counted_wide)));
   WEFT_TRY(high, windows_along(node, rows, pool.size, pool.stride, pool.padding, counted_high));

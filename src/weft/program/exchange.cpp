@@ -47,6 +47,7 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
   exchange.node = node.id();
   exchange.axis = what.axis;
   exchange.monoid = what.monoid;
+  exchange.dtype = to.dtype;
   exchange.shift = what.by;
   if (!reads.empty()) exchange.operand = reads[0];
   if (!writes.empty()) exchange.result = writes[0];

@@ -84,6 +84,7 @@ struct Exchange {
   Kind kind = Kind::all_reduce;
   std::string axis;                         // of the mesh
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
+  plan::DType dtype = plan::DType::f32;     // of what moves, also where this rank has no share
   std::int64_t shift = 0;                   // of permute: how many ranks up; of broadcast: the root
   Place operand, result;
   std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes of all-to-all and halo

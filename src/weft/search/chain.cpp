@@ -213,7 +213,13 @@ class Cutter {
       while (again(stretch.end())) ++stretch.times;
       // A kind that comes back, but not at once, would be planned twice.
       if (stretch.times == 1) stretch.length = 1;
-      for (std::size_t k = 0; k < stretch.length; ++k) seen[parts[p + k].kind] = true;
+      for (std::size_t k = 0; k < stretch.length; ++k) {
+        if (seen[parts[p + k].kind]) {
+          chain_.why_not = "its layers come back in another order";
+          return;
+        }
+        seen[parts[p + k].kind] = true;
+      }
       p = stretch.end();
       chain_.stretches.push_back(stretch);
     }

@@ -1,8 +1,7 @@
 // weft/search/cheapest_way.h -- one choice for each step of a chain, such that all of it costs least.
 //
 //   steps          0    1 2    3        nodes   what a step costs by itself, with each of its choices
-//   stretches      0 │ 1 2 x96 │ 3      joins   what two neighbours cost beside that, with each pair of
-//   choices
+//   stretches      0 │ 1 2 x96 │ 3      joins   what two neighbours cost beside that, with each pair
 //
 // A stretch that repeats makes the same choices every time: its steps and joins count as often as they
 // occur, and one more join leads from its last step back to its first. Dynamic programming over the steps;

@@ -30,7 +30,8 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
                        print_bytes(bytes), what, print_bytes(limit));
   }
   const double slower = other.seconds - chosen.seconds;
-  if (slower < 0) return fmt::format("{:.2f}x faster than the one given", chosen.seconds / other.seconds);
+  // Only what a user gave or hints fixed is beaten.
+  if (slower < 0) return fmt::format("{:.2f}x faster than the one asked for", chosen.seconds / other.seconds);
   if (slower == 0) return "as fast";
   const double exposed = other.exposed_communication_seconds - chosen.exposed_communication_seconds,
                compute = other.compute_seconds - chosen.compute_seconds;
@@ -75,6 +76,8 @@ class Chooser {
       add_family("data parallel", space.data_parallel());
       add_family("Megatron", space.megatron());
       add_family("ZeRO-3", space.zero_3());
+      for (Alternative& family : choice_.alternatives) take_if_better(family);
+      for (Alternative& family : choice_.alternatives) compare(family);
     }
     return std::move(choice_);
   }
@@ -105,7 +108,7 @@ class Chooser {
       return choice_.outcome.failure ? *choice_.outcome.failure
                                      : user_error("no distribution was looked at", "allow more estimates");
     // Estimates are off by a few percent; what is farther behind would not catch up.
-    constexpr double kNear = 1.1;
+    constexpr double kNear = 1.03;
     const Score& first = choice_.outcome.best.front().score;
     std::vector<Distribution> finalists;
     for (const Found& found : choice_.outcome.best)
@@ -157,13 +160,32 @@ class Chooser {
       Found found(std::move(member), *evaluation, limit_);
       if (!best || found.score < best->score) best = std::move(found);
     }
-    if (!best) return;
-    const bool chosen = best->distribution == choice_.distribution;
+    if (best)
+      choice_.alternatives.push_back(
+          {std::move(name), std::move(best->distribution), best->evaluation, best->score.fits, ""});
+  }
+
+  // An estimate that beats the choice is looked into with every layer. Families do not heed hints, and where
+  // a distribution was given it stays.
+  void take_if_better(Alternative& family) {
+    if (options_.given || family.distribution == choice_.distribution) return;
+    if (!family.fits || family.evaluation.seconds >= choice_.chosen.prediction.seconds) return;
+    Result<PredictedPlan> whole = evaluator_.predict(family.distribution);
+    if (!whole.ok()) return;
+    family.evaluation = whole->evaluation();
+    const Score score = score_of(whole->prediction);
+    family.fits = score.fits;
+    const bool free = options_.fixed.slices.empty() && options_.fixed.exceptions.empty();
+    if (!free || !(score < score_of(choice_.chosen.prediction))) return;
+    choice_.distribution = family.distribution;
+    choice_.chosen = std::move(*whole);
+  }
+
+  void compare(Alternative& family) const {
     const Evaluation ours = choice_.chosen.evaluation();
-    if (chosen) best->evaluation = ours;
-    choice_.alternatives.push_back(
-        {std::move(name), std::move(best->distribution), best->evaluation, best->score.fits,
-         chosen ? "it is the one chosen" : why_not(best->evaluation, best->score.fits, ours, limit_)});
+    const bool chosen = family.distribution == choice_.distribution;
+    if (chosen) family.evaluation = ours;
+    family.why_not = chosen ? "it is the one chosen" : why_not(family.evaluation, family.fits, ours, limit_);
   }
 
   const plan::Graph& graph_;

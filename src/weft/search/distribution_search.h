@@ -18,7 +18,7 @@
 namespace weft::search {
 
 struct DistributionBudget {
-  std::int64_t estimates = 300;
+  std::int64_t estimates = 240;
   double seconds = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();  // that a rank may take
 };

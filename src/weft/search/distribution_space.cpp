@@ -98,6 +98,13 @@ std::vector<Distribution> DistributionSpace::seeds(const MeshOption& option) con
     uses.back() = {model, Shard::nothing};
     found.push_back(on(option.mesh, uses));
   }
+  // Some operators by one of the model's own indices, all others by batches.
+  const auto fewest =
+      std::ranges::min(meshes_, {}, [](const MeshOption& mesh) { return mesh.mesh.axes.size(); });
+  if (axes == fewest.mesh.axes.size())
+    for (const std::string& index : roles_.model)
+      found.push_back(
+          on(option.mesh, std::vector<AxisUse>(axes, {joined({index}, batch()), Shard::nothing})));
   return found;
 }
 

@@ -1,6 +1,8 @@
 // weft/search/distribution_space.h -- the distributions a search may look at, and which lie next to which.
 //
-//   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside, ..
+//   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside, or
+//   one
+//                 of those indices where there is one and batches elsewhere
 //   neighbours    one axis does something else: another list, other sharding
 //   refinements   one index more or less, or elsewhere, in the list of one axis
 //

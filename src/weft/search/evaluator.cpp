@@ -207,6 +207,7 @@ Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribut
   std::string text = distribute::print(distribution);
   if (const auto found = known_.find(text); found != known_.end()) return found->second;
   constexpr double kAny = std::numeric_limits<double>::infinity();
+  least_.erase(text);
   return known_.emplace(std::move(text), look(distribution, kAny).evaluation).first->second;
 }
 
@@ -233,10 +234,12 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution> distribut
     }
     do_all(jobs.size(), [&](std::size_t j) { jobs[j].looked.emplace(look(*jobs[j].distribution, ceiling)); });
     for (Job& job : jobs) {
-      if (job.looked->least)
+      if (job.looked->least) {
         least_.emplace(std::move(job.text), *job.looked->least);
-      else if (known_.emplace(std::move(job.text), std::move(job.looked->evaluation)).second)
-        --most;
+        continue;
+      }
+      least_.erase(job.text);
+      if (known_.emplace(std::move(job.text), std::move(job.looked->evaluation)).second) --most;
     }
   }
 }

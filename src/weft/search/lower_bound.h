@@ -6,8 +6,7 @@
 //   memory       Every parameter and optimizer state that an update reads is read by some rank and written
 //                again; all memories together move no more than their bandwidths. What else is read may be
 //                there already, so it does not count. Left out for LOCAL ranks, whose caches may hold it all.
-//   a message    Take an output that is one number, such as a loss, what it depends on wholly, and the
-//   devices
+//   a message    Take an output that is one number, such as a loss, what it depends on wholly, and devices
 //                inside one unit of a cluster axis (a GPU, a node). Either some unit computes all of that
 //                alone, or a message crosses into the unit that makes the number, and that takes the latency
 //                of the quickest link out of it.

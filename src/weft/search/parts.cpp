@@ -15,7 +15,7 @@ namespace {
 using distribute::Distribution;
 
 // For so many estimates, one more of what the descent found is looked at part by part.
-constexpr std::int64_t kEstimatesABase = 100;
+constexpr std::int64_t kEstimatesABase = 240;
 constexpr std::size_t kMostKinds = 128;   // of parts
 constexpr std::int64_t kWholePlans = 12;  // whole plans estimated at the end
 constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -6,51 +6,17 @@
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
-#include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/formats/nccl_topology_xml.h"
 #include "weft/formats/system_topology.h"
 #include "weft/formats/topology_json.h"
-#include "weft/language/bind.h"
-#include "weft/session/state.h"
+#include "weft/session/find_cluster.h"
 #include "weft/sim/cost_table.h"
 
 namespace weft::session {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a file
-
-Result<CollectiveCluster> from_script(const std::string& text) {
-  language::Catalog catalog;
-  load_shipped(catalog);
-  catalog.clusters.clear();  // a changed copy of a shipped script need not rename its clusters
-  auto parsed = language::parse_and_keep(text);
-  if (!parsed.ok()) {
-    Error error = parsed.error();
-    if (error.text == nullptr) error.text = std::make_shared<const std::string>(text);
-    return error;
-  }
-  std::string last;
-  for (const language::syntax::Statement* statement : (*parsed)->script.statements) {
-    if (statement->kind == language::syntax::StatementKind::create_cluster)
-      last = statement->as<language::syntax::CreateCluster>().name.text;
-    WEFT_TRY_STATUS(language::define(catalog, *parsed, *statement, {}));
-  }
-  if (last.empty()) return user_error("the script creates no cluster", "write CREATE CLUSTER name AS ...");
-  return wires_of(catalog.clusters.at(last));
-}
-
-Result<CollectiveCluster> from_name(const std::string& name) {
-  language::Catalog catalog;
-  load_shipped(catalog);
-  if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end())
-    return wires_of(found->second);
-  std::vector<std::string_view> names;
-  for (const auto& [known, unused] : catalog.clusters) names.push_back(known);
-  const std::string hint = did_you_mean(name, names);
-  return user_error(fmt::format("unknown cluster: {}", name),
-                    hint.empty() ? fmt::format("clusters are {}", fmt::join(names, ", ")) : hint);
-}
 
 Result<std::int64_t> parse_size(std::string_view text) {
   WEFT_TRY(quantity, parse_quantity(text));
@@ -74,9 +40,11 @@ Result<CollectiveCluster> wires_of(const cluster::Cluster& found) {
 
 Result<CollectiveCluster> find_collective_cluster(const std::string& reference) {
   const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };
-  if (!ends(".weft") && !ends(".json") && !ends(".xml")) return from_name(reference);
+  if (!ends(".json") && !ends(".xml")) {
+    WEFT_TRY(described, find_described_cluster(reference));
+    return wires_of(described);
+  }
   WEFT_TRY(text, read_file(reference, kMostBytes));
-  if (ends(".weft")) return from_script(text);
   CollectiveCluster made;
   if (ends(".json")) {
     WEFT_TRY(topology, formats::read_topology_json(text, reference));

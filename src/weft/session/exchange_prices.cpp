@@ -97,6 +97,11 @@ std::string short_name(const std::string& whole, collective::Kind kind) {
   return whole.starts_with(prefix) ? whole.substr(prefix.size()) : whole;
 }
 
+// Times of another number of ranks are scaled to this one.
+bool is_measured(const comm::Candidate& candidate) {
+  return !candidate.times.empty() && !candidate.source.starts_with("scaled");
+}
+
 }  // namespace
 
 // One collective on the wires of one group, by size.
@@ -242,7 +247,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(Kind kind, const cos
   const comm::Candidate expected = local_->knows.expect(setting, choice.algorithm);
   const double all = expected.seconds(bytes), latency = std::min(all, expected.seconds(1));
   return cost::ExchangePrice{latency, all - latency, choice.algorithm,
-                             !expected.times.empty()                ? cost::Source::measured
+                             is_measured(expected)                  ? cost::Source::measured
                              : expected.source == "default figures" ? cost::Source::datasheet
                                                                     : cost::Source::calibrated};
 }

@@ -1,7 +1,6 @@
 // weft/session/exchange_prices.h -- what collectives cost along a mesh axis: by the algorithm that would run.
 //
-//   mesh axis ──▶ its group's wires ──▶ the collective compiler's candidates, simulated on them ──▶ the
-//   fastest
+//   mesh axis ──▶ its group's wires ──▶ the compiler's candidates, simulated on them ──▶ the fastest
 //
 //   prices.price(all_gather, node=8, 4 MiB)      97 us   all_pairs x3 LL128    simulated
 //   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   ring                  fitted

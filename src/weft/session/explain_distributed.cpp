@@ -42,7 +42,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
   Result<search::DistributionChoice> planned =
-      plan_for(state, settings, graph, phases, about.cluster, /*compare=*/true);
+      options.analyze ? plan_for_ranks(state, settings, graph, phases, about.cluster, /*compare=*/true)
+                      : plan_for(state, settings, graph, phases, about.cluster, /*compare=*/true);
   if (!planned.ok()) {
     Error error = std::move(planned).error();
     if (!error.span.known()) error.span = run.span;

@@ -75,8 +75,15 @@ Digest digest_of(const cost::Statistics* statistics) {
   return hasher.digest();
 }
 
-search::Machine machine_of(const cluster::Cluster& cluster, const Settings& settings, int workers,
-                           std::shared_ptr<const cost::Statistics> statistics) {
+}  // namespace
+
+search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
+  const int workers = workers_of(settings, cluster);
+  // Without a database figures alone must do.
+  std::shared_ptr<const cost::Statistics> statistics;
+  if (cost::is_local(cluster))
+    if (auto opened = cost::Statistics::open({}, cost::Access::read); opened.ok())
+      statistics = std::make_shared<const cost::Statistics>(std::move(*opened));
   search::Machine machine;
   machine.workers = workers;
   machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
@@ -103,8 +110,6 @@ search::Machine machine_of(const cluster::Cluster& cluster, const Settings& sett
   return machine;
 }
 
-}  // namespace
-
 double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster) {
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
@@ -116,25 +121,33 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
                                             const plan::Graph& graph, const distribute::Phases& phases,
                                             const cluster::Cluster& cluster, bool compare) {
-  // Without a database figures alone must do.
-  std::shared_ptr<const cost::Statistics> statistics;
-  if (cost::is_local(cluster))
-    if (auto opened = cost::Statistics::open({}, cost::Access::read); opened.ok())
-      statistics = std::make_shared<const cost::Statistics>(std::move(*opened));
-  const int workers = workers_of(settings, cluster);
+  const search::Machine machine = machine_of(settings, cluster);
   search::ChooseOptions options;
   options.memory_bytes = memory_of_a_rank(settings, cluster);
   options.fixed = fixed_by(state.hints);
   options.budget.estimates = settings.search_limit;
   options.alternatives = compare;
-  options.devices_a_rank = workers;
+  options.devices_a_rank = machine.workers;
   options.known = state.known_plans.get();
   if (!settings.distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(settings.distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(graph, phases, cluster,
-                                     machine_of(cluster, settings, workers, statistics), options);
+  return search::choose_distribution(graph, phases, cluster, machine, options);
+}
+
+Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
+                                                  const plan::Graph& graph, const distribute::Phases& phases,
+                                                  const cluster::Cluster& cluster, bool compare) {
+  // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
+  Result<search::DistributionChoice> found = plan_for(state, settings, graph, phases, cluster, compare);
+  const std::string mine = found.ok() ? distribute::print(found->distribution) : std::string();
+  WEFT_TRY(first, from_first_rank(mine));
+  if (!found.ok() || first == mine) return found;
+  if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
+  Settings as_first = settings;
+  as_first.distribution = first;
+  return plan_for(state, as_first, graph, phases, cluster, compare);
 }
 
 }  // namespace weft::session

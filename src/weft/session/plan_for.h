@@ -18,10 +18,20 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 // Threads of a rank: of one on this machine as TRAIN would start it, else 1.
 int workers_of(const Settings& settings, const cluster::Cluster& cluster);
 
+// What steps on the cluster cost and how its ranks run them, with what was measured on this machine where
+// they are LOCAL. REQUIRES: the cluster outlives it.
+search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster);
+
 // How the plan is best spread over the cluster, or as the setting `distribution` says. Alternatives are
 // looked at where `compare`.
 Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
                                             const plan::Graph& graph, const distribute::Phases& phases,
                                             const cluster::Cluster& cluster, bool compare);
+
+// The same for ranks that a launcher started: each plans by itself, and machines differ in what they have
+// measured, so what rank 0 found is what all run. Collective: every rank calls it as often.
+Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
+                                                  const plan::Graph& graph, const distribute::Phases& phases,
+                                                  const cluster::Cluster& cluster, bool compare);
 
 }  // namespace weft::session

@@ -1,24 +1,21 @@
 #include "weft/session/plans.h"
 
 #include <chrono>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
-#include "weft/ops/layouts.h"
-#include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/plans_source.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
+#include "weft/session/rule_source.h"
 #include "weft/session/written_plan.h"
 
 namespace weft::session {
@@ -27,27 +24,11 @@ namespace {
 using language::syntax::StatementKind;
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kLargestFile = std::int64_t{256} << 20;
-
-// A file's text, or the words themselves where they are a statement.
-Result<std::string> text_of(const std::string& what) {
-  std::error_code unused;
-  if (std::filesystem::exists(what, unused)) return read_file(what, kLargestFile);
-  if (what.find(' ') != std::string::npos) return what;
-  return user_error(fmt::format("no such file, and no statement: {}", what),
-                    "a plan's text, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
-}
-
-Error in(const std::string& text, Error error) {
-  if (error.text == nullptr) error.text = std::make_shared<const std::string>(text);
-  return error;
-}
-
 // Runs what a script defines and sets, and hands over its TRAIN and INFER instead of running them.
 Status for_each_run(const std::string& text,
                     const std::function<Status(const Session::State&, const language::syntax::Run&)>& take) {
   auto source = language::parse_and_keep(text);
-  if (!source.ok()) return in(text, std::move(source).error());
+  if (!source.ok()) return in_text(text, std::move(source).error());
   Session::State state;
   load_shipped(state.catalog);
   const Context context{Format::text, *source, {}, {}};
@@ -70,7 +51,7 @@ Status for_each_run(const std::string& text,
     }
   };
   for (const language::syntax::Statement* statement : (*source)->script.statements)
-    if (Status status = one(*statement); !status.ok()) return in(text, std::move(status).error());
+    if (Status status = one(*statement); !status.ok()) return in_text(text, std::move(status).error());
   return {};
 }
 
@@ -107,6 +88,12 @@ Result<Verdict> prove_found(const Session::State& state, const language::syntax:
   if (target.devices() < 2)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
+  if (run.task == language::syntax::Task::infer && one_device.settings.rules) {
+    WEFT_TRY(rewritten, rewrite(one_device.graph, target.device));
+    one_device.graph = std::move(rewritten.plan);
+    const plan::NodeId end(one_device.graph.node_count());
+    one_device.phases = {end, end};
+  }
   WEFT_TRY(choice, plan_for(state, one_device.settings, one_device.graph, one_device.phases, target,
                             /*compare=*/false));
   WEFT_TRY(proof, prove_plan(state, one_device.settings, run, one_device.graph, choice.chosen.plan));
@@ -120,20 +107,12 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
                     std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 
-Result<plan::Mesh> mesh_of(const std::string& given, const PlanHead& head) {
-  const std::string& text = given.empty() ? head.mesh : given;
-  if (text.empty())
-    return user_error("the plan does not say its mesh",
-                      "--mesh 'node=2, gpu=4', or a first line # mesh: node=2, gpu=4");
-  return plan::read_mesh(text);
-}
-
 Result<Verdict> prove_written(const std::string& name, const std::string& text, const PlanProve& request) {
   const PlanHead head = read_head(text);
   WEFT_TRY(mesh, mesh_of(request.mesh, head));
   std::string model = head.model;
   if (!request.model.empty()) {
-    WEFT_TRY(given, text_of(request.model));
+    WEFT_TRY(given, plan_source(request.model));
     model = std::move(given);
   }
   if (model.empty())
@@ -144,7 +123,7 @@ Result<Verdict> prove_written(const std::string& name, const std::string& text, 
     WEFT_TRY(one_device, one_device_plan(state, run));
     auto written = read_written(text, mesh, one_device.graph);
     if (!written.ok()) {
-      verdict = in(text, std::move(written).error());
+      verdict = in_text(text, std::move(written).error());
       return {};
     }
     auto proof = is_small(one_device.graph, mesh) ? prove_as_it_is(one_device.graph, written->plan)
@@ -165,7 +144,7 @@ Reply run(const PlanProve& request) {
   Reply reply;
   const auto say = [&](Verdict verdict) { reply.output += describe(verdict, request.format); };
   const auto prove = [&](const std::string& what) -> Status {
-    WEFT_TRY(text, text_of(what));
+    WEFT_TRY(text, plan_source(what));
     if (is_plan_text(text)) {
       WEFT_TRY(verdict, prove_written(what, text, request));
       say(std::move(verdict));
@@ -195,17 +174,14 @@ Reply run(const PlanProve& request) {
 
 Reply run(const PlanShow& request) {
   const auto show = [&]() -> Result<std::string> {
-    WEFT_TRY(text, text_of(request.file));
-    WEFT_TRY(mesh, mesh_of(request.mesh, read_head(text)));
-    auto graph = plan::read(text, ops::all());
-    if (!graph.ok()) return in(text, std::move(graph).error());
-    WEFT_TRY(layouts, ops::infer_layouts(*graph, mesh));
+    WEFT_TRY(written, read_laid_out(request.file, request.mesh));
     std::string shown;
-    for (std::size_t n = 0; n < graph->node_count(); ++n) {
-      const plan::NodeView node = graph->view(plan::NodeId(n));
-      shown += fmt::format("{} {:<70} {}\n", ops::find_communication(node.op()) != nullptr ? '*' : ' ',
-                           plan::print(*graph, node.id()),
-                           print(layouts[node.result(0).value], mesh, graph->symbols()));
+    for (std::size_t n = 0; n < written.graph.node_count(); ++n) {
+      const plan::NodeView node = written.graph.view(plan::NodeId(n));
+      shown +=
+          fmt::format("{} {:<70} {}\n", ops::find_communication(node.op()) != nullptr ? '*' : ' ',
+                      plan::print(written.graph, node.id()),
+                      print(written.layouts[node.result(0).value], written.mesh, written.graph.symbols()));
     }
     return shown;
   };

@@ -1,7 +1,8 @@
-// weft/session/plans.h -- `weft plan`: distributed plans, proven and shown.
+// weft/session/plans.h -- `weft plan`: distributed plans, proven, priced and shown.
 //
 //   prove   a statement or a script: the plan found for each TRAIN and INFER of it
 //           a plan's text, as EXPLAIN (FORMAT plan) prints it: that very plan, changed by hand or not
+//   price   a plan's text: what a step of it takes on a cluster, without a search
 //   show    a plan's text, each node with the layout of what it makes
 //
 // Nothing here prints.
@@ -21,6 +22,14 @@ struct PlanProve {
   Format format = Format::text;
 };
 Reply run(const PlanProve& request);
+
+struct PlanPrice {
+  std::string file = {};
+  std::string cluster = {};  // pod, my.weft, LOCAL 4; empty: LOCAL, where the mesh is one of ranks
+  std::string mesh = {};     // empty: as the text says
+  Format format = Format::text;
+};
+Reply run(const PlanPrice& request);
 
 struct PlanShow {
   std::string file = {};

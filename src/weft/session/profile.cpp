@@ -89,7 +89,11 @@ Result<std::string> start_ranks(const Profile& request) {
 
 Result<std::string> answer(const Profile& request) {
   WEFT_TRY_STATUS(check(request));
-  if (!request.model.empty()) return profile_model(request);
+  if (!request.model.empty()) {
+    if (part_in("profile", /*counts_ranks=*/false) != Part::starts_ranks)
+      return user_error("--model starts its ranks itself", "run it without a launcher");
+    return profile_model(request);
+  }
   std::string text;
   if (part_in("profile", request.ranks > 0) == Part::starts_ranks) {
     WEFT_TRY(measured, start_ranks(request));

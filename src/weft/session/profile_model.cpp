@@ -61,7 +61,7 @@ std::string percent(const nlohmann::json& measured, const char* key) {
 
 Result<std::string> profile_model(const Profile& request) {
   WEFT_TRY_STATUS(check(request));
-  const std::int32_t most = request.ranks > 0 ? request.ranks : available_processors();
+  const std::int32_t most = request.ranks > 0 ? request.ranks : std::min(available_processors(), kMostLocalRanks);
   std::vector<std::int32_t> sizes = {1};
   if (most > 1) sizes.push_back(most);
   explain::Table table({{"ranks", explain::Align::right},

@@ -1,10 +1,16 @@
 #include "weft/session/reply.h"
 
+#include <memory>
 #include <string_view>
 
 #include "weft/language/complaint.h"
 
 namespace weft::session {
+
+Error in_text(const std::string& text, Error error) {
+  if (error.text == nullptr) error.text = std::make_shared<const std::string>(text);
+  return error;
+}
 
 Reply complain(const Error& error) {
   Reply reply;

@@ -7,6 +7,9 @@
 
 namespace weft::session {
 
+// The error with the text that its place lies in, unless it has one.
+Error in_text(const std::string& text, Error error);
+
 // The error as a reply, its place shown where it has one.
 Reply complain(const Error& error);
 Reply to_reply(const Result<std::string>& answer);

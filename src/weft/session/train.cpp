@@ -113,6 +113,7 @@ struct Trained {
   int threads = 1;  // of a rank
   std::size_t by_definition = 0;
   std::string distribution;  // of several ranks
+  std::string unproven;      // why that plan was not proven; empty: it was
   bool reports = true;       // false for a rank of a launcher's that is not the first
 };
 
@@ -148,18 +149,9 @@ Result<Trained> train_on_ranks(const Session::State& state, const Request& reque
                                const train::TrainingPlan& plan, const Feed& feed, const Weights& start,
                                const DistributedRun& run) {
   WEFT_TRY(target, target_of(state.catalog, request.run->target));
-  // Under a launcher each rank plans by itself, and machines differ in what they have measured: rank 0
-  // searches, the others take what it found.
-  const bool searches = launched_rank() == 0;
-  Settings settings = request.settings;
-  if (!searches) {
-    WEFT_TRY(found, from_first_rank({}));
-    settings.distribution = std::move(found);
-  }
-  WEFT_TRY(choice, plan_for(state, settings, plan.graph, {plan.backward_begin, plan.update_begin}, target,
-                            /*compare=*/false));
-  if (searches) WEFT_TRY_STATUS(from_first_rank(distribute::print(choice.distribution)));
-  WEFT_TRY_STATUS(require_proof(state, settings, *request.run, plan.graph, choice.chosen.plan));
+  WEFT_TRY(choice, plan_for_ranks(state, request.settings, plan.graph,
+                                  {plan.backward_begin, plan.update_begin}, target, /*compare=*/false));
+  WEFT_TRY(proof, require_proof(state, request.settings, *request.run, plan.graph, choice.chosen.plan));
   const LocalRanksOptions options = local_ranks_of(request);
   WEFT_TRY(outcome, run_distributed(choice.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,
@@ -167,6 +159,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Request& reque
                  .threads = options.workers,
                  .by_definition = outcome.reference_units,
                  .distribution = distribute::print(choice.distribution),
+                 .unproven = proof.holds || !request.settings.prove ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
 
@@ -264,6 +257,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
                       request.ranks > 1 ? fmt::format("{} ranks of {}", request.ranks, on) : on,
                       print_count(rate), (*feed)->example());
   if (request.ranks > 1) text += fmt::format("{}\n", done->distribution);
+  if (!done->unproven.empty()) text += fmt::format("{}\n", done->unproven);
   if (done->by_definition > 0)
     text +=
         fmt::format("{} of its operators have no kernel for this precision and ran by definition, slowly\n",

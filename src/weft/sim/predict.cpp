@@ -158,12 +158,10 @@ Result<Prediction> predict(const plan::Mesh& mesh,
   } else {
     classes = rank_classes(mesh, kinds);
   }
-  const int workers = options.quick ? 1 : std::max(1, options.workers);
+  const int workers = std::max(1, options.workers);
   std::vector<ProgramTasks> tables;
   for (const auto& program : programs) {
     WEFT_TRY(tasks, price_tasks(program, mesh, costs, options.overlap, workers));
-    if (options.quick)
-      for (double& seconds : tasks.seconds) seconds /= std::max(1, options.workers);
     tables.push_back(std::move(tasks));
   }
 
@@ -217,7 +215,10 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
       options.quick ? Numbering(static_cast<std::size_t>(mesh.ranks()), 0) : rank_kinds(graph, mesh, layouts);
   program::CompileOptions compile = costs.compile;
   compile.workers = std::max(1, options.workers);
-  if (options.quick) compile.pack = compile.tiles = false;
+  if (options.quick) {
+    compile.pack = false;
+    compile.tiles = compile.workers > 1;  // one worker does a unit in the time of its tasks
+  }
   Programs programs;
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
     if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) != programs.size()) continue;

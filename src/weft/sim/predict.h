@@ -43,7 +43,7 @@ struct PredictOptions {
   bool overlap = true;   // false: a rank waits for each collective before it goes on
   bool timeline = true;  // keep when each task ran, and the memory curve
   // Of a rank: more than one take whatever is ready, the first in the program first; collectives keep the
-  // program's order. Where `quick` they share every unit equally, since units are not cut into tasks then.
+  // program's order.
   int workers = 1;
   // For a search that asks often: all ranks are taken to be like rank 0, whose shares are the largest;
   // peak_bytes is what no packing goes below; timeline, memory curve, collectives, critical path and bound

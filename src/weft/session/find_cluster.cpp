@@ -1,0 +1,81 @@
+#include "weft/session/find_cluster.h"
+
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/file.h"
+#include "weft/base/letters.h"
+#include "weft/base/nearest.h"
+#include "weft/language/bind.h"
+#include "weft/session/reply.h"
+#include "weft/session/state.h"
+
+namespace weft::session {
+namespace {
+
+using language::syntax::StatementKind;
+
+constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a script
+
+Result<cluster::Cluster> from_script(const std::string& text) {
+  language::Catalog catalog;
+  load_shipped(catalog);
+  catalog.clusters.clear();  // a changed copy of a shipped script need not rename its clusters
+  auto parsed = language::parse_and_keep(text);
+  if (!parsed.ok()) return in_text(text, std::move(parsed).error());
+  std::string last;
+  for (const language::syntax::Statement* statement : (*parsed)->script.statements) {
+    if (statement->kind == StatementKind::create_cluster)
+      last = statement->as<language::syntax::CreateCluster>().name.text;
+    if (Status defined = language::define(catalog, *parsed, *statement, {}); !defined.ok())
+      return in_text(text, std::move(defined).error());
+  }
+  const auto found = catalog.clusters.find(last);
+  if (found == catalog.clusters.end())
+    return user_error("the script creates no cluster", "write CREATE CLUSTER name AS ...");
+  return found->second;
+}
+
+Result<cluster::Cluster> from_name(const std::string& name) {
+  language::Catalog catalog;
+  load_shipped(catalog);
+  if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end()) return found->second;
+  const auto names = language::names_of(catalog.clusters);
+  const std::string hint = did_you_mean(name, names);
+  return user_error(fmt::format("unknown cluster: {}", name),
+                    hint.empty() ? fmt::format("clusters are {}", fmt::join(names, ", ")) : hint);
+}
+
+}  // namespace
+
+Result<cluster::Cluster> find_described_cluster(const std::string& reference) {
+  if (!reference.ends_with(".weft")) return from_name(reference);
+  WEFT_TRY(text, read_file(reference, kMostBytes));
+  return from_script(text);
+}
+
+Result<cluster::Cluster> find_cluster(const std::string& reference) {
+  if (!same_word(std::string_view(reference).substr(0, reference.find(' ')), "LOCAL"))
+    return find_described_cluster(reference);
+  // As statements say it.
+  const auto parsed = language::parse_and_keep("INFER m ON " + reference);
+  if (!parsed.ok() || (*parsed)->script.statements.size() != 1)
+    return user_error(fmt::format("expected LOCAL and a number of ranks, found {}", reference),
+                      "write it so: 'LOCAL 4'");
+  const auto& run = (*parsed)->script.statements.front()->as<language::syntax::Run>();
+  return local_cluster(run.target->ranks ? run.target->ranks->whole : 1);
+}
+
+Result<cluster::Cluster> local_cluster(std::int64_t ranks) {
+  language::Catalog catalog;
+  load_shipped(catalog);
+  language::syntax::Target local{
+      .local = true, .ranks = language::syntax::Number{}, .cluster = {}, .span = {}};
+  local.ranks->whole = ranks;
+  return target_of(catalog, local);
+}
+
+}  // namespace weft::session

@@ -1,0 +1,25 @@
+// weft/session/find_cluster.h -- the cluster that a command line names.
+//
+//   pod        a cluster that ships
+//   my.weft    a script with CREATE CLUSTER; the last one counts
+//   LOCAL 4    ranks of this machine
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+
+namespace weft::session {
+
+// A name or a script.
+Result<cluster::Cluster> find_described_cluster(const std::string& reference);
+
+// LOCAL 4 as well.
+Result<cluster::Cluster> find_cluster(const std::string& reference);
+
+Result<cluster::Cluster> local_cluster(std::int64_t ranks);
+
+}  // namespace weft::session

@@ -1,0 +1,29 @@
+// weft/session/plans_source.h -- what `weft plan` is given: texts, and plans with their mesh.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
+#include "weft/plan/layout.h"
+#include "weft/session/written_plan.h"
+
+namespace weft::session {
+
+// A file's text, or the words themselves where they are a statement.
+Result<std::string> plan_source(const std::string& what);
+
+// As `given` says, else as the plan's head does.
+Result<plan::Mesh> mesh_of(const std::string& given, const PlanHead& head);
+
+// A plan by itself, whatever its model.
+struct LaidOutPlan {
+  plan::Graph graph;
+  plan::Mesh mesh;
+  std::vector<plan::Layout> layouts;
+};
+Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh);
+
+}  // namespace weft::session
