@@ -5,9 +5,8 @@
 #include <random>
 
 #include "distribute_case.h"
-#include "weft/cost/mesh_links.h"
+#include "search_case.h"
 #include "weft/cost/roofline.h"
-#include "weft/cost/step_costs.h"
 #include "weft/search/chain.h"
 #include "weft/search/cheapest_way.h"
 #include "weft/search/choose_distribution.h"
@@ -24,28 +23,15 @@ using distribute::phases_of;
 using distribute::training_plan;
 
 cluster::Cluster gpus(std::int64_t count, double bytes_per_second, double flops = 100e12) {
-  cluster::Device device;
-  device.name = "gpu";
-  device.flops_per_second.fill(flops);
-  device.memory_bytes = 80e9;
-  device.memory_bytes_per_second = 2e12;
-  device.launch_seconds = 4e-6;
   cluster::Link link;
   link.name = "wire";
   link.bytes_per_second = bytes_per_second;
   link.latency_seconds = 2e-6;
-  return {"pod", device, {{"gpu", count, link}}};
+  return {"pod", some_gpu(flops), {{"gpu", count, link}}};
 }
 
 Machine machine(const cluster::Cluster& on) {
-  Machine made;
-  made.costs = [&on](const plan::Mesh& mesh) { return cost::step_costs(on, mesh); };
-  made.prices = [&on](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
-    WEFT_TRY(links, cost::mesh_links(on, mesh));
-    std::vector<distribute::AxisPrice> prices;
-    for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
-    return prices;
-  };
+  Machine made = machine_by_figures(on);
   made.peak = [&on](plan::DType dtype) { return cost::peak_rate(on.device, dtype); };
   return made;
 }

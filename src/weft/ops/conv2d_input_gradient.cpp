@@ -16,28 +16,19 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 7> kAttributes = {{kStrideSpec,
-                                                             kPaddingSpec,
-                                                             kGroupsSpec,
-                                                             kPaddingWSpec,
-                                                             {"type", plan::AttributeKind::type},
-                                                             kHighSpec,
-                                                             kWideSpec}};
-constexpr std::size_t kType = 4;
-
 class Conv2dInputGradient final : public OperatorOf<Conv2dInputGradient> {
  public:
   std::string_view name() const override { return "conv2d-input-gradient"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kGradientSpecs; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(same_dtype(node));
-    WEFT_TRY(conv, convolution(node, node.type(kType), node.input_type(1)));
+    WEFT_TRY(conv, convolution(node, node.type(kGradientType), node.input_type(1)));
     WEFT_TRY_STATUS(expect_result_gradient(node, 0, conv.result));
-    return results.add(node.input_type(0).dtype, node.type(kType).dims);
+    return results.add(node.input_type(0).dtype, node.type(kGradientType).dims);
   }
 
   plan::Signature signature(const NodeView& node) const override {
@@ -55,7 +46,7 @@ class Conv2dInputGradient final : public OperatorOf<Conv2dInputGradient> {
   }
 
   plan::Work work(const NodeView& node) const override {
-    return work_of(node, *convolution(node, node.type(kType), node.input_type(1)));
+    return work_of(node, *convolution(node, node.type(kGradientType), node.input_type(1)));
   }
 
   // Linear in both operands, with the convolution itself and its other gradient as the slopes.

@@ -5,6 +5,8 @@
 // with c = (group of o) * I + i. The forward pass adds into y, the gradients into x and w: the
 // triples of elements that meet are the same. Operands go by place, not by name.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -35,6 +37,15 @@ constexpr plan::AttributeSpec kPaddingWSpec = {"padding_w", plan::AttributeKind:
 // And the last two: how many windows there are; 0: as many as fit (window.h).
 constexpr plan::AttributeSpec kHighSpec = {"high", plan::AttributeKind::integer, false, 0};
 constexpr plan::AttributeSpec kWideSpec = {"wide", plan::AttributeKind::integer, false, 0};
+// Between them a gradient states the type of what it makes.
+constexpr std::array<plan::AttributeSpec, 7> kGradientSpecs = {{kStrideSpec,
+                                                                kPaddingSpec,
+                                                                kGroupsSpec,
+                                                                kPaddingWSpec,
+                                                                {"type", plan::AttributeKind::type},
+                                                                kHighSpec,
+                                                                kWideSpec}};
+constexpr std::size_t kGradientType = 4;
 
 // All of these as the node states them: a padding_w of -1 is still to be read as the padding.
 struct StatedWindow {

@@ -42,7 +42,7 @@ struct Proof {
 };
 
 // What a plan must pass before it is shown or run. Fails where it is wrong. One that could not be made small
-// passes and says so; one that this session has proven before is not proven again.
+// passes and says so; one whose proof `state` has kept is not proven again.
 Result<Proof> require_proof(const Session::State& state, const Settings& settings,
                             const language::syntax::Run& run, const plan::Graph& graph,
                             const distribute::DistributedPlan& plan);

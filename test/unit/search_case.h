@@ -1,0 +1,35 @@
+// test/unit/search_case.h -- a made-up GPU, and what a search must know of a cluster of them.
+#pragma once
+#include <vector>
+
+#include "weft/cluster/cluster.h"
+#include "weft/cost/mesh_links.h"
+#include "weft/cost/step_costs.h"
+#include "weft/search/evaluator.h"
+
+namespace weft::search {
+
+inline cluster::Device some_gpu(double flops) {
+  cluster::Device device;
+  device.name = "gpu";
+  device.flops_per_second.fill(flops);
+  device.memory_bytes = 80e9;
+  device.memory_bytes_per_second = 2e12;
+  device.launch_seconds = 4e-6;
+  return device;
+}
+
+// By figures alone, and without a peak nothing is ruled out. REQUIRES: the cluster outlives it.
+inline Machine machine_by_figures(const cluster::Cluster& on) {
+  Machine made;
+  made.costs = [&on](const plan::Mesh& mesh) { return cost::step_costs(on, mesh); };
+  made.prices = [&on](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
+    WEFT_TRY(links, cost::mesh_links(on, mesh));
+    std::vector<distribute::AxisPrice> prices;
+    for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
+    return prices;
+  };
+  return made;
+}
+
+}  // namespace weft::search
