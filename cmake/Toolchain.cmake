@@ -67,26 +67,42 @@ if(WEFT_MOLD)
   target_link_options(weft_compile_options INTERFACE -fuse-ld=mold)
 endif()
 
-# The standard headers that nearly every source reads, read once. Targets with the same compile
-# options share the one of weft_base, so they must link weft::compile_options and nothing odd.
+# Headers that most sources of a layer read, read once: the standard ones, the plan graph where a layer works on plans,
+# JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
+# what the first of them precompiled; so they must link weft::compile_options and nothing odd.
+#   optimized in the tests' build     base <- cluster plan memory       ops <- distribute program sim exec
+#   not                               collective <- transport comm      language <- train rule cost search
+#                                     formats, explain, session
 function(weft_precompile target)
   if(NOT WEFT_PRECOMPILE)
     return()
   endif()
   set(headers <algorithm> <functional> <map> <memory> <optional> <span> <string> <string_view>
     <unordered_map> <variant> <vector> <fmt/format.h>)
-  # Most files of these speak JSON, whose header takes longer to read than all others together.
-  if(target MATCHES "^weft_(formats|explain|session)$")
-    target_precompile_headers(${target} PRIVATE ${headers} <nlohmann/json.hpp>)
-  elseif(target MATCHES "^weft_(base|rule)$")  # base is optimized in the tests' build, rule is not
-    target_precompile_headers(${target} PRIVATE ${headers})
-  elseif(target MATCHES "^weft_(collective|search|transport|comm)$")
-    target_precompile_headers(${target} REUSE_FROM weft_rule)
+  set(weft "${CMAKE_SOURCE_DIR}/src/weft")
+  if(target MATCHES "^weft_(base|collective)$")
+  elseif(target MATCHES "^weft_(ops|language)$")
+    list(APPEND headers "${weft}/plan/graph.h" "${weft}/ops/evaluation.h")
+  elseif(target STREQUAL "weft_formats")
+    list(APPEND headers <nlohmann/json.hpp>)
+  elseif(target STREQUAL "weft_explain")
+    list(APPEND headers <nlohmann/json.hpp> "${weft}/plan/graph.h")
+  elseif(target STREQUAL "weft_session")
+    list(APPEND headers <nlohmann/json.hpp> "${weft}/language/bind.h" "${weft}/search/choose_distribution.h" "${weft}/exec/rank.h")
+  elseif(target MATCHES "^weft_(transport|comm)$")
+    target_precompile_headers(${target} REUSE_FROM weft_collective)
+    return()
+  elseif(target MATCHES "^weft_(train|rule|cost|search)$")
+    target_precompile_headers(${target} REUSE_FROM weft_language)
+    return()
+  elseif(target MATCHES "^weft_(distribute|program|sim|exec)$")
+    target_precompile_headers(${target} REUSE_FROM weft_ops)
     return()
   else()
     target_precompile_headers(${target} REUSE_FROM weft_base)
     return()
   endif()
+  target_precompile_headers(${target} PRIVATE ${headers})
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)  # for ccache
   endif()
