@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "weft/ops/build.h"
+#include "weft/ops/local_exchange.h"
+#include "weft/ops/local_halo.h"
+#include "weft/ops/localizer.h"
+#include "weft/ops/placing.h"
+
+namespace weft::ops {
+
+using plan::AttributeKind;
+using plan::AttributeValue;
+using plan::NodeView;
+using plan::Share;
+using plan::ValueId;
+
+namespace {
+
+ExchangeKind kind_of(const Exchange& exchange) {
+  using Take = Exchange::Take;
+  switch (exchange.take) {
+    case Take::combined:
+      return exchange.keep.valid() ? ExchangeKind::reduce_scatter : ExchangeKind::all_reduce;
+    case Take::joined: return exchange.keep.valid() ? ExchangeKind::all_to_all : ExchangeKind::all_gather;
+    case Take::root: return ExchangeKind::broadcast_from;
+    case Take::bordered: return ExchangeKind::halo;
+    case Take::own:
+    case Take::shifted: break;
+  }
+  return ExchangeKind::permute_ranks;
+}
+
+}  // namespace
+
+Status Localizer::exchange(const NodeView& node, const Communication& op) {
+  const ValueId operand = local_.values[node.input(0).value];
+  const Exchange exchange = op.exchange(node);
+  const std::int32_t ranks = mesh_.axes[static_cast<std::size_t>(mesh_.find(op.axis(node)))].ranks;
+  const bool is_empty_here = is_empty(shares_of(node.result(0)));
+  ValueId& result = local_.values[node.result(0).value];
+  if (exchange.take == Exchange::Take::own) {
+    if (!operand.valid() || is_empty_here) return {};
+    WEFT_TRY(part, own_block(node, operand, exchange.keep));
+    result = part;
+    return {};
+  }
+  if (ranks == 1) {
+    result = operand;
+    return {};
+  }
+  if (exchange.take == Exchange::Take::bordered) return fetch_borders(node, op, exchange);
+  plan::TypeId type;
+  if (!is_empty_here) {
+    WEFT_TRY(local, local_type(node.result(0)));
+    type = local;
+  }
+  const LocalExchange what{
+      .kind = kind_of(exchange),
+      .axis = op.axis(node),
+      .ranks = ranks,
+      .joins = here(exchange.join),
+      .parts = here(exchange.keep),
+      .monoid = exchange.monoid == plan::Monoid::none ? plan::Monoid::sum : exchange.monoid,
+      .by = exchange.rank,
+      .dtype = node.result_type(0).dtype};
+  WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
+  if (!is_empty_here) result = value;
+  return {};
+}
+
+Status Localizer::fetch_borders(const NodeView& node, const Communication& op, const Exchange& exchange) {
+  const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
+  const auto along = static_cast<std::size_t>(node.input_type(0).position(exchange.join));
+  std::vector<Share> shares = shares_of(node.result(0));
+  const bool has_any = shares[along].size > 0;
+  shares[along].size = 1;
+  const LocalExchange what{.kind = ExchangeKind::halo,
+                           .axis = op.axis(node),
+                           .ranks = mesh_.axes[axis].ranks,
+                           .joins = here(exchange.join),
+                           .parts = {},
+                           .by = mesh_.coordinate(rank_, axis),
+                           .size = node.input_type(0).dims[along].size,
+                           .before = exchange.before,
+                           .after = exchange.after,
+                           .dtype = node.result_type(0).dtype};
+  if (is_empty(shares)) {
+    WEFT_TRY_STATUS(add_local_exchange(local_.graph, what, {}, {}));
+    return {};
+  }
+  plan::TypeId bordered;
+  if (has_any) {
+    WEFT_TRY(type, local_type(node.result(0)));
+    bordered = type;
+  }
+  WEFT_TRY(value, add_local_halo(local_.graph, what, local_.values[node.input(0).value], bordered));
+  local_.values[node.result(0).value] = value;
+  return {};
+}
+
+Result<ValueId> Localizer::own_block(const NodeView& node, ValueId operand, Symbol along) {
+  const auto dim = static_cast<std::size_t>(node.result_type(0).position(along));
+  const Share whole = shares_of(node.input(0))[dim], block = shares_of(node.result(0))[dim];
+  const std::int64_t begin = block.begin - whole.begin;
+  const NodeView maker = local_.graph.view(local_.graph.value(operand).producer);
+  if (block != whole && makes_any_part(maker, here(along))) return part_made(maker, {begin, block.size});
+  return add_slice(local_.graph, operand, here(along), begin, begin + block.size);
+}
+
+bool Localizer::makes_any_part(const NodeView& maker, Symbol along) {
+  const Placing placing = find_placing(maker.op());
+  if (placing.begin < 0 || placing.size < 0 || maker.result_count() != 1) return false;
+  return std::ranges::any_of(maker.op().signature(maker).loops, [&](const plan::Loop& loop) {
+    return loop.index == along && loop.positional && loop.results[0] >= 0 &&
+           std::ranges::all_of(loop.operands, [](std::int8_t dim) { return dim < 0; });
+  });
+}
+
+Result<ValueId> Localizer::part_made(const NodeView& maker, Share part) {
+  const Placing placing = find_placing(maker.op());
+  std::vector<AttributeValue> attributes;
+  for (std::size_t k = 0; k < maker.op().attributes().size(); ++k) {
+    switch (maker.op().attributes()[k].kind) {
+      case AttributeKind::integer: attributes.emplace_back(maker.integer(k)); break;
+      case AttributeKind::real: attributes.emplace_back(maker.real(k)); break;
+      case AttributeKind::word:
+      case AttributeKind::index: attributes.emplace_back(maker.symbol(k)); break;
+      case AttributeKind::indices: attributes.emplace_back(maker.indices(k)); break;
+      case AttributeKind::dtype: attributes.emplace_back(maker.dtype(k)); break;
+      case AttributeKind::type: attributes.emplace_back(plan::TypeId(maker.node().attributes[k].id)); break;
+    }
+  }
+  attributes[static_cast<std::size_t>(placing.begin)] =
+      maker.integer(static_cast<std::size_t>(placing.begin)) + part.begin;
+  attributes[static_cast<std::size_t>(placing.size)] = part.size;
+  const std::vector<ValueId> inputs(maker.node().inputs.begin(), maker.node().inputs.end());
+  return local_.graph.add_value(maker.op(), inputs, attributes);
+}
+
+}  // namespace weft::ops
