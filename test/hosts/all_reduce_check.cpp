@@ -261,10 +261,11 @@ Status measure(Communicator& group, const Network& claimed) {
           seconds,
           time_of(group, {.kind = kind, .input = input.data(), .output = output.data(), .count = count}));
       const double least = bound(kind, static_cast<double>(bytes), group.size(), network);
+      const double nominal = bound(kind, static_cast<double>(bytes), group.size(), claimed);
       if (group.rank() == 0) {
-        fmt::print("{:<15} {:>8}   {:>8}   bound {:>8}   {:.2f}x\n", collective::name(kind),
-                   print_bytes(static_cast<double>(bytes)), print_seconds(seconds), print_seconds(least),
-                   seconds / least);
+        fmt::print("{:<15} {:>8}   {:>8}   bound {:>8}   {:.2f}x   ({:.2f}x of {} on paper)\n",
+                   collective::name(kind), print_bytes(static_cast<double>(bytes)), print_seconds(seconds),
+                   print_seconds(least), seconds / least, seconds / nominal, print_seconds(nominal));
         std::fflush(stdout);
       }
     }

@@ -13,6 +13,7 @@
 #include "weft/collective/check.h"
 #include "weft/collective/library.h"
 #include "weft/comm/chunk_classes.h"
+#include "weft/comm/chunk_cursor.h"
 #include "weft/comm/program_store.h"
 #include "weft/session/collective_source.h"
 #include "weft/session/collective_trial.h"
@@ -79,6 +80,15 @@ TEST(chunk_machine, messages_longer_than_a_slot) {
       trial.slot_bytes = slot_bytes;
       expect_right(trial, name);
     }
+}
+
+TEST(chunk_machine, across_machines_chunks_go_in_pieces) {
+  const ChunkPieces as_they_fit{.slot_bytes = 128 << 10}, pieces{128 << 10, 32 << 10};
+  EXPECT_EQ(as_they_fit.longest(1 << 10), 128 << 10);
+  EXPECT_EQ(pieces.longest(1 << 10), 32 << 10);
+  EXPECT_EQ(pieces.longest(512 << 10), 64 << 10);
+  EXPECT_EQ(pieces.longest(16 << 20), 128 << 10);
+  EXPECT_EQ((ChunkPieces{16 << 10, 32 << 10}).longest(16 << 20), 16 << 10);
 }
 
 TEST(chunk_machine, all_types_and_operations) {

@@ -36,6 +36,9 @@ TEST(Crossing, CountsWhatLeavesAMachineAndHowOftenInARow) {
   const Crossing levels = of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_two_shot')", 2);
   EXPECT_EQ(levels.steps, 2);
   EXPECT_DOUBLE_EQ(levels.wire, 1);
+  const Crossing streamed = of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2);
+  EXPECT_EQ(streamed.steps, 2);
+  EXPECT_DOUBLE_EQ(streamed.wire, 1);
 }
 
 TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
@@ -44,7 +47,7 @@ TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
   const auto chosen = [&](std::int64_t bytes) {
     return table.choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
   };
-  EXPECT_TRUE(chosen(1 << 24).starts_with("all_reduce_hierarchical(")) << chosen(1 << 24);
+  EXPECT_EQ(chosen(1 << 24), "all_reduce_hierarchical_streamed(local=2)");
   const auto small = chosen(256);
   EXPECT_NE(small.find("one_shot"), std::string::npos) << small;
 }

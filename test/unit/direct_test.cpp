@@ -347,6 +347,31 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
       [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
 }
 
+// Blocks that are long enough for the choice to be made by measuring; which way it goes is the machine's.
+TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
+  for (const std::int64_t single_copy_bytes : {std::int64_t{0}, std::int64_t{-1}}) {
+    DirectTuning tuning;
+    tuning.single_copy_bytes = single_copy_bytes;
+    const World world(3, Memory::own, tuning);
+    world.run_processes([&](std::int32_t rank, DirectGroup& group) {
+      std::minstd_rand pace(static_cast<unsigned>(rank));
+      for (std::int64_t number = 0; number < 6; ++number) {
+        Call call{.kind = number % 2 == 0 ? Kind::all_to_all : Kind::all_gather,
+                  .count = 70'001,
+                  .type = ElementType::u8};
+        const Buffers buffers(call, 3, rank, number, false, nullptr);
+        Operation* const operation = group.start(call, static_cast<std::uint64_t>(number));
+        if (single_copy_bytes < 0) {
+          EXPECT_EQ(operation->algorithm(), name(DirectWay::one_shot));
+        }
+        ASSERT_TRUE(drive(group, *operation, pace).ok());
+        group.finish(operation);
+        ASSERT_TRUE(buffers.right());
+      }
+    });
+  }
+}
+
 // Ranks that only take find out what they can read, too: else a broadcast never would be read.
 TEST(Direct, ABroadcastIsReadThroughTheKernel) {
   transport::PeerMemory memory;

@@ -262,6 +262,7 @@ TEST(Library, ParametersGoTogether) {
            "all_reduce_hierarchical(ranks=12, local=3, chunks=2, within=recursive_halving, gather=bruck)",
            "all_reduce_hierarchical(ranks=12, local=3, across=double_binary_tree)",
            "all_reduce_hierarchical(ranks=12, local=3, across=halving_doubling)",
+           "all_reduce_hierarchical_streamed(ranks=12, local=3, chunks=2, within=all_pairs)",
            "reduce_scatter_hierarchical(ranks=12, local=3, chunks=2, within=all_pairs, "
            "across=recursive_halving)",
            "all_gather_hierarchical(ranks=12, local=3, chunks=2, within=bruck, across=recursive_doubling)",

@@ -11,16 +11,29 @@ namespace weft::comm {
 using collective::Op;
 using collective::Step;
 
+namespace {
+
+constexpr std::int64_t kPieces = 8;  // of a chunk that is cut without need
+
+}  // namespace
+
+std::int64_t ChunkPieces::longest(std::int64_t chunk_bytes) const {
+  if (least_bytes == 0) return slot_bytes;
+  return std::min(std::max(chunk_bytes / kPieces, least_bytes), slot_bytes);
+}
+
 ChunkPass::ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, ElementType type, ReduceOp op,
-                     std::int64_t slot_bytes)
+                     const ChunkPieces& pieces)
     : memory_(memory),
       shape_(shape),
       type_(type),
       op_(op),
       element_(static_cast<std::int64_t>(device::size_of(type))) {
-  const std::int64_t room = slot_bytes / element_;
-  slices_ = std::max<std::int64_t>(1, (shape.longest + room - 1) / room);
+  const std::int64_t room = pieces.slot_bytes / element_;
+  const std::int64_t longest = std::max<std::int64_t>(pieces.longest(shape.longest * element_) / element_, 1);
+  slices_ = std::max<std::int64_t>(1, (shape.longest + longest - 1) / longest);
   const std::int64_t slice = std::max<std::int64_t>(1, (shape.longest + slices_ - 1) / slices_);
+  slice_bytes_ = slice * element_;
   chunks_a_message_ = static_cast<std::int32_t>(
       std::min<std::int64_t>(room / slice, std::numeric_limits<std::int32_t>::max()));
 }

@@ -17,16 +17,27 @@
 
 namespace weft::comm {
 
+// How long a message may be. A chunk of which all must come before any is passed on keeps the next line idle
+// for that long, so across machines even one that fits a slot is sent in some pieces, none of them tiny.
+struct ChunkPieces {
+  std::int64_t slot_bytes = 0;   // none is longer
+  std::int64_t least_bytes = 0;  // down to this a chunk is cut into pieces; 0: only where it does not fit
+
+  // Of a message of a program whose longest chunk is so long.
+  std::int64_t longest(std::int64_t chunk_bytes) const;
+};
+
 // What all threadblocks of a rank have in common during one call.
 class ChunkPass {
  public:
   ChunkPass(const ChunkMemory& memory, const ChunkShape& shape, ElementType type, ReduceOp op,
-            std::int64_t slot_bytes);
+            const ChunkPieces& pieces);
 
   const ChunkMemory& memory() const { return memory_; }
   ElementType type() const { return type_; }
   ReduceOp op() const { return op_; }
   std::int64_t slices() const { return slices_; }
+  std::int64_t slice_bytes() const { return slice_bytes_; }  // of the longest
   std::int32_t chunks_a_message() const { return chunks_a_message_; }
 
   // The bytes of one slice of a chunk, from its beginning; `number` counts the chunks that steps move.
@@ -38,7 +49,7 @@ class ChunkPass {
   const ElementType type_;
   const ReduceOp op_;
   const std::int64_t element_;
-  std::int64_t slices_ = 1;
+  std::int64_t slices_ = 1, slice_bytes_ = 0;
   std::int32_t chunks_a_message_ = 1;
 };
 

@@ -22,10 +22,11 @@ using collective::Threadblock;
 // How much is moved before whoever drives the operation is asked again.
 constexpr std::int64_t kStepBytes = 128 << 10;
 constexpr std::int64_t kLongestElement = 8;
-// How many slices a block may be ahead of the slowest of its rank. Enough to keep everything busy; with more,
-// one that only sends would fill the lines of some receivers while others have nothing to do. Nobody waits
-// for ever: a step needs nothing of a later slice, so what the slowest of all needs is never held back.
-constexpr std::int64_t kSlicesAhead = 1;
+// How far a block may be ahead of the slowest of its rank, in slices of this many bytes together and one at
+// least. Enough to keep everything busy; with more, one that only sends would fill the lines of some
+// receivers while others have nothing to do. Nobody waits for ever: a step needs nothing of a later slice, so
+// what the slowest of all needs is never held back.
+constexpr std::int64_t kBytesAhead = 128 << 10;
 
 bool any(const Threadblock& block, bool (*does)(collective::Op)) {
   return std::ranges::any_of(block.steps, [does](const collective::Step& step) { return does(step.op); });
@@ -60,16 +61,16 @@ std::vector<std::size_t> turns_of(const std::vector<Threadblock>& blocks, std::i
 
 struct ReadyProgram::State {
   State(std::shared_ptr<const collective::Program> shared, transport::Endpoint& end,
-        const transport::Capacity& capacity)
+        const ChunkPieces& lengths)
       : program(std::move(shared)),
         endpoint(end),
-        slot_bytes(capacity.slot_bytes),
+        pieces(lengths),
         shaper(*program, end.rank()),
         memory(*program, end.rank()) {}
 
   std::shared_ptr<const collective::Program> program;
   transport::Endpoint& endpoint;
-  const std::int64_t slot_bytes;
+  const ChunkPieces pieces;
   transport::Ends ends;
   ChunkShaper shaper;
   ChunkMemory memory;
@@ -107,7 +108,8 @@ class ChunkOperation final : public Operation {
         memory_(memory),
         cursors_(cursors),
         turns_(turns),
-        pass_(pass) {
+        pass_(pass),
+        ahead_(std::max<std::int64_t>(kBytesAhead / std::max<std::int64_t>(pass.slice_bytes(), 1), 1)) {
     for (ChunkCursor& cursor : cursors_) {
       cursor.begin(fingerprint(call), pass_);
       if (!cursor.finished()) ++unfinished_;
@@ -162,7 +164,7 @@ class ChunkOperation final : public Operation {
 
   Progress walk() {
     std::int64_t moved = 0;
-    const std::int64_t last = slowest_slice() + kSlicesAhead;
+    const std::int64_t last = slowest_slice() + ahead_;
     // In turn, each as far as it comes; once round without any moving is the end of it.
     for (std::size_t idle = 0; unfinished_ > 0 && idle < cursors_.size() && moved < kStepBytes; ++idle) {
       ChunkCursor& cursor = cursors_[turns_[turn_]];
@@ -242,6 +244,7 @@ class ChunkOperation final : public Operation {
   std::vector<ChunkCursor>& cursors_;
   const std::vector<std::size_t>& turns_;
   const ChunkPass pass_;
+  const std::int64_t ahead_;  // slices
   std::size_t unfinished_ = 0, turn_ = 0;
   bool any_moved_ = false;
   std::int64_t pieces_ = 0;
@@ -260,14 +263,16 @@ const collective::Program& ReadyProgram::program() const { return *state_->progr
 
 Result<std::unique_ptr<ReadyProgram>> ReadyProgram::open(std::shared_ptr<const collective::Program> program,
                                                          transport::Endpoint& endpoint,
-                                                         const transport::Capacity& capacity) {
+                                                         const transport::Capacity& capacity,
+                                                         std::int64_t least_piece) {
   if (program->collective.ranks != endpoint.ranks())
     return user_error(fmt::format("{} is for {} ranks, the group has {}", program->name,
                                   program->collective.ranks, endpoint.ranks()));
   if (capacity.slot_bytes < kLongestElement || capacity.slots < 1)
     return user_error(fmt::format("a connection needs a slot of {} bytes at least: {} of {} bytes",
                                   kLongestElement, capacity.slots, capacity.slot_bytes));
-  auto state = std::make_unique<State>(std::move(program), endpoint, capacity);
+  auto state =
+      std::make_unique<State>(std::move(program), endpoint, ChunkPieces{capacity.slot_bytes, least_piece});
   const std::vector<transport::Wire> wires = wires_of(*state->program);
   WEFT_TRY(ends, endpoint.open(wires, capacity));
   state->ends = std::move(ends);
@@ -309,7 +314,7 @@ std::unique_ptr<Operation> ReadyProgram::start(const Call& asked) {
   if (Status bound = state.memory.bind(call, state.shape); !bound.ok()) return fail(std::move(bound).error());
   return std::make_unique<ChunkOperation>(
       call, *state.program, state.endpoint, state.memory, state.cursors, state.turns,
-      ChunkPass(state.memory, state.shape, call.type, call.op, state.slot_bytes));
+      ChunkPass(state.memory, state.shape, call.type, call.op, state.pieces));
 }
 
 }  // namespace weft::comm

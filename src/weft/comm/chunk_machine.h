@@ -30,9 +30,11 @@ class ReadyProgram {
  public:
   // Collective. `program` has passed collective::check with at most `capacity.slots` slots and has as many
   // ranks as the endpoint. Keeps a reference to the endpoint.
+  // `least_piece`: as ChunkPieces::least_bytes.
   static Result<std::unique_ptr<ReadyProgram>> open(std::shared_ptr<const collective::Program> program,
                                                     transport::Endpoint& endpoint,
-                                                    const transport::Capacity& capacity);
+                                                    const transport::Capacity& capacity,
+                                                    std::int64_t least_piece = 0);
   ~ReadyProgram();
 
   const collective::Program& program() const;

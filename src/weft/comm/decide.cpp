@@ -28,6 +28,9 @@ transport::Capacity capacity_for(const collective::Program& program, TransportKi
   return {.slots = std::max(4, report.slots), .slot_bytes = sockets ? 512 << 10 : 128 << 10};
 }
 
+// Across machines, of a message: less would cost more to send than it saves of the time that lines are idle.
+constexpr std::int64_t kLeastPiece = 32 << 10;
+
 }  // namespace
 
 std::size_t Communicator::State::QuestionHash::operator()(const Question& question) const {
@@ -50,7 +53,8 @@ Result<Runner*> Communicator::State::runner_of(std::shared_ptr<const collective:
                                                Priority priority) {
   const auto key = std::pair(program, priority);
   if (const auto found = programs.find(key); found != programs.end()) return found->second.runner.get();
-  WEFT_TRY(ready, ReadyProgram::open(program, *endpoint, capacity_for(*program, transport)));
+  WEFT_TRY(ready, ReadyProgram::open(program, *endpoint, capacity_for(*program, transport),
+                                     hosts > 1 ? kLeastPiece : 0));
   OpenProgram& open = programs[key];
   open.ready = std::move(ready);
   open.runner = program_runner(*open.ready, *endpoint_source);

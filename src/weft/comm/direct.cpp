@@ -87,10 +87,10 @@ std::uint32_t DirectGroup::signal() { return state_->side->wakes.load(std::memor
 void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   DirectSide& side = *state_->side;
   const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
-  const bool movable = !side.crowded && !side.one_process;
-  if (movable) side.note_processor();
+  const bool noted = !side.one_process && side.note_processor();
   if (side.spin_until(ready)) return;
-  if (movable) side.keep_apart();
+  // In a crowd nearly every wait comes here.
+  if (!side.one_process && (noted || !side.crowded)) side.keep_apart();
   transport::Patience how = side.patience;
   if (side.yields_to_strangers()) {
     how.yields = {};

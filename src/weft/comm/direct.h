@@ -65,8 +65,8 @@ struct DirectTuning {
   // Where there are more ranks than cores, others have a use for the core of a root that waits.
   std::int64_t hand_bytes = 32 << 10, crowded_hand_bytes = 4 << 20;
   // Private buffers from here on that are only moved are read by the others through the kernel: one copy
-  // instead of two. 0: only where that is asked for, as `weft tune` does where it pays: with pages of 4 KiB
-  // the kernel's one copy can cost more than two through a shared cache.
+  // instead of two. 0: where that is less work by what the kernel's copy was measured to cost, which with
+  // pages of 4 KiB can be more than two through a shared cache. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
 };
 

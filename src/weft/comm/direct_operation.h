@@ -125,6 +125,8 @@ LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::si
 // Decides how the call is done and numbers its pieces.
 void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
+// Of a call that everyone gives to and takes from: by what this machine's kernel was measured to cost.
+bool kernel_copy_is_less_work(DirectOperation& operation);
 
 Progress step_alone(DirectOperation& operation);
 Progress step_letter(DirectOperation& operation);

@@ -54,12 +54,13 @@ bool hands_pay(const DirectOperation& operation) {
 }
 
 // Whether a private buffer had better be read through the kernel than be copied to slots.
-bool single_copy_pays(const DirectOperation& operation, const DirectWish& wish) {
+bool single_copy_pays(DirectOperation& operation, const DirectWish& wish) {
   if (collective::reduces(operation.call.kind) || operation.overwrites) return false;
   if (wish.way) return *wish.way == DirectWay::single_copy;
   const std::int64_t least = operation.side->tuning.single_copy_bytes;
-  return least != 0 && static_cast<std::int64_t>(operation.blocks.most_given()) >= least &&
-         wish.in_place.value_or(true);
+  if (least < 0 || !wish.in_place.value_or(true)) return false;
+  if (least == 0) return kernel_copy_is_less_work(operation);
+  return static_cast<std::int64_t>(operation.blocks.most_given()) >= least;
 }
 
 }  // namespace

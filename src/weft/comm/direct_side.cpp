@@ -125,15 +125,18 @@ int DirectSide::processor() const {
 void DirectSide::keep_apart() {
   const int here = processor();
   if (here < 0) return;
+  const GroupFacts& facts = layout.facts(base);
   const auto core_of = [&](std::int32_t other) {
-    return layout.facts(base).processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
+    return facts.processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
   };
-  const auto is_second = [&](std::int32_t one, int core) {
-    for (std::int32_t other = 0; other < one; ++other)
-      if (core_of(other) == core) return true;
-    return false;
+  const auto cores = static_cast<std::int32_t>(facts.cores.load(std::memory_order_relaxed));
+  const std::int32_t fair = (ranks - 1) / cores + 1;
+  const auto is_one_too_many = [&](std::int32_t one, int core) {
+    std::int32_t before = 0;
+    for (std::int32_t other = 0; other < one; ++other) before += core_of(other) == core ? 1 : 0;
+    return before >= fair;
   };
-  if (!is_second(rank, here)) {
+  if (!is_one_too_many(rank, here)) {
     shared_since_.store(0, std::memory_order_relaxed);
     return;
   }
@@ -148,17 +151,22 @@ void DirectSide::keep_apart() {
 
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
-  cpu_set_t elsewhere = allowed;
-  int movers_before = 0;  // lower ranks that look for another core too: each takes one of its own
+  std::array<std::int32_t, CPU_SETSIZE> room;
+  room.fill(fair);
+  std::int32_t movers_before =
+      0;  // lower ranks that look for another core too: each takes a place of its own
   for (std::int32_t other = 0; other < ranks; ++other) {
     const int core = core_of(other);
-    if (other == rank || core < 0) continue;
-    CPU_CLR(core, &elsewhere);
-    if (other < rank && is_second(other, core)) ++movers_before;
+    if (other == rank || core < 0 || core >= CPU_SETSIZE) continue;
+    --room[static_cast<std::size_t>(core)];
+    if (other < rank && is_one_too_many(other, core)) ++movers_before;
   }
   int target = -1;
-  for (int core = 0, skip = movers_before; core < CPU_SETSIZE && target < 0; ++core)
-    if (CPU_ISSET(core, &elsewhere) && skip-- == 0) target = core;
+  for (int core = 0; core < CPU_SETSIZE && target < 0; ++core) {
+    if (!CPU_ISSET(core, &allowed) || room[static_cast<std::size_t>(core)] <= 0) continue;
+    if (room[static_cast<std::size_t>(core)] > movers_before) target = core;
+    movers_before -= room[static_cast<std::size_t>(core)];
+  }
   if (target < 0) return;
   cpu_set_t there;
   CPU_ZERO(&there);

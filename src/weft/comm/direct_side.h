@@ -81,6 +81,10 @@ class DirectSide {
     return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
   }
 
+  // How many plain copies one through the kernel costs: measured when first asked for, in under a
+  // millisecond.
+  double kernel_copies();
+
   // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
   template <class Ready>
   bool spin_until(Ready ready);
@@ -91,11 +95,12 @@ class DirectSide {
   bool yield_until(Ready ready);
   bool yields_to_strangers();
 
-  // Tells the others now and then which core this rank runs on.
-  void note_processor();
-  // Where there is a core for every rank, two of them on one core wait for each other's turns, while the
-  // scheduler, which sees two halves of a load, is content. So where that lasts the higher rank goes to
-  // another core, even if a stranger is busy there: it gets half of that.
+  // Tells the others now and then which core this rank runs on; answers whether it did.
+  bool note_processor();
+  // Ranks on one core wait for each other's turns, while the scheduler, which sees parts of a load, is
+  // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
+  // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
+  // less, even if a stranger is busy there: they get their part of that.
   void keep_apart();
 
   // Whether something happened that a blocked operation waits for.
@@ -137,6 +142,7 @@ class DirectSide {
 
   transport::PeerMemory memory_;
   bool all_read_ = false;
+  double kernel_copies_ = 0;  // 0: not measured
   std::atomic<std::uint32_t> waits_{0};
   std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
   std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
@@ -182,10 +188,12 @@ bool DirectSide::yield_until(Ready ready) {
   return ready();
 }
 
-inline void DirectSide::note_processor() {
+inline bool DirectSide::note_processor() {
   const std::uint32_t waits = waits_.load(std::memory_order_relaxed);
   waits_.store(waits + 1, std::memory_order_relaxed);
-  if (waits % kWaitsBetweenNotes == 0) processor();
+  if (waits % kWaitsBetweenNotes != 0) return false;
+  processor();
+  return true;
 }
 
 inline bool DirectSide::yields_to_strangers() {
