@@ -1,5 +1,5 @@
 // Prices of collectives by the algorithm that would run: simulated on the group's wires, fitted where NCCL
-// was measured, left to formulas where groups are large.
+// was measured, carried on to more ranks where groups are large.
 #include "weft/session/exchange_prices.h"
 
 #include <cmath>
@@ -11,6 +11,7 @@
 
 #include "weft/base/median.h"
 #include "weft/cost/exchange_seconds.h"
+#include "weft/session/group_times.h"
 
 namespace weft::session {
 namespace {
@@ -78,12 +79,64 @@ TEST(ExchangePricesTest, WithinANodeMeasuredGoesBeforeSimulated) {
   EXPECT_NEAR(half->seconds(), whole / 2, 0.15 * whole);
 }
 
+TEST(ExchangePricesTest, LargeGroupsAreCarriedOn) {
+  const cluster::Cluster cluster = nodes(1024);
+  ExchangePrices prices(cluster, "shm");
+  const auto price = [&](std::string_view mesh, Kind kind, std::int64_t bytes) {
+    return prices.price(kind, links(cluster, mesh)[0], bytes).value();
+  };
+  for (const Kind kind : {Kind::all_gather, Kind::all_to_all}) {
+    double before = price("node_a=32, node_b=32, gpu=8", kind, 1 << 20).seconds();
+    for (const std::string_view mesh :
+         {"node_a=64, node_b=16, gpu=8", "node_a=256, node_b=4, gpu=8", "node=1024, gpu=8"}) {
+      const cost::ExchangePrice at = price(mesh, kind, 1 << 20);
+      EXPECT_EQ(at.source, cost::Source::carried);
+      EXPECT_FALSE(at.algorithm.empty());
+      EXPECT_GE(at.seconds(), before);
+      EXPECT_GE(at.seconds(), 0.99 * (1 << 20) / 25e9);
+      before = at.seconds();
+    }
+  }
+}
+
+// What is carried on is what a simulation of that many ranks would say: here of 64.
+TEST(ExchangePricesTest, WhatIsCarriedOnIsWhatWouldBeSimulated) {
+  const cluster::Cluster cluster = nodes(64, 1);
+  const CollectiveCluster wires = wires_of(cluster).value();
+  ExchangePrices prices(cluster, "shm");
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::broadcast}) {
+    GroupTimes simulated(wires, candidates_for(cost::collective_kind(kind), wires, cluster.axes[0].link));
+    const std::int64_t bytes = 1 << 20;  // a size of the grid, so that nothing lies between
+    const cost::ExchangePrice carried = prices.price(kind, links(cluster, "node=64")[0], bytes).value();
+    double seconds = 0;
+    for (std::size_t c = 0; c < simulated.candidates().size(); ++c)
+      if (simulated.name_of(c) == carried.algorithm) seconds = simulated.seconds(c, bytes);
+    EXPECT_NEAR(carried.seconds(), seconds, 0.03 * seconds) << carried.algorithm;
+  }
+}
+
+TEST(ExchangePricesTest, NeighboursAreSimulatedOnTheWires) {
+  const cluster::Cluster cluster = nodes(128, 8);
+  ExchangePrices prices(cluster, "shm");
+  const std::int64_t bytes = 1 << 28;
+  for (const Kind kind : {Kind::permute, Kind::halo}) {
+    const auto far = prices.price(kind, links(cluster, "node=128, gpu=8")[0], bytes);
+    const auto near = prices.price(kind, links(cluster, "node=128, gpu=8")[1], bytes);
+    ASSERT_TRUE(far && near);
+    EXPECT_EQ(far->source, cost::Source::simulated);
+    EXPECT_NEAR(far->seconds(), static_cast<double>(bytes) / 25e9, 0.15 * far->seconds());
+    EXPECT_LT(near->seconds(), far->seconds() / 3);
+  }
+  // Groups that lie two apart on a ring share its cables.
+  cluster::Cluster ring = nodes(1, 8);
+  ring.axes[1].link.shape = cluster::Shape::ring;
+  ExchangePrices wired(ring, "shm");
+  const auto mesh = links(ring, "gpu_a=4, gpu_b=2");
+  EXPECT_GT(wired.price(Kind::halo, mesh[0], bytes)->seconds(),
+            1.9 * wired.price(Kind::halo, links(ring, "gpu_a=2, gpu_b=4")[1], bytes)->seconds());
+}
+
 TEST(ExchangePricesTest, LeavesToFormulasWhatItHasNoPictureOf) {
-  const cluster::Cluster large = nodes(128);
-  ExchangePrices prices(large, "shm");
-  EXPECT_FALSE(prices.price(Kind::all_reduce, links(large, "node=128, gpu=8")[0], 1 << 20).has_value());
-  EXPECT_FALSE(prices.price(Kind::permute, links(large, "node=128, gpu=8")[1], 1 << 20).has_value());
-  EXPECT_TRUE(prices.price(Kind::all_reduce, links(large, "node_a=32, node_b=4, gpu=8")[1], 1 << 20));
   cluster::Cluster unstated = nodes(4);
   unstated.axes[0].link.bytes_per_second = 0;
   ExchangePrices none(unstated, "shm");

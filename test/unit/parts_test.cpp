@@ -6,7 +6,6 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/cost/roofline.h"
 #include "weft/search/chain.h"
 #include "weft/search/cheapest_way.h"
 #include "weft/search/choose_distribution.h"
@@ -30,11 +29,7 @@ cluster::Cluster gpus(std::int64_t count, double bytes_per_second, double flops 
   return {"pod", some_gpu(flops), {{"gpu", count, link}}};
 }
 
-Machine machine(const cluster::Cluster& on) {
-  Machine made = machine_by_figures(on);
-  made.peak = [&on](plan::DType dtype) { return cost::peak_rate(on.device, dtype); };
-  return made;
-}
+Machine machine(const cluster::Cluster& on) { return machine_with_peak(on); }
 
 // Long sequences first, then one vector for each: the same indices, but to cut f pays in the one and not in
 // the other.
@@ -230,24 +225,76 @@ TEST(KnownPlans, AnswerTheSecondTime) {
 }
 
 TEST(LeastOfPlan, IsBelowWhatIsSimulated) {
+  const auto check = [](const train::TrainingPlan& plan, std::initializer_list<std::string_view> texts) {
+    const cluster::Cluster slow = gpus(4, 1e9);
+    const Machine on = machine(slow);
+    Evaluator evaluator(plan.graph, phases_of(plan), on);
+    for (const std::string_view text : texts) {
+      SCOPED_TRACE(text);
+      const std::vector<Distribution> one = {distribute::read_distribution(text).value()};
+      const Least least = evaluator.least_of_all(one).front();
+      EXPECT_EQ(evaluator.estimates(), 0);
+      Evaluator other(plan.graph, phases_of(plan), on);
+      const auto simulated = other.estimate(one.front());
+      ASSERT_TRUE(simulated.ok()) << simulated.error().message;
+      EXPECT_GT(least.seconds, simulated->seconds * 0.2);
+      EXPECT_LE(least.seconds, simulated->seconds * 1.0001);
+      EXPECT_GT(least.bytes, simulated->peak_bytes * 0.2);
+      EXPECT_LE(least.bytes, simulated->peak_bytes);
+    }
+  };
+  check(pooled(),
+        {"gpu=4: slice b", "gpu=4: slice f", "gpu=4: slice f, b", "gpu=4: slice b, shard parameters",
+         "gpu_a=2: slice b; gpu_b=2: slice f", "gpu=4: slice s"});
+  check(training_plan("gpt2", {{"b", 8, {}},
+                               {"s", 64, {}},
+                               {"d", 64, {}},
+                               {"h", 4, {}},
+                               {"v", 131, {}},
+                               {"p", 64, {}},
+                               {"layers", 9, {}}}),
+        {"gpu=4: slice b", "gpu=4: slice h, f, v, s", "gpu=4: slice b, shard optimizer",
+         "gpu_a=2: slice b, shard parameters; gpu_b=2: slice f, h, v"});
+}
+
+TEST(Evaluator, CountsAPlanOnceWhateverItIsCalled) {
   const train::TrainingPlan plan = pooled();
-  const cluster::Cluster slow = gpus(4, 1e9);
-  const Machine on = machine(slow);
-  Evaluator evaluator(plan.graph, phases_of(plan), on);
-  for (const std::string_view text :
-       {"gpu=4: slice b", "gpu=4: slice f", "gpu=4: slice f, b", "gpu=4: slice b, shard parameters",
-        "gpu=4: slice", "gpu_a=2: slice b; gpu_b=2: slice f", "gpu=4: slice s"}) {
-    SCOPED_TRACE(text);
-    const auto read = distribute::read_distribution(text);
-    if (!read.ok()) continue;
-    const auto prices = on.prices(read->mesh);
-    const auto made = distribute::distribute(plan.graph, phases_of(plan), *read, {.prices = *prices});
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    const auto simulated = evaluator.estimate(*read);
-    ASSERT_TRUE(simulated.ok()) << simulated.error().message;
-    const double least = least_of_plan(*made, on.peak, *prices);
-    EXPECT_GT(least, simulated->seconds * 0.1);
-    EXPECT_LE(least, simulated->seconds);
+  const cluster::Cluster pod = gpus(4, 1e10);
+  Evaluator evaluator(plan.graph, phases_of(plan), machine(pod));
+  std::vector<Distribution> all;
+  for (const std::string_view text : {"gpu=4: slice b", "gpu=4: slice b, f", "gpu=4: slice f"})
+    all.push_back(distribute::read_distribution(text).value());
+  const std::vector<Least> least = evaluator.least_of_all(all);
+  EXPECT_EQ(least[0].seconds, least[1].seconds);
+  EXPECT_FALSE(evaluator.is_repeated(all[0]));
+  EXPECT_TRUE(evaluator.is_repeated(all[1]));
+  EXPECT_EQ(evaluator.ruled_out(), 2);
+  ASSERT_TRUE(evaluator.estimate(all[1]).ok());
+  EXPECT_TRUE(evaluator.knows(all[0]));
+  EXPECT_EQ(evaluator.estimates(), 1);
+  EXPECT_EQ(evaluator.ruled_out(), 1);
+}
+
+// What floors rule out could not have won.
+TEST(Descend, FindsTheSameWithoutFloors) {
+  const train::TrainingPlan plan = pooled();
+  const cluster::Cluster slow = gpus(8, 1e9);
+  const auto found = [&](const Machine& on, double memory) {
+    return choose_distribution(plan.graph, phases_of(plan), slow, on,
+                               {.memory_bytes = memory,
+                                .budget = {.estimates = 2000},
+                                .strategy = &descend(),
+                                .alternatives = false});
+  };
+  for (const double memory : {1e12, 1.5e8}) {
+    const auto with = found(machine(slow), memory), without = found(machine_by_figures(slow), memory);
+    ASSERT_EQ(with.ok(), without.ok());
+    if (!with.ok()) continue;
+    EXPECT_EQ(with->outcome.ended, Ended::settled);
+    EXPECT_LT(with->outcome.estimates, without->outcome.estimates);
+    EXPECT_GT(with->outcome.ruled_out, 0);
+    EXPECT_NEAR(with->chosen.prediction.seconds / without->chosen.prediction.seconds, 1, 1e-9)
+        << print(with->distribution) << " | " << print(without->distribution);
   }
 }
 

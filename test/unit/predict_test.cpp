@@ -11,6 +11,7 @@
 
 #include "mesh_case.h"
 #include "weft/base/hash.h"
+#include "weft/cluster/cluster.h"
 #include "weft/ops/localize.h"
 #include "weft/sim/link_sharing.h"
 #include "weft/sim/program_tasks.h"
@@ -183,43 +184,74 @@ TEST(PredictTest, AxesOnTheSameWiresShareThem) {
   EXPECT_LE(at.predicted(costs).seconds, copies + 1 + 8);
 }
 
+// Axes that are factors of one cluster axis pass the same network cards: two collectives of equal bytes that
+// are under way at once take as long as one after the other.
+TEST(PredictTest, TwoCollectivesThroughOneCardShareIt) {
+  const cluster::Link card{"ib", 1e9, 0, cluster::Shape::unstated, {}, 1};
+  const cluster::Cluster nodes{"pod", {.name = "gpu"}, {{"node", 4, card}, {"gpu", 1, {}}}};
+  const Case at("node_a=2, node_b=2", R"(plan p
+%0 = input {name=x, type=f32[d=100000000], layout="partial(sum) on node_a, partial(sum) on node_b"}
+%1 = input {name=y, type=f32[d=100000000], layout="partial(sum) on node_a, partial(sum) on node_b"}
+%2 = all-reduce %0 {axis=node_a}
+%3 = all-reduce %1 {axis=node_b}
+return p=%2, q=%3
+)");
+  StepCosts costs = cost::step_costs(nodes, at.mesh).value();
+  const double shared = at.predicted(costs).seconds;
+  costs.wires = {0, 1};  // as if each axis had a card of its own
+  EXPECT_NEAR(shared / at.predicted(costs).seconds, 2, 0.01);
+}
+
 TEST(LinkSharingTest, APortIsSplitAmongWhatPassesIt) {
   LinkSharing sharing(2, 1);
+  const std::vector<std::uint32_t> first = {0}, both = {0, 1};
+  const std::int32_t on_first = sharing.add_route(0, first), on_both = sharing.add_route(0, both);
+  const auto a = sharing.start(0, on_first, 10);
+  EXPECT_EQ(sharing.next(), (std::pair(10.0, a)));
+  const auto b = sharing.start(4, on_both, 10);  // a has 6 left, now at half pace
+  EXPECT_EQ(sharing.next(), (std::pair(16.0, a)));
+  sharing.finish(16, a);  // b has 4 left
+  EXPECT_EQ(sharing.next(), (std::pair(20.0, b)));
+  sharing.finish(20, b);
+  EXPECT_FALSE(sharing.next().has_value());
+}
+
+TEST(LinkSharingTest, WhatOneLeavesUnusedAnotherHas) {
+  LinkSharing sharing(2, 1);
   const std::vector<std::uint32_t> first = {0}, both = {0, 1}, second = {1};
-  const auto a = sharing.start(0, 0, first, 10);
-  EXPECT_DOUBLE_EQ(sharing.end(a), 10);
-  const auto b = sharing.start(4, 0, both, 10);  // a has 6 left, now at half pace
-  EXPECT_DOUBLE_EQ(sharing.end(a), 16);
-  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
-  const auto c = sharing.start(6, 0, second, 1);  // b was at half pace already; c is with it
-  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
-  EXPECT_DOUBLE_EQ(sharing.end(c), 8);
-  sharing.finish(8, c);
-  EXPECT_DOUBLE_EQ(sharing.end(b), 24);
-  sharing.finish(16, a);  // b had 4 left at half pace
-  EXPECT_DOUBLE_EQ(sharing.end(b), 20);
+  const auto a = sharing.start(0, sharing.add_route(0, first), 10);
+  sharing.start(0, sharing.add_route(0, both), 10);  // b, c and d have a third of the second port
+  const std::int32_t on_second = sharing.add_route(0, second);
+  sharing.start(0, on_second, 10);
+  sharing.start(0, on_second, 10);
+  const auto next = sharing.next();  // so that a has two thirds of the first
+  ASSERT_TRUE(next.has_value());
+  EXPECT_EQ(next->second, a);
+  EXPECT_DOUBLE_EQ(next->first, 15);
+}
+
+TEST(LinkSharingTest, WiresAreApart) {
+  LinkSharing sharing(1, 2);
+  const std::vector<std::uint32_t> only = {0};
+  const auto a = sharing.start(0, sharing.add_route(0, only), 10);
+  sharing.start(0, sharing.add_route(1, only), 20);
+  EXPECT_EQ(sharing.next(), (std::pair(10.0, a)));
 }
 
 TEST(LinkSharingTest, WorkIsConserved) {
   // Through one port all transfers together end when their seconds are over, whatever their order.
   LinkSharing sharing(1, 1);
   const std::vector<std::uint32_t> only = {0};
-  std::map<std::uint32_t, double> under_way;
+  const std::int32_t route = sharing.add_route(0, only);
   double total = 0, now = 0;
   for (int i = 0; i < 20; ++i) {
     const double seconds = 1 + static_cast<double>(mix(static_cast<std::uint64_t>(i)) % 100);
     total += seconds;
-    under_way[sharing.start(0, 0, only, seconds)] = 0;
+    sharing.start(0, route, seconds);
   }
-  while (!under_way.empty()) {
-    auto next = under_way.begin();
-    for (auto& [transfer, end] : under_way) {
-      end = sharing.end(transfer);
-      if (end < next->second) next = under_way.find(transfer);
-    }
-    now = next->second;
-    sharing.finish(now, next->first);
-    under_way.erase(next);
+  while (const auto next = sharing.next()) {
+    now = next->first;
+    sharing.finish(now, next->second);
   }
   EXPECT_NEAR(now, total, 1e-9 * total);
 }

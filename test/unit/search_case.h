@@ -4,6 +4,7 @@
 
 #include "weft/cluster/cluster.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/cost/roofline.h"
 #include "weft/cost/step_costs.h"
 #include "weft/search/evaluator.h"
 
@@ -29,6 +30,14 @@ inline Machine machine_by_figures(const cluster::Cluster& on) {
     for (const cost::MeshLink& link : links) prices.push_back({link.latency_seconds, link.bytes_per_second});
     return prices;
   };
+  return made;
+}
+
+// The same, and what certainly takes longer is ruled out.
+inline Machine machine_with_peak(const cluster::Cluster& on) {
+  Machine made = machine_by_figures(on);
+  made.peak = [&on](plan::DType dtype) { return cost::peak_rate(on.device, dtype); };
+  made.launch_seconds = on.device.launch_seconds;
   return made;
 }
 

@@ -163,6 +163,7 @@ std::string_view name(Source source) {
     case Source::measured: return "measured";
     case Source::simulated: return "simulated";
     case Source::fitted: return "fitted";
+    case Source::carried: return "carried";
   }
   return "";
 }

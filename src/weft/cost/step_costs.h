@@ -27,10 +27,10 @@ class Statistics;
 struct MeshLink;
 
 // Where a figure comes from: a data sheet, rates that were measured on the machine, the thing itself; of a
-// collective also its algorithm run on the wires by the simulator, or a formula fitted to measurements of
-// others.
-enum class Source : std::uint8_t { datasheet, calibrated, measured, simulated, fitted };
-constexpr std::size_t kSources = 5;
+// collective also its algorithm run on the wires by the simulator, a formula fitted to measurements of
+// others, or the simulation of fewer ranks carried on to more of them.
+enum class Source : std::uint8_t { datasheet, calibrated, measured, simulated, fitted, carried };
+constexpr std::size_t kSources = 6;
 
 std::string_view name(Source source);
 
@@ -66,7 +66,8 @@ struct StepCostOptions {
   int workers = 1;                         // of a rank, likewise
   std::string transport = "shm";           // between its ranks
   // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
-  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at once.
+  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at
+  // once.
   std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes)>
       exchange = {};
 };

@@ -114,6 +114,8 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
   return kReachedRate * fill_of(m) * fill_of(n) * waves * k / (k + kPipelineFill);
 }
 
+double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? kReachedRate : 1; }
+
 double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);

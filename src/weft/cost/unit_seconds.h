@@ -28,6 +28,9 @@ namespace weft::cost {
 // The part of the peak rate that a product of this shape reaches, `points` of them being done at once.
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points);
 
+// No product reaches a larger part.
+double best_efficiency(const cluster::Device& device);
+
 // All tasks of the unit together, one after the other, launched once. Exchanges cost nothing here.
 double unit_seconds(const program::Program& program, const program::Unit& unit,
                     const cluster::Device& device);

@@ -191,7 +191,8 @@ Result<DistributedPlan> spread(const plan::Graph& graph, const Phases& phases,
 Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
                                    const Distribution& distribution, const DistributeOptions& options) {
   WEFT_TRY_STATUS(check(graph, distribution, options));
-  const Signatures signatures(graph);
+  std::optional<Signatures> own;
+  const Signatures& signatures = options.signatures != nullptr ? *options.signatures : own.emplace(graph);
   WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
   WEFT_TRY(lists, index_lists(graph, distribution));
   std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, lists, exceptions);

@@ -34,8 +34,12 @@ struct Phases {
   plan::NodeId backward_begin, update_begin;
 };
 
+class Signatures;
+
 struct DistributeOptions {
   std::vector<AxisPrice> prices = {};  // one for each mesh axis; empty: all alike
+  // Of the graph, for a caller that distributes it often; null: they are worked out.
+  const Signatures* signatures = nullptr;
   // What the forward pass gathered is gathered again by the backward pass rather than kept.
   bool gather_again = true;
   // A parameter that would leave a rank fewer elements than these is not sharded: gathering it costs more

@@ -21,6 +21,7 @@ class Signatures {
   // Nodes of one kind have one signature, one operator and operands of the same types.
   std::size_t kind(plan::NodeId node) const { return kinds_[node.value]; }
   std::size_t kinds() const { return signatures_.size(); }
+  std::size_t nodes() const { return kinds_.size(); }
 
  private:
   std::vector<std::uint32_t> kinds_;  // by node

@@ -132,12 +132,16 @@ Readers::Readers(const plan::Graph& graph) : begins_(graph.value_count() + 1) {
 }
 
 Order order_of(const Place& place) {
-  std::vector<Axis> axes(place.axes.begin(), place.axes.end());
-  std::ranges::stable_sort(axes, [](const Axis& x, const Axis& y) {
+  InlineVector<Axis, 6> axes = place.axes;
+  const auto before = [](const Axis& x, const Axis& y) {
     if ((x.stride == 0) != (y.stride == 0)) return x.stride == 0;
     return x.stride > y.stride;
-  });
+  };
+  // A handful: inserted one by one, equals in their order, without the memory that stable_sort takes.
+  for (std::size_t i = 1; i < axes.size(); ++i)
+    for (std::size_t k = i; k > 0 && before(axes[k], axes[k - 1]); --k) std::swap(axes[k], axes[k - 1]);
   Order order;
+  order.reserve(axes.size());
   for (const Axis& axis : axes) order.push_back(axis.index);
   return order;
 }

@@ -2,25 +2,41 @@
 
 #include <algorithm>
 #include <map>
+#include <memory_resource>
+
+#include "weft/base/inline_vector.h"
 
 namespace weft::program {
 namespace {
 
 using TaskList = std::vector<std::uint32_t>;
+using FewTasks = InlineVector<std::uint32_t, 4>;
 
 // Memory as segments, each with who wrote it last and who has read it since.
 class Scoreboard {
  public:
   // Whom a task must wait for that touches [begin, end).
-  void find(std::int64_t begin, std::int64_t end, bool writes, TaskList& waits) {
-    visit(begin, end, [&](Segment& segment) {
+  void find(std::int64_t begin, std::int64_t end, bool writes, TaskList& waits) const {
+    if (begin >= end) return;
+    auto next = segments_.upper_bound(begin);
+    if (next != segments_.begin() && std::prev(next)->second.end > begin) --next;
+    for (; next != segments_.end() && next->first < end; ++next) {
+      const Segment& segment = next->second;
       waits.insert(waits.end(), segment.writers.begin(), segment.writers.end());
       if (writes) waits.insert(waits.end(), segment.readers.begin(), segment.readers.end());
-    });
+    }
   }
 
   // The first task of a unit that writes a segment succeeds those before it; the others join it.
   void write(std::uint32_t task, std::uint32_t unit, std::int64_t begin, std::int64_t end) {
+    if (begin >= end) return;
+    const auto last = split(end), first = split(begin);
+    // What it succeeds everywhere is one segment from now on, however it was cut before.
+    if (std::none_of(first, last, [&](const auto& entry) { return entry.second.written_by == unit; })) {
+      segments_.erase(first, last);
+      segments_.emplace_hint(last, begin, Segment{end, {task}, {}, unit});
+      return;
+    }
     visit(begin, end, [&](Segment& segment) {
       if (segment.written_by != unit) {
         segment.writers.clear();
@@ -40,7 +56,7 @@ class Scoreboard {
 
   struct Segment {
     std::int64_t end;
-    TaskList writers = {}, readers = {};
+    FewTasks writers = {}, readers = {};
     std::uint32_t written_by = kNobody;  // the writers' unit
   };
 
@@ -48,10 +64,9 @@ class Scoreboard {
   template <class Act>
   void visit(std::int64_t begin, std::int64_t end, Act act) {
     if (begin >= end) return;
-    split(begin);
     split(end);
     std::int64_t at = begin;
-    auto next = segments_.lower_bound(begin);
+    auto next = split(begin);
     while (at < end) {
       if (next == segments_.end() || next->first > at) {
         const std::int64_t gap_end = next == segments_.end() ? end : std::min(end, next->first);
@@ -63,23 +78,28 @@ class Scoreboard {
     }
   }
 
-  void split(std::int64_t at) {
-    auto after = segments_.upper_bound(at);
-    if (after == segments_.begin()) return;
-    auto holder = std::prev(after);
-    if (holder->first == at || holder->second.end <= at) return;
-    Segment right = holder->second;
-    holder->second.end = at;
-    segments_.emplace_hint(after, at, std::move(right));
+  using Segments = std::pmr::map<std::int64_t, Segment>;
+
+  // The first segment from `at` on; what lies across it falls in two.
+  Segments::iterator split(std::int64_t at) {
+    const auto after = segments_.lower_bound(at);
+    if (after == segments_.begin()) return after;
+    Segment& holder = std::prev(after)->second;
+    if (holder.end <= at) return after;
+    Segment right = holder;
+    holder.end = at;
+    return segments_.emplace_hint(after, at, std::move(right));
   }
 
-  std::map<std::int64_t, Segment> segments_;  // by where they begin
+  std::pmr::unsynchronized_pool_resource memory_;
+  Segments segments_{&memory_};  // by where they begin
 };
 
 }  // namespace
 
 void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
   Scoreboard board;
+  TaskList implied;
   const auto each = [&](const std::vector<Extent>& extents, const auto& act) {
     for (const Extent& extent : extents) {
       const std::int64_t offset = buffers[extent.buffer.value].offset;
@@ -98,7 +118,7 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
       std::ranges::sort(waits);
       waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
       // Those that another one waits for already are waited for through it.
-      TaskList implied;
+      implied.clear();
       for (const std::uint32_t wait : waits)
         implied.insert(implied.end(), tasks[wait].waits.begin(), tasks[wait].waits.end());
       std::ranges::sort(implied);

@@ -73,6 +73,7 @@ class Chooser {
     choice_.lower_bound_seconds = bound.seconds;
     choice_.lower_bound_why = std::move(bound.why);
     if (options_.alternatives) {
+      estimate_at_once({space.data_parallel(), space.megatron(), space.zero_3()});
       add_family("data parallel", space.data_parallel());
       add_family("Megatron", space.megatron());
       add_family("ZeRO-3", space.zero_3());
@@ -107,31 +108,48 @@ class Chooser {
     if (choice_.outcome.best.empty())
       return choice_.outcome.failure ? *choice_.outcome.failure
                                      : user_error("no distribution was looked at", "allow more estimates");
-    // Estimates are off by a few percent; what is farther behind would not catch up.
-    constexpr double kNear = 1.03;
-    const Score& first = choice_.outcome.best.front().score;
-    std::vector<Distribution> finalists;
-    for (const Found& found : choice_.outcome.best)
-      if (found.score.fits == first.fits && found.score.seconds <= first.seconds * kNear)
-        finalists.push_back(found.distribution);
-    // Where the first do not fit after all, the others may.
-    for (const Found& found : choice_.outcome.best)
-      if (finalists.size() < 2 && found.distribution != finalists.front())
-        finalists.push_back(found.distribution);
-    const std::vector<Result<Evaluation>> predicted_all = evaluator_.predict_all(finalists);
-    std::optional<Score> best;
-    for (std::size_t f = 0; f < finalists.size(); ++f) {
-      if (!predicted_all[f].ok()) continue;
-      const Score score = Found(finalists[f], *predicted_all[f], limit_).score;
-      if (best && !(score < *best)) continue;
-      best = score;
-      choice_.distribution = finalists[f];
-    }
-    if (!best) return user_error("none of the distributions found could be predicted with all layers");
-    WEFT_TRY(predicted, evaluator_.predict(choice_.distribution));
-    choice_.chosen = std::move(predicted);
+    WEFT_TRY_STATUS(take_finalist());
     choice_.fits = score_of(choice_.chosen.prediction).fits;
     if (!choice_.fits) return fits_nowhere();
+    return {};
+  }
+
+  // Packed, a plan takes up to some percent longer than its estimate, since values that take turns in memory
+  // wait for one another, and plans alike wait alike: so the best of each mesh is looked at.
+  std::vector<Found> finalists() const {
+    constexpr double kNear = 1.06;
+    constexpr std::size_t kMost = 3;
+    const std::vector<Found>& best = choice_.outcome.best;
+    std::vector<Distribution> near;
+    for (const Found& found : best)
+      if (near.size() < kMost && found.score.fits == best.front().score.fits &&
+          found.score.seconds <= best.front().score.seconds * kNear &&
+          std::ranges::find(near, found.distribution.mesh, &Distribution::mesh) == near.end())
+        near.push_back(found.distribution);
+    // Where these do not fit after all, another may.
+    if (near.size() < 2 && best.size() > 1) near.push_back(best[1].distribution);
+    const std::vector<Result<Evaluation>> refined = evaluator_.refine(near);
+    std::vector<Found> made;
+    for (std::size_t f = 0; f < near.size(); ++f)
+      if (refined[f].ok()) made.emplace_back(near[f], *refined[f], limit_);
+    std::ranges::stable_sort(made, [](const Found& a, const Found& b) { return a.score < b.score; });
+    return made;
+  }
+
+  // The first that fits with ranks of all kinds, or the smallest.
+  Status take_finalist() {
+    std::optional<Score> best;
+    for (const Found& found : finalists()) {
+      if (best && (best->fits || !found.score.fits)) break;
+      Result<PredictedPlan> predicted = evaluator_.predict(found.distribution);
+      if (!predicted.ok()) continue;
+      const Score score = score_of(predicted->prediction);
+      if (best && !(score < *best)) continue;
+      best = score;
+      choice_.distribution = found.distribution;
+      choice_.chosen = std::move(*predicted);
+    }
+    if (!best) return user_error("none of the distributions found could be predicted with all layers");
     return {};
   }
 
@@ -150,6 +168,13 @@ class Chooser {
             : fmt::format("about {:.0f} devices would hold it, or a memory_limit of {}",
                           times * static_cast<double>(cluster_.devices()) + 0.5,
                           print_bytes(smallest.peak_bytes)));
+  }
+
+  void estimate_at_once(const std::vector<std::vector<Distribution>>& families) {
+    std::vector<const Distribution*> members;
+    for (const std::vector<Distribution>& family : families)
+      for (const Distribution& member : family) members.push_back(&member);
+    evaluator_.estimate_all(members);
   }
 
   void add_family(std::string name, std::vector<Distribution> members) {

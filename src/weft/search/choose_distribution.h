@@ -5,7 +5,8 @@
 //   choice.chosen.prediction.seconds        0.87
 //   choice.alternatives[0]                  data parallel: needs 2.6 TiB a rank, 80 GiB are there
 //
-// The strategy's finalists are predicted with every layer, and the best of those is taken.
+// Of what the strategy found, the best of each of a few meshes are packed in memory with every layer, and the
+// best of those is taken.
 #pragma once
 #include <cstdint>
 #include <string>

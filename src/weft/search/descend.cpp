@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "weft/search/distribution_search.h"
 
@@ -9,8 +10,12 @@ namespace {
 using distribute::Distribution;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kStarts = 4;  // seeds that are followed downhill
-constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr std::size_t kStarts = 3;  // seeds that are followed downhill
+// So many are simulated before the others are weighed against what they came to, whatever the number of
+// processors: the answer must not depend on that.
+constexpr std::size_t kTogether = 4;
+// A step that wins less than this part is not worth looking around again.
+constexpr double kWorthIt = 1e-3;
 
 bool before(const Found& a, const Found& b) { return a.score < b.score; }
 
@@ -25,9 +30,12 @@ class Descent {
       ++outcome_.meshes;
       std::ranges::move(space_.seeds(option), std::back_inserter(seeds));
     }
-    std::vector<Found> starts = look_at(std::move(seeds));
-    std::stable_sort(starts.begin(), starts.end(), before);
-    keep_different_meshes(starts);
+    std::vector<Found> starts;
+    look_at(seeds, [&](const Found& found) {
+      starts.insert(std::upper_bound(starts.begin(), starts.end(), found, before), found);
+      keep_different_meshes(starts);
+      return starts.size() == kStarts ? std::optional(starts.back().score) : std::nullopt;
+    });
     for (Found& start : starts) {
       Found here = std::move(start);
       do {
@@ -54,43 +62,66 @@ class Descent {
     starts = std::move(kept);
   }
 
-  bool spent() {
-    if (evaluator_.estimates() >= budget_.estimates) outcome_.ended = Ended::estimate_limit;
-    if (std::chrono::duration<double>(Clock::now() - began_).count() > budget_.seconds)
-      outcome_.ended = Ended::time_limit;
-    return outcome_.ended != Ended::settled;
+  // Leaves what is known and what the budget has room for.
+  void keep_within_budget(std::vector<const Distribution*>& batch) {
+    std::int64_t room = budget_.estimates - evaluator_.estimates();
+    const bool late = std::chrono::duration<double>(Clock::now() - began_).count() > budget_.seconds;
+    std::erase_if(batch, [&](const Distribution* distribution) {
+      if (evaluator_.knows(*distribution) || (!late && room-- > 0)) return false;
+      outcome_.ended = late ? Ended::time_limit : Ended::estimate_limit;
+      return true;
+    });
   }
 
-  // Those that could be evaluated, in order.
-  std::vector<Found> look_at(std::vector<Distribution> distributions, double ceiling = kAny) {
-    evaluator_.estimate_all(distributions, budget_.estimates - evaluator_.estimates(), ceiling);
-    std::vector<Found> all;
-    for (Distribution& distribution : distributions) {
-      if (evaluator_.rules_out(distribution, ceiling)) continue;
-      if (std::optional<Found> found = look(std::move(distribution))) all.push_back(std::move(*found));
+  // Shows `take` those that could be evaluated and may matter, the most promising ones first. `take` says
+  // what the others must be better than, if anything; `bar` is that at first.
+  template <class Take>
+  void look_at(std::span<const Distribution> distributions, const Take& take,
+               std::optional<Score> bar = std::nullopt) {
+    std::vector<Score> hopes;
+    for (const Least& least : evaluator_.least_of_all(distributions))
+      hopes.push_back({least.bytes <= budget_.memory_bytes, least.seconds, least.bytes});
+    std::vector<std::size_t> order(distributions.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return hopes[a] < hopes[b]; });
+    for (auto next = order.begin(); next != order.end();) {
+      std::vector<const Distribution*> batch;
+      for (; next != order.end() && batch.size() < kTogether; ++next) {
+        if (bar && !(hopes[*next] < *bar)) {
+          next = order.end();
+          break;
+        }
+        if (!evaluator_.is_repeated(distributions[*next])) batch.push_back(&distributions[*next]);
+      }
+      keep_within_budget(batch);
+      evaluator_.estimate_all(batch);
+      for (const Distribution* distribution : batch)
+        if (const std::optional<Found> found = look(*distribution))
+          if (const std::optional<Score> higher = take(*found)) bar = higher;
     }
-    return all;
   }
 
-  std::optional<Found> look(Distribution distribution) {
-    if (spent() && !evaluator_.knows(distribution)) return std::nullopt;
+  // REQUIRES: it is known.
+  std::optional<Found> look(const Distribution& distribution) {
     const Result<Evaluation> evaluation = evaluator_.estimate(distribution);
     if (!evaluation.ok()) {
       if (!outcome_.failure) outcome_.failure = evaluation.error();
       return std::nullopt;
     }
-    Found found(std::move(distribution), *evaluation, budget_.memory_bytes);
+    Found found(distribution, *evaluation, budget_.memory_bytes);
     outcome_.add(found);
     return found;
   }
 
-  // Moves to the best of those around, if it is better.
+  // Moves to the best of those around, if it is clearly better.
   bool step(Found& here, Around around) {
+    const Score bar{here.score.fits, here.score.seconds * (1 - kWorthIt), here.score.bytes * (1 - kWorthIt)};
     std::optional<Found> next;
-    // What is slower than here is not stepped to, and need not be known exactly.
-    const double ceiling = here.score.fits ? here.score.seconds : kAny;
-    for (Found& found : look_at((space_.*around)(here.distribution), ceiling))
-      if (found.score < (next ? next->score : here.score)) next = std::move(found);
+    const auto take = [&](const Found& found) {
+      if (found.score < (next ? next->score : bar)) next = found;
+      return next ? std::optional(next->score) : std::nullopt;
+    };
+    look_at((space_.*around)(here.distribution), take, bar);
     if (!next) return false;
     here = std::move(*next);
     return true;
@@ -121,7 +152,7 @@ class Descend final : public DistributionStrategy {
 
 std::string_view name(Ended ended) {
   switch (ended) {
-    case Ended::settled: return "no neighbour was better";
+    case Ended::settled: return "no neighbour was better by a thousandth";
     case Ended::estimate_limit: return "the limit of estimates was reached";
     case Ended::time_limit: return "the time was up";
   }
@@ -129,9 +160,9 @@ std::string_view name(Ended ended) {
 }
 
 void SearchOutcome::add(const Found& found) {
-  constexpr std::size_t kMost = 4;
-  const auto place = std::upper_bound(best.begin(), best.end(), found, before);
+  constexpr std::size_t kMost = 8, kMostOfAMesh = 3;
   if (std::ranges::find(best, found.distribution, &Found::distribution) != best.end()) return;
+  const auto place = std::upper_bound(best.begin(), best.end(), found, before);
   if (place == best.begin()) {
     Improvement step{{}, print(found.distribution), {}, found.score};
     if (!best.empty()) {
@@ -141,6 +172,10 @@ void SearchOutcome::add(const Found& found) {
     trail.push_back(std::move(step));
   }
   best.insert(place, found);
+  std::size_t of_mesh = 0;
+  std::erase_if(best, [&](const Found& one) {
+    return one.distribution.mesh == found.distribution.mesh && ++of_mesh > kMostOfAMesh;
+  });
   if (best.size() > kMost) best.pop_back();
 }
 

@@ -18,7 +18,7 @@
 namespace weft::search {
 
 struct DistributionBudget {
-  std::int64_t estimates = 240;
+  std::int64_t estimates = 1000;
   double seconds = std::numeric_limits<double>::infinity();
   double memory_bytes = std::numeric_limits<double>::infinity();  // that a rank may take
 };
@@ -57,7 +57,7 @@ struct Improvement {
 };
 
 struct SearchOutcome {
-  std::vector<Found> best;  // ascending, distinct, a few
+  std::vector<Found> best;  // ascending, distinct, a few of each mesh
   std::vector<Improvement> trail;
   Ended ended = Ended::settled;
   std::int64_t estimates = 0, failed = 0, meshes = 0;

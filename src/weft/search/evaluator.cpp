@@ -1,13 +1,10 @@
 #include "weft/search/evaluator.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 
-#include "weft/base/machine.h"
+#include "weft/base/do_all.h"
 #include "weft/plan/hash.h"
 #include "weft/search/known_plans.h"
-#include "weft/search/least_of_plan.h"
 #include "weft/search/part_variants.h"
 
 namespace weft::search {
@@ -49,18 +46,6 @@ Evaluation continued(const Line& line, const Evaluation& a, const Evaluation& b)
   return whole;
 }
 
-// On as many threads as there are processors.
-void do_all(std::size_t jobs, const std::function<void(std::size_t)>& job) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t j = next++; j < jobs; j = next++) job(j);
-  };
-  const auto most_threads = static_cast<std::size_t>(available_processors());
-  std::vector<std::jthread> threads;
-  while (threads.size() + 1 < std::min(jobs, most_threads)) threads.emplace_back(work);
-  work();
-}
-
 std::vector<Result<Evaluation>> answer_all(std::size_t questions,
                                            const std::function<Result<Evaluation>(std::size_t)>& answer) {
   std::vector<Result<Evaluation>> found(questions, Evaluation());
@@ -87,10 +72,13 @@ Evaluator::Evaluator(const plan::Graph& graph, const distribute::Phases& phases,
       machine_(std::move(machine)),
       known_plans_(machine_.digest == Digest() ? nullptr : known) {
   layers_ = repeated_layers(graph, phases);
-  if (layers_ <= kLonger) return;
-  shorter_ = fold(graph, phases, kShorter);
-  longer_ = fold(graph, phases, kLonger);
-  if (!shorter_) longer_.reset();
+  if (layers_ > kLonger) {
+    shorter_ = fold(graph, phases, kShorter);
+    longer_ = fold(graph, phases, kLonger);
+    if (!shorter_) longer_.reset();
+  }
+  signatures_.emplace(longer_ ? longer_->graph : graph_);
+  if (longer_) shorter_signatures_.emplace(shorter_->graph);
 }
 
 Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distribution,
@@ -108,34 +96,49 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   return made;
 }
 
-struct Evaluator::Spread {
-  distribute::DistributedPlan plan;
-  cost::StepCosts costs;
-  double least = 0;  // seconds
-};
-
-Result<Evaluator::Spread> Evaluator::spread(const Folded& plan,
-                                            const distribute::Distribution& distribution) const {
-  return spread(plan.graph, plan.phases, distribution);
-}
-
 Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph, const distribute::Phases& phases,
-                                            const distribute::Distribution& distribution) const {
+                                            const distribute::Distribution& distribution,
+                                            const distribute::Signatures* signatures) const {
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
-  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution, {.prices = prices}));
-  // Of a machine whose peak is not known, links may be guesses too.
-  const double least = machine_.peak ? least_of_plan(plan, machine_.peak, prices) : 0;
-  return Spread{std::move(plan), std::move(costs), least};
+  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution,
+                                        {.prices = std::move(prices), .signatures = signatures}));
+  return Spread{std::move(plan), std::move(costs)};
+}
+
+Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& distribution) const {
+  if (!longer_) return spread(graph_, phases_, distribution, &*signatures_);
+  return spread(longer_->graph, longer_->phases, without_dropped_layers(distribution), &*signatures_);
+}
+
+Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(distribution));
+  const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds};
+  Least least = least_of_plan(made.plan, quickest);
+  if (longer_) {
+    // Without the layer that the shorter version lacks.
+    std::vector<bool> counts;
+    for (const std::int64_t layer : layers_of_nodes(made.plan.graph, made.plan.phases))
+      counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
+    const Least shorter = least_of_plan(made.plan, quickest, counts);
+    const Line line(kShorter, kLonger, layers_);
+    least = {line.at(shorter.seconds, least.seconds), line.at(shorter.bytes, least.bytes)};
+  }
+  const Digest plan = key_of(made.plan);
+  return Glance{std::move(made), plan, least};
+}
+
+Digest Evaluator::key_of(const distribute::DistributedPlan& plan) const {
+  return Hasher()
+      .digest_of(structural_hash(plan.graph))
+      .text(print(plan.mesh))
+      .digest_of(machine_.digest)
+      .digest();
 }
 
 Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
   const distribute::DistributedPlan& plan = spread.plan;
-  const Digest key = Hasher()
-                         .digest_of(structural_hash(plan.graph))
-                         .text(print(plan.mesh))
-                         .digest_of(machine_.digest)
-                         .digest();
+  const Digest key = key_of(plan);
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
@@ -153,21 +156,15 @@ Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
   return evaluation;
 }
 
-Evaluator::Looked Evaluator::look(const distribute::Distribution& distribution, double ceiling) const {
-  if (!longer_) {
-    const Result<Spread> whole = spread(graph_, phases_, distribution);
-    if (!whole.ok()) return {whole.error()};
-    if (whole->least > ceiling) return {Evaluation(), whole->least};
-    return {simulate(*whole)};
-  }
-  const distribute::Distribution folded = without_dropped_layers(distribution);
-  const Result<Spread> a = spread(*shorter_, folded), b = spread(*longer_, folded);
-  if (!a.ok() || !b.ok()) return {a.ok() ? b.error() : a.error()};
-  const Line line(kShorter, kLonger, layers_);
-  if (const double least = line.at(a->least, b->least); least > ceiling) return {Evaluation(), least};
-  const Result<Evaluation> of_a = simulate(*a), of_b = simulate(*b);
-  if (!of_a.ok() || !of_b.ok()) return {of_a.ok() ? of_b.error() : of_a.error()};
-  return {continued(line, *of_a, *of_b)};
+Result<Evaluation> Evaluator::simulate_shorter(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(shorter_->graph, shorter_->phases, without_dropped_layers(distribution),
+                        &*shorter_signatures_));
+  return simulate(made);
+}
+
+Result<Evaluation> Evaluator::simulate_longer(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(distribution));
+  return simulate(made);
 }
 
 // An exception may speak of one layer that the short plans do not have. What no layer has stays, and is
@@ -188,59 +185,110 @@ distribute::Distribution Evaluator::without_dropped_layers(
   return made;
 }
 
-std::vector<Result<Evaluation>> Evaluator::predict_all(
+std::vector<Result<Evaluation>> Evaluator::refine(
     std::span<const distribute::Distribution> distributions) const {
   return answer_all(distributions.size(), [&](std::size_t d) -> Result<Evaluation> {
-    WEFT_TRY(predicted, predict(distributions[d], {.quick = true}));
+    WEFT_TRY(predicted, predict(distributions[d], {.timeline = false, .alike = true}));
     return predicted.evaluation();
   });
 }
 
 std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
   return answer_all(questions.size(), [&](std::size_t q) -> Result<Evaluation> {
-    WEFT_TRY(part, spread(*questions[q].part, questions[q].distribution));
+    const Folded& plan = *questions[q].part;
+    WEFT_TRY(part, spread(plan.graph, plan.phases, questions[q].distribution));
     return simulate(part);
   });
 }
 
+const std::string& Evaluator::plainest(const std::string& text) const {
+  const auto found = same_as_.find(text);
+  return found == same_as_.end() ? text : found->second;
+}
+
 Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribution) {
-  std::string text = distribute::print(distribution);
-  if (const auto found = known_.find(text); found != known_.end()) return found->second;
+  const distribute::Distribution* const one[] = {&distribution};
+  estimate_all(one);
+  return known_.find(plainest(distribute::print(distribution)))->second;
+}
+
+std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribution> distributions) {
+  std::vector<Least> found(distributions.size());
+  if (!machine_.peak) return found;
+  std::vector<std::string> texts;
+  std::vector<std::size_t> unseen;
+  for (std::size_t d = 0; d < distributions.size(); ++d) {
+    texts.push_back(distribute::print(distributions[d]));
+    const std::string& text = plainest(texts[d]);
+    if (!known_.contains(text) && least_.emplace(text, Least()).second) unseen.push_back(d);
+  }
+
+  constexpr std::size_t kMostKept = 250'000;  // nodes, some hundred bytes each
+  const std::size_t kept = kMostKept / std::max<std::size_t>(signatures_->nodes(), 1);
+  std::vector<std::optional<Result<Glance>>> glances(unseen.size());
+  do_all(unseen.size(), [&](std::size_t u) {
+    glances[u].emplace(glance(distributions[unseen[u]]));
+    if (glances[u]->ok() && u >= kept) (*glances[u])->spread = Spread();
+  });
+  spreads_.clear();
+  for (std::size_t u = 0; u < unseen.size(); ++u) {
+    const std::string& text = texts[unseen[u]];
+    if (!glances[u]->ok()) {
+      least_.erase(text);
+      known_.emplace(text, glances[u]->error());
+      continue;
+    }
+    Glance& made = **glances[u];
+    if (const auto [first, is_new] = first_with_.emplace(made.plan, text); !is_new && first->second != text) {
+      least_.erase(text);
+      same_as_.emplace(text, first->second);
+      continue;
+    }
+    least_[text] = made.least;
+    if (u < kept) spreads_.emplace(text, std::move(made.spread));
+  }
+
   constexpr double kAny = std::numeric_limits<double>::infinity();
-  least_.erase(text);
-  return known_.emplace(std::move(text), look(distribution, kAny).evaluation).first->second;
+  for (std::size_t d = 0; d < texts.size(); ++d) {
+    const std::string& text = plainest(texts[d]);
+    const auto known = known_.find(text);
+    if (known == known_.end())
+      found[d] = least_.at(text);
+    else
+      found[d] =
+          known->second.ok() ? Least{known->second->seconds, known->second->peak_bytes} : Least{kAny, kAny};
+  }
+  return found;
 }
 
-bool Evaluator::rules_out(const distribute::Distribution& distribution, double ceiling) const {
-  const auto found = least_.find(distribute::print(distribution));
-  return found != least_.end() && found->second > ceiling && !knows(distribution);
-}
-
-void Evaluator::estimate_all(std::span<const distribute::Distribution> distributions, std::int64_t most,
-                             double ceiling) {
+void Evaluator::estimate_all(std::span<const distribute::Distribution* const> distributions) {
   struct Job {
     const distribute::Distribution* distribution;
     std::string text;
-    std::optional<Looked> looked;
+    const Spread* ready = nullptr;  // of the longer version, or of the whole plan
+    Result<Evaluation> longer = Evaluation(), shorter = Evaluation();
   };
-  // What is ruled out leaves room for others, so there may be several rounds.
-  for (std::size_t next = 0; next < distributions.size() && most > 0;) {
-    std::vector<Job> jobs;
-    for (; next < distributions.size() && static_cast<std::int64_t>(jobs.size()) < most; ++next) {
-      const distribute::Distribution& distribution = distributions[next];
-      std::string text = distribute::print(distribution);
-      if (!known_.contains(text) && !rules_out(distribution, ceiling))
-        jobs.push_back({&distribution, std::move(text), {}});
-    }
-    do_all(jobs.size(), [&](std::size_t j) { jobs[j].looked.emplace(look(*jobs[j].distribution, ceiling)); });
-    for (Job& job : jobs) {
-      if (job.looked->least) {
-        least_.emplace(std::move(job.text), *job.looked->least);
-        continue;
-      }
-      least_.erase(job.text);
-      if (known_.emplace(std::move(job.text), std::move(job.looked->evaluation)).second) --most;
-    }
+  std::vector<Job> jobs;
+  for (const distribute::Distribution* distribution : distributions) {
+    Job job{distribution, plainest(distribute::print(*distribution))};
+    if (known_.contains(job.text)) continue;
+    if (const auto made = spreads_.find(job.text); made != spreads_.end()) job.ready = &made->second;
+    jobs.push_back(std::move(job));
+  }
+  const std::size_t versions = longer_ ? 2 : 1;
+  do_all(jobs.size() * versions, [&](std::size_t j) {
+    Job& job = jobs[j / versions];
+    if (j % versions == 1)
+      job.shorter = simulate_shorter(*job.distribution);
+    else
+      job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
+  });
+  for (Job& job : jobs) {
+    least_.erase(job.text);
+    spreads_.erase(job.text);
+    if (longer_ && job.shorter.ok() && job.longer.ok())
+      job.longer = continued(Line(kShorter, kLonger, layers_), *job.shorter, *job.longer);
+    known_.emplace(std::move(job.text), std::move(job.shorter.ok() ? job.longer : job.shorter));
   }
 }
 

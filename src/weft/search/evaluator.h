@@ -21,7 +21,9 @@
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
+#include "weft/distribute/signatures.h"
 #include "weft/search/fold.h"
+#include "weft/search/least_of_plan.h"
 #include "weft/sim/predict.h"
 
 namespace weft::search {
@@ -32,8 +34,9 @@ struct Machine {
   std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
   int workers = 1;      // of a rank
   bool overlap = true;  // collectives run beside computing
-  // What a device computes at most in a second; null: not known.
+  // What a device computes at most in a second, and what a launch takes; null: nothing is ruled out.
   std::function<double(plan::DType)> peak = {};
+  double launch_seconds = 0;
   // Stands for all that the above depends on, the mesh aside: two machines of one digest price alike. Zero:
   // nothing that is known of others may be used.
   Digest digest = {};
@@ -66,16 +69,21 @@ class Evaluator {
   const distribute::Phases& phases() const { return phases_; }
 
   Result<Evaluation> estimate(const distribute::Distribution& distribution);
-  // Makes these known, on as many threads as there are processors, but simulates no more than `most`; those
-  // that certainly take more than `ceiling` seconds are ruled out before that (least_of_plan.h).
-  void estimate_all(std::span<const distribute::Distribution> distributions, std::int64_t most,
-                    double ceiling = std::numeric_limits<double>::infinity());
-  bool rules_out(const distribute::Distribution& distribution, double ceiling) const;
+  // What these take at least (least_of_plan.h), without simulating them: of those that were, what they take;
+  // of those that cannot be planned, infinitely much. Both this and the next use all processors.
+  std::vector<Least> least_of_all(std::span<const distribute::Distribution> distributions);
+  // Whether another was seen first that leads to the same plan.
+  bool is_repeated(const distribute::Distribution& distribution) const {
+    return same_as_.contains(distribute::print(distribution));
+  }
+  // Makes these known.
+  void estimate_all(std::span<const distribute::Distribution* const> distributions);
   Result<PredictedPlan> predict(const distribute::Distribution& distribution,
                                 const sim::PredictOptions& options = {}) const;
 
-  // The same for several at once, without their plans.
-  std::vector<Result<Evaluation>> predict_all(std::span<const distribute::Distribution> distributions) const;
+  // With every layer, packed in memory, but all ranks alike: several at once, without their plans. Estimates
+  // know nothing of the waits that come from values that take turns in memory.
+  std::vector<Result<Evaluation>> refine(std::span<const distribute::Distribution> distributions) const;
 
   // A part of the plan by itself (chain.h). These are not counted among the estimates.
   struct PartQuestion {
@@ -85,7 +93,7 @@ class Evaluator {
   std::vector<Result<Evaluation>> estimate_parts(std::span<const PartQuestion> questions) const;
 
   bool knows(const distribute::Distribution& distribution) const {
-    return known_.contains(distribute::print(distribution));
+    return known_.contains(plainest(distribute::print(distribution)));
   }
   std::int64_t estimates() const { return static_cast<std::int64_t>(known_.size()); }
   std::int64_t failures() const;  // of the estimates: what could not be planned
@@ -97,29 +105,44 @@ class Evaluator {
  private:
   static constexpr std::int64_t kShorter = 4, kLonger = 5;
 
-  // The costs of a distribution, or only the least they can be where that is above the ceiling.
-  struct Looked {
-    Result<Evaluation> evaluation;
-    std::optional<double> least = {};
+  // A plan on its mesh, ready to be simulated.
+  struct Spread {
+    distribute::DistributedPlan plan;
+    cost::StepCosts costs;
   };
-  struct Spread;  // a plan on its mesh, ready to be simulated
+  // What distributing alone tells of a distribution, of the longer version where there is one.
+  struct Glance {
+    Spread spread;
+    Digest plan;
+    Least least;
+  };
 
-  Looked look(const distribute::Distribution& distribution, double ceiling) const;
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
-  Result<Spread> spread(const Folded& plan, const distribute::Distribution& distribution) const;
   Result<Spread> spread(const plan::Graph& graph, const distribute::Phases& phases,
-                        const distribute::Distribution& distribution) const;
+                        const distribute::Distribution& distribution,
+                        const distribute::Signatures* signatures = nullptr) const;
+  Result<Spread> spread(const distribute::Distribution& distribution) const;
+  Result<Glance> glance(const distribute::Distribution& distribution) const;
+  Digest key_of(const distribute::DistributedPlan& plan) const;
   Result<Evaluation> simulate(const Spread& spread) const;
+  Result<Evaluation> simulate_shorter(const distribute::Distribution& distribution) const;
+  Result<Evaluation> simulate_longer(const distribute::Distribution& distribution) const;
+  const std::string& plainest(const std::string& text) const;
 
   const plan::Graph& graph_;
   distribute::Phases phases_;
   Machine machine_;
   std::int64_t layers_ = 0;
   std::optional<Folded> shorter_, longer_;  // both are used where the longer one is there
+  std::optional<distribute::Signatures> signatures_, shorter_signatures_;  // of what is spread
   KnownPlans* known_plans_;
-  std::map<std::string, Result<Evaluation>, std::less<>> known_;  // by the distribution's text
-  std::map<std::string, double, std::less<>> least_;              // of those ruled out
-  // Different words may lead to one plan: by its structure and mesh.
+  // By the distribution's text, of the first of those that lead to one plan.
+  std::map<std::string, Result<Evaluation>, std::less<>> known_;
+  std::map<std::string, Least, std::less<>> least_;          // of those that were not simulated
+  std::map<std::string, Spread, std::less<>> spreads_;       // of some of them, the latest
+  std::map<std::string, std::string, std::less<>> same_as_;  // others by the first
+  std::map<Digest, std::string> first_with_;                 // by plan
+  // By structure and mesh.
   mutable std::mutex mutex_;
   mutable std::map<Digest, Evaluation> plans_;
 };

@@ -229,6 +229,10 @@ std::int64_t repeated_layers(const Graph& graph, const distribute::Phases& phase
   return layers.count() > kFewest && middle_is_alike(graph, layers) ? layers.count() : 0;
 }
 
+std::vector<std::int64_t> layers_of_nodes(const Graph& graph, const distribute::Phases& phases) {
+  return layers_of(graph, phases).iteration;
+}
+
 std::optional<Folded> fold(const Graph& graph, const distribute::Phases& phases, std::int64_t layers) {
   const Layers all = layers_of(graph, phases);
   if (layers < kFewest || layers >= all.count() || !middle_is_alike(graph, all)) return std::nullopt;

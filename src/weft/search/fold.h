@@ -18,6 +18,9 @@ namespace weft::search {
 // The iterations of the plan's longest REPEAT whose layers are alike; 0 when there is none.
 std::int64_t repeated_layers(const plan::Graph& graph, const distribute::Phases& phases);
 
+// By node: the iteration of that REPEAT which it belongs to, or -1. Also of plans on a mesh.
+std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph, const distribute::Phases& phases);
+
 struct Folded {
   plan::Graph graph;
   distribute::Phases phases;

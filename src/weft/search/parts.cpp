@@ -14,8 +14,7 @@ namespace {
 
 using distribute::Distribution;
 
-// For so many estimates, one more of what the descent found is looked at part by part.
-constexpr std::int64_t kEstimatesABase = 240;
+constexpr std::size_t kBases = 2;         // of what the descent found, each on a mesh of its own
 constexpr std::size_t kMostKinds = 128;   // of parts
 constexpr std::int64_t kWholePlans = 12;  // whole plans estimated at the end
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -229,9 +228,10 @@ class ByParts final : public DistributionStrategy {
       return outcome;
     }
     std::vector<Distribution> bases;
-    const std::int64_t most = std::clamp<std::int64_t>(budget.estimates / kEstimatesABase, 1, 2);
     for (const Found& found : outcome.best)
-      if (std::ssize(bases) < most) bases.push_back(found.distribution);
+      if (bases.size() < kBases &&
+          std::ranges::find(bases, found.distribution.mesh, &Distribution::mesh) == bases.end())
+        bases.push_back(found.distribution);
     const Score before = outcome.best.front().score;
     std::int64_t estimates = 0;
     for (const Distribution& base : bases) {

@@ -1,6 +1,7 @@
 #include "weft/session/exchange_prices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -11,59 +12,19 @@
 
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
-#include "weft/session/collective_choice.h"
-#include "weft/session/collective_cluster.h"
-#include "weft/session/collective_price.h"
+#include "weft/session/group_times.h"
+#include "weft/sim/neighbours.h"
 
 namespace weft::session {
 namespace {
 
-using collective::Protocol;
+using Kind = program::Exchange::Kind;
 
-// A ring of 64 over eight channels takes a tenth of a second to simulate at one size.
-constexpr std::int32_t kMostRanks = 32;
-constexpr std::int32_t kMostSlices = 8;  // as weft collective choose walks
-constexpr std::int64_t kLeastBytes = 1 << 10, kMostBytes = std::int64_t{1} << 32, kApart = 4;
-
-// How many blocks a device needs to fill its link: one moves 20 to 24 GB/s (sim/run_parameters.cpp).
-std::int32_t lanes_for(double bytes_per_second) {
-  constexpr double kBlockRate = 20e9, kMostLanes = 24;
-  return static_cast<std::int32_t>(std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostLanes));
-}
-
-// Who wins somewhere among all shipped algorithms where any two ranks of a group are equally near.
-std::vector<Variant> usual_winners(collective::Kind kind, std::int32_t lanes) {
-  switch (kind) {
-    case collective::Kind::all_reduce:
-      return {{"all_reduce_all_pairs_two_shot"},
-              {"all_reduce_recursive_doubling", lanes},
-              {"all_reduce_halving_doubling", lanes},
-              {"all_reduce_double_binary_tree(chunks=8)"},
-              {fmt::format("all_reduce_ring(channels={})", lanes)}};
-    case collective::Kind::all_gather:
-      return {{"all_gather_all_pairs", lanes},
-              {"all_gather_recursive_doubling", lanes},
-              {"all_gather_ring", lanes}};
-    case collective::Kind::reduce_scatter:
-      return {{"reduce_scatter_all_pairs", lanes},
-              {"reduce_scatter_recursive_halving", lanes},
-              {"reduce_scatter_ring", lanes}};
-    case collective::Kind::all_to_all: return {{"all_to_all_direct", lanes}};
-    case collective::Kind::broadcast:
-      return {{"broadcast_binomial"}, {"broadcast_chain", lanes}, {"broadcast_scatter_all_gather", lanes}};
-    default: return {};
-  }
-}
-
-// LL sends a flag with every word, so that it is never the fastest of long messages; Simple starts last.
-bool may_win(Protocol protocol, std::int64_t bytes) {
-  switch (protocol) {
-    case Protocol::ll: return bytes <= 1 << 20;
-    case Protocol::ll128: return true;
-    case Protocol::simple: return bytes >= 1 << 16;
-  }
-  return true;
-}
+// A ring of 64 over eight channels takes a tenth of a second to simulate at one size: larger groups are
+// carried on from these.
+constexpr std::array<std::int32_t, 3> kKnownRanks = {8, 16, 32};
+constexpr std::int32_t kMostRanks = kKnownRanks.back();
+constexpr std::int64_t kMostWired = 1024;  // devices whose every wire is looked at
 
 bool is_switched(const cluster::Link& link) {
   return link.shape == cluster::Shape::unstated || link.shape == cluster::Shape::switched;
@@ -90,11 +51,19 @@ std::optional<cluster::Cluster> group_of(const cluster::Cluster& cluster, const 
   return group;
 }
 
-// "all_gather_ring(channels=8) LL128" as people see it beside the collective's name: "ring(channels=8)
-// LL128".
-std::string short_name(const std::string& whole, collective::Kind kind) {
-  const std::string prefix = std::string(name(kind)) + "_";
-  return whole.starts_with(prefix) ? whole.substr(prefix.size()) : whole;
+// Blocks repeat from the start; rounds are even once there are more messages than a connection has slots.
+double carried_seconds(std::span<GroupTimes* const> known, std::int32_t ranks, std::size_t candidate,
+                       std::int64_t bytes) {
+  using enum cost::Growth;
+  const auto growth = known.back()->candidates()[candidate].growth;
+  if (!growth) return std::numeric_limits<double>::infinity();
+  const std::int32_t few = *growth == blocks || *growth == hops ? kKnownRanks[0] : kKnownRanks[1];
+  const auto seconds = [&](std::int32_t among, double size) {
+    const auto group = std::ranges::find(kKnownRanks, among) - kKnownRanks.begin();
+    return known[static_cast<std::size_t>(group)]->seconds(candidate,
+                                                           std::max<std::int64_t>(1, std::llround(size)));
+  };
+  return cost::grown_seconds(*growth, ranks, static_cast<double>(bytes), few, seconds);
 }
 
 // Times of another number of ranks are scaled to this one.
@@ -105,72 +74,9 @@ bool is_measured(const comm::Candidate& candidate) {
 }  // namespace
 
 // One collective on the wires of one group, by size.
-class ExchangePrices::Curve {
- public:
-  Curve(collective::Kind kind, CollectiveCluster wires, const cluster::Link& link)
-      : kind_(kind),
-        wires_(std::move(wires)),
-        variants_(usual_winners(kind, lanes_for(link.bytes_per_second))) {
-    if (is_even(link)) return;
-    for (Variant& variant : shipped_variants(kind, wires_)) variants_.push_back(std::move(variant));
-  }
-
-  struct Point {
-    double seconds = std::numeric_limits<double>::infinity();
-    std::string algorithm;
-  };
-
-  // Nothing where no algorithm runs on these wires.
-  std::optional<Point> at(std::int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    const std::int64_t size = std::clamp<std::int64_t>(bytes, kLeastBytes, kMostBytes);
-    std::int64_t below = kLeastBytes;
-    while (below * kApart <= size && below < kMostBytes) below *= kApart;
-    const Point& first = point(below);
-    if (!std::isfinite(first.seconds)) return std::nullopt;
-    if (below == size) {
-      const double longer = bytes > kMostBytes ? static_cast<double>(bytes) / kMostBytes : 1;
-      return Point{first.seconds * longer, first.algorithm};
-    }
-    const Point& second = point(below * kApart);
-    if (!std::isfinite(second.seconds)) return std::nullopt;
-    const double part = std::log(static_cast<double>(size) / static_cast<double>(below)) /
-                        std::log(static_cast<double>(kApart));
-    return Point{first.seconds * std::pow(second.seconds / first.seconds, part),
-                 part < 0.5 ? first.algorithm : second.algorithm};
-  }
-
- private:
-  const Point& point(std::int64_t bytes) {
-    const auto [found, fresh] = points_.try_emplace(bytes);
-    if (!fresh) return found->second;
-    for (const PricedProgram& program : programs()) {
-      if (!may_win(program.facts.protocol, bytes)) continue;
-      const auto rows = session::price(program, wires_, {&bytes, 1});
-      if (!rows.ok() || !(rows->front().seconds < found->second.seconds)) continue;
-      found->second = {rows->front().seconds, short_name(program.name, kind_)};
-    }
-    return found->second;
-  }
-
-  const std::vector<PricedProgram>& programs() {
-    if (!programs_.empty()) return programs_;
-    for (const Variant& variant : variants_)
-      for (const Protocol protocol : {Protocol::simple, Protocol::ll, Protocol::ll128}) {
-        auto program = prepare(variant.reference, wires_, protocol, variant.instances);
-        if (!program.ok()) break;  // made for other numbers of ranks, or other wires
-        program->parameters.most_slices = kMostSlices;
-        programs_.push_back(std::move(*program));
-      }
-    return programs_;
-  }
-
-  const collective::Kind kind_;
-  const CollectiveCluster wires_;
-  std::vector<Variant> variants_;
-  std::mutex mutex_;
-  std::vector<PricedProgram> programs_;
-  std::map<std::int64_t, Point> points_;
+struct ExchangePrices::Curve {
+  PriceCurve seconds;
+  GroupTimes* names = nullptr;  // of the candidates
 };
 
 ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport)
@@ -185,7 +91,7 @@ ExchangePrices::~ExchangePrices() = default;
 std::optional<cost::ExchangePrice> ExchangePrices::price(Kind kind, const cost::MeshLink& link,
                                                          std::int64_t bytes) {
   if (link.ranks < 2 || bytes <= 0) return std::nullopt;
-  const Question question{kind, link.cluster_axis, link.ranks, bytes};
+  const Question question{kind, link.cluster_axis, link.ranks, link.stride, bytes};
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = known_.find(question); found != known_.end()) return found->second;
@@ -195,43 +101,110 @@ std::optional<cost::ExchangePrice> ExchangePrices::price(Kind kind, const cost::
   return known_.emplace(question, price).first->second;
 }
 
+GroupTimes* ExchangePrices::times_of(collective::Kind kind, const cost::MeshLink& link) {
+  const auto [found, fresh] = times_.try_emplace({kind, link.cluster_axis, link.ranks});
+  if (!fresh) return found->second.get();
+  const auto group = group_of(cluster_, link);
+  if (!group) return nullptr;
+  if (auto wires = wires_of(*group); wires.ok()) {
+    auto candidates = candidates_for(kind, *wires, cluster_.axes[link.cluster_axis].link);
+    found->second = std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates));
+  }
+  return found->second.get();
+}
+
 ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cost::MeshLink& link) {
   const std::unique_lock lock(mutex_);
   const auto [found, fresh] = curves_.try_emplace({kind, link.cluster_axis, link.ranks});
   if (!fresh) return found->second.get();
-  const auto group = group_of(cluster_, link);
-  if (!group) return nullptr;
-  auto wires = wires_of(*group);
-  if (wires.ok())
-    found->second = std::make_unique<Curve>(kind, std::move(*wires), cluster_.axes[link.cluster_axis].link);
+  std::array<GroupTimes*, kKnownRanks.size()> known{};
+  if (link.ranks > kMostRanks) {
+    if (!is_switched(cluster_.axes[link.cluster_axis].link)) return nullptr;
+    cost::MeshLink group = link;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      group.ranks = kKnownRanks[i];
+      if ((known[i] = times_of(kind, group)) == nullptr) return nullptr;
+    }
+  } else if ((known.back() = times_of(kind, link)) == nullptr) {
+    return nullptr;
+  }
+  GroupTimes* const most = known.back();
+  found->second.reset(
+      new Curve{PriceCurve(most->candidates().size(),
+                           [=, ranks = link.ranks](std::size_t candidate, std::int64_t bytes) {
+                             return ranks > kMostRanks ? carried_seconds(known, ranks, candidate, bytes)
+                                                       : most->seconds(candidate, bytes);
+                           }),
+                most});
   return found->second.get();
+}
+
+// How much longer than simulated a collective takes in a node, where one kind was measured.
+double ExchangePrices::slowdown(const cost::MeshLink& link, std::int64_t bytes) {
+  if (!was_measured(link)) return 1;
+  Curve* const all_reduce = curve_of(collective::Kind::all_reduce, link);
+  const auto simulated = all_reduce != nullptr ? all_reduce->seconds.at(bytes) : std::nullopt;
+  if (!simulated) return 1;
+  return cost::exchange_seconds(Kind::all_reduce, link, static_cast<double>(bytes)).seconds() /
+         simulated->seconds;
+}
+
+bool ExchangePrices::was_measured(const cost::MeshLink& link) const {
+  return !link.across_nodes && is_switched(cluster_.axes[link.cluster_axis].link);
 }
 
 std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(Kind kind, const cost::MeshLink& link,
                                                               std::int64_t bytes) {
-  if (link.ranks > kMostRanks || !(link.bytes_per_second > 0) || kind == Kind::permute || kind == Kind::halo)
-    return std::nullopt;
-  const bool measured = !link.across_nodes && is_switched(cluster_.axes[link.cluster_axis].link);
-  const auto size = static_cast<double>(bytes);
-  if (measured && kind == Kind::all_reduce) {
-    cost::ExchangePrice fitted = cost::exchange_seconds(kind, link, size);
+  if (!(link.bytes_per_second > 0)) return std::nullopt;
+  if (kind == Kind::permute || kind == Kind::halo) return among_neighbours(kind, link, bytes);
+  if (kind == Kind::all_reduce && was_measured(link)) {
+    cost::ExchangePrice fitted = cost::exchange_seconds(kind, link, static_cast<double>(bytes));
     fitted.source = cost::Source::fitted;
     return fitted;
   }
   Curve* const curve = curve_of(cost::collective_kind(kind), link);
-  const auto at = curve != nullptr ? curve->at(bytes) : std::nullopt;
-  const auto least = curve != nullptr ? curve->at(kLeastBytes) : std::nullopt;
+  const auto at = curve != nullptr ? curve->seconds.at(bytes) : std::nullopt;
+  const auto least = curve != nullptr ? curve->seconds.at(PriceCurve::kLeastBytes) : std::nullopt;
   if (!at || !least) return std::nullopt;
-  double slower = 1;
-  if (measured) {
-    Curve* const all_reduce = curve_of(collective::Kind::all_reduce, link);
-    const auto simulated = all_reduce != nullptr ? all_reduce->at(bytes) : std::nullopt;
-    if (simulated)
-      slower = cost::exchange_seconds(Kind::all_reduce, link, size).seconds() / simulated->seconds;
+  const double slower = slowdown(link, bytes), latency = std::min(least->seconds, at->seconds);
+  return cost::ExchangePrice{latency * slower, (at->seconds - latency) * slower,
+                             curve->names->name_of(at->candidate),
+                             link.ranks > kMostRanks ? cost::Source::carried : cost::Source::simulated};
+}
+
+std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(Kind kind, const cost::MeshLink& link,
+                                                                    std::int64_t bytes) {
+  const cluster::Axis& axis = cluster_.axes[link.cluster_axis];
+  const bool halo = kind == Kind::halo;
+  sim::Neighbours neighbours{link.ranks, link.stride, /*both_ways=*/halo, /*closed=*/!halo};
+  cost::MeshLink wired = link;
+  wired.ranks = static_cast<std::int32_t>(axis.size);
+  if (is_switched(axis.link)) {
+    // All have a port of their own and do the same: the fewest in which some rank has all its neighbours.
+    constexpr std::int32_t kEnough = 4;
+    wired.ranks = neighbours.ranks = std::min(link.ranks, kEnough);
+    neighbours.stride = 1;
+  } else if (axis.size > kMostWired) {
+    return std::nullopt;
   }
-  const double latency = std::min(least->seconds, at->seconds);
-  return cost::ExchangePrice{latency * slower, (at->seconds - latency) * slower, at->algorithm,
-                             cost::Source::simulated};
+  const auto group = group_of(cluster_, wired);
+  if (!group) return std::nullopt;
+  const auto wires = wires_of(*group);
+  if (!wires.ok()) return std::nullopt;
+  std::optional<cost::ExchangePrice> best;
+  for (const auto protocol :
+       {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128}) {
+    const auto time = sim::simulate(neighbours, wires->topology, static_cast<double>(bytes),
+                                    lanes_for(axis.link.bytes_per_second), sim::run_parameters(protocol));
+    if (!time.ok()) return std::nullopt;
+    if (best && best->seconds() <= time->latency_seconds + time->transfer_seconds) continue;
+    best = {time->latency_seconds, time->transfer_seconds,
+            fmt::format("to neighbours {}", collective::name(protocol)), cost::Source::simulated};
+  }
+  const double slower = slowdown(link, bytes);
+  best->latency_seconds *= slower;
+  best->transfer_seconds *= slower;
+  return best;
 }
 
 std::optional<cost::ExchangePrice> ExchangePrices::on_local(Kind kind, const cost::MeshLink& link,

@@ -4,13 +4,14 @@
 //
 //   prices.price(all_gather, node=8, 4 MiB)      97 us   all_pairs x3 LL128    simulated
 //   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   ring                  fitted
-//   prices.price(all_reduce, node=128, 4 MiB)    nothing: too many to simulate while a search waits
+//   prices.price(all_reduce, node=128, 4 MiB)    709 us  all_pairs_two_shot    carried (rank_growth.h)
+//   prices.price(halo, gpu=8, 4 MiB)             25 us   to neighbours LL128   simulated, all groups at once
 //   prices.price(all_reduce, rank=2, 4 MiB)      310 us  direct two-shot       measured
 //
-// Times are simulated at sizes four apart, once each and when first asked for; between them lie straight
-// lines in log bytes, log seconds. NCCL's all-reduce among the GPUs of a node was measured
-// (exchange_seconds.h), and what was measured goes before what is simulated: there the fitted formula is the
-// price, and other collectives on such wires are as much slower than their simulation as the all-reduce is.
+// Times are simulated once each, when first asked for (group_times.h), among up to 32 ranks; of more, among
+// 8, 16 and 32 of them. NCCL's all-reduce among the GPUs of a node was measured (exchange_seconds.h), and
+// what was measured goes before what is simulated: there the fitted formula is the price, and other
+// collectives on such wires are as much slower than their simulation as the all-reduce is.
 //
 // Of ranks of this machine the runtime's own table speaks (comm/choice.h): what the algorithm that it will
 // choose took when it was tuned, or should take.
@@ -32,6 +33,8 @@
 
 namespace weft::session {
 
+class GroupTimes;
+
 // May be asked from several threads at once.
 class ExchangePrices {
  public:
@@ -41,27 +44,35 @@ class ExchangePrices {
   ExchangePrices(cluster::Cluster cluster, std::string transport);
   ~ExchangePrices();
 
-  // Nothing where the formulas must do: bandwidth that is not stated, groups that are too large or are wired
-  // in a way that has no picture here, kinds that have no algorithm.
+  // Nothing where the formulas must do: bandwidth that is not stated, and groups of more than 32 ranks, or
+  // parts of a node, that are wired otherwise than through a switch. A permute goes to the next rank.
   std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
 
  private:
-  class Curve;
+  struct Curve;
 
   std::optional<cost::ExchangePrice> on_cluster(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
   std::optional<cost::ExchangePrice> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+  std::optional<cost::ExchangePrice> among_neighbours(Kind kind, const cost::MeshLink& link,
+                                                      std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
+  GroupTimes* times_of(collective::Kind kind, const cost::MeshLink& link);  // REQUIRES: mutex_ is held
+  bool was_measured(const cost::MeshLink& link) const;
+  double slowdown(const cost::MeshLink& link, std::int64_t bytes);
 
   const cluster::Cluster cluster_;
   const std::string transport_;
   std::shared_mutex mutex_;
-  std::map<std::tuple<collective::Kind, std::size_t, std::int32_t>, std::unique_ptr<Curve>> curves_;
+  using Group = std::tuple<collective::Kind, std::size_t, std::int32_t>;  // cluster axis, ranks
+  std::map<Group, std::unique_ptr<GroupTimes>> times_;
+  std::map<Group, std::unique_ptr<Curve>> curves_;
 
   struct Local {
     comm::ChoiceTable chooses, knows;
   };
   std::optional<Local> local_;
-  using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int64_t>;  // cluster axis, ranks, bytes
+  // Cluster axis, ranks and how far apart they are, bytes.
+  using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int32_t, std::int64_t>;
   std::map<Question, std::optional<cost::ExchangePrice>> known_;
 };
 

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/machine.h"
 #include "weft/base/median.h"
 #include "weft/cost/exchange_times.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
+#include "weft/cost/taking_turns.h"
 #include "weft/program/attribution.h"
 #include "weft/program/step_parts.h"
 #include "weft/session/exchange_prices.h"
@@ -108,7 +110,15 @@ Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& op
   const cost::Crowd crowd{options.ranks, options.workers};
   const CostsOn costs = costs_on(cluster, settings, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
-  const auto& timelines = outcome.timelines[static_cast<std::size_t>(shown)];
+  std::vector<cost::RankSteps> ranks;
+  for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)
+    ranks.push_back({found.ranks[rank].program.get(), outcome.timelines[rank]});
+  std::vector<std::vector<Timeline>> costs_of_tasks;
+  if (cost::is_crowded(crowd)) {
+    costs_of_tasks = cost::costs_of_turns(ranks, crowd, available_processors());
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank].timelines = costs_of_tasks[rank];
+  }
+  const std::span<const Timeline> timelines = ranks[static_cast<std::size_t>(shown)].timelines;
   const std::vector<double> measured = typical_units(program, timelines, crowd);
   {
     const auto known = cost::Statistics::open({}, cost::Access::read);
@@ -117,9 +127,6 @@ Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& op
   }
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return {};
-  std::vector<cost::RankSteps> ranks;
-  for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)
-    ranks.push_back({found.ranks[rank].program.get(), outcome.timelines[rank]});
   if (!cost::learn(*statistics, program, timelines, crowd, &cluster.device).ok() ||
       !cost::learn_exchanges(*statistics, plan.mesh, ranks, name_of(options.transport), crowd).ok())
     return {};

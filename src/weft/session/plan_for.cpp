@@ -9,6 +9,7 @@
 #include "weft/cost/roofline.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
+#include "weft/cost/unit_seconds.h"
 #include "weft/search/known_plans.h"
 #include "weft/session/exchange_prices.h"
 #include "weft/session/learn.h"
@@ -98,8 +99,12 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
     return prices;
   };
   // What was measured here may beat the figures, so these rule nothing out.
-  if (!cost::is_local(cluster))
-    machine.peak = [&cluster](plan::DType dtype) { return cost::peak_rate(cluster.device, dtype); };
+  if (!cost::is_local(cluster)) {
+    machine.peak = [&device = cluster.device](plan::DType dtype) {
+      return cost::best_efficiency(device) * cost::peak_rate(device, dtype);
+    };
+    machine.launch_seconds = cluster.device.launch_seconds;
+  }
   machine.digest = Hasher()
                        .digest_of(search::digest_of(cluster))
                        .digest_of(digest_of(statistics.get()))

@@ -30,7 +30,7 @@ struct Settings {
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
   std::string distribution;         // how plans are spread over a cluster; empty: as the search finds
-  std::int64_t search_limit = 240;  // distributions that the search may look at
+  std::int64_t search_limit = 1000;  // distributions that the search may look at
   bool rules = false;               // INFER's plan is rewritten by proven rules
   bool prove = true;                // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;

@@ -1,49 +1,39 @@
 #include "weft/sim/link_sharing.h"
 
-#include <algorithm>
+#include <vector>
 
 namespace weft::sim {
+namespace {
 
-std::uint32_t LinkSharing::start(double now, std::size_t wire, std::span<const std::uint32_t> members,
-                                 double seconds) {
-  std::uint32_t number = 0;
-  if (free_.empty()) {
-    number = static_cast<std::uint32_t>(transfers_.size());
-    transfers_.emplace_back();
-  } else {
-    number = free_.back();
-    free_.pop_back();
-  }
-  transfers_[number] = {members, wire, seconds, now, now + seconds, 1};
-  for (const std::uint32_t rank : members) port(rank, wire).push_back(number);
-  changed_.push_back(number);
-  settle_neighbours(now, number);
-  return number;
+// Ports need no shape: each is a link that carries a second's worth a second.
+cluster::Topology ports(std::size_t count) {
+  cluster::Topology topology;
+  topology.devices = 2;
+  topology.nodes.resize(2);
+  topology.links.assign(count, {.from = 0, .to = 1, .bytes_per_second = 1});
+  return topology;
 }
 
-void LinkSharing::finish(double now, std::uint32_t transfer) {
-  const Transfer& done = transfers_[transfer];
-  for (const std::uint32_t rank : done.members) std::erase(port(rank, done.wire), transfer);
-  settle_neighbours(now, transfer);
-  free_.push_back(transfer);
+}  // namespace
+
+LinkSharing::LinkSharing(std::size_t ranks, std::size_t wires)
+    : wires_(wires), network_(ports(ranks * wires)) {}
+
+std::int32_t LinkSharing::add_route(std::size_t wire, std::span<const std::uint32_t> members) {
+  std::vector<std::int32_t> links;
+  for (const std::uint32_t rank : members) links.push_back(static_cast<std::int32_t>(rank * wires_ + wire));
+  return network_.add_route(links);
 }
 
-void LinkSharing::settle_neighbours(double now, std::uint32_t transfer) {
-  const Transfer& at = transfers_[transfer];
-  for (const std::uint32_t rank : at.members)
-    for (const std::uint32_t other : port(rank, at.wire)) settle(now, other);
+std::int32_t LinkSharing::start(double now, std::int32_t route, double seconds) {
+  const std::int32_t transfer = network_.start(now, route, seconds, /*fastest=*/1);
+  network_.settle(now);
+  return transfer;
 }
 
-void LinkSharing::settle(double now, std::uint32_t transfer) {
-  Transfer& at = transfers_[transfer];
-  std::size_t sharers = 1;
-  for (const std::uint32_t rank : at.members) sharers = std::max(sharers, port(rank, at.wire).size());
-  if (sharers == at.sharers) return;
-  at.left = std::max(0.0, at.left - (now - at.since) / at.sharers);
-  at.since = now;
-  at.sharers = static_cast<std::uint32_t>(sharers);
-  at.end = now + at.left * at.sharers;
-  changed_.push_back(transfer);
+void LinkSharing::finish(double now, std::int32_t transfer) {
+  network_.finish(transfer);
+  network_.settle(now);
 }
 
 }  // namespace weft::sim

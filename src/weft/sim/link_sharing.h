@@ -3,52 +3,40 @@
 //   wire 0   [== a ==============]            a alone: its full pace
 //                   [== b =====]              while b is under way each has half of the rank's port
 //
-// A rank's port on a wire is split equally among the transfers it takes part in; a transfer among several
-// ranks goes at the pace of the one that has least for it. What it leaves unused elsewhere is not handed on:
-// in a mesh the ranks of a group are equally busy. Transfers that have a wire to themselves cost one event.
+//   ports    rank 0: a, b      b, c and d have a third of rank 1's port each; b takes no more than that
+//            rank 1: b, c, d   of rank 0's, and a has the two thirds that are left
+//
+// Every rank has a port on every wire. A transfer passes the ports of all its members at one pace, and ports
+// are shared max-min fairly: none could be faster without slowing one that is no faster than it. It is the
+// network of network.h, with ports for links and seconds of a transfer that is alone for bytes.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
+
+#include "weft/sim/network.h"
 
 namespace weft::sim {
 
 class LinkSharing {
  public:
   // `ranks` with a port on each of `wires`.
-  LinkSharing(std::size_t ranks, std::size_t wires) : ports_(ranks * wires), wires_(wires) {}
+  LinkSharing(std::size_t ranks, std::size_t wires);
 
-  // A transfer that takes `seconds` when it has the ports of all `members` to itself, and its number. The
-  // members must stay where they are until it is finished.
-  std::uint32_t start(double now, std::size_t wire, std::span<const std::uint32_t> members, double seconds);
-  void finish(double now, std::uint32_t transfer);
+  // The ports that transfers among these ranks pass.
+  std::int32_t add_route(std::size_t wire, std::span<const std::uint32_t> members);
 
-  // When it ends as things are; may change whenever another starts or finishes.
-  double end(std::uint32_t transfer) const { return transfers_[transfer].end; }
-  // Transfers whose end is new since this was last cleared. One may be listed twice.
-  std::vector<std::uint32_t>& changed() { return changed_; }
+  // A transfer that takes `seconds` when it has all its ports to itself, and its number.
+  std::int32_t start(double now, std::int32_t route, double seconds);
+  void finish(double now, std::int32_t transfer);
+
+  // When the next one ends as things are, and which; may change whenever another starts or finishes.
+  std::optional<std::pair<double, std::int32_t>> next() { return network_.next(); }
 
  private:
-  struct Transfer {
-    std::span<const std::uint32_t> members;
-    std::size_t wire = 0;
-    double left = 0;  // seconds of full pace, at `since`
-    double since = 0;
-    double end = 0;
-    std::uint32_t sharers = 1;  // its pace is one over this
-  };
-
-  std::vector<std::uint32_t>& port(std::uint32_t rank, std::size_t wire) {
-    return ports_[rank * wires_ + wire];
-  }
-  void settle(double now, std::uint32_t transfer);
-  void settle_neighbours(double now, std::uint32_t transfer);
-
-  std::vector<std::vector<std::uint32_t>> ports_;  // the transfers under way on each
   std::size_t wires_;
-  std::vector<Transfer> transfers_;
-  std::vector<std::uint32_t> free_, changed_;
+  Network network_;
 };
 
 }  // namespace weft::sim

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/do_all.h"
 #include "weft/ops/localize.h"
 #include "weft/ops/pointwise.h"
 #include "weft/plan/operator.h"
@@ -211,19 +212,27 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
                            const PredictOptions& options) {
   WEFT_TRY_STATUS(plan::check(mesh));
   WEFT_CHECK(layouts.size() == graph.value_count(), "a layout for every value");
+  const bool alike = options.quick || options.alike;
   const Numbering kinds =
-      options.quick ? Numbering(static_cast<std::size_t>(mesh.ranks()), 0) : rank_kinds(graph, mesh, layouts);
+      alike ? Numbering(static_cast<std::size_t>(mesh.ranks()), 0) : rank_kinds(graph, mesh, layouts);
   program::CompileOptions compile = costs.compile;
   compile.workers = std::max(1, options.workers);
   if (options.quick) {
     compile.pack = false;
     compile.tiles = compile.workers > 1;  // one worker does a unit in the time of its tasks
   }
+  std::vector<std::int32_t> firsts;  // the first rank of each kind
+  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank)
+    if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) == firsts.size())
+      firsts.push_back(rank);
+  std::vector<Result<std::shared_ptr<const program::Program>>> compiled(firsts.size(),
+                                                                        Programs::value_type());
+  do_all(firsts.size(),
+         [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
   Programs programs;
-  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
-    if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) != programs.size()) continue;
-    WEFT_TRY(program, compile_rank(graph, mesh, layouts, rank, compile));
-    programs.push_back(std::move(program));
+  for (auto& program : compiled) {
+    if (!program.ok()) return program.error();
+    programs.push_back(std::move(*program));
   }
   WEFT_TRY(prediction, predict(mesh, programs, kinds, costs, options));
   prediction.flops = model_flops(graph);

@@ -45,9 +45,10 @@ struct PredictOptions {
   // Of a rank: more than one take whatever is ready, the first in the program first; collectives keep the
   // program's order.
   int workers = 1;
-  // For a search that asks often: all ranks are taken to be like rank 0, whose shares are the largest;
-  // peak_bytes is what no packing goes below; timeline, memory curve, collectives, critical path and bound
-  // are left out.
+  bool alike = false;  // all ranks are taken to be like rank 0, whose shares are the largest
+  // For a search that asks often: ranks are alike, and values do not take turns in memory, so peak_bytes is
+  // what no packing goes below and nothing waits for memory; timeline, memory curve, collectives, critical
+  // path and bound are left out.
   bool quick = false;
 };
 

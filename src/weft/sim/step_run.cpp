@@ -40,9 +40,10 @@ StepRun::StepRun(std::span<const ProgramTasks* const> ranks, const Meetings& mee
   for (const Meeting& meeting : meetings.all) {
     MeetingState state;
     state.tasks.resize(meeting.classes.size());
-    state.wire = wire_of(meeting.axis);
+    const std::size_t wire = wire_of(meeting.axis);
     for (std::size_t axis = 0; axis < axes; ++axis)
-      state.shared = state.shared || (axis != meeting.axis && wire_of(axis) == state.wire);
+      state.shared = state.shared || (axis != meeting.axis && wire_of(axis) == wire);
+    if (state.shared) state.route = sharing_.add_route(wire, meeting.classes);
     states_.push_back(std::move(state));
   }
 }
@@ -76,7 +77,17 @@ Status StepRun::run() {
         if (state.waits[task] == 0) state.ready.push_back(task);  // ascending, so a heap
     for (std::uint32_t stream = 0; stream < state.next.size(); ++stream) advance(rank, stream);
   }
-  while (!queue_.empty()) {
+  while (true) {
+    const auto transfer = sharing_.next();
+    if (transfer && (queue_.empty() || transfer->first < queue_.front().time)) {
+      const auto [time, number] = *transfer;
+      now_ = time;
+      ++events_;
+      sharing_.finish(now_, number);
+      end_collective(meeting_of_transfer_[static_cast<std::size_t>(number)]);
+      continue;
+    }
+    if (queue_.empty()) break;
     std::ranges::pop_heap(queue_, std::less<>());
     const Event event = queue_.back();
     queue_.pop_back();
@@ -94,36 +105,21 @@ void StepRun::foresee(double time, Happening what, std::uint32_t index, std::uin
 }
 
 void StepRun::happen(const Event& event) {
-  MeetingState* meeting = event.what == Happening::task ? nullptr : &states_[event.index];
-  if (meeting != nullptr && meeting->turn != event.detail) return;  // it will end at another time
   now_ = event.time;
   ++events_;
   switch (event.what) {
     case Happening::task: return complete(event.index, event.detail);
-    case Happening::latency: {
-      const Meeting& who = meetings_.all[event.index];
-      meeting->transfer =
-          sharing_.start(now_, meeting->wire, who.classes, price_of(event.index).transfer_seconds);
-      if (meeting->transfer >= meeting_of_transfer_.size())
-        meeting_of_transfer_.resize(meeting->transfer + 1);
-      meeting_of_transfer_[meeting->transfer] = event.index;
-      return foresee_transfers();
-    }
-    case Happening::transfer:
-      sharing_.finish(now_, meeting->transfer);
-      meeting->transfer = kNone;
-      foresee_transfers();
-      return end_collective(event.index);
+    case Happening::latency: return start_transfer(event.index);
     case Happening::collective: return end_collective(event.index);
   }
 }
 
-void StepRun::foresee_transfers() {
-  for (const std::uint32_t transfer : sharing_.changed()) {
-    const std::uint32_t meeting = meeting_of_transfer_[transfer];
-    foresee(sharing_.end(transfer), Happening::transfer, meeting, ++states_[meeting].turn);
-  }
-  sharing_.changed().clear();
+void StepRun::start_transfer(std::uint32_t meeting) {
+  const std::int32_t transfer =
+      sharing_.start(now_, states_[meeting].route, price_of(meeting).transfer_seconds);
+  const auto number = static_cast<std::size_t>(transfer);
+  if (number >= meeting_of_transfer_.size()) meeting_of_transfer_.resize(number + 1);
+  meeting_of_transfer_[number] = meeting;
 }
 
 void StepRun::became_ready(std::uint32_t rank, std::uint32_t task) {
@@ -204,9 +200,9 @@ void StepRun::start_collective(std::uint32_t number) {
     ranks_[who.classes[i]].times[meeting.tasks[i]].begin = now_;
   const cost::ExchangePrice& price = price_of(number);
   if (meeting.shared && price.transfer_seconds > 0)
-    foresee(now_ + price.latency_seconds, Happening::latency, number, ++meeting.turn);
+    foresee(now_ + price.latency_seconds, Happening::latency, number);
   else
-    foresee(now_ + price.seconds(), Happening::collective, number, ++meeting.turn);
+    foresee(now_ + price.seconds(), Happening::collective, number);
 }
 
 void StepRun::end_collective(std::uint32_t number) {

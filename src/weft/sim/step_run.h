@@ -59,17 +59,15 @@ class StepRun {
   struct MeetingState {
     std::vector<std::uint32_t> tasks;  // by member: what it came for
     std::size_t arrived = 0;
-    std::size_t wire = 0;
-    bool shared = false;  // another axis passes the same wires
-    std::uint32_t transfer = kNone;
-    std::uint32_t turn = 0;  // counts foreseen ends; only the latest counts
+    bool shared = false;      // another axis passes the same wires, ...
+    std::int32_t route = -1;  // ... and the ports by which they are shared
   };
-  enum class Happening : std::uint8_t { task, latency, transfer, collective };
+  enum class Happening : std::uint8_t { task, latency, collective };
   struct Event {
     double time;
     std::uint64_t order;
     Happening what;
-    std::uint32_t index, detail;  // rank and task, or meeting and turn
+    std::uint32_t index, detail;  // rank and task, or meeting
 
     friend bool operator<(const Event& a, const Event& b) {
       return a.time != b.time ? a.time > b.time : a.order > b.order;
@@ -77,7 +75,7 @@ class StepRun {
   };
 
   Status check_agreement() const;
-  void foresee(double time, Happening what, std::uint32_t index, std::uint32_t detail);
+  void foresee(double time, Happening what, std::uint32_t index, std::uint32_t detail = 0);
   void happen(const Event& event);
   void became_ready(std::uint32_t rank, std::uint32_t task);
   void advance(std::uint32_t rank, std::uint32_t stream);
@@ -86,15 +84,15 @@ class StepRun {
   const cost::ExchangePrice& price_of(std::uint32_t meeting) const;
   void start_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);
+  void start_transfer(std::uint32_t meeting);
   void complete(std::uint32_t rank, std::uint32_t task);
-  void foresee_transfers();
 
   std::vector<RankState> ranks_;
   const Meetings& meetings_;
   const StepRunOptions options_;
   std::vector<MeetingState> states_;
   LinkSharing sharing_;
-  std::vector<std::uint32_t> meeting_of_transfer_;
+  std::vector<std::uint32_t> meeting_of_transfer_;  // of those under way
   std::vector<Event> queue_;
   std::uint64_t order_ = 0;
   std::int64_t events_ = 0;

@@ -1,0 +1,147 @@
+#include "weft/session/group_times.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "weft/session/collective_choice.h"
+
+namespace weft::session {
+namespace {
+
+using collective::Protocol;
+using cost::Growth;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::int32_t kMostSlices = 8;  // as weft collective choose walks
+
+struct Usual {
+  Variant variant;
+  std::optional<Growth> growth = {};
+};
+
+std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t lanes) {
+  switch (kind) {
+    case collective::Kind::all_reduce:
+      return {{{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
+              {{"all_reduce_recursive_doubling", lanes}, Growth::rounds},
+              {{"all_reduce_halving_doubling", lanes}},  // its halves overlap differently for each number
+              {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
+              {{fmt::format("all_reduce_ring(channels={})", lanes)}, Growth::blocks}};
+    case collective::Kind::all_gather:
+      return {{{"all_gather_all_pairs", lanes}, Growth::blocks},
+              {{"all_gather_recursive_doubling", lanes}, Growth::halves},
+              {{"all_gather_ring", lanes}, Growth::blocks}};
+    case collective::Kind::reduce_scatter:
+      return {{{"reduce_scatter_all_pairs", lanes}, Growth::blocks},
+              {{"reduce_scatter_recursive_halving", lanes}, Growth::halves},
+              {{"reduce_scatter_ring", lanes}, Growth::blocks}};
+    case collective::Kind::all_to_all: return {{{"all_to_all_direct", lanes}, Growth::blocks}};
+    case collective::Kind::broadcast:
+      return {{{"broadcast_binomial"}, Growth::rounds},
+              {{"broadcast_chain", lanes}, Growth::hops},
+              {{"broadcast_scatter_all_gather", lanes}, Growth::blocks}};
+    default: return {};
+  }
+}
+
+// LL sends a flag with every word, so that it is never the fastest of long messages; Simple starts last.
+bool may_win(Protocol protocol, std::int64_t bytes) {
+  switch (protocol) {
+    case Protocol::ll: return bytes <= 1 << 20;
+    case Protocol::ll128: return true;
+    case Protocol::simple: return bytes >= 1 << 16;
+  }
+  return true;
+}
+
+bool is_even(const cluster::Link& link) {
+  using enum cluster::Shape;
+  return link.shape == unstated || link.shape == switched || link.shape == full;
+}
+
+}  // namespace
+
+// One block moves 20 to 24 GB/s (sim/run_parameters.cpp).
+std::int32_t lanes_for(double bytes_per_second) {
+  constexpr double kBlockRate = 20e9, kMostLanes = 24;
+  return static_cast<std::int32_t>(std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostLanes));
+}
+
+std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
+                                           const cluster::Link& link) {
+  std::vector<Usual> variants = usual_winners(kind, lanes_for(link.bytes_per_second));
+  if (!is_even(link))
+    for (Variant& variant : shipped_variants(kind, wires)) variants.push_back({std::move(variant)});
+  std::vector<GroupCandidate> candidates;
+  for (const Usual& one : variants)
+    for (const Protocol protocol : {Protocol::simple, Protocol::ll, Protocol::ll128})
+      candidates.push_back({one.variant.reference, protocol, one.variant.instances, one.growth});
+  return candidates;
+}
+
+GroupTimes::GroupTimes(CollectiveCluster wires, std::vector<GroupCandidate> candidates)
+    : wires_(std::move(wires)), candidates_(std::move(candidates)) {}
+
+const PricedProgram* GroupTimes::program(std::size_t candidate) {
+  const auto [found, fresh] = programs_.try_emplace(candidate);
+  if (fresh) {
+    const GroupCandidate& wanted = candidates_[candidate];
+    if (auto made = prepare(wanted.reference, wires_, wanted.protocol, wanted.instances); made.ok()) {
+      made->parameters.most_slices = kMostSlices;
+      found->second = std::move(*made);
+    }
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+double GroupTimes::seconds(std::size_t candidate, std::int64_t bytes) {
+  if (!may_win(candidates_[candidate].protocol, bytes)) return kNever;
+  const std::lock_guard lock(mutex_);
+  const auto [found, fresh] = seconds_.try_emplace({candidate, bytes}, kNever);
+  if (!fresh) return found->second;
+  const PricedProgram* const made = program(candidate);
+  if (made == nullptr) return kNever;
+  if (const auto rows = price(*made, wires_, {&bytes, 1}); rows.ok()) found->second = rows->front().seconds;
+  return found->second;
+}
+
+std::string GroupTimes::name_of(std::size_t candidate) {
+  const std::lock_guard lock(mutex_);
+  const PricedProgram* const made = program(candidate);
+  if (made == nullptr) return candidates_[candidate].reference;
+  const std::string prefix = std::string(name(made->collective.kind)) + "_";
+  return made->name.starts_with(prefix) ? made->name.substr(prefix.size()) : made->name;
+}
+
+const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
+  const auto [found, fresh] = points_.try_emplace(bytes, Point{kNever, 0});
+  if (!fresh) return found->second;
+  for (std::size_t candidate = 0; candidate < candidates_; ++candidate)
+    if (const double seconds = seconds_(candidate, bytes); seconds < found->second.seconds)
+      found->second = {seconds, candidate};
+  return found->second;
+}
+
+std::optional<PriceCurve::Point> PriceCurve::at(std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::int64_t size = std::clamp<std::int64_t>(bytes, kLeastBytes, kMostBytes);
+  std::int64_t below = kLeastBytes;
+  while (below * kApart <= size && below < kMostBytes) below *= kApart;
+  const Point& first = point(below);
+  if (!std::isfinite(first.seconds)) return std::nullopt;
+  if (below == size) {
+    const double longer = bytes > kMostBytes ? static_cast<double>(bytes) / kMostBytes : 1;
+    return Point{first.seconds * longer, first.candidate};
+  }
+  const Point& second = point(below * kApart);
+  if (!std::isfinite(second.seconds)) return std::nullopt;
+  const double part = std::log(static_cast<double>(size) / static_cast<double>(below)) /
+                      std::log(static_cast<double>(kApart));
+  return Point{first.seconds * std::pow(second.seconds / first.seconds, part),
+               part < 0.5 ? first.candidate : second.candidate};
+}
+
+}  // namespace weft::session
