@@ -49,8 +49,22 @@ void expect_product(Product<T> product, Transpose a, Transpose b, std::int64_t m
 }
 
 constexpr std::tuple<std::int64_t, std::int64_t, std::int64_t> kSizes[] = {
-    {1, 1, 1},   {1, 7, 5},    {7, 1, 5},    {3, 5, 0},   {8, 12, 4},    {9, 13, 17},  {16, 24, 9},
-    {17, 3, 31}, {64, 64, 64}, {5, 200, 33}, {130, 9, 7}, {33, 70, 300}, {130, 194, 3}};
+    {1, 1, 1},
+    {1, 7, 5},
+    {7, 1, 5},
+    {3, 5, 0},
+    {8, 12, 4},
+    {9, 13, 17},
+    {16, 24, 9},
+    {17, 3, 31},
+    {64, 64, 64},
+    {5, 200, 33},
+    {130, 9, 7},
+    {33, 70, 300},
+    {130, 194, 3},
+    // more than a block of columns, of depth
+    {19, 1000, 2},
+    {9, 13, 901}};
 
 template <class T>
 void expect_all(Product<T> product) {
@@ -67,6 +81,17 @@ TEST(KernelsBlas, GemmMultipliesDoubles) { expect_all<double>(gemm); }
 TEST(KernelsBlas, PortableGemmMultipliesFloats) { expect_all<float>(portable_gemm); }
 TEST(KernelsBlas, PortableGemmMultipliesDoubles) { expect_all<double>(portable_gemm); }
 
+// What is left beside whole tiles takes kernels of its own.
+TEST(KernelsBlas, PortableGemmMultipliesAnyWidth) {
+  Random random(5);
+  for (std::int64_t n = 1; n <= 100; ++n)
+    for (const Transpose b : {Transpose::no, Transpose::yes})
+      for (const std::int64_t m : {5, 18}) {
+        expect_product<float>(portable_gemm, Transpose::no, b, m, n, 6, 1, 1, random);
+        expect_product<double>(portable_gemm, Transpose::yes, b, m, n, 6, 1, 0, random);
+      }
+}
+
 TEST(KernelsBlas, NothingToMultiplyChangesNothing) {
   float c = 5;
   for (const auto product : {static_cast<Product<float>>(gemm), static_cast<Product<float>>(portable_gemm)}) {
@@ -78,7 +103,7 @@ TEST(KernelsBlas, NothingToMultiplyChangesNothing) {
 
 TEST(KernelsBlas, PiecesOfRowsAndColumnsHaveTheBitsOfTheWhole) {
   Random random(4);
-  const std::int64_t m = 83, n = 250, k = 301;
+  const std::int64_t m = 83, n = 790, k = 801;
   const auto A = random_floats(m * k, random), B = random_floats(k * n, random);
   for (const Transpose b : {Transpose::no, Transpose::yes}) {
     const std::int64_t ldb = b == Transpose::no ? n : k;

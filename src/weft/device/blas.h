@@ -13,6 +13,8 @@
 #pragma once
 #include <cstdint>
 
+#include "weft/program/band.h"
+
 namespace weft::device {
 
 enum class Transpose : std::uint8_t { no, yes };
@@ -23,6 +25,13 @@ void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t
 void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
           const double* A, std::int64_t lda, const double* B, std::int64_t ldb, double beta, double* C,
           std::int64_t ldc);
+
+// The same, without what lies in `nothing`: to an element of C in a band of m and n any part of its k
+// products may be added, or none; of a band with k, those in it may be left out, which must be zeros. Nothing
+// outside the band changes by a bit where portable_gemm does the work.
+void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+          const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
+          std::int64_t ldc, const program::Band& nothing);
 
 // Keeps OpenBLAS from starting threads of its own: ours already share the cores. To be called once
 // before the first gemm, while no other thread is inside one; without OpenBLAS it does nothing.
@@ -39,5 +48,8 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
 void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
                    const double* A, std::int64_t lda, const double* B, std::int64_t ldb, double beta,
                    double* C, std::int64_t ldc);
+void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+                   const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
+                   std::int64_t ldc, const program::Band& nothing);
 
 }  // namespace weft::device

@@ -32,13 +32,13 @@ class ProductKernel final : public Kernel {
         rest /= loop.size;
         to_a += at * loop.a, to_b += at * loop.b, to_c += at * loop.c;
       }
-      sum(m1 - m0, n1 - n0, a + to_a, b + to_b, c + to_c);
+      sum({m0, m1}, {n0, n1}, a + to_a, b + to_b, c + to_c);
     }
   }
 
  private:
   // The products of the summed loops add up, in their order.
-  void sum(std::int64_t m, std::int64_t n, const float* a, const float* b, float* c) const {
+  void sum(program::Range m, program::Range n, const float* a, const float* b, float* c) const {
     std::int64_t terms = 1;
     for (const ProductLoop& loop : product_.summed) terms *= loop.size;
     for (std::int64_t term = 0; term < terms; ++term) {
@@ -48,10 +48,13 @@ class ProductKernel final : public Kernel {
         to_a += rest % loop.size * loop.a, to_b += rest % loop.size * loop.b;
         rest /= loop.size;
       }
-      gemm(product_.a.transposed ? Transpose::yes : Transpose::no,
-           product_.b.transposed ? Transpose::yes : Transpose::no, m, n, product_.k, 1.0f, a + to_a,
-           product_.a.row_stride, b + to_b, product_.b.row_stride, term == 0 ? 0.0f : 1.0f, c,
-           product_.c.row_stride);
+      const auto multiply = [&](auto... band) {
+        gemm(product_.a.transposed ? Transpose::yes : Transpose::no,
+             product_.b.transposed ? Transpose::yes : Transpose::no, m.end - m.begin, n.end - n.begin,
+             product_.k, 1.0f, a + to_a, product_.a.row_stride, b + to_b, product_.b.row_stride,
+             term == 0 ? 0.0f : 1.0f, c, product_.c.row_stride, band...);
+      };
+      product_.nothing ? multiply(product_.nothing->from(m.begin, n.begin)) : multiply();
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -104,6 +105,10 @@ class RowKernel final : public Kernel {
     for (std::int64_t item = task.begin; item < task.end; ++item) {
       if (item == task.begin || blocks == 1 || item % blocks == 0)
         go_to_row(frame, item / blocks, item == task.begin, task.chunk);
+      if (loop_.end) {
+        run_to_end(frame);
+        continue;
+      }
       const std::int64_t start = blocks == 1 ? 0 : item % blocks * loop_.block;
       run_block(frame, start, std::min(loop_.block, loop_.length - start));
     }
@@ -272,6 +277,28 @@ class RowKernel final : public Kernel {
     for (const Sum& sum : accumulators_)
       if (sum.memory == operand) return sum.elements;
     return 0;
+  }
+
+  // A row that ends early; zeros, whose bytes are zero in every dtype, fill up what it stores.
+  void run_to_end(const Frame& frame) const {
+    const std::int64_t wanted = frame.at[loop_.end->loop] + loop_.end->offset + 1;
+    // Whole vectors of any width: what is left of one may round otherwise.
+    constexpr std::int64_t kStripe = 32;
+    const std::int64_t n =
+        std::clamp<std::int64_t>((wanted + kStripe - 1) / kStripe * kStripe, 0, loop_.length);
+    run_block(frame, 0, n);
+    for (const Step& step : steps_) {
+      if (step.instruction.step != RowStep::store) continue;
+      const RowOperand& operand = loop_.operands[step.instruction.memory];
+      const auto size = static_cast<std::size_t>(plan::size_in_bytes(operand.place.dtype));
+      std::byte* const row = frame.operands[step.instruction.memory];
+      if (operand.along == 1)
+        std::memset(row + n * static_cast<std::int64_t>(size), 0,
+                    static_cast<std::size_t>(loop_.length - n) * size);
+      else if (operand.along != 0)
+        for (std::int64_t i = n; i < loop_.length; ++i)
+          std::memset(row + i * operand.along * static_cast<std::int64_t>(size), 0, size);
+    }
   }
 
   void run_block(const Frame& frame, std::int64_t start, std::int64_t n) const {

@@ -8,6 +8,7 @@
 #include "weft/program/exchange.h"
 #include "weft/program/grouping.h"
 #include "weft/program/items.h"
+#include "weft/program/masked_regions.h"
 #include "weft/program/program.h"
 #include "weft/program/row_code.h"
 #include "weft/program/schedule.h"
@@ -48,6 +49,7 @@ class Compiler {
         options_(options),
         readers_(graph_),
         needed_(needed_nodes(graph_)),
+        masked_(find_masked_regions(graph_, needed_)),
         grouping_(group_nodes(graph_, readers_, needed_, options.any_float)) {
     program_.graph = std::move(graph);
   }
@@ -138,7 +140,8 @@ class Compiler {
   void make_product(const Group& group) {
     Unit unit;
     unit.nodes = group.nodes;
-    const auto product = as_matrix_product(group.operands[0], group.operands[1], group.results[0]);
+    const auto product = as_matrix_product(group.operands[0], group.operands[1], group.results[0],
+                                           masked_.of_product(graph_.view(group.nodes[0])));
     WEFT_CHECK(product.has_value());
     unit.kernel = *product;
     unit.reads = group.operands;
@@ -170,6 +173,7 @@ class Compiler {
   void make_rows(const Group& group, std::uint32_t id) {
     const RowCodeInputs inputs{.graph = graph_,
                                .grouping = grouping_,
+                               .masked = masked_,
                                .is_stored = [&](ValueId value) { return is_read_outside(value, id); },
                                .copied =
                                    [&](ValueId value, Place to) {
@@ -329,6 +333,7 @@ class Compiler {
   const CompileOptions options_;
   const Readers readers_;
   const std::vector<bool> needed_;
+  const MaskedRegions masked_;
   Grouping grouping_;
   Program program_;
 };

@@ -49,6 +49,18 @@ std::int64_t points(const Loops& loops) {
   return count;
 }
 
+std::optional<Band> band_of(const Region& region, Symbol m, Symbol n, Symbol k) {
+  const auto side = [&](Symbol index) -> std::optional<Side> {
+    if (index == m) return Side::m;
+    if (index == n) return Side::n;
+    if (index == k) return Side::k;
+    return std::nullopt;
+  };
+  const auto later = side(region.later), earlier = side(region.earlier);
+  if (!later || !earlier) return std::nullopt;
+  return Band{*later, *earlier, region.offset};
+}
+
 }  // namespace
 
 std::int64_t MatrixProduct::calls() const { return points(outer) * points(summed); }
@@ -67,12 +79,14 @@ double MatrixProduct::estimate() const {
   return flops() / kRate * slowdown + kCall * static_cast<double>(calls());
 }
 
-std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, const Place& c) {
+std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, const Place& c,
+                                               const std::optional<Region>& masked) {
   Loops rows, columns, sums, outer;
   const auto sort_in = [&](const Axis& axis, bool summed) {
     if (axis.size == 1) return true;
     const bool in_a = a.find(axis.index) != nullptr, in_b = b.find(axis.index) != nullptr;
-    const ProductLoop loop{axis.size, a.stride(axis.index), b.stride(axis.index), c.stride(axis.index)};
+    const ProductLoop loop{axis.size, a.stride(axis.index), b.stride(axis.index), c.stride(axis.index),
+                           axis.index};
     if (summed && !(in_a && in_b)) return false;  // a plain sum of one operand: not a product
     if (!in_a && !in_b) return false;
     (summed ? sums : in_a && in_b ? outer : in_a ? rows : columns).push_back(loop);
@@ -113,6 +127,8 @@ std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, c
           if (other != j) way.outer.push_back(columns[other]);
         for (std::size_t other = 0; other < sums.size(); ++other)
           if (other != l) way.summed.push_back(sums[other]);
+        if (masked)
+          way.nothing = band_of(*masked, swapped ? n.index : m.index, swapped ? m.index : n.index, k.index);
         if (swapped) {
           std::swap(way.m, way.n);
           std::swap(way.a, way.b);

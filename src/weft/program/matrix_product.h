@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "weft/base/inline_vector.h"
+#include "weft/program/band.h"
 #include "weft/program/place.h"
 
 namespace weft::program {
@@ -20,6 +21,7 @@ namespace weft::program {
 struct ProductLoop {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
+  Symbol index = {};  // invalid where several run as one
 };
 
 struct Operand {
@@ -35,6 +37,7 @@ struct MatrixProduct {
   Operand a, b, c;                      // c is never transposed
   InlineVector<ProductLoop, 4> outer;   // each point writes a c of its own
   InlineVector<ProductLoop, 4> summed;  // each point adds to the same c
+  std::optional<Band> nothing = {};     // where c is not read, or a or b is zero: c may be zero there
 
   std::int64_t calls() const;
   double flops() const;
@@ -43,7 +46,9 @@ struct MatrixProduct {
   double estimate() const;
 };
 
-// Nothing when no choice of m, n and k leaves each of the three with a side of stride 1.
-std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, const Place& c);
+// Nothing when no choice of m, n and k leaves each of the three with a side of stride 1. `masked` is where c
+// is not read, or one of the operands is zero; the product makes use of it where both indices are sides.
+std::optional<MatrixProduct> as_matrix_product(const Place& a, const Place& b, const Place& c,
+                                               const std::optional<Region>& masked = {});
 
 }  // namespace weft::program

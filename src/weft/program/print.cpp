@@ -83,15 +83,23 @@ void print_exchange(Text& text, const Exchange& exchange) {
   add(text, ": {} = {}\n", place(exchange.result), place(exchange.operand));
 }
 
+std::string left_out(const MatrixProduct& product) {
+  if (!product.nothing) return "";
+  const auto letter = [](Side side) { return side == Side::m ? 'm' : side == Side::n ? 'n' : 'k'; };
+  const Band& band = *product.nothing;
+  return fmt::format(" but {} > {}{:+}", letter(band.later), letter(band.earlier), band.offset);
+}
+
 void print_kernel(Text& text, const Program& program, const Unit& unit) {
   if (const auto* product = std::get_if<MatrixProduct>(&unit.kernel)) {
-    add(text, "product {} x {} x {}{}{}: b{} = b{}{} * b{}{}\n", product->m, product->n, product->k,
-        loops(product->outer, "for"), loops(product->summed, "sum"), product->c.buffer.value,
-        product->a.buffer.value, product->a.transposed ? "'" : "", product->b.buffer.value,
-        product->b.transposed ? "'" : "");
+    add(text, "product {} x {} x {}{}{}{}: b{} = b{}{} * b{}{}\n", product->m, product->n, product->k,
+        loops(product->outer, "for"), loops(product->summed, "sum"), left_out(*product),
+        product->c.buffer.value, product->a.buffer.value, product->a.transposed ? "'" : "",
+        product->b.buffer.value, product->b.transposed ? "'" : "");
   } else if (const auto* loop = std::get_if<RowLoop>(&unit.kernel)) {
     add(text, "rows {} of {}", loop->rows(), loop->length);
     if (loop->block != loop->length) add(text, " by {}", loop->block);
+    if (loop->end) add(text, ", to the place of outer loop {}{:+}", loop->end->loop, loop->end->offset);
     add(text, "\n");
     for (const RowInstruction& instruction : loop->code) print_instruction(text, program, *loop, instruction);
   } else if (const auto* call = std::get_if<OperatorCall>(&unit.kernel)) {

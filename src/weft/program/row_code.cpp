@@ -6,6 +6,7 @@
 
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/program/row_end.h"
 
 namespace weft::program {
 namespace {
@@ -36,6 +37,7 @@ class Writer {
       loop_.block = std::min(loop_.block, loop_.length);
     }
     for (const plan::NodeId id : group_.nodes) add(in_.graph.view(id));
+    if (loop_.block == loop_.length) loop_.end = find_row_end(group_, outer_dims_, row_dims_, in_);
     return std::move(loop_);
   }
 
@@ -224,7 +226,9 @@ class Writer {
     const plan::Type to = node.result_type(0);
     const bool sums = &node.op() == &ops::contract();
     const std::string_view kind = sums ? std::string_view("sum") : node.word(0);
-    const Monoid monoid = kind == "max" || kind == "peak" ? Monoid::max : kind == "min" ? Monoid::min : Monoid::sum;
+    const Monoid monoid = kind == "max" || kind == "peak" ? Monoid::max
+                          : kind == "min"                 ? Monoid::min
+                                                          : Monoid::sum;
     double divisor = 1;
     if (kind == "mean") {
       divisor = static_cast<double>(node.integer(2));

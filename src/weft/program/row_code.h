@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "weft/program/grouping.h"
+#include "weft/program/masked_regions.h"
 #include "weft/program/row_loop.h"
 
 namespace weft::program {
@@ -11,6 +12,7 @@ namespace weft::program {
 struct RowCodeInputs {
   const plan::Graph& graph;
   const Grouping& grouping;
+  const MaskedRegions& masked;
   std::function<bool(plan::ValueId)> is_stored;       // read after the loop
   std::function<Place(plan::ValueId, Place)> copied;  // the value moved to a place like that first
 };

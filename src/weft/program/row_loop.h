@@ -11,6 +11,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "weft/base/inline_vector.h"
@@ -72,6 +73,15 @@ struct Accumulator {
   double divisor = 1;
 };
 
+// Rows that a mask cuts short, as `t <= s` does: all that is stored past place (outer loop's place) + offset
+// is zero, and what is summed along the row has nothing to add there.
+struct RowEnd {
+  std::size_t loop = 0;  // of the outer ones
+  std::int64_t offset = 0;
+
+  friend bool operator==(const RowEnd&, const RowEnd&) = default;
+};
+
 struct RowLoop {
   InlineVector<std::int64_t, 6> outer;  // sizes, slowest first
   std::int64_t length = 1;              // of a row
@@ -80,6 +90,7 @@ struct RowLoop {
   std::vector<RowInstruction> code;
   std::vector<bool> is_run;  // a register: a run or a single
   std::vector<Accumulator> accumulators;
+  std::optional<RowEnd> end = {};  // only where a row is one block
 
   std::int64_t rows() const;
   std::int64_t blocks() const { return (length + block - 1) / block; }  // of a row
