@@ -128,7 +128,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
     if (!blockage.lasts()) continue;
 
     waited = true;
-    if (look_for_trouble(blockage.time())) continue;
+    if (look_for_trouble(blockage.time(), operation.waiting_for())) continue;
     if (!told && blockage.time() > kStuck && options_.on_stuck) {
       told = true;
       options_.on_stuck(call, number);
@@ -279,11 +279,11 @@ void Engine::rest(Lock& lock, Blockage& blockage, Source** sleeping) {
 }
 
 void Engine::tell_stuck(const Blockage& blockage) {
-  if (look_for_trouble(blockage.time())) return;
   for (auto& queue : entries_) {
     for (auto& entry : queue) {
       if (entry->operation == nullptr) continue;
       const Operation& operation = *entry->operation;
+      if (look_for_trouble(blockage.time(), operation.waiting_for())) return;
       recorder_.update(entry->flight, Stage::running, operation.pieces_done(), operation.pieces(),
                        operation.waiting_for());
       if (entry->stuck_told || blockage.time() < kStuck || !options_.on_stuck) continue;
@@ -335,13 +335,19 @@ void Engine::run_background() {
   }
 }
 
-bool Engine::look_for_trouble(std::chrono::nanoseconds blocked) {
+bool Engine::look_for_trouble(std::chrono::nanoseconds blocked, std::int32_t waits_for) {
   if (blocked < kFarewell || !may_fail_.load(std::memory_order_acquire) || failing()) return false;
   std::optional<Error> error;
   {
     const std::lock_guard lock(failure_mutex_);
-    error = expected_failure_;
+    const auto found =
+        std::ranges::find(expected_failures_, waits_for, &std::pair<std::int32_t, Error>::first);
+    if (found != expected_failures_.end())
+      error = found->second;
+    else if (blocked >= kLongFarewell)
+      error = expected_failures_.front().second;
   }
+  if (!error) return false;
   note_failure(*error);
   return true;
 }
@@ -392,9 +398,9 @@ void Engine::wake_sleepers() {
   }
 }
 
-void Engine::expect_failure(Error error) {
+void Engine::expect_failure(std::int32_t rank, Error error) {
   const std::lock_guard lock(failure_mutex_);
-  if (!expected_failure_) expected_failure_ = std::move(error);
+  expected_failures_.emplace_back(rank, std::move(error));
   may_fail_.store(true, std::memory_order_release);
 }
 

@@ -54,7 +54,7 @@ class Engine {
     // Whether a call must stay in the queue for now.
     std::function<bool(std::uint64_t number)> is_held;
   };
-  static constexpr std::chrono::milliseconds kStuck{100}, kFarewell{50};
+  static constexpr std::chrono::milliseconds kStuck{100}, kFarewell{1000}, kLongFarewell{10'000};
 
   Engine(Options options, FlightRecorder& recorder);
   ~Engine();
@@ -71,8 +71,9 @@ class Engine {
   std::optional<Error> failure() const;
   // For a call that could not even begin: the others are asked what they called, and the group fails.
   Error give_up(const Call& call, std::uint64_t number, Error error);
-  // The same for a rank that left in peace: only what still waits after a moment (kFarewell) fails.
-  void expect_failure(Error error);
+  // The same for a rank that left in peace. It may have sent all it had to, so only what still waits for it
+  // after a moment (kFarewell) fails; or, since it is not always known for whom, for anyone after a long one.
+  void expect_failure(std::int32_t rank, Error error);
 
   bool is_queued(std::uint64_t number) const;
   void look_again();  // at what is_held() holds
@@ -110,7 +111,7 @@ class Engine {
   void hand_out(Lock& lock);  // calls on_done of what completed, without the lock
   void rest(Lock& lock, Blockage& blockage, Source** sleeping);
   void tell_stuck(const Blockage& blockage);
-  bool look_for_trouble(std::chrono::nanoseconds blocked);
+  bool look_for_trouble(std::chrono::nanoseconds blocked, std::int32_t waits_for);
   void run_background();
   std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);
   std::vector<Source*> sources() const;
@@ -128,7 +129,7 @@ class Engine {
 
   mutable std::mutex failure_mutex_;
   std::optional<Error> failure_;
-  std::optional<Error> expected_failure_;
+  std::vector<std::pair<std::int32_t, Error>> expected_failures_;  // by rank, in the order of their leaving
   std::atomic<bool> failing_{false};
   std::atomic<bool> may_fail_{false};
 

@@ -153,8 +153,8 @@ void Communicator::State::hear_of(const transport::Death& death) {
   if (found == members.end()) return;
   const auto who = static_cast<std::int32_t>(found - members.begin());
   if (death.left) {
-    engine->expect_failure(world_error(fmt::format("rank {} has left the group", who),
-                                       "every rank makes the same calls before it leaves"));
+    engine->expect_failure(who, world_error(fmt::format("rank {} has left the group", who),
+                                            "every rank makes the same calls before it leaves"));
     return;
   }
   if (direct) direct->poison(who, kPoisonedByDeath);
