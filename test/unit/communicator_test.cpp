@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -341,6 +342,18 @@ TEST(Communicator, WhoLeavesIsNamed) {
     const Status status = group.barrier();
     ASSERT_FALSE(status.ok());
     EXPECT_NE(status.error().message.find("rank 2"), std::string::npos) << status.error().message;
+  });
+}
+
+// Rank 0 has given what it had to: that it left is no reason not to wait for rank 2.
+TEST(Communicator, WhoLeavesDoesNotFailThoseWhoWaitForAnother) {
+  on_ranks(3, plain(TransportKind::inproc), [](Communicator& group) {
+    const std::int32_t mine = group.rank() + 1;
+    std::array<std::int32_t, 3> all{};
+    if (group.rank() == 2) std::this_thread::sleep_for(1300ms);
+    const Status status = group.gather(&mine, all.data(), 1, ElementType::i32, 1);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    if (group.rank() == 1) EXPECT_EQ(all, (std::array<std::int32_t, 3>{1, 2, 3}));
   });
 }
 

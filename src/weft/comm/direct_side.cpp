@@ -153,8 +153,7 @@ void DirectSide::keep_apart() {
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   std::array<std::int32_t, CPU_SETSIZE> room;
   room.fill(fair);
-  std::int32_t movers_before =
-      0;  // lower ranks that look for another core too: each takes a place of its own
+  std::int32_t movers_before = 0;  // lower ranks that look for another core too: each takes a place
   for (std::int32_t other = 0; other < ranks; ++other) {
     const int core = core_of(other);
     if (other == rank || core < 0 || core >= CPU_SETSIZE) continue;

@@ -1,14 +1,12 @@
 #include "weft/session/collective_choice.h"
 
 #include <algorithm>
-#include <atomic>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "weft/base/machine.h"
+#include "weft/base/do_all.h"
 #include "weft/collective/claims.h"
 #include "weft/collective/library.h"
 
@@ -81,25 +79,17 @@ void add_candidates(PricedChoice& made, const Variant& variant, const Collective
   }
 }
 
-// Prices all candidates, as many at once as the machine has processors; the outcome does not depend on that.
+// Prices all candidates; the outcome does not depend on how many at once.
 Status price_all(std::vector<PricedCandidate>& candidates, const CollectiveCluster& cluster,
                  const std::vector<std::int64_t>& sizes) {
   std::vector<Status> outcomes(candidates.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < candidates.size(); i = next++) {
-      auto rows = price(candidates[i].program, cluster, sizes);
-      if (rows.ok())
-        candidates[i].rows = std::move(*rows);
-      else
-        outcomes[i] = rows.error();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (int i = 1; i < available_processors(); ++i) workers.emplace_back(work);
-    work();
-  }
+  do_all(candidates.size(), [&](std::size_t i) {
+    auto rows = price(candidates[i].program, cluster, sizes);
+    if (rows.ok())
+      candidates[i].rows = std::move(*rows);
+    else
+      outcomes[i] = rows.error();
+  });
   for (Status& outcome : outcomes) WEFT_TRY_STATUS(std::move(outcome));
   return {};
 }
