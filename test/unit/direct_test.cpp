@@ -372,6 +372,52 @@ TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
   }
 }
 
+// Reductions fetch what they reduce: shares of it, or among two ranks all of it; also where outputs are inputs.
+TEST(Direct, ReductionsReadThroughTheKernel) {
+  transport::PeerMemory memory;
+  memory.meet(memory.introduction());
+  if (!memory.reaches(0)) GTEST_SKIP() << "this kernel lets no process read another's memory";
+  DirectTuning tuning;
+  tuning.single_copy_bytes = 1;
+  for (const std::int32_t ranks : {2, 3}) {
+    const World world(ranks, Memory::own, tuning);
+    world.run_processes([&](std::int32_t rank, DirectGroup& group) {
+      std::minstd_rand pace(static_cast<unsigned>(rank));
+      for (std::int64_t number = 0; number < 10; ++number) {
+        const bool is_long = number >= 8;
+        Call call{.kind = number % 2 == 0 ? Kind::all_reduce : Kind::reduce_scatter,
+                  .count = is_long ? 1'100'001 : 30'001,
+                  .type = ElementType::f32};
+        const Buffers buffers(call, ranks, rank, number, number % 4 < 2, nullptr);
+        Operation* const operation = group.start(call, static_cast<std::uint64_t>(number));
+        if (number > 2) {
+          EXPECT_EQ(operation->algorithm(),
+                    name(ranks == 2 && call.kind == Kind::all_reduce && number % 4 < 2 && !is_long
+                             ? DirectWay::one_shot  // what is overwritten goes through slots
+                             : DirectWay::single_copy));
+        }
+        ASSERT_TRUE(drive(group, *operation, pace).ok());
+        group.finish(operation);
+        ASSERT_TRUE(buffers.right()) << "call " << number;
+      }
+    });
+  }
+}
+
+// Both ways of copying are tried on real calls; whichever is kept, all ranks do the same and the result stays.
+TEST(Direct, TrialsChangeNothingOfTheResult) {
+  const World world(3, Memory::own, DirectTuning{});
+  world.run_processes([&](std::int32_t rank, DirectGroup& group) {
+    std::minstd_rand pace(static_cast<unsigned>(rank));
+    for (std::int64_t number = 0; number < 120; ++number) {
+      Call call{.kind = static_cast<Kind>(number % 4), .count = 9'001, .type = ElementType::i32};
+      const Buffers buffers(call, 3, rank, number, false, nullptr);
+      ASSERT_TRUE(run(group, call, static_cast<std::uint64_t>(number), pace).ok());
+      ASSERT_TRUE(buffers.right()) << "call " << number;
+    }
+  });
+}
+
 // Ranks that only take find out what they can read, too: else a broadcast never would be read.
 TEST(Direct, ABroadcastIsReadThroughTheKernel) {
   transport::PeerMemory memory;

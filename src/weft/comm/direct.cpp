@@ -77,6 +77,7 @@ Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const
 void DirectGroup::finish(Operation* operation) {
   auto* const mine = static_cast<DirectOperation*>(operation);
   state_->side->await_nothing(mine->index);
+  if (mine->trial != nullptr) note_time(*mine);
   if (!mine->failure.message.empty()) mine->failure = {};
   mine->stage = nullptr;
   mine->active = false;

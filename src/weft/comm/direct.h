@@ -3,7 +3,7 @@
 //   small     every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
 //   staged    pieces of private buffers go through slots of shared memory, the next piece being copied in
 //             while this one is reduced
-//   single copy  private buffers that are only moved are read by the others through the kernel
+//   single copy  private buffers are read by the others through the kernel
 //   in place  buffers from allocate(): every rank reduces its share straight from and into all of them
 //
 // Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
@@ -60,13 +60,12 @@ struct DirectTuning {
   std::int64_t least_piece_bytes = 64 << 10;
   std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
   std::int32_t pieces_ahead = 2;           // slots of piece_bytes
-  std::int64_t in_place_bytes = 2048;  // allocated buffers of fewer bytes go through the mailbox all the same
+  std::int64_t in_place_bytes = 1024;  // allocated buffers of fewer bytes go through the mailbox all the same
   // From here on a root whose buffer others read puts its share into those of their outputs it can reach.
   // Where there are more ranks than cores, others have a use for the core of a root that waits.
   std::int64_t hand_bytes = 32 << 10, crowded_hand_bytes = 4 << 20;
-  // Private buffers from here on that are only moved are read by the others through the kernel: one copy
-  // instead of two. 0: where that is less work by what the kernel's copy was measured to cost, which with
-  // pages of 4 KiB can be more than two through a shared cache. Negative: only where it is asked for.
+  // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
+  // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
 };
 

@@ -82,7 +82,7 @@ Progress fail_mismatch(DirectOperation& operation, std::int32_t other) {
 
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other, std::uint64_t other_what,
                        std::uint64_t other_count) {
-  const Announced mine{operation.side->rank, pack_what(operation.call, operation.two_shot),
+  const Announced mine{operation.side->rank, operation.what(),
                        static_cast<std::uint64_t>(operation.call.count)};
   return fail_with(operation, {mine, {other, other_what, other_count}, operation.call_number});
 }

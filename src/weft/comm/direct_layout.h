@@ -26,6 +26,8 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::uint64_t kPlaces = 128;  // so many calls a rank runs ahead of slow readers
 inline constexpr std::size_t kPairSlots = 4;   // of a send's way from one rank to another
 inline constexpr std::size_t kInlineBytes = 16;
+inline constexpr std::size_t kTrialKinds = 8;   // from all_reduce to scatter
+inline constexpr std::size_t kTrialSizes = 16;  // powers of two
 
 using SharedWord = std::atomic<std::uint64_t>;
 static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 8);
@@ -75,6 +77,13 @@ struct alignas(kCacheLine) GroupFacts {
     SharedWord state;  // a Reading, written after the rest
   };
   std::array<Card, transport::kMostLocalRanks> cards;
+  // For each priority: whether all ranks can read all others' memory, and which way of copying is the usual
+  // one of each kind and size. See first_says().
+  struct Agreed {
+    std::array<SharedWord, 2> readable;  // in turns
+    std::array<SharedWord, kTrialKinds * kTrialSizes> modes;
+  };
+  std::array<Agreed, kPriorities> agreed;
 };
 enum class Reading : std::uint64_t { unknown, introduced, reads_all, cannot };
 
@@ -143,7 +152,7 @@ class DirectLayout {
 
 // What all ranks must have in common, but for the counts: kind, type, operation, root, peer, pattern. Fields
 // that mean nothing to the kind are zero.
-std::uint64_t pack_what(const Call& call, bool two_shot);
+std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel);
 // A call to be described, from what a header says.
 Call unpack_call(std::uint64_t what, std::uint64_t count);
 

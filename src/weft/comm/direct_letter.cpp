@@ -1,4 +1,5 @@
 // Small calls: every rank's data lies behind its announcement, so one look finds both.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -37,6 +38,33 @@ void take_own(DirectOperation& operation) {
        operation.input() + operation.blocks.sent_at(me, me), operation.blocks.bytes(me, me));
 }
 
+// Of a letter that may follow, so much.
+constexpr std::size_t kMostExpected = 4 << 10;
+
+// Makes a line this core's own again before it is written: others have read it, and a store would wait.
+void expect_to_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" ::"r"(line));  // the builtin means a plain one unless told of the processor
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+// The next call is likely to be as long as this one.
+void expect_next_letter(const DirectOperation& operation) {
+  const DirectSide& side = *operation.side;
+  std::byte* const part = operation.peer(side.rank).part;
+  CallHeader& header = side.layout.header(part, operation.sequence + 1);
+  expect_to_write(&header);
+  const std::size_t bytes = operation.blocks.given(side.rank);
+  if (bytes <= kInlineBytes) return;
+  const std::size_t ring = side.layout.letters_bytes();
+  const std::uint64_t start = operation.stream->letters_end % ring;
+  const std::byte* const letter = side.layout.letter(part, header, bytes, start + bytes <= ring ? start : 0);
+  for (std::size_t at = 0; at < std::min(bytes, kMostExpected); at += kCacheLine)
+    expect_to_write(letter + at);
+}
+
 }  // namespace
 
 Progress step_letter(DirectOperation& operation) {
@@ -65,6 +93,7 @@ Progress step_letter(DirectOperation& operation) {
              blocks.bytes(other, me));
     }
     if (reduces && kind != Kind::barrier) combine(operation);
+    if (operation.gives) expect_next_letter(operation);
   }
   // Whoever needs this rank to have finished either offered a buffer or gave without taking.
   operation.finish_reading(operation.reads_buffers || has_root(kind));

@@ -111,10 +111,10 @@ bool DirectOperation::post(Progress& answer) {
 
   constexpr auto relaxed = std::memory_order_relaxed;
   CallHeader& header = side->layout.header(peer(side->rank).part, sequence);
-  const std::uint64_t what = pack_what(call, two_shot);
-  my.history = history_after(my.history, call, what);
+  const std::uint64_t called = what();
+  my.history = history_after(my.history, call, called);
   header.history.store(my.history, relaxed);
-  header.what.store(what, relaxed);
+  header.what.store(called, relaxed);
   header.count.store(static_cast<std::uint64_t>(call.count), relaxed);
   header.call_number.store(call_number, relaxed);
   header.offer.store(pack_offer(offer, output_offered, hands, input_place.number, output_place.number),
@@ -154,6 +154,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   const std::uint64_t packed = header.offer.load(relaxed);
   known.offer = static_cast<Offer>(packed & 0xff);
   known.output = nullptr;
+  known.output_there = nullptr;
   known.data = nullptr;
   known.hands = (packed >> 9 & 1) != 0;
   if (known.offer == Offer::letter) {
@@ -169,7 +170,11 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
       known.data = reinterpret_cast<const std::byte*>(header.offsets[0].load(relaxed));
     if (known.offer == Offer::buffer)
       known.data = side->reach(other, heap_at(16), header.offsets[0].load(relaxed));
-    if (offers_output) known.output = side->reach(other, heap_at(32), header.offsets[1].load(relaxed));
+    if (offers_output) {
+      known.output = side->reach(other, heap_at(32), header.offsets[1].load(relaxed));
+    } else if (reads_through_kernel()) {
+      known.output_there = reinterpret_cast<const std::byte*>(header.offsets[1].load(relaxed));
+    }
     if ((known.offer == Offer::buffer && known.data == nullptr) ||
         (offers_output && known.output == nullptr)) {
       answer = fail(world_error(

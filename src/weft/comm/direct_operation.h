@@ -7,6 +7,7 @@
 // `close` waits for those who read straight from this rank's buffer. Each stage is a function that does one
 // piece of work and says how it went; it sets `stage` to what comes next.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,6 +31,7 @@ struct DirectSource {
   Offer offer = Offer::nothing;
   const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
   std::byte* output = nullptr;      // where others may put results; null: they may not
+  const std::byte* output_there = nullptr;  // where results are read through the kernel, as its owner has it
   bool hands = false;               // it puts a share of each block into the outputs that are offered
 };
 
@@ -64,6 +66,10 @@ class DirectOperation final : public Operation {
   // From here on this rank reads nothing of others, who may or may not wait for that.
   void finish_reading(bool others_wait);
 
+  // Whether private inputs of this reduction are read through the kernel: all ranks cut it alike.
+  bool reads_through_kernel() const { return mode != CopyMode::slots && collective::reduces(call.kind); }
+  std::uint64_t what() const { return pack_what(call, two_shot, reads_through_kernel()); }
+
   const std::byte* input() const { return static_cast<const std::byte*>(call.input); }
   std::byte* output() const { return static_cast<std::byte*>(call.output); }
   DirectPeer& peer(std::int32_t other) const { return stream->peers[static_cast<std::size_t>(other)]; }
@@ -89,6 +95,9 @@ class DirectOperation final : public Operation {
   bool output_offered = false;                   // others may write into this rank's output
   bool hands = false;                            // this rank has shares to put into others' outputs
   DirectGroup::Place input_place, output_place;  // as far as they are offered
+  CopyMode mode = CopyMode::slots;  // of private buffers
+  DirectTrial* trial = nullptr;     // whose time is wanted
+  std::chrono::steady_clock::time_point began_at;  // where it is
   bool two_shot = false;
   bool posted = false;
   bool gives = false, takes = false;
@@ -125,8 +134,18 @@ LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::si
 // Decides how the call is done and numbers its pieces.
 void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
-// Of a call that everyone gives to and takes from: by what this machine's kernel was measured to cost.
-bool kernel_copy_is_less_work(DirectOperation& operation);
+// How private buffers of a call that is too long for a letter are copied: asked for, or tried and found out.
+// Also finds out whether they can be read at all. The same on all ranks.
+CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
+// A call is over: where it was a trial, its time counts.
+void note_time(DirectOperation& operation);
+// Copies from the input or output of `other`, through the kernel where it has to be. False, having called
+// fail(), where that memory cannot be read any more.
+bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, const std::byte* data,
+           std::size_t bytes, bool through_kernel, Progress& answer);
+// Room for what reductions fetch of each of the others, and how much at a time: all of it stays in a cache.
+std::size_t bytes_to_fetch(const DirectSide& side);
+std::byte* fetched_from(DirectOperation& operation, std::int32_t other);
 
 Progress step_alone(DirectOperation& operation);
 Progress step_letter(DirectOperation& operation);

@@ -12,12 +12,25 @@ constexpr std::size_t kPiecesACall = 8, kPiecesACrowdedCall = 2;
 // Where every rank has a core: what is copied in is soon taken out, and few slots stay in the caches.
 constexpr std::uint64_t kSlotsInUse = 2;
 
-// Up to here the root of a crowded group had rather keep its lead than save a copy.
-constexpr std::int64_t kLeadBytes = 256 << 10;
-// Up to here all ranks of a crowded group had rather save a wait than a copy.
-constexpr std::int64_t kCrowdedCopyBytes = 32 << 10;
+// Up to here a root had rather keep its lead than save a copy.
+constexpr std::int64_t kLeadBytes = 4 << 10, kCrowdedLeadBytes = 16 << 10;
+// Below, all ranks of a crowded group had rather save a wait than a copy.
+constexpr std::int64_t kCrowdedCopyBytes = 8 << 10;
+
+// From here on copies are most of a call, and not waits.
+constexpr std::int64_t kLargeCall = 8 << 10;
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
+
+void number_pieces(DirectOperation& operation) {
+  operation.piece_count = (operation.blocks.largest() + operation.unit - 1) / operation.unit;
+  DirectStream& stream = *operation.stream;
+  operation.first = stream.pieces;
+  stream.pieces += operation.piece_count;
+  operation.half = stream.staged++ % 2;
+  operation.half_free_at = stream.half_free_at[operation.half];
+  stream.half_free_at[operation.half] = operation.sequence + 1;
+}
 
 // Cuts a staged call into pieces. A message of several pieces flows: the next one is copied in while this
 // one is taken out; too many small ones cost more flags than they hide.
@@ -25,6 +38,18 @@ void cut_into_pieces(DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   const std::size_t targets = operation.blocks.differ_by_target() ? static_cast<std::size_t>(side.ranks) : 1;
   const std::size_t message = operation.blocks.largest();
+  if (operation.reads_through_kernel()) {
+    // Nothing is in slots, but for the input of a one-shot all_reduce that is overwritten.
+    const std::size_t shares = operation.two_shot ? static_cast<std::size_t>(side.ranks) : 1;
+    operation.unit = std::min(bytes_to_fetch(side) * shares, whole_lines(std::max(message, std::size_t{1}) + kCacheLine - 1));
+    if (!operation.two_shot && targets == 1)
+      operation.unit = std::min(operation.unit, whole_lines(side.layout.half_bytes() / 2));
+    operation.slot_bytes = operation.unit;
+    number_pieces(operation);
+    operation.slots = operation.two_shot || targets != 1 ? operation.piece_count
+                                                         : side.layout.half_bytes() / operation.unit;
+    return;
+  }
   const auto least = static_cast<std::size_t>(side.tuning.least_piece_bytes);
   const std::size_t most =
       std::min(static_cast<std::size_t>(side.tuning.piece_bytes), side.layout.half_bytes() / 2);
@@ -34,14 +59,7 @@ void cut_into_pieces(DirectOperation& operation) {
   operation.slot_bytes = operation.unit * targets;
   operation.slots = side.layout.half_bytes() / operation.slot_bytes;
   if (!side.crowded) operation.slots = std::min(operation.slots, kSlotsInUse);
-  operation.piece_count = (message + operation.unit - 1) / operation.unit;
-
-  DirectStream& stream = *operation.stream;
-  operation.first = stream.pieces;
-  stream.pieces += operation.piece_count;
-  operation.half = stream.staged++ % 2;
-  operation.half_free_at = stream.half_free_at[operation.half];
-  stream.half_free_at[operation.half] = operation.sequence + 1;
+  number_pieces(operation);
 }
 
 // Whether a root that takes nothing puts a share into the outputs of those who read from it.
@@ -51,16 +69,6 @@ bool hands_pay(const DirectOperation& operation) {
   const auto given = static_cast<std::int64_t>(operation.blocks.most_given());
   return (kind == Kind::broadcast || kind == Kind::scatter) && given != 0 &&
          given >= (side.crowded ? side.tuning.crowded_hand_bytes : side.tuning.hand_bytes);
-}
-
-// Whether a private buffer had better be read through the kernel than be copied to slots.
-bool single_copy_pays(DirectOperation& operation, const DirectWish& wish) {
-  if (collective::reduces(operation.call.kind) || operation.overwrites) return false;
-  if (wish.way) return *wish.way == DirectWay::single_copy;
-  const std::int64_t least = operation.side->tuning.single_copy_bytes;
-  if (least < 0 || !wish.in_place.value_or(true)) return false;
-  if (least == 0) return kernel_copy_is_less_work(operation);
-  return static_cast<std::int64_t>(operation.blocks.most_given()) >= least;
 }
 
 }  // namespace
@@ -74,6 +82,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.takes = blocks.takes(side.rank);
   const auto given = static_cast<std::int64_t>(blocks.most_given());
 
+  side.calls_are_large.store(given >= kLargeCall, std::memory_order_relaxed);
   // `small` and `two_shot` must come out alike on every rank.
   const std::optional<DirectWay> way = wish.way;
   const bool small =
@@ -82,11 +91,14 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.two_shot = !small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
                        way != DirectWay::one_shot &&
                        (given > side.tuning.one_shot_bytes || (way && *way != DirectWay::mailbox));
+  operation.trial = nullptr;
+  operation.mode = small || side.ranks == 1 ? CopyMode::slots : find_copy_mode(operation, wish);
+  if (operation.mode == CopyMode::kernel_one_shot) operation.two_shot = false;
   if (operation.two_shot) operation.gives = operation.takes = true;
 
   // Where its data is to be had is the rank's own affair. Who offers its buffer waits for the readers: more
   // than a small copy costs where they wait for a core themselves, and a root loses its lead.
-  const bool lead_pays = has_root(call.kind) && (small || (side.crowded && given <= kLeadBytes));
+  const bool lead_pays = has_root(call.kind) && given <= (side.crowded ? kCrowdedLeadBytes : kLeadBytes);
   const bool copy_pays = given < (side.crowded ? kCrowdedCopyBytes : side.tuning.in_place_bytes);
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = operation.output_place = {};
@@ -112,12 +124,13 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
       }
     }
   }
-  // All ranks ask, also those that only take: what they can read is what the others must know.
-  const bool can_be_read = single_copy_pays(operation, wish) && side.can_read_memory();
-  if (can_be_read && operation.offer == Offer::slots) {
+  const bool is_read = operation.mode != CopyMode::slots;
+  if (is_read && operation.offer == Offer::slots && (!operation.overwrites || operation.two_shot)) {
     operation.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
     operation.offer = Offer::memory;
   }
+  if (is_read && operation.two_shot && !operation.output_offered)
+    operation.output_place.offset = reinterpret_cast<std::uintptr_t>(call.output);
   operation.way = operation.offer == Offer::buffer   ? DirectWay::in_place
                   : operation.offer == Offer::memory ? DirectWay::single_copy
                   : small                            ? DirectWay::mailbox

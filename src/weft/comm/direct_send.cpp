@@ -53,7 +53,7 @@ Progress step_send(DirectOperation& operation) {
       return operation.blocked(call.peer, received, piece - kPairSlots + 1);
     }
     PairHeader& slot = side.layout.pair_slot(pair, piece);
-    slot.what.store(pack_what(call, false), std::memory_order_relaxed);
+    slot.what.store(pack_what(call, false, false), std::memory_order_relaxed);
     slot.count.store(static_cast<std::uint64_t>(call.count), std::memory_order_relaxed);
     const std::size_t bytes = bytes_of_piece(operation);
     if (bytes != 0) std::memcpy(letter(slot), operation.input() + operation.taken * operation.unit, bytes);
@@ -85,7 +85,7 @@ Progress step_receive(DirectOperation& operation) {
     PairHeader& slot = side.layout.pair_slot(pair, piece);
     const std::uint64_t what = slot.what.load(std::memory_order_relaxed);
     const std::uint64_t count = slot.count.load(std::memory_order_relaxed);
-    if (what != pack_what(call, false) || count != static_cast<std::uint64_t>(call.count))
+    if (what != pack_what(call, false, false) || count != static_cast<std::uint64_t>(call.count))
       return fail_mismatch(operation, call.root, what, count);
     const std::size_t bytes = bytes_of_piece(operation);
     if (bytes != 0) std::memcpy(operation.output() + operation.taken * operation.unit, letter(slot), bytes);

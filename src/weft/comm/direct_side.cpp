@@ -160,9 +160,12 @@ void DirectSide::keep_apart() {
     --room[static_cast<std::size_t>(core)];
     if (other < rank && is_one_too_many(other, core)) ++movers_before;
   }
+  const bool to_idle_cores = !crowded && calls_are_large.load(std::memory_order_relaxed);
+  const std::scoped_lock lock(looking_);
   int target = -1;
   for (int core = 0; core < CPU_SETSIZE && target < 0; ++core) {
     if (!CPU_ISSET(core, &allowed) || room[static_cast<std::size_t>(core)] <= 0) continue;
+    if (to_idle_cores && busy_cores_.busy(core).value_or(true)) continue;
     if (room[static_cast<std::size_t>(core)] > movers_before) target = core;
     movers_before -= room[static_cast<std::size_t>(core)];
   }

@@ -6,8 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include <fmt/format.h>
-
 #include "weft/comm/direct_operation.h"
 #include "weft/device/reduction.h"
 
@@ -72,21 +70,6 @@ const std::byte* find_piece(DirectOperation& operation, std::int32_t other, cons
   return operation.slot(other, operation.taken, part_of_slot(operation, me));
 }
 
-// False, having called fail(), where the memory of `other` cannot be read any more.
-bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, const std::byte* data,
-           std::size_t bytes, Progress& answer) {
-  if (operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) {
-    if (bytes != 0) std::memcpy(target, data, bytes);
-    return true;
-  }
-  const DirectSide& side = *operation.side;
-  if (bytes == 0 || side.read_memory(other, data, {target, bytes})) return true;
-  answer = operation.fail(
-      side.poisoned() ? poison_error(side)
-                      : world_error(fmt::format("the memory of rank {} cannot be read any more", other)));
-  return false;
-}
-
 // The next piece of a move, one source at a time, as far as they are there.
 bool move_piece(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
@@ -103,7 +86,7 @@ bool move_piece(DirectOperation& operation, Progress& answer) {
     const std::byte* const data = find_piece(operation, other, part, answer);
     if (data == nullptr) return moved && answer == Progress::blocked;
     if (!fetch(operation, other, operation.output() + blocks.landed_at(other, me) + part.first, data,
-               part.bytes, answer))
+               part.bytes, source->offer == Offer::memory, answer))
       return false;
     moved = true;
   }
@@ -123,6 +106,14 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
                                               : find_piece(operation, other, part, answer);
     if (data == nullptr) return false;
     terms[static_cast<std::size_t>(other)] = data;
+  }
+  for (std::int32_t other = 0; other < operation.side->ranks; ++other) {
+    if (other == me || operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) continue;
+    const void*& term = terms[static_cast<std::size_t>(other)];
+    std::byte* const here = fetched_from(operation, other);
+    if (!fetch(operation, other, here, static_cast<const std::byte*>(term), part.bytes, true, answer))
+      return false;
+    term = here;
   }
   const std::size_t elements = part.bytes / device::size_of(call.type);
   if (elements != 0) {

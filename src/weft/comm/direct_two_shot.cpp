@@ -5,7 +5,8 @@
 //
 // A rank's own share is read from its own buffer, so its place in the slot is free for the result. Where all
 // outputs can be reached, results go straight there and nothing is copied out; an input that can be reached
-// is not copied in either.
+// is not copied in either. Where private memory is read through the kernel there are no slots at all: inputs
+// are fetched from where they are, and results from the outputs of those who made them.
 #include <array>
 #include <cstring>
 
@@ -50,7 +51,7 @@ void copy_in(DirectOperation& operation) {
 const std::byte* find_input(DirectOperation& operation, std::int32_t other, std::size_t offset,
                             Progress& answer) {
   const DirectSource& source = operation.sources[static_cast<std::size_t>(other)];
-  if (source.offer == Offer::buffer) return source.data + operation.combined * operation.unit + offset;
+  if (is_own(source.offer)) return source.data + operation.combined * operation.unit + offset;
   DirectPeer& peer = operation.peer(other);
   SharedWord& copied_in = DirectLayout::counters(peer.part).copied_in;
   const std::uint64_t needed = operation.first + operation.combined + 1;
@@ -75,7 +76,7 @@ bool combine(DirectOperation& operation, Progress& answer) {
   std::size_t target_count = 0;
   const std::size_t offset = piece * operation.unit + share.first;
   if (wants_result(operation, me)) targets[target_count++] = operation.output() + offset;
-  if (!operation.push && (call.kind == Kind::all_reduce || me != call.root))
+  if (!operation.push && !operation.reads_through_kernel() && (call.kind == Kind::all_reduce || me != call.root))
     targets[target_count++] = operation.slot(me, piece, share.first);
   for (std::int32_t other = 0; other < ranks; ++other) {
     const std::byte* const data =
@@ -88,6 +89,13 @@ bool combine(DirectOperation& operation, Progress& answer) {
 
   const std::size_t element = device::size_of(call.type);
   std::array<const void*, transport::kMostLocalRanks> terms;
+  for (std::int32_t other = 0; other < ranks; ++other) {
+    if (other == me || operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) continue;
+    const std::byte*& input = inputs[static_cast<std::size_t>(other)];
+    std::byte* const here = fetched_from(operation, other);
+    if (!fetch(operation, other, here, input, share.bytes, true, answer)) return false;
+    input = here;
+  }
   for (std::size_t at = 0; at < share.bytes; at += kStripBytes) {
     const std::size_t bytes = std::min(kStripBytes, share.bytes - at);
     for (std::size_t term = 0; term < static_cast<std::size_t>(ranks); ++term)
@@ -118,9 +126,14 @@ bool copy_out(DirectOperation& operation, Progress& answer) {
       return moved && answer == Progress::blocked;
     }
     const Stretch share = share_of(operation, operation.taken, other);
-    if (share.bytes != 0)
-      std::memcpy(operation.output() + operation.taken * operation.unit + share.first,
-                  operation.slot(other, operation.taken, share.first), share.bytes);
+    const std::size_t offset = operation.taken * operation.unit + share.first;
+    const DirectSource& source = operation.sources[static_cast<std::size_t>(other)];
+    const std::byte* const from = !operation.reads_through_kernel()
+                                      ? operation.slot(other, operation.taken, share.first)
+                                      : (source.output != nullptr ? source.output : source.output_there) + offset;
+    if (!fetch(operation, other, operation.output() + offset, from, share.bytes, source.output_there != nullptr,
+               answer))
+      return false;
     moved = true;
   }
   return true;
@@ -137,7 +150,7 @@ bool know_all(DirectOperation& operation, Progress& answer) {
   }
   operation.push = reachable;
   operation.all_known = true;
-  if (operation.push && operation.offer == Offer::buffer)
+  if (operation.reads_through_kernel() || (operation.push && operation.offer == Offer::buffer))
     operation.copied_in = operation.piece_count;  // no slots
   return true;
 }
@@ -149,7 +162,7 @@ Progress step_two_shot(DirectOperation& operation) {
   if (!operation.posted && !operation.post(answer)) return answer;
   const std::uint64_t pieces = operation.piece_count;
   const auto try_copy_in = [&] {
-    if (operation.copied_in == pieces || (operation.offer == Offer::buffer && !operation.all_known))
+    if (operation.copied_in == pieces || (is_own(operation.offer) && !operation.all_known))
       return false;
     if (operation.copied_in >= operation.combined + operation.slots) return false;  // this rank's own result
     if (!slot_is_free(operation, answer)) return false;
@@ -164,6 +177,14 @@ Progress step_two_shot(DirectOperation& operation) {
   if (!operation.all_known && !know_all(operation, answer)) return answer;
 
   const bool copies_out = !operation.push && wants_result(operation, operation.side->rank);
+  // Results that nobody has copied wait for their readers in the caches: not too many.
+  const bool results_wait =
+      operation.reads_through_kernel() && copies_out && operation.combined > operation.taken + kPiecesAhead;
+  if (results_wait && copy_out(operation, answer)) {
+    if (operation.next == operation.side->ranks) operation.piece_taken();
+    return Progress::moved;
+  }
+  if (answer == Progress::failed) return answer;
   if (operation.combined < operation.copied_in && combine(operation, answer)) {
     if (!copies_out) operation.piece_taken();
     return Progress::moved;
@@ -175,7 +196,7 @@ Progress step_two_shot(DirectOperation& operation) {
   }
   if (answer == Progress::failed || operation.taken < pieces) return answer;
   operation.finish_reading(true);
-  if (operation.offer != Offer::buffer && !operation.push) return operation.done();
+  if (!is_own(operation.offer) && !operation.push) return operation.done();
   operation.next = 0;
   operation.stage = step_close;
   return step_close(operation);

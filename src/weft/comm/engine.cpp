@@ -16,8 +16,6 @@ constexpr std::chrono::nanoseconds kFirstWait{1'000'000}, kLongestWait{20'000'00
 // Two sources cannot be slept on at once: one is, for so long, then both are looked at.
 constexpr std::chrono::nanoseconds kNap{100'000};
 
-constexpr std::chrono::milliseconds kExplanation{200};
-
 }  // namespace
 
 // Since when the calling thread has seen nothing move. Most waits are over before anybody asks.
@@ -128,7 +126,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
     if (!blockage.lasts()) continue;
 
     waited = true;
-    if (look_for_trouble(blockage.time(), operation.waiting_for())) continue;
+    if (failure_.comes_true(blockage.time(), operation.waiting_for())) continue;
     if (!told && blockage.time() > kStuck && options_.on_stuck) {
       told = true;
       options_.on_stuck(call, number);
@@ -152,7 +150,7 @@ void Engine::start(Runner& runner, const Call& call, std::uint64_t number,
   entry->flight = record(call, number, Stage::queued, "");
   ++under_way_;
   Entry& kept = *entries_[static_cast<std::size_t>(call.priority)].emplace_back(std::move(entry));
-  if (failing_ || stopped_) {
+  if (failing() || stopped_) {
     fail_all();
   } else {
     begin_queued();
@@ -193,7 +191,7 @@ bool Engine::progress() {
       if (progress == Progress::moved) return true;
       Status status;
       if (progress == Progress::failed) {
-        note_failure(why(*entry.runner, entry.call, entry.number, *entry.operation));
+        failure_.set(why(*entry.runner, entry.call, entry.number, *entry.operation));
         status = *failure();
       }
       complete(entry, status, status.ok() ? Stage::done : Stage::failed);
@@ -283,7 +281,7 @@ void Engine::tell_stuck(const Blockage& blockage) {
     for (auto& entry : queue) {
       if (entry->operation == nullptr) continue;
       const Operation& operation = *entry->operation;
-      if (look_for_trouble(blockage.time(), operation.waiting_for())) return;
+      if (failure_.comes_true(blockage.time(), operation.waiting_for())) return;
       recorder_.update(entry->flight, Stage::running, operation.pieces_done(), operation.pieces(),
                        operation.waiting_for());
       if (entry->stuck_told || blockage.time() < kStuck || !options_.on_stuck) continue;
@@ -335,78 +333,10 @@ void Engine::run_background() {
   }
 }
 
-bool Engine::look_for_trouble(std::chrono::nanoseconds blocked, std::int32_t waits_for) {
-  if (blocked < kFarewell || !may_fail_.load(std::memory_order_acquire) || failing()) return false;
-  std::optional<Error> error;
-  {
-    const std::lock_guard lock(failure_mutex_);
-    const auto found =
-        std::ranges::find(expected_failures_, waits_for, &std::pair<std::int32_t, Error>::first);
-    if (found != expected_failures_.end())
-      error = found->second;
-    else if (blocked >= kLongFarewell)
-      error = expected_failures_.front().second;
-  }
-  if (!error) return false;
-  note_failure(*error);
-  return true;
-}
-
-// The ranks are out of step: nothing that follows could be right.
-Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
-  Error error = operation.error();
-  if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
-  if (!failing() && options_.on_failure) options_.on_failure(error);
-  return error;
-}
-
-// What saw only a message that it did not expect asks the others what they called, and gives them a moment to
-// say so: what they say becomes the failure.
-Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
-  if (!options_.on_stuck) return error;
-  options_.on_stuck(call, number);
-  for (const auto deadline = Clock::now() + kExplanation; Clock::now() < deadline && !failing();) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return error;
-}
-
-Error Engine::give_up(const Call& call, std::uint64_t number, Error error) {
-  const std::uint64_t flight = record(call, number, Stage::running, "");
-  error = explain(call, number, std::move(error));
-  recorder_.update(flight, Stage::failed, 0, 0, -1);
-  if (!failing() && options_.on_failure) options_.on_failure(error);
-  fail(std::move(error));
-  return *failure();
-}
-
-void Engine::note_failure(Error error) {
-  const std::lock_guard lock(failure_mutex_);
-  if (!failure_) failure_ = std::move(error);
-  failing_.store(true, std::memory_order_release);
-}
-
-void Engine::fail(Error error) {
-  note_failure(std::move(error));
-  const Lock lock(mutex_);
-  wake_sleepers();
-}
-
 void Engine::wake_sleepers() {
   for (Source* sleeper : asleep_on_) {
     if (sleeper != nullptr) sleeper->wake();
   }
-}
-
-void Engine::expect_failure(std::int32_t rank, Error error) {
-  const std::lock_guard lock(failure_mutex_);
-  expected_failures_.emplace_back(rank, std::move(error));
-  may_fail_.store(true, std::memory_order_release);
-}
-
-std::optional<Error> Engine::failure() const {
-  const std::lock_guard lock(failure_mutex_);
-  return failure_;
 }
 
 bool Engine::is_queued(std::uint64_t number) const {

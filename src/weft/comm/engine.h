@@ -25,6 +25,7 @@
 #include "weft/base/result.h"
 #include "weft/comm/call.h"
 #include "weft/comm/communicator.h"
+#include "weft/comm/failure.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/comm/runner.h"
 
@@ -54,7 +55,7 @@ class Engine {
     // Whether a call must stay in the queue for now.
     std::function<bool(std::uint64_t number)> is_held;
   };
-  static constexpr std::chrono::milliseconds kStuck{100}, kFarewell{1000}, kLongFarewell{10'000};
+  static constexpr std::chrono::milliseconds kStuck{100};
 
   Engine(Options options, FlightRecorder& recorder);
   ~Engine();
@@ -67,13 +68,12 @@ class Engine {
 
   // All calls under way fail with this, and all later ones; the first error stays. From any thread.
   void fail(Error error);
-  bool failing() const { return failing_.load(std::memory_order_acquire); }
-  std::optional<Error> failure() const;
+  bool failing() const { return failure_.is(); }
+  std::optional<Error> failure() const { return failure_.error(); }
   // For a call that could not even begin: the others are asked what they called, and the group fails.
   Error give_up(const Call& call, std::uint64_t number, Error error);
-  // The same for a rank that left in peace. It may have sent all it had to, so only what still waits for it
-  // after a moment (kFarewell) fails; or, since it is not always known for whom, for anyone after a long one.
-  void expect_failure(std::int32_t rank, Error error);
+  // The same for a rank that left in peace: only what goes on waiting for it fails.
+  void expect_failure(std::int32_t rank, Error error) { failure_.expect(rank, std::move(error)); }
 
   bool is_queued(std::uint64_t number) const;
   void look_again();  // at what is_held() holds
@@ -104,14 +104,12 @@ class Engine {
   void begin_queued();
   void complete(Entry& entry, Status status, Stage stage);
   void fail_all();
-  void note_failure(Error error);
   Error explain(const Call& call, std::uint64_t number, Error error);
   Error why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation);
   void wake_sleepers();
   void hand_out(Lock& lock);  // calls on_done of what completed, without the lock
   void rest(Lock& lock, Blockage& blockage, Source** sleeping);
   void tell_stuck(const Blockage& blockage);
-  bool look_for_trouble(std::chrono::nanoseconds blocked, std::int32_t waits_for);
   void run_background();
   std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);
   std::vector<Source*> sources() const;
@@ -127,11 +125,7 @@ class Engine {
   bool stopped_ = false;
   std::array<Source*, 2> asleep_on_ = {};  // a waiting thread, and the background's
 
-  mutable std::mutex failure_mutex_;
-  std::optional<Error> failure_;
-  std::vector<std::pair<std::int32_t, Error>> expected_failures_;  // by rank, in the order of their leaving
-  std::atomic<bool> failing_{false};
-  std::atomic<bool> may_fail_{false};
+  Failure failure_;
 
   std::condition_variable work_;
   std::thread background_;

@@ -1,0 +1,67 @@
+// weft/comm/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
+//
+//   calls of one kind and size    usual 2x │ slots  kernel  slots  kernel │ usual 1000x │ slots  kernel ...
+//
+// One copy through the kernel against two through shared memory: that depends on the machine, on how far its
+// cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
+// sample taken beforehand tells. So both are tried on real calls, and the quicker one is kept for a while.
+//
+// Ranks count the same calls, so they try the same way at the same time. Whose times decide is settled by
+// whoever comes first; the others read its verdict.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/comm/direct_layout.h"
+
+namespace weft::comm {
+
+enum class CopyMode : std::uint8_t {
+  slots,           // private buffers go through shared memory
+  kernel,          // they are read where they are
+  kernel_one_shot  // the same, and everyone reduces everything
+};
+inline constexpr std::size_t kCopyModes = 3;
+
+class DirectTrial {
+ public:
+  // How the next call is done, and whether its time is wanted. `modes` and `calls_a_turn` are the same on all
+  // ranks each time; `verdict` is theirs in common and begins as zero.
+  struct Plan {
+    CopyMode mode = CopyMode::slots;
+    bool is_trial = false;
+  };
+  Plan next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn, SharedWord& verdict);
+  // A call of next() took so long.
+  void note(CopyMode mode, double seconds);
+
+  static constexpr std::uint32_t kWarmUps = 2, kTurns = 2, kMostTimes = 8, kCallsBetween = 1000;
+
+ private:
+  // Of one mode. The first of a turn finds the caches as another mode left them, and in any of them something
+  // else may have happened: the quicker half counts.
+  struct Times {
+    std::uint32_t count = 0;
+    std::array<double, kMostTimes> seconds = {};
+
+    double usual() const;
+  };
+  // The quickest, plus 1; 0 where not all were timed often enough.
+  std::uint64_t find_quickest(std::span<const CopyMode> modes) const;
+
+  CopyMode usual_ = CopyMode::slots;
+  std::uint32_t rest_ = kWarmUps;       // calls before the next is tried
+  std::uint32_t pause_ = kWarmUps;      // what rest_ began as
+  std::uint32_t tried_ = 0;             // calls
+  std::uint64_t settled_ = 0;      // times that a verdict was asked for
+  std::array<Times, kCopyModes> times_ = {};
+};
+
+// What the first to come says, which others who come to the same question later read. REQUIRES: `question`
+// grows from 1, and nobody comes to a question while another has not come to the one before.
+std::uint64_t first_says(SharedWord& word, std::uint64_t question, std::uint64_t mine);
+inline constexpr std::uint64_t kMostSaid = 15;
+
+}  // namespace weft::comm

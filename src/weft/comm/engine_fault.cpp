@@ -1,0 +1,51 @@
+// A call that fails: why, as the other ranks tell it, and what becomes of the rest.
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "weft/comm/engine.h"
+
+namespace weft::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kExplanation{200};
+
+}  // namespace
+
+// The ranks are out of step: nothing that follows could be right.
+Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
+  Error error = operation.error();
+  if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
+  if (!failing() && options_.on_failure) options_.on_failure(error);
+  return error;
+}
+
+// What saw only a message that it did not expect asks the others what they called, and gives them a moment to
+// say so: what they say becomes the failure.
+Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
+  if (!options_.on_stuck) return error;
+  options_.on_stuck(call, number);
+  for (const auto deadline = Clock::now() + kExplanation; Clock::now() < deadline && !failing();) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return error;
+}
+
+Error Engine::give_up(const Call& call, std::uint64_t number, Error error) {
+  const std::uint64_t flight = record(call, number, Stage::running, "");
+  error = explain(call, number, std::move(error));
+  recorder_.update(flight, Stage::failed, 0, 0, -1);
+  if (!failing() && options_.on_failure) options_.on_failure(error);
+  fail(std::move(error));
+  return *failure();
+}
+
+void Engine::fail(Error error) {
+  failure_.set(std::move(error));
+  const Lock lock(mutex_);
+  wake_sleepers();
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,104 @@
+// Which way of copying is quickest: what a trial makes of the times it is told.
+
+#include "weft/comm/direct_trial.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::comm {
+namespace {
+
+constexpr std::array<CopyMode, kCopyModes> kModes = {CopyMode::slots, CopyMode::kernel,
+                                                     CopyMode::kernel_one_shot};
+
+// Makes so many calls whose modes take `seconds`; answers the mode of the last.
+CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedWord& verdict, int calls,
+                    std::array<double, kCopyModes> seconds) {
+  DirectTrial::Plan plan;
+  for (int call = 0; call < calls; ++call) {
+    plan = trial.next(modes, 4, verdict);
+    if (plan.is_trial) trial.note(plan.mode, seconds[static_cast<std::size_t>(plan.mode)]);
+  }
+  return plan.mode;
+}
+
+TEST(DirectTrial, KeepsTheQuickestOfAllModes) {
+  for (std::size_t quickest = 0; quickest < kCopyModes; ++quickest) {
+    std::array<double, kCopyModes> seconds = {2, 2, 2};
+    seconds[quickest] = 1;
+    DirectTrial trial;
+    SharedWord verdict{0};
+    EXPECT_EQ(make_calls(trial, kModes, verdict, 100, seconds), kModes[quickest]);
+  }
+}
+
+TEST(DirectTrial, TriesOnlyTheModesThereAre) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  EXPECT_EQ(make_calls(trial, std::span(kModes).first(2), verdict, 100, {3, 2, 1}), CopyMode::kernel);
+}
+
+TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  CopyMode last = CopyMode::slots;
+  for (int call = 0; call < 100; ++call) {
+    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    last = plan.mode;
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 4 == 2 ? 50 : 1) : 2);
+  }
+  EXPECT_EQ(last, CopyMode::kernel);
+}
+
+TEST(DirectTrial, ALittleIsNoReasonToChange) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  EXPECT_EQ(make_calls(trial, kModes, verdict, 100, {1.02, 1, 2}), CopyMode::slots);
+}
+
+TEST(DirectTrial, TriesAgainAfterAWhile) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  ASSERT_EQ(make_calls(trial, kModes, verdict, 100, {1, 2, 3}), CopyMode::slots);
+  EXPECT_EQ(make_calls(trial, kModes, verdict, DirectTrial::kCallsBetween + 50, {3, 2, 1}),
+            CopyMode::kernel_one_shot);
+}
+
+// Ranks whose times say otherwise do what the first to come found: all must do the same.
+TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
+  std::array<DirectTrial, 3> ranks;
+  SharedWord verdict{0};
+  const std::array<std::array<double, kCopyModes>, 3> seconds = {{{3, 1, 2}, {1, 2, 3}, {2, 3, 1}}};
+  for (int call = 0; call < 2500; ++call) {
+    std::array<DirectTrial::Plan, 3> plans;
+    for (std::size_t turn = 0; turn < 3; ++turn) {
+      const std::size_t rank = (turn + static_cast<std::size_t>(call)) % 3;
+      plans[rank] = ranks[rank].next(kModes, 4, verdict);
+      if (plans[rank].is_trial)
+        ranks[rank].note(plans[rank].mode, seconds[rank][static_cast<std::size_t>(plans[rank].mode)]);
+    }
+    ASSERT_EQ(plans[0].mode, plans[1].mode) << call;
+    ASSERT_EQ(plans[0].mode, plans[2].mode) << call;
+  }
+}
+
+// As of a rank whose buffers are always where others can reach them.
+TEST(DirectTrial, WithoutTimesNothingChanges) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  for (int call = 0; call < 5000; ++call) {
+    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    if (!plan.is_trial) ASSERT_EQ(plan.mode, CopyMode::slots);
+  }
+  EXPECT_EQ(make_calls(trial, kModes, verdict, 3000, {2, 1, 3}), CopyMode::kernel);
+}
+
+TEST(DirectTrial, TheFirstAnswerToAQuestionStays) {
+  SharedWord word{0};
+  EXPECT_EQ(first_says(word, 1, 7), 7u);
+  EXPECT_EQ(first_says(word, 1, 3), 7u);
+  EXPECT_EQ(first_says(word, 2, 0), 0u);
+  EXPECT_EQ(first_says(word, 2, kMostSaid), 0u);
+}
+
+}  // namespace
+}  // namespace weft::comm
