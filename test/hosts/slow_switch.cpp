@@ -5,10 +5,10 @@
 //   PREFIX-host-2 ─ tap eth0 ┘
 //
 // Does what netem does, for kernels without it. A frame leaves a host when the bits before it have left,
-// comes `delay` later, and waits where other hosts' frames use up the receiver's rate. Nothing is lost:
-// senders are held back instead. Frames may be as long as the kernel's segmentation offload makes them; they
-// take the time of the segments that they stand for. Prints "ready" once the hosts are connected; ends on
-// SIGTERM.
+// comes `delay` later, and waits where frames that came before it use up the receiver's rate. Nothing is
+// lost: senders are held back instead. Frames may be as long as the kernel's segmentation offload makes them;
+// they take the time of the segments that they stand for. Prints "ready" once the hosts are connected; ends
+// on SIGTERM.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -49,17 +49,17 @@ constexpr int kMostHosts = 64;
 using Buffer = std::unique_ptr<char[]>;  // of kMostFrame bytes: the tap's header, then Ethernet's
 
 struct Frame {
-  Clock::time_point due;
+  Clock::time_point due;  // at the receiver's line; once it has come there, at its end
   Buffer buffer;
-  std::size_t bytes = 0;
-  int from = 0;
+  std::size_t bytes = 0, from = 0, to = 0;
 };
 
 struct Host {
   int tap = -1;
   Clock::time_point out_free, in_free;  // when its bits so far have left, have come
   std::size_t held = 0;                 // bytes of its frames that have not been delivered
-  std::deque<Frame> coming;             // in the order of `due`
+  std::deque<Frame> under_way;          // from it, and ...
+  std::deque<Frame> coming;             // ... to it: both in the order of `due`
 };
 
 [[noreturn]] void fail(const char* what) {
@@ -121,6 +121,7 @@ class Switch {
       for (std::size_t h = 0; h < hosts_.size(); ++h) {
         if ((polled[h].revents & POLLIN) != 0) take_from(h);
       }
+      land();
       deliver();
     }
   }
@@ -129,6 +130,7 @@ class Switch {
   timespec time_to_next() const {
     auto next = Clock::now() + std::chrono::seconds(1);
     for (const Host& host : hosts_) {
+      if (!host.under_way.empty()) next = std::min(next, host.under_way.front().due);
       if (!host.coming.empty()) next = std::min(next, host.coming.front().due);
     }
     const auto left = std::max(nanoseconds(0), std::chrono::duration_cast<nanoseconds>(next - Clock::now()));
@@ -150,28 +152,50 @@ class Switch {
       const char* to = buffer.get() + sizeof(OffloadHeader);
       const auto host = static_cast<std::size_t>(static_cast<unsigned char>(to[5])) - 1;
       if ((to[0] & 1) != 0)
-        bring_to_all(from, buffer.get(), bytes);
+        send_to_all(from, buffer.get(), bytes);
       else if (host < hosts_.size() && host != from)
-        bring(from, host, std::move(buffer), bytes);
+        send(from, host, std::move(buffer), bytes);
     }
   }
 
-  void bring_to_all(std::size_t from, const char* frame, std::size_t bytes) {
+  void send_to_all(std::size_t from, const char* frame, std::size_t bytes) {
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
       if (h == from) continue;
       Buffer copy = take_buffer();
       std::memcpy(copy.get(), frame, bytes);
-      bring(from, h, std::move(copy), bytes);
+      send(from, h, std::move(copy), bytes);
     }
   }
 
-  void bring(std::size_t from, std::size_t to, Buffer buffer, std::size_t bytes) {
-    Host& host = hosts_[to];
-    // Bits pass through as they come: a receiver that nobody else uses adds no time of its own.
-    host.in_free =
-        std::max(hosts_[from].out_free + delay_, host.in_free + time_of(wire_bytes(buffer.get(), bytes)));
-    hosts_[from].held += bytes;
-    host.coming.push_back({host.in_free, std::move(buffer), bytes, static_cast<int>(from)});
+  void send(std::size_t from, std::size_t to, Buffer buffer, std::size_t bytes) {
+    Host& host = hosts_[from];
+    host.held += bytes;
+    host.under_way.push_back({host.out_free + delay_, std::move(buffer), bytes, from, to});
+  }
+
+  // The sender of the next frame to come anywhere, if it has come.
+  Host* next_to_land(Clock::time_point now) {
+    Host* first = nullptr;
+    for (Host& host : hosts_) {
+      if (host.under_way.empty() || host.under_way.front().due > now) continue;
+      if (first == nullptr || host.under_way.front().due < first->under_way.front().due) first = &host;
+    }
+    return first;
+  }
+
+  // In the order in which they come, whoever sent them: a receiver's line is not kept for what is still
+  // waiting to leave another host.
+  void land() {
+    const auto now = Clock::now();
+    while (Host* const sender = next_to_land(now)) {
+      Frame frame = std::move(sender->under_way.front());
+      sender->under_way.pop_front();
+      Host& host = hosts_[frame.to];
+      // Bits pass through as they come: a receiver that nobody else uses adds no time of its own.
+      host.in_free = std::max(frame.due, host.in_free + time_of(wire_bytes(frame.buffer.get(), frame.bytes)));
+      frame.due = host.in_free;
+      host.coming.push_back(std::move(frame));
+    }
   }
 
   // Memory that is warm from the frame before: the ranks need the processor more.
@@ -188,7 +212,7 @@ class Switch {
         Frame& frame = host.coming.front();
         static_cast<void>(
             !::write(host.tap, frame.buffer.get(), frame.bytes));  // a host that is down takes none
-        hosts_[static_cast<std::size_t>(frame.from)].held -= frame.bytes;
+        hosts_[frame.from].held -= frame.bytes;
         free_.push_back(std::move(frame.buffer));
         host.coming.pop_front();
       }

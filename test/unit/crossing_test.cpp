@@ -2,6 +2,7 @@
 
 #include "weft/comm/crossing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "weft/collective/library.h"
@@ -39,6 +40,33 @@ TEST(Crossing, CountsWhatLeavesAMachineAndHowOftenInARow) {
   const Crossing streamed = of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2);
   EXPECT_EQ(streamed.steps, 2);
   EXPECT_DOUBLE_EQ(streamed.wire, 1);
+}
+
+TEST(Crossing, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
+  // One wire carries the share and, once all shares have crossed, the sum.
+  EXPECT_EQ(of("all_reduce_all_pairs_two_shot(ranks=4)", 4).in_turn, 1);
+  EXPECT_EQ(of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_one_shot')", 2).in_turn, 1);
+  EXPECT_EQ(of("all_reduce_ring(ranks=2)", 2).in_turn, 1);
+  // Sums have wires of their own; nothing follows; nothing crosses.
+  EXPECT_EQ(of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2).in_turn, 0);
+  EXPECT_EQ(of("all_reduce_all_pairs_one_shot(ranks=4)", 4).in_turn, 0);
+  EXPECT_EQ(of("all_reduce_ring(ranks=4)", 1).in_turn, 0);
+}
+
+TEST(Crossing, LargeCallsDoNotWaitForTheirOwnPieces) {
+  const ChoiceTable table = ChoiceTable::defaults();
+  for (const std::int32_t hosts : {2, 4})
+    for (const std::int32_t local : {1, 2}) {
+      const Setting setting{
+          .kind = Kind::all_reduce, .ranks = hosts * local, .hosts = hosts, .transport = "mixed"};
+      for (const std::int64_t bytes : {1 << 20, 1 << 24}) {
+        std::string chosen = table.choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
+        chosen.insert(chosen.ends_with(')') ? chosen.size() - 1 : chosen.size(),
+                      chosen.ends_with(')') ? fmt::format(", ranks={}", setting.ranks)
+                                            : fmt::format("(ranks={})", setting.ranks));
+        EXPECT_EQ(of(chosen, hosts).in_turn, 0) << chosen << ' ' << bytes;
+      }
+    }
 }
 
 TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {

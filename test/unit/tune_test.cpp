@@ -111,6 +111,17 @@ TEST(TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
   EXPECT_TRUE(rounds.order(8192, 1).turns.empty());  // was never begun
 }
 
+TEST(TuneRounds, SpendFewCallsOnLargeSizes) {
+  TuneRounds rounds(kSetting, TuneRounds::Purpose::predict);
+  constexpr std::int64_t kBytes = 64 << 20;
+  const TuneOrder first = rounds.order(kBytes, 0);
+  EXPECT_TRUE(first.warm_up);
+  rounds.add(first, 0, answers(first, {{"direct two-shot", 40e-6}, {"all_reduce_ring", 70e-6}}));
+  const TuneOrder second = rounds.order(kBytes, 1);
+  EXPECT_FALSE(second.warm_up);
+  EXPECT_EQ(names_of(second), (std::vector<std::string>{"all_reduce_ring", "direct", "direct two-shot"}));
+}
+
 TEST(TuneRounds, ComeInAnotherOrderEachTime) {
   TuneRounds rounds(kSetting, TuneRounds::Purpose::check);
   const TuneOrder first = rounds.order(4096, 0);
@@ -160,6 +171,7 @@ TEST(TuneWords, AreReadBack) {
                         .bytes = 4096,
                         .allocated = true,
                         .batches = 3,
+                        .warm_up = false,
                         .turns = {{"direct", 7}, {"broadcast_chain", 1}}};
   const auto read = parse_tune_order(print(order));
   ASSERT_TRUE(read.ok());

@@ -134,14 +134,23 @@ std::vector<InstructionBlock> make_blocks(const Instructions& instructions, Netw
   return blocks;
 }
 
+// The block of the last thing that an instruction waits for; `apart`: of the last in a block that does not
+// send, if there is one, since what follows in a block that sends would hold up what it sends next.
+std::int32_t block_before(const Instructions& instructions, std::int32_t i, bool apart) {
+  const auto block = [&](std::int32_t dependence) { return instructions.list[dependence].block; };
+  const auto dependences = instructions.dependences(i);
+  for (auto at = dependences.rbegin(); apart && at != dependences.rend(); ++at)
+    if (block(*at) >= 0 && instructions.blocks[block(*at)].send_to < 0) return block(*at);
+  return block(dependences.back());
+}
+
 // Local instructions go to the block of the last thing they wait for, or of the first that waits for
 // them, or to the one of their rank with the least to do.
-void place_local(Instructions& instructions) {
+void place_local(Instructions& instructions, bool apart) {
   std::vector<std::int32_t> waiting(instructions.list.size(), -1);  // the block of who waits first
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
     Instruction& it = instructions.list[i];
-    if (it.block < 0 && !instructions.dependences(i).empty())
-      it.block = instructions.list[instructions.dependences(i).back()].block;
+    if (it.block < 0 && !instructions.dependences(i).empty()) it.block = block_before(instructions, i, apart);
   }
   for (std::int32_t i = instructions.size() - 1; i >= 0; --i) {
     Instruction& it = instructions.list[i];
@@ -202,7 +211,7 @@ Result<Instructions> assign(const Instructions& instructions, const AssignLimits
     if (network.out[i] >= 0) it.block = network.connections[network.out[i]].sender;
     if (it.giver >= 0) it.block = network.connections[network.in(it)].receiver;
   }
-  place_local(result);
+  place_local(result, !limits.join);
   WEFT_TRY_STATUS(check_limit(result, limits.blocks));
   return result;
 }

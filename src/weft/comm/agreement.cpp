@@ -10,6 +10,7 @@
 #include "weft/collective/check.h"
 #include "weft/collective/program_text.h"
 #include "weft/comm/engine.h"
+#include "weft/transport/doorbell.h"
 
 namespace weft::comm {
 namespace {
@@ -158,7 +159,16 @@ void Agreement::tell_broken(const Error& error) {
 }
 
 std::uint64_t Agreement::next_call() {
-  const std::uint64_t number = next_call_.fetch_add(1);
+  // The count must be out before it is looked whether to hold. A locked instruction would make sure of that,
+  // and wait until the call before has reached the other ranks; instead whoever wants a hold sees to it.
+  std::uint64_t number = 0;
+  if (transport::kProcessBarriers) {
+    number = next_call_.load(std::memory_order_relaxed);
+    next_call_.store(number + 1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  } else {
+    number = next_call_.fetch_add(1);
+  }
   if (number >= hold_at_.load()) {
     std::unique_lock lock(mutex_);
     while (number >= hold_at_.load() && !engine_->failure())
@@ -179,6 +189,7 @@ void Agreement::prepare(std::int32_t from, std::uint64_t proposal, std::string_v
       pending_program_ = *program;
       // A caller either is counted in `at` or sees that it has to hold.
       hold_at_.store(0);
+      if (transport::kProcessBarriers) transport::barrier_on_all_processors();
       at = next_call_.load();
       hold_at_.store(at + kWindow);
       changed_.notify_all();

@@ -1,7 +1,11 @@
 #include "weft/comm/candidates.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -16,15 +20,21 @@ namespace {
 constexpr std::int64_t kSmallestForChannels = 64 << 10;  // below, a second channel only costs
 constexpr std::int64_t kLargestOneShot = 4 << 20;        // above, everyone reducing everything never pays
 constexpr std::int32_t kMostTracedRanks = 64;            // tracing is quadratic in ranks
+constexpr std::int32_t kMostCountedRanks = 16;           // up to here it takes less than a millisecond
 // Seconds to set a program going. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took 0.4
 // to 0.5 us longer by a program than directly.
 constexpr double kProgramCall = 0.5e-6;
-// Of a step: what each message but its first costs the sender, whoever waits. A socket's cost system calls,
-// which are most of what the step takes.
-constexpr double kMessageShare = 0.25, kSocketShare = 0.7;
+// Of a step: what a message takes of its two ends' time together, whoever waits. Of 4 ranks on 2 cores, 6 to
+// 48 messages over TCP took 2.5 to 3.5 us each, in however few steps, where 2 ranks swap two in 5.4 us.
+constexpr double kMessageShare = 1.1;
+// Of 4 and 8 ranks on 2 cores over TCP.
+constexpr double kIdleInARow = 0.25;
+// Reads of a chunk that is reduced as it arrives, and of one that was put into scratch memory first; across
+// machines, where lines are waited for, there is time for that.
+constexpr double kReadsOnArrival = 2, kReadsFromScratch = 3;
 
-// Below, the system calls of a single copy cost more than any copy.
-constexpr std::int64_t kLeastSingleCopy = 256 << 10;
+// Of a block. Below, the system calls of a single copy cost more than any copy.
+constexpr std::int64_t kLeastSingleCopy = 16 << 10;
 // Copies that one through the kernel costs, which looks up and pins every page of 4 KiB: a round figure.
 constexpr double kKernelCopies = 2.5;
 
@@ -32,21 +42,34 @@ constexpr double kKernelCopies = 2.5;
 // figures; what is chosen depends on their product, which is 125 KB on a line of 1 ms and 1 Gbit/s too.
 constexpr double kNetworkStep = 100e-6, kNetworkWire = 0.8e-9;
 constexpr double kNetworkPiece = 128 << 10;  // bytes that are passed on once all of them have come
+// Bytes a wait, where pieces go in turn. They are of 32 to 512 KiB, and the longer ones take long themselves.
+constexpr double kPieceInTurn = 64 << 10;
 
-// What one rank does in a call of M bytes, in shares of M.
-struct Work {
-  double steps = 0, messages = 0;
+// What is done in a call of M bytes: messages that are sent or received count half, bytes are shares of M.
+struct Load {
+  double messages = 0;
   double wire = 0, copied = 0, reduced = 0;
+};
+
+Load times(double factor, const Load& load) {
+  return {factor * load.messages, factor * load.wire, factor * load.copied, factor * load.reduced};
+}
+
+struct Work {
+  double steps = 0;
+  Load rank;               // of the rank that does most
+  Load all;                // of all together
   double chunk = 1;        // a share too
   Crossing crossing = {};  // where there are several hosts
 };
 
-bool shares_memory(const Setting& setting) {
-  return setting.hosts == 1 && (setting.transport == "shm" || setting.transport == "inproc");
+// Where every rank does the same.
+Work alike(double ranks, double steps, const Load& load) {
+  return {.steps = steps, .rank = load, .all = times(ranks, load)};
 }
 
-bool has_sockets(const Setting& setting) {
-  return setting.transport == "tcp" || setting.transport == "mixed";
+bool shares_memory(const Setting& setting) {
+  return setting.hosts == 1 && (setting.transport == "shm" || setting.transport == "inproc");
 }
 
 // The bytes that one rank puts into its mailbox.
@@ -65,9 +88,10 @@ std::vector<DirectWay> direct_ways(const Setting& setting, std::int64_t bytes) {
   if (!has_two_shots(setting.kind) || bytes <= kLargestOneShot) ways.push_back(DirectWay::one_shot);
   if (has_two_shots(setting.kind)) ways.push_back(DirectWay::two_shot);
   if (setting.allocated) ways.push_back(DirectWay::in_place);
-  // Threads reach each other's buffers as they are.
-  const bool only_moves = !collective::reduces(setting.kind);
-  if (only_moves && !setting.allocated && setting.transport == "shm" && bytes >= kLeastSingleCopy)
+  // Threads reach each other's buffers as they are; in two shots ranks find out for themselves.
+  const std::int64_t block = collective::has_block_a_rank(setting.kind) ? bytes / setting.ranks : bytes;
+  if (!has_two_shots(setting.kind) && !setting.allocated && setting.transport == "shm" &&
+      block >= kLeastSingleCopy)
     ways.push_back(DirectWay::single_copy);
   return ways;
 }
@@ -96,12 +120,11 @@ Work direct_work(DirectWay way, const Setting& setting) {
   switch (way) {
     case DirectWay::mailbox:
     case DirectWay::one_shot:
-      return {.steps = way == DirectWay::mailbox ? 1.0 : 2.0,
-              .copied = everything ? 1 : staged,
-              .reduced = everything ? ranks : reduced};
-    case DirectWay::two_shot: return {.steps = 3, .copied = staged, .reduced = reduced};
-    case DirectWay::in_place: return {.steps = 2, .copied = 1 - reduced, .reduced = reduced};
-    case DirectWay::single_copy: return {.steps = 2, .copied = kKernelCopies};
+      return alike(ranks, way == DirectWay::mailbox ? 1 : 2,
+                   {.copied = everything ? 1 : staged, .reduced = everything ? ranks : reduced});
+    case DirectWay::two_shot: return alike(ranks, 3, {.copied = staged, .reduced = reduced});
+    case DirectWay::in_place: return alike(ranks, 2, {.copied = 1 - reduced, .reduced = reduced});
+    case DirectWay::single_copy: return alike(ranks, 2, {.copied = kKernelCopies, .reduced = reduced});
   }
   return {};
 }
@@ -128,50 +151,99 @@ std::string short_name(const collective::AlgorithmReference& reference) {
   return reference.arguments.empty() ? reference.name : print(reference);
 }
 
-std::optional<Work> program_work(const Setting& setting, std::string_view text) {
+// What the moves come to.
+Work counted(const collective::Moves& moves, bool crosses) {
+  Work work;
+  work.steps = static_cast<double>(collective::measure(moves).steps);
+  work.chunk =
+      1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(moves.collective), 1));
+  std::vector<Load> loads(static_cast<std::size_t>(moves.collective.ranks));
+  for (const collective::Move& move : moves.moves) {
+    Load& from = loads[static_cast<std::size_t>(move.from.rank)];
+    Load& to = loads[static_cast<std::size_t>(move.to.rank)];
+    const double share = move.count * work.chunk;
+    if (!move.local()) {
+      from.messages += 0.5, to.messages += 0.5;
+      from.wire += share;
+    }
+    if (move.verb == collective::Move::Verb::reduce) {
+      to.reduced += share * (move.local() && !crosses ? kReadsFromScratch : kReadsOnArrival);
+    } else if (move.local()) {
+      to.copied += share;
+    }
+  }
+  for (const Load& load : loads) {
+    const auto add = [&](double Load::*part) {
+      work.rank.*part = std::max(work.rank.*part, load.*part);
+      work.all.*part += load.*part;
+    };
+    for (const auto part : {&Load::messages, &Load::wire, &Load::copied, &Load::reduced}) add(part);
+  }
+  return work;
+}
+
+// What the algorithm claims of the rank that sends most, as if all ranks did as much.
+std::optional<Work> claimed(const collective::Algorithm& algorithm, const collective::Arguments& arguments,
+                            const Setting& setting) {
+  const auto claims = collective::claims(algorithm, arguments);
+  if (!claims.ok() || !claims->steps || !claims->wire) return std::nullopt;
+  collective::Progress progress{collective::TraceLimits{}.work, {}};
+  collective::Evaluation values(algorithm.syntax(), progress);
+  if (!values.bind(arguments)) return std::nullopt;
+  const std::int64_t chunks = values.number_or(algorithm.syntax().chunks, 1);
+  if (values.failed() || chunks < 1 || chunks > collective::kMostMemoryChunks) return std::nullopt;
+  collective::Collective collective;
+  collective.kind = setting.kind;
+  collective.ranks = setting.ranks;
+  collective.chunks = static_cast<std::int32_t>(chunks);
+  const double chunk =
+      1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
+  const auto steps = static_cast<double>(*claims->steps), messages = static_cast<double>(*claims->wire);
+  Load load{.messages = messages, .wire = messages * chunk};
+  // What arrives beyond a plain all-gather of the sums has been reduced; in one step nothing is gathered.
+  const double gathered = (setting.ranks - 1.0) / setting.ranks;
+  if (collective::reduces(setting.kind)) {
+    const bool gathers = setting.kind == Kind::all_reduce && steps > 1;
+    load.reduced = kReadsOnArrival * std::max(gathers ? load.wire - gathered : load.wire, gathered);
+  }
+  Work work = alike(setting.ranks, steps, load);
+  work.chunk = chunk;
+  return work;
+}
+
+std::optional<Work> work_of_program(const Setting& setting, std::string_view text) {
   const auto reference = collective::parse_reference(text);
   if (!reference.ok()) return std::nullopt;
   const auto* algorithm = collective::shipped_algorithms().find(reference->name);
   if (algorithm == nullptr || algorithm->kind() != setting.kind) return std::nullopt;
   const auto arguments = arguments_of(*algorithm, setting, reference->arguments);
-  const auto claims = collective::claims(*algorithm, arguments);
-  if (!claims.ok()) return std::nullopt;
-  collective::Measure measure;
-  collective::Collective collective;
-  collective.kind = setting.kind;
-  collective.ranks = setting.ranks;
-  Work work;
   const bool crosses = setting.hosts > 1 && setting.ranks % setting.hosts == 0;
-  if (claims->steps && claims->wire && !(crosses && setting.ranks <= kMostTracedRanks)) {
-    measure = {*claims->steps, *claims->wire};
-    collective::Progress progress{collective::TraceLimits{}.work, {}};
-    collective::Evaluation values(algorithm->syntax(), progress);
-    if (!values.bind(arguments)) return std::nullopt;
-    const std::int64_t chunks = values.number_or(algorithm->syntax().chunks, 1);
-    if (values.failed() || chunks < 1 || chunks > collective::kMostMemoryChunks) return std::nullopt;
-    collective.chunks = static_cast<std::int32_t>(chunks);
-  } else {
-    if (setting.ranks > kMostTracedRanks) return std::nullopt;
+  std::optional<Work> work;
+  if (setting.ranks > (crosses ? kMostTracedRanks : kMostCountedRanks))
+    work = claimed(*algorithm, arguments, setting);
+  if (!work && setting.ranks <= kMostTracedRanks) {
     const auto moves = collective::trace(*algorithm, arguments, collective::shipped_algorithms());
     if (!moves.ok()) return std::nullopt;
-    measure = collective::measure(*moves);
-    collective = moves->collective;
-    if (crosses) work.crossing = crossing_of(*moves, setting.hosts);
+    work = counted(*moves, crosses);
+    if (crosses) work->crossing = crossing_of(*moves, setting.hosts);
   }
-  work.steps = static_cast<double>(measure.steps);
-  work.messages = static_cast<double>(measure.wire);
-  work.chunk = 1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(collective), 1));
-  work.wire = work.messages * work.chunk;
-  // What arrives beyond a plain all-gather of the sums has been reduced; in one step nothing is gathered. It
-  // is read, and so is what it is added to.
-  const double gathered = (setting.ranks - 1.0) / setting.ranks;
-  if (collective::reduces(setting.kind)) {
-    const bool gathers = setting.kind == Kind::all_reduce && work.steps > 1;
-    work.reduced = 2 * std::max(gathers ? work.wire - gathered : work.wire, gathered);
+  // A rank's block for itself goes over no wire, but to its place; moves say so only out of place.
+  if (work && (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all)) {
+    work->rank.copied = std::max(work->rank.copied, 1.0 / setting.ranks);
+    work->all.copied = std::max(work->all.copied, 1.0);
   }
-  // A rank's block for itself goes over no wire, but to its place.
-  if (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all) work.copied = 1.0 / setting.ranks;
   return work;
+}
+
+// Asked again for every size of call, it is counted once.
+std::optional<Work> program_work(const Setting& setting, std::string_view text) {
+  static std::mutex mutex;
+  static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<Work>> known;
+  const std::scoped_lock lock(mutex);
+  const auto [at, is_new] =
+      known.try_emplace({setting.kind, setting.ranks, setting.hosts, std::string(text)});
+  if (is_new) at->second = work_of_program(setting, text);
+  return at->second;
 }
 
 }  // namespace
@@ -236,31 +308,47 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
     return best;
   }
   const double ranks = setting.ranks;
-  Work work{.steps = ranks, .messages = ranks, .wire = ranks};
+  Work work = alike(ranks, ranks, {.messages = ranks, .wire = ranks});
   double call = 0;
-  if (collective::reduces(setting.kind)) work.reduced = ranks;
+  if (collective::reduces(setting.kind)) work.rank.reduced = ranks, work.all.reduced = ranks * ranks;
   if (const auto way = find_direct_way(algorithm)) {
     work = direct_work(*way, setting);
   } else if (const auto program = program_work(setting, algorithm)) {
     work = *program;
     call = kProgramCall;
   }
-  const double neighbours = ranks / std::max(setting.hosts, 1);
-  const double crowd = std::max(neighbours / std::max(figures.cores, 1), 1.0);
-  const double step = crowd > 1 ? figures.crowded_step * crowd : figures.step;
-  const double share = has_sockets(setting) ? kSocketShare : kMessageShare;
-  const double further = std::max(work.messages - work.steps, 0.0);
+  const double hosts = std::max(setting.hosts, 1), neighbours = ranks / hosts;
+  const double cores = std::clamp(static_cast<double>(figures.cores), 1.0, std::max(neighbours, 1.0));
+  const double crowd = std::max(neighbours / cores, 1.0);
+  const double step = crowd > 1 ? std::max(figures.crowded_step * crowd, figures.step) : figures.step;
+  const double message = kMessageShare * std::max(crowd > 1 ? figures.crowded_step : 0, figures.step);
+  // Either the rank that does most is waited for, or all the cores are.
+  const auto busiest = [&](auto seconds) {
+    return std::max(seconds(work.rank), seconds(work.all) / (hosts * cores));
+  };
+  const double sending = busiest([&](const Load& load) { return load.messages * message; });
+  const double moving = busiest([&](const Load& load) {
+    return load.wire * figures.wire + load.copied * figures.copy + load.reduced * figures.reduce;
+  });
+  // In a crowd bytes that must follow each other find no other work beside them: part of their time is lost.
+  const bool sockets = setting.transport == "tcp" || setting.transport == "mixed";
+  const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
+  const double idle = crowd > 1 && sockets ? kIdleInARow * in_a_row * figures.wire : 0;
   // What crosses waits for the network, where ranks of a host share a line, and is passed on piece by piece;
   // what each message costs its sender comes on top.
   const double network_wire = std::max(figures.wire, kNetworkWire);
   const double passed_on = std::max(work.crossing.steps - 1, 0) * work.chunk * kNetworkPiece;
   const double crossing =
       work.crossing.steps * std::max(figures.step, kNetworkStep) + passed_on * network_wire;
+  const double in_turn =
+      work.crossing.in_turn * work.chunk / kPieceInTurn * std::max(figures.step, kNetworkStep);
   const double inside = std::max(work.steps - work.crossing.steps, 0.0);
-  return {.intercept = call + crossing + (inside + share * (further + work.crossing.steps)) * step,
-          .slope = work.crossing.wire * network_wire +
-                   crowd * (work.wire * figures.wire + work.copied * figures.copy +
-                            work.reduced * figures.reduce)};
+  // A core of its own sends while it waits; a shared one does so only now and then.
+  const double latency = work.crossing.steps > 0 ? inside * step + sending
+                         : crowd > 1             ? std::hypot(inside * step, sending)
+                                                 : std::max(inside * step, sending);
+  return {.intercept = call + crossing + latency,
+          .slope = work.crossing.wire * network_wire + in_turn + moving + idle};
 }
 
 }  // namespace weft::comm

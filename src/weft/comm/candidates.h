@@ -5,10 +5,12 @@
 //                                  direct two-shot     copies 1.5 M, reduces M
 //                                  all_reduce_ring     6 steps, sends 1.5 M          any transport
 //
-//   seconds = steps * step + bytes sent * wire + bytes copied * copy + bytes reduced * reduce
+//   seconds = the longest chain of steps, or all messages  +  bytes sent, copied and reduced
 //
-// Where a machine has more ranks than cores, its ranks take turns: every byte takes ranks / cores times as
-// long, and every step must wait until the others were switched to.
+// each of them of the rank that does most, or of all ranks together by all cores of the machine, whichever
+// takes longer: where there are more ranks than cores, whoever waits lets another work, so that a tree in
+// which few ranks do much is no slower than a ring. Up to 16 ranks a program's moves are counted; of more
+// ranks it is taken at its word.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -65,8 +67,8 @@ DirectWay beside_in_place(Kind kind);
 // ships an algorithm of.
 std::vector<std::string> candidates_for(const Setting& setting, std::int64_t bytes);
 
-// From what direct.h says of its ways, or from what the program claims of itself (claims.h). A name that is
-// neither is priced as if it sent everything to everyone, one after the other.
+// From what direct.h says of its ways, or from what the program does or claims of itself (claims.h). A name
+// that is neither is priced as if it sent everything to everyone, one after the other.
 Formula formula_of(const Setting& setting, std::string_view algorithm, const Figures& figures);
 
 }  // namespace weft::comm

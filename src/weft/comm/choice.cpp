@@ -16,6 +16,16 @@ double distance(std::int32_t a, std::int32_t b) {
   return std::abs(std::log2(static_cast<double>(a)) - std::log2(static_cast<double>(b)));
 }
 
+// What a formula does not tell apart goes directly, or else by a ring: measured, that was never far behind
+// the best of programs that move as much in as many messages, and others were by a third.
+constexpr double kNotToldApart = 1.05;
+
+double promised(const Candidate& candidate, std::int64_t bytes) {
+  const double seconds = candidate.seconds(bytes);
+  if (!candidate.times.empty() || candidate.name.starts_with(kDirect)) return seconds;
+  return seconds * kNotToldApart * (candidate.name.ends_with("_ring") ? 1 : kNotToldApart);
+}
+
 std::string explain(const Candidate& best, double seconds, const Candidate* next, double next_seconds) {
   std::string why = fmt::format("{}: {}", best.source, print_seconds(seconds));
   if (next != nullptr) why += fmt::format("; next {} {}", next->name, print_seconds(next_seconds));
@@ -131,7 +141,7 @@ Choice ChoiceTable::choose(const Setting& setting, std::int64_t bytes,
   const Candidate *best = nullptr, *next = nullptr;
   double best_seconds = 0, next_seconds = 0;
   for (const Candidate& each : candidates) {
-    const double seconds = each.seconds(bytes);
+    const double seconds = promised(each, bytes);
     if (best == nullptr || seconds < best_seconds) {
       next = best, next_seconds = best_seconds;
       best = &each, best_seconds = seconds;
@@ -140,6 +150,8 @@ Choice ChoiceTable::choose(const Setting& setting, std::int64_t bytes,
     }
   }
   if (best == nullptr) return {};
+  best_seconds = best->seconds(bytes);
+  if (next != nullptr) next_seconds = next->seconds(bytes);
   return {best->name, best_seconds, explain(*best, best_seconds, next, next_seconds)};
 }
 

@@ -68,7 +68,7 @@ class ChoiceTable {
   // What a group does, whose ranks know their own buffers but not the others', and must all choose alike. So
   // one algorithm is chosen for private and allocated buffers together, the one whose two times have the
   // least product. Direct ways are told apart where they were measured among so many ranks; elsewhere
-  // "direct" chooses by size. `setting.allocated` does not matter.
+  // "direct" chooses by size and by trial. `setting.allocated` does not matter.
   Choice choose_for_group(const Setting& setting, std::int64_t bytes) const;
 
   // What the table expects of one algorithm.

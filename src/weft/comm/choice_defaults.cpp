@@ -11,18 +11,22 @@
 namespace weft::comm {
 namespace {
 
-// Measured in November 2026 on 2 cores of a Neoverse-V1 (aarch64, Linux 6.18): a copy of 64 MB at 25.5 GB/s
-// and a sum at 17.3 GB/s of what it reads, one way of a ping-pong through shared memory in 0.13 us spinning
-// and about 1 us where a core switches ranks. A frame of a chunk program is copied in and out by its two
-// ends, hence twice a copy. Over loopback TCP two ranks swap 256 bytes in 4.8 us and large messages at 5 GB/s
-// each way; where a core switches ranks a step takes 10 us for each of them.
+// Between two machines that were measured in November 2026, 2 cores of a Neoverse-V1 and 2 of a Sapphire
+// Rapids, Linux 6.18: a copy by 25.5 and about 9 GB/s, a sum by 17.3 and 9 GB/s of what it reads; a step
+// through shared memory in 0.13 and 0.6 us, about 1 and 2 where a core switches ranks. A frame of a chunk
+// program is copied in and out by its two ends, hence twice a copy. Over loopback TCP two ranks swap 256
+// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; in a crowd a step takes 2.5 us for
+// each rank that a core must switch to. Not measured at every start: what is chosen, and so the order in
+// which floats are added, would change from run to run.
+constexpr double kCopy = 1 / 15e9, kReduce = 1 / 12.5e9;
+
 Figures default_figures(double step, double crowded_step, double wire) {
   return {.cores = available_processors(),
           .step = step,
           .crowded_step = crowded_step,
           .wire = wire,
-          .copy = 1 / 25.5e9,
-          .reduce = 1 / 17.3e9,
+          .copy = kCopy,
+          .reduce = kReduce,
           .source = "default figures"};
 }
 
@@ -79,10 +83,9 @@ constexpr std::string_view kTransports[] = {"inproc", "shm", "tcp", "mpi"};
 
 ChoiceTable ChoiceTable::defaults() {
   ChoiceTable table;
-  const double twice_a_copy = 2 / 25.5e9;
-  table.set_figures("inproc", default_figures(0.13e-6, 1e-6, twice_a_copy));
-  table.set_figures("shm", default_figures(0.13e-6, 1e-6, twice_a_copy));
-  table.set_figures("tcp", default_figures(4.8e-6, 10e-6, 1 / 5e9));
+  table.set_figures("inproc", default_figures(0.28e-6, 1.4e-6, 2 * kCopy));
+  table.set_figures("shm", default_figures(0.28e-6, 1.4e-6, 2 * kCopy));
+  table.set_figures("tcp", default_figures(5e-6, 2.5e-6, 1 / 3.8e9));
   table.set_figures("mixed", table.figures_of("tcp"));  // the slower of its two wires
   table.set_figures("mpi", default_figures(1e-6, 4e-6, 1 / 7.4e9));
   return table;

@@ -9,9 +9,11 @@
 namespace weft::comm {
 namespace {
 
-// A program must be better than shared memory by more than two measurements of the same differ: directly,
-// ranks that call different things find out before any data is used.
-constexpr double kProgramHandicap = 1.03;
+// What has to be better than a direct way by more than two measurements of the same differ. Programs, since
+// directly ranks that call different things find out before any data is used. And "direct", which changes its
+// way between sizes, so that a line through its times tells less of what lies between; but ways of private
+// and allocated buffers go together in it as they do under no other name.
+constexpr double kHandicap = 1.03;
 
 using Times = std::map<std::string, double, std::less<>>;  // seconds, by algorithm
 
@@ -51,9 +53,9 @@ std::string times(const Scored& one) {
 std::optional<Scored> score(Kind kind, const std::string& algorithm, double from_private,
                             const Times& allocated) {
   Scored one{{algorithm, from_private, {}, {}}, 0, 0};
-  const double handicap = algorithm.starts_with(kDirect) ? 1 : kProgramHandicap;
+  const auto way = find_direct_way(algorithm);
+  const double handicap = way ? 1 : kHandicap;
   if (!allocated.empty()) {
-    const auto way = find_direct_way(algorithm);
     const std::optional<double> staged = find(allocated, algorithm);
     const bool goes_in_place = way == beside_in_place(kind) || way == DirectWay::single_copy;
     const std::optional<double> in_place =
@@ -73,19 +75,12 @@ Choice ChoiceTable::choose_for_group(const Setting& setting, std::int64_t bytes)
   Setting with_private = setting, with_allocated = setting;
   with_private.allocated = false;
   with_allocated.allocated = true;
-  Times from_private = times_of(*this, with_private, bytes);
+  const Times from_private = times_of(*this, with_private, bytes);
   if (!from_private.contains(kDirect)) {
     Choice choice = choose(with_private, bytes, candidates_for(with_private, bytes));
     if (choice.algorithm.starts_with(kDirect)) choice.algorithm = kDirect;
     return choice;
   }
-  // Which way "direct" goes changes between sizes, so that no line through its times tells what lies between:
-  // those of the ways do, where all were measured.
-  const bool all_ways = std::ranges::all_of(
-      candidates_for(with_private, bytes),
-      [&](const std::string& each) { return !find_direct_way(each) || from_private.contains(each); });
-  if (all_ways) from_private.erase(std::string(kDirect));
-
   const Times allocated = times_of(*this, with_allocated, bytes);
   std::vector<Scored> scored;
   for (const auto& [algorithm, seconds] : from_private)

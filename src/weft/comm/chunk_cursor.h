@@ -64,6 +64,7 @@ class ChunkCursor {
   // Moves one message, or takes one step that moves none. False: nothing can go on.
   bool advance(const ChunkPass& pass, std::span<const ChunkCursor> blocks);
 
+  bool sends() const { return out_ != nullptr; }
   bool finished() const { return slice_ == slices_; }
   std::int64_t slice() const { return slice_; }
   std::int64_t moved_bytes() const { return moved_bytes_; }  // by the last advance()

@@ -23,13 +23,20 @@ using collective::Threadblock;
 constexpr std::int64_t kStepBytes = 128 << 10;
 constexpr std::int64_t kLongestElement = 8;
 // How far a block may be ahead of the slowest of its rank, in slices of this many bytes together and one at
-// least. Enough to keep everything busy; with more, one that only sends would fill the lines of some
-// receivers while others have nothing to do. Nobody waits for ever: a step needs nothing of a later slice, so
-// what the slowest of all needs is never held back.
-constexpr std::int64_t kBytesAhead = 128 << 10;
+// least. Enough to keep everything busy, also a line of 1 ms and 1 Gbit/s that has one sender alone; with
+// more, one that only sends would fill the lines of some receivers while others have nothing to do. Nobody
+// waits for ever: a step needs nothing of a later slice, so what the slowest of all needs is never held back.
+constexpr std::int64_t kBytesAhead = 128 << 10, kBytesAheadOfAll = 512 << 10;
 
 bool any(const Threadblock& block, bool (*does)(collective::Op)) {
   return std::ranges::any_of(block.steps, [does](const collective::Step& step) { return does(step.op); });
+}
+
+// In slices. Blocks that send share what all of a rank may be ahead by.
+std::int64_t most_ahead(const std::vector<ChunkCursor>& cursors, std::int64_t slice_bytes) {
+  const std::int64_t senders = std::ranges::count_if(cursors, &ChunkCursor::sends);
+  const std::int64_t bytes = std::max(kBytesAhead, kBytesAheadOfAll / std::max<std::int64_t>(senders, 1));
+  return std::max<std::int64_t>(bytes / std::max<std::int64_t>(slice_bytes, 1), 1);
 }
 
 std::vector<transport::Wire> wires_of(const collective::Program& program) {
@@ -109,7 +116,7 @@ class ChunkOperation final : public Operation {
         cursors_(cursors),
         turns_(turns),
         pass_(pass),
-        ahead_(std::max<std::int64_t>(kBytesAhead / std::max<std::int64_t>(pass.slice_bytes(), 1), 1)) {
+        ahead_(most_ahead(cursors, pass.slice_bytes())) {
     for (ChunkCursor& cursor : cursors_) {
       cursor.begin(fingerprint(call), pass_);
       if (!cursor.finished()) ++unfinished_;

@@ -12,7 +12,10 @@ namespace weft::comm {
 
 struct Crossing {
   std::int32_t steps = 0;  // crossings one after the other, at most
-  double wire = 0;         // shares of the message that leave the machine from which most leave
+  // Crossings that a wire on which a piece begins waits for, at most, before it carries the last of that
+  // piece; only then does the next piece begin.
+  std::int32_t in_turn = 0;
+  double wire = 0;  // shares of the message that leave the machine from which most leave
 };
 
 // REQUIRES: hosts divides the ranks.

@@ -74,11 +74,8 @@ Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, con
     if (!runner) runner = direct_runner(*direct, *direct_source, wish);
     return runner.get();
   }
-  // Across hosts a block that sends should wait for no receipt. But what only moves among many of them is
-  // better paced by it: else some of the lines are full while others are idle.
-  const bool join_blocks = hosts == 1 || (hosts > 2 && !collective::reduces(call.kind));
-  WEFT_TRY(program,
-           program_for(algorithm, static_cast<std::int32_t>(members.size()), call.root, join_blocks));
+  // Across hosts a block that sends should wait for no receipt.
+  WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), call.root, hosts == 1));
   if (program->collective.kind != call.kind) {
     return user_error(fmt::format("{} is no algorithm of {}", algorithm, collective::name(call.kind)));
   }

@@ -13,7 +13,7 @@ namespace weft::comm {
 namespace {
 
 // Through the kernel so much at a time, since every call of it costs.
-constexpr std::size_t kKernelStretch = 512 << 10;
+constexpr std::size_t kKernelStretch = 2 << 20;
 
 // What of a block of `bytes` is in piece `piece`.
 Stretch stretch_of(const DirectOperation& operation, std::size_t bytes, std::uint64_t piece) {

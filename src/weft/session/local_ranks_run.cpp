@@ -143,9 +143,8 @@ class Loop {
 
   Status look_at(std::int64_t done) const {
     if (!std::isfinite(outcome_.last_loss))
-      return user_error(
-          fmt::format("training diverged: the loss is {} at step {}", outcome_.last_loss, print_exact(done)),
-          "a smaller learning_rate may help; on one rank TRAIN says where it began");
+      return user_error(print_divergence(outcome_.last_loss, done),
+                        "a smaller learning_rate may help; on one rank TRAIN says where it began");
     if (!run_.training.on_step) return {};
     return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds});
   }

@@ -90,8 +90,7 @@ std::string describe(const program::Program& program, plan::NodeId id) {
 // Runs the steps from the copy on again, one task at a time, until a number is not finite.
 Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& copy, std::int64_t step,
                          double loss) {
-  const std::string message =
-      fmt::format("training diverged: the loss is {} at step {}", loss, print_exact(step + 1));
+  const std::string message = print_divergence(loss, step + 1);
   std::string hint = "a smaller learning_rate may help";
   copy.put_back(rank);
   for (std::int64_t again = copy.step(); again <= step; ++again) {
@@ -131,6 +130,12 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     if (run.on_step) WEFT_TRY_STATUS(run.on_step({step + 1, outcome.last_loss, outcome.seconds}));
   }
   return outcome;
+}
+
+// The sign of a number that is none is the processor's affair.
+std::string print_divergence(double loss, std::int64_t step) {
+  const std::string what = std::isnan(loss) ? "nan" : fmt::format("{}", loss);
+  return fmt::format("training diverged: the loss is {} at step {}", what, print_exact(step));
 }
 
 }  // namespace weft::session

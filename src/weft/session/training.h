@@ -39,4 +39,7 @@ struct TrainingOutcome {
 // REQUIRES: the rank's parameters and states are filled, and the plan's first output is the loss.
 Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run);
 
+// "training diverged: the loss is nan at step 2", of a loss that is not finite after `step` steps.
+std::string print_divergence(double loss, std::int64_t step);
+
 }  // namespace weft::session

@@ -77,8 +77,7 @@ void add(Tuned& all, Tuned one) {
   all.dropped.insert(all.dropped.end(), one.dropped.begin(), one.dropped.end());
 }
 
-Status keep(const Tune& request, const Tuned& tuned) {
-  if (request.statistics == "none") return {};
+Status add_to_statistics(const Tune& request, const Tuned& tuned) {
   std::vector<cost::CollectiveTime> times;
   for (const auto& [setting, candidates] : tuned.table.settings())
     for (const comm::Candidate& candidate : candidates)
@@ -87,6 +86,12 @@ Status keep(const Tune& request, const Tuned& tuned) {
                          candidate.name, time.bytes, time.seconds, cost::seconds_since_1970()});
   WEFT_TRY(statistics, cost::Statistics::open(request.statistics, cost::Access::write));
   return statistics.add(times);
+}
+
+void keep(const Tune& request, const Tuned& tuned) {
+  if (request.check || request.statistics == "none") return;
+  if (const Status kept = add_to_statistics(request, tuned); !kept.ok() && request.on_note)
+    request.on_note(fmt::format("the times were not kept: {}", kept.error().message));
 }
 
 // One rank's part: all transports, one after the other, in the job that there is.
@@ -130,6 +135,7 @@ Result<Tuned> start_ranks(const Tune& request) {
         own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
       WEFT_TRY(text, run_own_ranks(own));
       WEFT_TRY(tuned, parse_tuned(text));
+      keep(request, tuned);  // whoever ends it here has what was measured so far
       add(all, std::move(tuned));
     }
   return all;
@@ -163,8 +169,6 @@ Result<std::string> finish(const Tune& request, const Tuned& tuned) {
     const TuneChecks checks = check_predictions(loaded.table, tuned.table);
     return json ? check_json(tuned, checks) : check_text(tuned, checks);
   }
-  if (const Status kept = keep(request, tuned); !kept.ok())
-    note(fmt::format("the times were not kept: {}", kept.error().message));
   return json ? tuned_json(tuned) : tuned_text(tuned);
 }
 
@@ -180,7 +184,9 @@ Result<std::string> answer(const Tune& request) {
   const bool first = job->rank() == 0;
   job->leave();
   if (!first) return std::string();
-  return part == Part::own_rank ? print(tuned) : finish(request, tuned);
+  if (part == Part::own_rank) return print(tuned);
+  keep(request, tuned);
+  return finish(request, tuned);
 }
 
 }  // namespace

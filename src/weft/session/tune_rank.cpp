@@ -37,7 +37,8 @@ std::string print(const TuneOrder& order) {
   for (const TuneOrder::Turn& turn : order.turns) turns.push_back({turn.algorithm, turn.iterations});
   return Json{{"end", order.end},         {"kind", collective::name(order.kind)},
               {"bytes", order.bytes},     {"allocated", order.allocated},
-              {"batches", order.batches}, {"turns", std::move(turns)}}
+              {"batches", order.batches}, {"warm_up", order.warm_up},
+              {"turns", std::move(turns)}}
       .dump();
 }
 
@@ -52,6 +53,7 @@ Result<TuneOrder> parse_tune_order(std::string_view text) {
     order.bytes = json.at("bytes");
     order.allocated = json.at("allocated");
     order.batches = json.at("batches");
+    order.warm_up = json.at("warm_up");
     for (const Json& turn : json.at("turns")) order.turns.push_back({turn.at(0), turn.at(1)});
   } catch (const Json::exception&) {
     return unreadable();
@@ -140,9 +142,10 @@ Result<TuneRank::Buffers> TuneRank::buffers_for(const TuneOrder& order) {
   return allocated_;
 }
 
-Result<double> TuneRank::run_batch(const comm::Call& call, const TuneOrder::Turn& turn) {
+Result<double> TuneRank::run_batch(const comm::Call& call, const TuneOrder::Turn& turn, bool warm_up) {
   group_->use(turn.algorithm == kChosen ? "" : turn.algorithm);
-  WEFT_TRY_STATUS(group_->run(call));  // decides, opens what it needs, warms what it uses
+  // Decides, opens what it needs, warms what it uses.
+  if (warm_up) WEFT_TRY_STATUS(group_->run(call));
   WEFT_TRY_STATUS(control_->barrier());
   const auto start = Clock::now();
   for (std::int32_t i = 0; i < turn.iterations; ++i) WEFT_TRY_STATUS(group_->run(call));
@@ -182,7 +185,7 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   call.output = buffers.output;
   for (std::int32_t batch = 0; batch < order.batches; ++batch)
     for (std::size_t turn = 0; turn < order.turns.size(); ++turn) {
-      const Result<double> seconds = run_batch(call, order.turns[turn]);
+      const Result<double> seconds = run_batch(call, order.turns[turn], order.warm_up);
       if (!seconds.ok()) {  // and with it the group: those that come after it are not measured
         times.troubles[turn] = seconds.error().message;
         broken_ = true;

@@ -24,6 +24,7 @@ struct TuneOrder {
   std::int64_t bytes = 0;
   bool allocated = false;
   std::int32_t batches = 1;
+  bool warm_up = true;  // one call before each batch; a large one leaves nothing in the caches anyway
   struct Turn {
     std::string algorithm;
     std::int32_t iterations = 1;  // a batch
@@ -66,7 +67,7 @@ class TuneRank {
   Result<Buffers> buffers_for(const TuneOrder& order);
   void free_allocated();
   void drop_group();
-  Result<double> run_batch(const comm::Call& call, const TuneOrder::Turn& turn);
+  Result<double> run_batch(const comm::Call& call, const TuneOrder::Turn& turn, bool warm_up);
 
   std::shared_ptr<transport::Job> job_;
   comm::TransportKind transport_ = comm::TransportKind::automatic;

@@ -32,6 +32,8 @@ bool register_for_process_barriers() {
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
+void barrier_on_all_processors() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
 Patience patience_for(std::int32_t ranks) {
   Patience patience;
   // A core that spins is one that the awaited rank may need.
@@ -63,7 +65,7 @@ void Doorbells::fence() {
 
 void Doorbells::fence_against_ringers() const {
   fence();
-  if (!fences_needed()) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+  if (!fences_needed()) barrier_on_all_processors();
 }
 
 std::uint32_t Doorbells::prepare(std::int32_t rank) {

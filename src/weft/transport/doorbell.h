@@ -30,6 +30,8 @@ inline constexpr std::int32_t kMostLocalRanks = 256;
 // Whether this process takes part in barriers that the kernel runs on all processors at once (membarrier): a
 // sleeper calls for one, so that ringers, of whom there are many more, need no fence of their own.
 inline const bool kProcessBarriers = register_for_process_barriers();
+// Such a barrier: whatever a thread of such a process stored before its next instruction is seen afterwards.
+void barrier_on_all_processors();
 
 class Doorbells {
  public:
