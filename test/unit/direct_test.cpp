@@ -372,7 +372,8 @@ TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
   }
 }
 
-// Reductions fetch what they reduce: shares of it, or among two ranks all of it; also where outputs are inputs.
+// Reductions fetch what they reduce: shares of it, or among two ranks all of it; also where outputs are
+// inputs.
 TEST(Direct, ReductionsReadThroughTheKernel) {
   transport::PeerMemory memory;
   memory.meet(memory.introduction());
@@ -404,7 +405,8 @@ TEST(Direct, ReductionsReadThroughTheKernel) {
   }
 }
 
-// Both ways of copying are tried on real calls; whichever is kept, all ranks do the same and the result stays.
+// Both ways of copying are tried on real calls; whichever is kept, all ranks do the same and the result
+// stays.
 TEST(Direct, TrialsChangeNothingOfTheResult) {
   const World world(3, Memory::own, DirectTuning{});
   world.run_processes([&](std::int32_t rank, DirectGroup& group) {

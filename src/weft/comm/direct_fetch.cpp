@@ -46,7 +46,8 @@ std::span<const CopyMode> modes_of(const DirectOperation& operation) {
   static constexpr std::array<CopyMode, kCopyModes> kAll = {CopyMode::slots, CopyMode::kernel,
                                                             CopyMode::kernel_one_shot};
   const bool all_reduce = operation.call.kind == Kind::all_reduce;
-  const bool one_shot = all_reduce && operation.side->ranks == 2 && operation.blocks.largest() <= kMostOneShot;
+  const bool one_shot =
+      all_reduce && operation.side->ranks == 2 && operation.blocks.largest() <= kMostOneShot;
   // Who has no output has no place for the shares of a reduce.
   if (operation.call.kind == Kind::reduce) return std::span(kAll).first(1);
   return std::span(kAll).first(one_shot ? 3 : 2);
@@ -54,11 +55,18 @@ std::span<const CopyMode> modes_of(const DirectOperation& operation) {
 
 CopyMode try_modes(DirectOperation& operation, std::span<const CopyMode> modes) {
   DirectStream& stream = *operation.stream;
+  // How a reduction is cut must be known to all. What is only moved is its giver's affair.
+  if (!collective::reduces(operation.call.kind)) {
+    const DirectSide& side = *operation.side;
+    const bool is_private = !side.find(operation.call.input, operation.blocks.given(side.rank)).has_value();
+    if (!operation.gives || operation.overwrites || !is_private) return CopyMode::slots;
+  }
   const std::size_t block = operation.blocks.largest();
   const auto size = std::min<std::size_t>(std::bit_width(block / kLeastBlock) - 1, kTrialSizes - 1);
   const std::size_t index = static_cast<std::size_t>(operation.call.kind) * kTrialSizes + size;
   auto& agreed = operation.side->layout.facts(operation.side->base).agreed[stream.priority];
-  const auto calls = static_cast<std::uint32_t>(std::clamp(kTurnBytes / block, std::size_t{1}, kMostCallsATurn));
+  const auto calls =
+      static_cast<std::uint32_t>(std::clamp(kTurnBytes / block, std::size_t{1}, kMostCallsATurn));
   DirectTrial& trial = stream.trials[index];
   const DirectTrial::Plan plan = trial.next(modes, calls, agreed.modes[index]);
   // One that waits for another call first would be timed with it.

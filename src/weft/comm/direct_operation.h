@@ -32,7 +32,7 @@ struct DirectSource {
   const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
   std::byte* output = nullptr;      // where others may put results; null: they may not
   const std::byte* output_there = nullptr;  // where results are read through the kernel, as its owner has it
-  bool hands = false;               // it puts a share of each block into the outputs that are offered
+  bool hands = false;                       // it puts a share of each block into the outputs that are offered
 };
 
 // Bytes of a block, or of a piece of one.
@@ -91,12 +91,12 @@ class DirectOperation final : public Operation {
   Blocks blocks;
   DirectStream* stream = nullptr;
   DirectWay way = DirectWay::mailbox;
-  Offer offer = Offer::nothing;                  // where others find this rank's data
-  bool output_offered = false;                   // others may write into this rank's output
-  bool hands = false;                            // this rank has shares to put into others' outputs
-  DirectGroup::Place input_place, output_place;  // as far as they are offered
-  CopyMode mode = CopyMode::slots;  // of private buffers
-  DirectTrial* trial = nullptr;     // whose time is wanted
+  Offer offer = Offer::nothing;                    // where others find this rank's data
+  bool output_offered = false;                     // others may write into this rank's output
+  bool hands = false;                              // this rank has shares to put into others' outputs
+  DirectGroup::Place input_place, output_place;    // as far as they are offered
+  CopyMode mode = CopyMode::slots;                 // of private buffers
+  DirectTrial* trial = nullptr;                    // whose time is wanted
   std::chrono::steady_clock::time_point began_at;  // where it is
   bool two_shot = false;
   bool posted = false;

@@ -41,7 +41,8 @@ void cut_into_pieces(DirectOperation& operation) {
   if (operation.reads_through_kernel()) {
     // Nothing is in slots, but for the input of a one-shot all_reduce that is overwritten.
     const std::size_t shares = operation.two_shot ? static_cast<std::size_t>(side.ranks) : 1;
-    operation.unit = std::min(bytes_to_fetch(side) * shares, whole_lines(std::max(message, std::size_t{1}) + kCacheLine - 1));
+    operation.unit = std::min(bytes_to_fetch(side) * shares,
+                              whole_lines(std::max(message, std::size_t{1}) + kCacheLine - 1));
     if (!operation.two_shot && targets == 1)
       operation.unit = std::min(operation.unit, whole_lines(side.layout.half_bytes() / 2));
     operation.slot_bytes = operation.unit;
@@ -91,6 +92,9 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.two_shot = !small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
                        way != DirectWay::one_shot &&
                        (given > side.tuning.one_shot_bytes || (way && *way != DirectWay::mailbox));
+  // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
+  operation.overwrites =
+      (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
   operation.trial = nullptr;
   operation.mode = small || side.ranks == 1 ? CopyMode::slots : find_copy_mode(operation, wish);
   if (operation.mode == CopyMode::kernel_one_shot) operation.two_shot = false;
@@ -104,9 +108,6 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.input_place = operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
   operation.output_offered = operation.hands = operation.handed_out = false;
-  // Who takes into what it gives changes it while others would still read it; shares of a two-shot are apart.
-  operation.overwrites =
-      (call.kind == Kind::all_to_all || call.kind == Kind::all_reduce) && call.input == call.output;
   if (reach_wanted) {
     if (operation.gives && (!operation.overwrites || operation.two_shot)) {
       if (const auto place = side.find(call.input, blocks.given(side.rank))) {

@@ -145,7 +145,13 @@ void DirectSide::keep_apart() {
     return now - since.load(std::memory_order_relaxed) >= time.count();
   };
   if (shared_since_.load(std::memory_order_relaxed) == 0) shared_since_.store(now, std::memory_order_relaxed);
-  if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, kBetweenMoves)) return;
+  const std::chrono::nanoseconds stay(std::max<std::int64_t>(
+      stay_.load(std::memory_order_relaxed), std::chrono::nanoseconds(kBetweenMoves).count()));
+  if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, stay)) return;
+  const bool undone =
+      !crowded && calls_are_large.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
+  stay_.store(undone ? std::min<std::chrono::nanoseconds>(2 * stay, kLongestStay).count() : 0,
+              std::memory_order_relaxed);
   moved_at_.store(now, std::memory_order_relaxed);
   shared_since_.store(0, std::memory_order_relaxed);
 
@@ -160,12 +166,9 @@ void DirectSide::keep_apart() {
     --room[static_cast<std::size_t>(core)];
     if (other < rank && is_one_too_many(other, core)) ++movers_before;
   }
-  const bool to_idle_cores = !crowded && calls_are_large.load(std::memory_order_relaxed);
-  const std::scoped_lock lock(looking_);
   int target = -1;
   for (int core = 0; core < CPU_SETSIZE && target < 0; ++core) {
     if (!CPU_ISSET(core, &allowed) || room[static_cast<std::size_t>(core)] <= 0) continue;
-    if (to_idle_cores && busy_cores_.busy(core).value_or(true)) continue;
     if (room[static_cast<std::size_t>(core)] > movers_before) target = core;
     movers_before -= room[static_cast<std::size_t>(core)];
   }

@@ -10,12 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "weft/comm/busy_cores.h"
 #include "weft/comm/direct.h"
 #include "weft/comm/direct_layout.h"
 #include "weft/comm/direct_trial.h"
@@ -103,8 +101,8 @@ class DirectSide {
   // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
   // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
   // less. Ranks that make small calls do so even if a stranger is busy there: they get their part of that.
-  // Those that make large ones are better off sharing a core, and its caches, than with a part of his: beside
-  // a busy stranger 2 ranks take 1.2 to 1.6 times as long for 16 KiB to 1 MiB, and not 1.7 to 2.5 times.
+  // Those that make large ones are better off sharing a core, and its caches, than with a part of his. He
+  // shows by the scheduler's taking them back: the sooner it does, the longer they stay.
   void keep_apart();
 
   // Whether something happened that a blocked operation waits for.
@@ -140,17 +138,18 @@ class DirectSide {
 
   static constexpr std::uint32_t kWaitsBetweenNotes = 16;
   static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
-  static constexpr std::chrono::milliseconds kBetweenMoves{4};    // a turn of a stranger's, more or less
+  // A turn of a stranger's, more or less; and at most, where moves did not last.
+  static constexpr std::chrono::milliseconds kBetweenMoves{4}, kLongestStay{256};
+  static constexpr std::chrono::milliseconds kLasting{20};  // a move that was worth it
 
   // The core that this rank runs on, as it tells the others; -1 where that is not known.
   int processor() const;
 
-  std::mutex looking_;
-  BusyCores busy_cores_;  // guarded by looking_
   transport::PeerMemory memory_;
   bool all_read_ = false;
   std::atomic<std::uint32_t> waits_{0};
   std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
+  std::atomic<std::int64_t> stay_{0};                        // nanoseconds before the next move, at least
   std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
   std::atomic<std::uint32_t> sleeps_left_{0};
   std::atomic<std::int64_t> long_yield_at_{0};

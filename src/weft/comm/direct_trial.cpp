@@ -8,6 +8,8 @@ namespace {
 
 // Less than this is no reason to change: next time it may be the other way round.
 constexpr double kClearly = 1.03;
+// Calls between trials that tell nothing, at most.
+constexpr std::uint32_t kMostUnknown = 250;
 
 }  // namespace
 
@@ -34,9 +36,14 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
   const auto in_all = static_cast<std::uint32_t>(kTurns * modes.size() * calls_a_turn);
   if (tried_ >= in_all) {
     const std::uint64_t quickest = first_says(verdict, ++settled_, find_quickest(modes));
+    const CopyMode before = usual_;
     if (quickest != 0) usual_ = static_cast<CopyMode>(quickest - 1);
-    // Where the times did not tell, it is soon tried again; where they never do, no longer often.
-    pause_ = quickest != 0 ? kCallsBetween : std::min(2 * pause_, kCallsBetween);
+    // Where the times did not tell, it is soon tried again; where they never do, no longer often. A verdict
+    // is looked at again soon if it is new, and less and less often if it stays.
+    const bool stays = quickest != 0 && pause_ >= kCallsBetween && before == usual_;
+    pause_ = quickest == 0 ? std::min(2 * pause_, kMostUnknown)
+             : stays       ? std::min(4 * pause_, kMostBetween)
+                           : kCallsBetween;
     rest_ = pause_;
     tried_ = 0;
     times_ = {};

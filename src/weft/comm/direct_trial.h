@@ -1,6 +1,6 @@
 // weft/comm/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
 //
-//   calls of one kind and size    usual 2x │ slots  kernel  slots  kernel │ usual 1000x │ slots  kernel ...
+//   calls of one kind and size    usual 2x │ slots  kernel  slots  kernel │ usual 60x │ slots  kernel ...
 //
 // One copy through the kernel against two through shared memory: that depends on the machine, on how far its
 // cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
@@ -37,7 +37,8 @@ class DirectTrial {
   // A call of next() took so long.
   void note(CopyMode mode, double seconds);
 
-  static constexpr std::uint32_t kWarmUps = 2, kTurns = 2, kMostTimes = 8, kCallsBetween = 1000;
+  static constexpr std::uint32_t kWarmUps = 2, kTurns = 2, kMostTimes = 8, kCallsBetween = 60,
+                                 kMostBetween = 1000;
 
  private:
   // Of one mode. The first of a turn finds the caches as another mode left them, and in any of them something
@@ -52,10 +53,10 @@ class DirectTrial {
   std::uint64_t find_quickest(std::span<const CopyMode> modes) const;
 
   CopyMode usual_ = CopyMode::slots;
-  std::uint32_t rest_ = kWarmUps;       // calls before the next is tried
-  std::uint32_t pause_ = kWarmUps;      // what rest_ began as
-  std::uint32_t tried_ = 0;             // calls
-  std::uint64_t settled_ = 0;      // times that a verdict was asked for
+  std::uint32_t rest_ = kWarmUps;   // calls before the next is tried
+  std::uint32_t pause_ = kWarmUps;  // what rest_ began as
+  std::uint32_t tried_ = 0;         // calls
+  std::uint64_t settled_ = 0;       // times that a verdict was asked for
   std::array<Times, kCopyModes> times_ = {};
 };
 

@@ -76,7 +76,8 @@ bool combine(DirectOperation& operation, Progress& answer) {
   std::size_t target_count = 0;
   const std::size_t offset = piece * operation.unit + share.first;
   if (wants_result(operation, me)) targets[target_count++] = operation.output() + offset;
-  if (!operation.push && !operation.reads_through_kernel() && (call.kind == Kind::all_reduce || me != call.root))
+  if (!operation.push && !operation.reads_through_kernel() &&
+      (call.kind == Kind::all_reduce || me != call.root))
     targets[target_count++] = operation.slot(me, piece, share.first);
   for (std::int32_t other = 0; other < ranks; ++other) {
     const std::byte* const data =
@@ -128,11 +129,12 @@ bool copy_out(DirectOperation& operation, Progress& answer) {
     const Stretch share = share_of(operation, operation.taken, other);
     const std::size_t offset = operation.taken * operation.unit + share.first;
     const DirectSource& source = operation.sources[static_cast<std::size_t>(other)];
-    const std::byte* const from = !operation.reads_through_kernel()
-                                      ? operation.slot(other, operation.taken, share.first)
-                                      : (source.output != nullptr ? source.output : source.output_there) + offset;
-    if (!fetch(operation, other, operation.output() + offset, from, share.bytes, source.output_there != nullptr,
-               answer))
+    const std::byte* const from =
+        !operation.reads_through_kernel()
+            ? operation.slot(other, operation.taken, share.first)
+            : (source.output != nullptr ? source.output : source.output_there) + offset;
+    if (!fetch(operation, other, operation.output() + offset, from, share.bytes,
+               source.output_there != nullptr, answer))
       return false;
     moved = true;
   }
@@ -162,8 +164,7 @@ Progress step_two_shot(DirectOperation& operation) {
   if (!operation.posted && !operation.post(answer)) return answer;
   const std::uint64_t pieces = operation.piece_count;
   const auto try_copy_in = [&] {
-    if (operation.copied_in == pieces || (is_own(operation.offer) && !operation.all_known))
-      return false;
+    if (operation.copied_in == pieces || (is_own(operation.offer) && !operation.all_known)) return false;
     if (operation.copied_in >= operation.combined + operation.slots) return false;  // this rank's own result
     if (!slot_is_free(operation, answer)) return false;
     copy_in(operation);
