@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,7 +56,8 @@ std::span<const CopyMode> modes_of(const DirectOperation& operation) {
 
 CopyMode try_modes(DirectOperation& operation, std::span<const CopyMode> modes) {
   DirectStream& stream = *operation.stream;
-  // How a reduction is cut must be known to all. What is only moved is its giver's affair.
+  // How a reduction is cut must be known to all. What is only moved is its giver's affair: if another has
+  // come further with its questions, its answer will do.
   if (!collective::reduces(operation.call.kind)) {
     const DirectSide& side = *operation.side;
     const bool is_private = !side.find(operation.call.input, operation.blocks.given(side.rank)).has_value();
@@ -125,12 +127,16 @@ std::size_t bytes_to_fetch(const DirectSide& side) {
   return std::clamp(kFetchedTogether / others / kCacheLine * kCacheLine, kLeastFetched, kMostFetched);
 }
 
-std::byte* fetched_from(DirectOperation& operation, std::int32_t other) {
+const std::byte* within_reach(DirectOperation& operation, std::int32_t other, const std::byte* data,
+                              std::size_t bytes, Progress& answer) {
   const DirectSide& side = *operation.side;
+  if (other == side.rank || operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory)
+    return data;
   std::vector<std::byte>& room = operation.stream->fetched;
   const std::size_t each = bytes_to_fetch(side);
   if (room.empty()) room.resize(each * static_cast<std::size_t>(side.ranks));
-  return room.data() + static_cast<std::size_t>(other) * each;
+  std::byte* const here = room.data() + static_cast<std::size_t>(other) * each;
+  return fetch(operation, other, here, data, bytes, true, answer) ? here : nullptr;
 }
 
 }  // namespace weft::comm

@@ -135,7 +135,7 @@ LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::si
 void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
 // How private buffers of a call that is too long for a letter are copied: asked for, or tried and found out.
-// Also finds out whether they can be read at all. The same on all ranks.
+// Also finds out whether they can be read at all. Of a reduction the same on all ranks.
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
 // A call is over: where it was a trial, its time counts.
 void note_time(DirectOperation& operation);
@@ -143,9 +143,12 @@ void note_time(DirectOperation& operation);
 // fail(), where that memory cannot be read any more.
 bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, const std::byte* data,
            std::size_t bytes, bool through_kernel, Progress& answer);
-// Room for what reductions fetch of each of the others, and how much at a time: all of it stays in a cache.
+// Where `bytes` of what `other` has for a reduction can be read: there, or where they were fetched to. Null,
+// having called fail(), where they cannot. REQUIRES: bytes <= bytes_to_fetch.
+const std::byte* within_reach(DirectOperation& operation, std::int32_t other, const std::byte* data,
+                              std::size_t bytes, Progress& answer);
+// Of each of the others at a time: all of it together stays in a cache.
 std::size_t bytes_to_fetch(const DirectSide& side);
-std::byte* fetched_from(DirectOperation& operation, std::int32_t other);
 
 Progress step_alone(DirectOperation& operation);
 Progress step_letter(DirectOperation& operation);

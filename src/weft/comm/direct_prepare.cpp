@@ -38,19 +38,6 @@ void cut_into_pieces(DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   const std::size_t targets = operation.blocks.differ_by_target() ? static_cast<std::size_t>(side.ranks) : 1;
   const std::size_t message = operation.blocks.largest();
-  if (operation.reads_through_kernel()) {
-    // Nothing is in slots, but for the input of a one-shot all_reduce that is overwritten.
-    const std::size_t shares = operation.two_shot ? static_cast<std::size_t>(side.ranks) : 1;
-    operation.unit = std::min(bytes_to_fetch(side) * shares,
-                              whole_lines(std::max(message, std::size_t{1}) + kCacheLine - 1));
-    if (!operation.two_shot && targets == 1)
-      operation.unit = std::min(operation.unit, whole_lines(side.layout.half_bytes() / 2));
-    operation.slot_bytes = operation.unit;
-    number_pieces(operation);
-    operation.slots = operation.two_shot || targets != 1 ? operation.piece_count
-                                                         : side.layout.half_bytes() / operation.unit;
-    return;
-  }
   const auto least = static_cast<std::size_t>(side.tuning.least_piece_bytes);
   const std::size_t most =
       std::min(static_cast<std::size_t>(side.tuning.piece_bytes), side.layout.half_bytes() / 2);
@@ -61,6 +48,20 @@ void cut_into_pieces(DirectOperation& operation) {
   operation.slots = side.layout.half_bytes() / operation.slot_bytes;
   if (!side.crowded) operation.slots = std::min(operation.slots, kSlotsInUse);
   number_pieces(operation);
+}
+
+// The same of a reduction whose private inputs are fetched. Nothing is in slots, but for the input of a
+// one-shot all_reduce that is overwritten.
+void cut_to_fetch(DirectOperation& operation) {
+  const DirectSide& side = *operation.side;
+  const bool may_use_slots = !operation.two_shot && !operation.blocks.differ_by_target();
+  const std::size_t message = std::max(operation.blocks.largest(), std::size_t{1});
+  const std::size_t shares = operation.two_shot ? static_cast<std::size_t>(side.ranks) : 1;
+  operation.unit = std::min(bytes_to_fetch(side) * shares, whole_lines(message + kCacheLine - 1));
+  if (may_use_slots) operation.unit = std::min(operation.unit, whole_lines(side.layout.half_bytes() / 2));
+  operation.slot_bytes = operation.unit;
+  number_pieces(operation);
+  operation.slots = may_use_slots ? side.layout.half_bytes() / operation.unit : operation.piece_count;
 }
 
 // Whether a root that takes nothing puts a share into the outputs of those who read from it.
@@ -147,7 +148,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.push = operation.all_known = operation.reads_buffers = false;
   operation.next = 0;
   operation.posted = false;
-  if (!small) cut_into_pieces(operation);
+  if (!small) operation.reads_through_kernel() ? cut_to_fetch(operation) : cut_into_pieces(operation);
 }
 
 }  // namespace weft::comm

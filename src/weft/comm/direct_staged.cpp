@@ -108,12 +108,9 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
     terms[static_cast<std::size_t>(other)] = data;
   }
   for (std::int32_t other = 0; other < operation.side->ranks; ++other) {
-    if (other == me || operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) continue;
     const void*& term = terms[static_cast<std::size_t>(other)];
-    std::byte* const here = fetched_from(operation, other);
-    if (!fetch(operation, other, here, static_cast<const std::byte*>(term), part.bytes, true, answer))
-      return false;
-    term = here;
+    term = within_reach(operation, other, static_cast<const std::byte*>(term), part.bytes, answer);
+    if (term == nullptr) return false;
   }
   const std::size_t elements = part.bytes / device::size_of(call.type);
   if (elements != 0) {

@@ -91,11 +91,9 @@ bool combine(DirectOperation& operation, Progress& answer) {
   const std::size_t element = device::size_of(call.type);
   std::array<const void*, transport::kMostLocalRanks> terms;
   for (std::int32_t other = 0; other < ranks; ++other) {
-    if (other == me || operation.sources[static_cast<std::size_t>(other)].offer != Offer::memory) continue;
     const std::byte*& input = inputs[static_cast<std::size_t>(other)];
-    std::byte* const here = fetched_from(operation, other);
-    if (!fetch(operation, other, here, input, share.bytes, true, answer)) return false;
-    input = here;
+    input = within_reach(operation, other, input, share.bytes, answer);
+    if (input == nullptr) return false;
   }
   for (std::size_t at = 0; at < share.bytes; at += kStripBytes) {
     const std::size_t bytes = std::min(kStripBytes, share.bytes - at);

@@ -68,7 +68,7 @@ class Engine {
 
   // All calls under way fail with this, and all later ones; the first error stays. From any thread.
   void fail(Error error);
-  bool failing() const { return failure_.is(); }
+  bool failing() const { return failure_.is_set(); }
   std::optional<Error> failure() const { return failure_.error(); }
   // For a call that could not even begin: the others are asked what they called, and the group fails.
   Error give_up(const Call& call, std::uint64_t number, Error error);

@@ -12,7 +12,7 @@ std::optional<Error> Failure::error() const {
 void Failure::set(Error error) {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(error);
-  is_.store(true, std::memory_order_release);
+  is_set_.store(true, std::memory_order_release);
 }
 
 void Failure::expect(std::int32_t rank, Error error) {
@@ -22,13 +22,13 @@ void Failure::expect(std::int32_t rank, Error error) {
 }
 
 bool Failure::comes_true(std::chrono::nanoseconds blocked, std::int32_t waits_for) {
-  if (blocked < kFarewell || !is_expected_.load(std::memory_order_acquire) || is()) return false;
+  if (blocked < kFarewell || !is_expected_.load(std::memory_order_acquire) || is_set()) return false;
   const std::lock_guard lock(mutex_);
   auto found = std::ranges::find(expected_, waits_for, &std::pair<std::int32_t, Error>::first);
   if (found == expected_.end() && blocked >= kLongFarewell) found = expected_.begin();
   if (found == expected_.end()) return false;
   if (!error_) error_ = found->second;
-  is_.store(true, std::memory_order_release);
+  is_set_.store(true, std::memory_order_release);
   return true;
 }
 
