@@ -90,6 +90,8 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
   const bool noted = !side.one_process && side.note_processor();
   if (side.spin_until(ready)) return;
+  if (side.crowded && side.core_is_idle.load(std::memory_order_relaxed) && side.spin_for_other_cores(ready))
+    return;
   // In a crowd nearly every wait comes here.
   if (!side.one_process && (noted || !side.crowded)) side.keep_apart();
   transport::Patience how = side.patience;

@@ -65,6 +65,17 @@ void expect_next_letter(const DirectOperation& operation) {
     expect_to_write(letter + at);
 }
 
+// Of those that are missing, whoever needs this core to go on is waited for first.
+Progress await_core_first(DirectOperation& operation, Progress& answer) {
+  DirectSide& side = *operation.side;
+  for (std::int32_t other = 0; other < side.ranks; ++other) {
+    if (other == side.rank || !operation.blocks.gives(other) || !side.shares_core(other)) continue;
+    if (operation.source(other, answer) == nullptr) return answer;
+  }
+  side.core_is_idle.store(true, std::memory_order_relaxed);
+  return Progress::blocked;
+}
+
 }  // namespace
 
 Progress step_letter(DirectOperation& operation) {
@@ -85,9 +96,12 @@ Progress step_letter(DirectOperation& operation) {
       if (other >= operation.side->ranks) other -= operation.side->ranks;
       if (other == me || !blocks.gives(other)) continue;
       const DirectSource* const source = operation.source(other, answer);
-      // Whoever drives this may take much trouble over what is blocked again and again.
-      if (source == nullptr)
-        return answer == Progress::blocked && operation.next > begin + 1 ? Progress::moved : answer;
+      if (source == nullptr) {
+        if (answer != Progress::blocked) return answer;
+        // Whoever drives this may take much trouble over what is blocked again and again.
+        if (operation.next > begin + 1) return Progress::moved;
+        return operation.side->crowded ? await_core_first(operation, answer) : answer;
+      }
       if (!reduces)
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
              blocks.bytes(other, me));

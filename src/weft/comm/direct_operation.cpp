@@ -37,6 +37,7 @@ Progress DirectOperation::step() {
 Progress DirectOperation::blocked(std::int32_t other, const SharedWord& word, std::uint64_t value) {
   if (side->poisoned()) return fail(poison_error(*side));
   awaited_rank = other;
+  side->core_is_idle.store(false, std::memory_order_relaxed);
   side->await(index, word, value);
   return Progress::blocked;
 }

@@ -122,6 +122,12 @@ int DirectSide::processor() const {
   return here;
 }
 
+bool DirectSide::shares_core(std::int32_t other) const {
+  const int here = processor();
+  return here >= 0 && here + 1 == layout.facts(base).processors[static_cast<std::size_t>(other)].load(
+                                      std::memory_order_relaxed);
+}
+
 void DirectSide::keep_apart() {
   const int here = processor();
   if (here < 0) return;

@@ -95,8 +95,14 @@ class DirectSide {
   bool yield_until(Ready ready);
   bool yields_to_strangers();
 
+  // In a crowd, while nobody on this rank's core has anything to do: yielding would only change who waits.
+  template <class Ready>
+  bool spin_for_other_cores(Ready ready);
+
   // Tells the others now and then which core this rank runs on; answers whether it did.
   bool note_processor();
+  // Whether another rank was on this rank's core when it last said so. Tells the others too.
+  bool shares_core(std::int32_t other) const;
   // Ranks on one core wait for each other's turns, while the scheduler, which sees parts of a load, is
   // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
   // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
@@ -123,12 +129,15 @@ class DirectSide {
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
   std::atomic<std::uint32_t> wakes{0};
   std::atomic<bool> calls_are_large{false};  // the latest one: copies were most of it, and not waits
+  std::atomic<bool> core_is_idle{false};     // whoever shares it has done its part of what this rank waits for
 
  private:
   // Longer than any rank that runs takes over a piece: who yields its core to a stranger meanwhile gets it
   // back a whole turn later. Where it does not pay, it is tried again every so many waits.
   static constexpr std::chrono::microseconds kMostSpinning{40};
   static constexpr std::int32_t kSpinsBetweenLooks = 64, kFewSpins = 2;  // at the clock
+  // As long as the ranks of another core take for their turns of a small call.
+  static constexpr std::chrono::microseconds kOthersTurns{10};
   static constexpr std::uint32_t kWaitsBetweenTries = 32;
 
   // A stranger who is met again soon stays; one that is met once in a while has passed by.
@@ -178,6 +187,19 @@ bool DirectSide::spin_until(Ready ready) {
   }
   vain_spins_.store(vain + 1, std::memory_order_relaxed);
   return false;
+}
+
+template <class Ready>
+bool DirectSide::spin_for_other_cores(Ready ready) {
+  std::chrono::steady_clock::time_point begin;
+  for (std::int32_t spin = 0; !ready(); ++spin) {
+    if (spin == kSpinsBetweenLooks) begin = std::chrono::steady_clock::now();
+    if (spin > kSpinsBetweenLooks && spin % kSpinsBetweenLooks == 0 &&
+        std::chrono::steady_clock::now() - begin > kOthersTurns)
+      return false;
+    transport::spin_pause();
+  }
+  return true;
 }
 
 template <class Ready>

@@ -2,13 +2,12 @@
 
 #ifdef WEFT_HAS_OPENBLAS
 
-#include <cblas.h>
-
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
 
 #include "weft/device/gemm_packing.h"
+#include "weft/device/openblas.h"
 
 namespace weft::device {
 namespace {
@@ -41,20 +40,20 @@ CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNo
 
 void openblas_gemm(bool a, bool b, int m, int n, int k, float alpha, const float* A, int lda, const float* B,
                    int ldb, float beta, float* C, int ldc) {
-  cblas_sgemm(CblasRowMajor, flag(a), flag(b), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  openblas()->sgemm(CblasRowMajor, flag(a), flag(b), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 void openblas_gemm(bool a, bool b, int m, int n, int k, double alpha, const double* A, int lda,
                    const double* B, int ldb, double beta, double* C, int ldc) {
-  cblas_dgemm(CblasRowMajor, flag(a), flag(b), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  openblas()->dgemm(CblasRowMajor, flag(a), flag(b), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
 void openblas_gemv(bool a, int rows, int columns, float alpha, const float* A, int lda, const float* x,
                    int x_step, float beta, float* y, int y_step) {
-  cblas_sgemv(CblasRowMajor, flag(a), rows, columns, alpha, A, lda, x, x_step, beta, y, y_step);
+  openblas()->sgemv(CblasRowMajor, flag(a), rows, columns, alpha, A, lda, x, x_step, beta, y, y_step);
 }
 void openblas_gemv(bool a, int rows, int columns, double alpha, const double* A, int lda, const double* x,
                    int x_step, double beta, double* y, int y_step) {
-  cblas_dgemv(CblasRowMajor, flag(a), rows, columns, alpha, A, lda, x, x_step, beta, y, y_step);
+  openblas()->dgemv(CblasRowMajor, flag(a), rows, columns, alpha, A, lda, x, x_step, beta, y, y_step);
 }
 
 // y = alpha * op(A) x + beta * y, with op(A) m x k.
@@ -83,7 +82,8 @@ void multiply(bool a, bool b, int m, int n, int k, T alpha, const T* A, int lda,
 bool is_ours(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda, std::int64_t ldb,
              std::int64_t ldc) {
   const bool vector = m == 1 || n == 1;
-  return m == 0 || n == 0 || k == 0 || !countable({m, n, k, lda, ldb, ldc}) || (!vector && ours_is_faster());
+  return m == 0 || n == 0 || k == 0 || !countable({m, n, k, lda, ldb, ldc}) || (!vector && ours_is_faster()) ||
+         openblas() == nullptr;
 }
 
 template <class T>
@@ -132,7 +132,9 @@ void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t
   }
 }
 
-void use_one_blas_thread() { openblas_set_num_threads(1); }
+void use_one_blas_thread() {
+  if (const OpenBlas* const blas = openblas()) blas->set_num_threads(1);
+}
 
 }  // namespace weft::device
 
