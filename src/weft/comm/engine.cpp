@@ -18,13 +18,15 @@ constexpr std::chrono::nanoseconds kNap{100'000};
 
 }  // namespace
 
-// Since when the calling thread has seen nothing move. Most waits are over before anybody asks.
+// Since when the calling thread has seen nothing move. Most waits are over before anybody asks, and the first
+// is too short to count: the clock is read after that.
 class Engine::Blockage {
  public:
   // After a wait that may have been in vain. True when it is time to look for what is wrong.
   bool lasts() {
+    if (++waits_ == 1) return false;
     if (since_ == kNever) since_ = Clock::now();
-    return ++waits_ > 1;
+    return true;
   }
   void ends() {
     since_ = kNever;
