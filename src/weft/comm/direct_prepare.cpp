@@ -18,7 +18,7 @@ constexpr std::int64_t kLeadBytes = 4 << 10, kCrowdedLeadBytes = 16 << 10;
 constexpr std::int64_t kCrowdedCopyBytes = 8 << 10;
 
 // From here on copies are most of a call, and not waits.
-constexpr std::int64_t kLargeCall = 8 << 10;
+constexpr std::int64_t kLargeCall = 256 << 10;
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
 
