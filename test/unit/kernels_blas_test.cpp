@@ -1,4 +1,6 @@
 // Products of matrices against three plain loops, and portable_gemm's promise about pieces.
+#include <cstdlib>
+#include <filesystem>
 #include <tuple>
 
 #include "kernels_case.h"
@@ -122,6 +124,22 @@ TEST(KernelsBlas, PiecesOfRowsAndColumnsHaveTheBitsOfTheWhole) {
     EXPECT_TRUE(same_bits(whole, rows));
     EXPECT_TRUE(same_bits(whole, columns));
   }
+}
+
+// A suite is a process: nothing was multiplied before.
+TEST(KernelsBlasAlone, ProductsStartNoThreadsAndLeaveTheEnvironmentAlone) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) GTEST_SKIP() << "the environment says how many";
+  const auto before = threads();
+  const std::vector<float> A(100 * 100, 1), x(100, 2);
+  std::vector<float> y(100);
+  gemm(Transpose::no, Transpose::no, 100, 1, 100, 1.0f, A.data(), 100, x.data(), 1, 0.0f, y.data(), 1);
+  EXPECT_EQ(y, std::vector<float>(100, 200));
+  EXPECT_EQ(threads(), before);
+  EXPECT_EQ(std::getenv("OPENBLAS_NUM_THREADS"), nullptr);
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
 #include "weft/device/lanes.h"
+#include "weft/device/row_registers.h"
 #include "weft/ops/operators.h"
 
 namespace weft::device {
@@ -21,49 +21,6 @@ using program::RowOperand;
 using program::RowStep;
 
 constexpr std::uint16_t kNone = RowInstruction::kNone;
-
-Lane lane_of(const plan::Operator& op) {
-  // In the order of the enumeration.
-  static const std::array<const plan::Operator*, kLaneCount> kOperators = {&ops::add(),
-                                                                           &ops::sub(),
-                                                                           &ops::mul(),
-                                                                           &ops::div(),
-                                                                           &ops::mod(),
-                                                                           &ops::pow(),
-                                                                           &ops::maximum(),
-                                                                           &ops::minimum(),
-                                                                           &ops::neg(),
-                                                                           &ops::abs(),
-                                                                           &ops::equal(),
-                                                                           &ops::not_equal(),
-                                                                           &ops::less(),
-                                                                           &ops::less_equal(),
-                                                                           &ops::greater(),
-                                                                           &ops::greater_equal(),
-                                                                           &ops::logical_and(),
-                                                                           &ops::logical_or(),
-                                                                           &ops::logical_not(),
-                                                                           &ops::select(),
-                                                                           &ops::exp(),
-                                                                           &ops::log(),
-                                                                           &ops::sqrt(),
-                                                                           &ops::rsqrt(),
-                                                                           &ops::sin(),
-                                                                           &ops::cos(),
-                                                                           &ops::tanh(),
-                                                                           &ops::erf(),
-                                                                           &ops::sigmoid(),
-                                                                           &ops::relu(),
-                                                                           &ops::gelu(),
-                                                                           &ops::gelu_tanh(),
-                                                                           &ops::silu(),
-                                                                           &ops::gelu_gradient(),
-                                                                           &ops::gelu_tanh_gradient(),
-                                                                           &ops::silu_gradient()};
-  const auto found = std::ranges::find(kOperators, &op);
-  WEFT_CHECK(found != kOperators.end(), "no lane for this operator");
-  return static_cast<Lane>(found - kOperators.begin());
-}
 
 float identity(Monoid monoid) {
   if (monoid == Monoid::max) return -std::numeric_limits<float>::infinity();
@@ -82,8 +39,10 @@ class RowKernel final : public Kernel {
     for (const program::Accumulator& accumulator : loop.accumulators)
       accumulators_.push_back({accumulator.memory, accumulator.elements, accumulator.partials.valid(),
                                identity(accumulator.monoid)});
-    prepare_steps();
-    place_registers();
+    RowRegisters placed = place_registers(loop_);
+    registers_ = std::move(placed.registers);
+    steps_ = std::move(placed.steps);
+    slots_ = placed.slots;
   }
 
   std::int64_t scratch_bytes() const override {
@@ -91,7 +50,7 @@ class RowKernel final : public Kernel {
     const std::int64_t operands = static_cast<std::int64_t>(bases_.size());
     return (registers + operands) * static_cast<std::int64_t>(sizeof(float*)) +
            static_cast<std::int64_t>(loop_.outer.size() * sizeof(std::int64_t)) +
-           (registers + slots_ * slot_length()) * static_cast<std::int64_t>(sizeof(float)) + 64;
+           (registers + (slots_ + 1) * slot_length()) * static_cast<std::int64_t>(sizeof(float)) + 64;
   }
 
   void run(const program::Task& task, std::byte* scratch) const override {
@@ -122,22 +81,6 @@ class RowKernel final : public Kernel {
     float identity;
   };
 
-  // Where a register lives: in memory as an operand lies there, in a table, in a slot, or as a single.
-  enum class Home : std::uint8_t { single, slot, memory, table };
-
-  struct Register {
-    Home home = Home::single;
-    std::uint16_t operand = 0;  // memory
-    std::uint16_t slot = 0;
-    std::vector<float> table = {};  // positions along the row
-  };
-
-  struct Step {
-    RowInstruction instruction;
-    Lane lane = Lane::add;
-    bool skip = false;  // a load or store of what is memory already
-  };
-
   // A worker's view while it runs: where each register and operand is at this row.
   struct Frame {
     float** registers;
@@ -158,97 +101,14 @@ class RowKernel final : public Kernel {
     const auto slots = reinterpret_cast<std::uintptr_t>(frame.singles + loop_.is_run.size());
     frame.slots = reinterpret_cast<float*>((slots + 63) / 64 * 64);
     for (std::size_t r = 0; r < registers_.size(); ++r) {
-      frame.registers[r] = registers_[r].home == Home::slot ? frame.slots + registers_[r].slot * slot_length()
-                                                            : frame.singles + r;
+      frame.registers[r] = registers_[r].home == RowRegister::Home::slot
+                               ? frame.slots + registers_[r].slot * slot_length()
+                               : frame.singles + r;
     }
-    for (const Step& step : steps_)
+    for (const PlacedStep& step : steps_)
       if (step.instruction.step == RowStep::number)
         frame.singles[step.instruction.result] = static_cast<float>(step.instruction.number);
     return frame;
-  }
-
-  void prepare_steps() {
-    registers_.resize(loop_.is_run.size());
-    std::vector<const RowInstruction*> made(loop_.is_run.size());
-    for (const RowInstruction& instruction : loop_.code) {
-      Step step{instruction};
-      if (instruction.result != kNone) made[instruction.result] = &instruction;
-      if (instruction.step == RowStep::compute && instruction.op != &ops::cast()) {
-        step.lane = lane_of(*instruction.op);
-        // Dividing by a power of two is multiplying by another, bit for bit, and faster.
-        if (step.lane == Lane::div) {
-          const RowInstruction* divisor = made[instruction.operands[1]];
-          int exponent = 0;
-          if (divisor != nullptr && divisor->step == RowStep::number && divisor->number != 0 &&
-              std::abs(std::frexp(divisor->number, &exponent)) == 0.5 && std::abs(exponent) < 100) {
-            RowInstruction reciprocal{.step = RowStep::number};
-            reciprocal.number = 1 / divisor->number;
-            reciprocal.result = static_cast<std::uint16_t>(registers_.size());
-            registers_.emplace_back();
-            loop_.is_run.push_back(false);
-            steps_.push_back({reciprocal});
-            step.instruction.operands[1] = reciprocal.result;
-            step.lane = Lane::mul;
-          }
-        }
-      }
-      steps_.push_back(std::move(step));
-    }
-  }
-
-  // Memory for what is loaded or stored as it is, tables for positions, and for the rest as few
-  // slots as their lives allow.
-  void place_registers() {
-    std::vector<std::size_t> last(registers_.size(), 0);
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      for (const std::uint16_t operand : steps_[i].instruction.operands)
-        if (operand != kNone) last[operand] = i;
-    std::vector<bool> placed(registers_.size());
-    for (Step& step : steps_) {
-      const RowInstruction& instruction = step.instruction;
-      if (instruction.step == RowStep::load) {
-        const RowOperand& operand = loop_.operands[instruction.memory];
-        if (operand.place.dtype != DType::f32 || operand.along > 1) continue;
-        registers_[instruction.result].home = Home::memory;
-        registers_[instruction.result].operand = instruction.memory;
-        placed[instruction.result] = step.skip = true;
-      } else if (instruction.step == RowStep::position && instruction.loop < 0) {
-        Register& target = registers_[instruction.result];
-        target.home = Home::table;
-        target.table.resize(static_cast<std::size_t>(loop_.length));
-        for (std::int64_t i = 0; i < loop_.length; ++i)
-          target.table[static_cast<std::size_t>(i)] =
-              static_cast<float>(instruction.first + i / instruction.repeat % instruction.size);
-        placed[instruction.result] = step.skip = true;
-      }
-    }
-    for (Step& step : steps_) {
-      const RowInstruction& instruction = step.instruction;
-      if (instruction.step != RowStep::store) continue;
-      const std::uint16_t stored = instruction.operands[0];
-      const RowOperand& operand = loop_.operands[instruction.memory];
-      if (!loop_.is_run[stored] || placed[stored] || operand.place.dtype != DType::f32 || operand.along != 1)
-        continue;
-      registers_[stored].home = Home::memory;
-      registers_[stored].operand = instruction.memory;
-      placed[stored] = step.skip = true;
-    }
-    std::vector<std::size_t> busy_until;  // of each slot: the last step that reads it
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const std::uint16_t result = steps_[i].instruction.result;
-      if (result == kNone || placed[result] || !loop_.is_run[result]) continue;
-      // A slot whose last reader is this very step may be overwritten: lanes allow it.
-      std::size_t slot = 0;
-      while (slot < busy_until.size() && busy_until[slot] > i) ++slot;
-      if (slot == busy_until.size()) busy_until.push_back(0);
-      busy_until[slot] = std::max(last[result], i + 1);
-      registers_[result].home = Home::slot;
-      registers_[result].slot = static_cast<std::uint16_t>(slot);
-      placed[result] = true;
-    }
-    // One more for products that are accumulated.
-    spare_ = static_cast<std::int64_t>(busy_until.size());
-    slots_ = spare_ + 1;
   }
 
   // The next row moves the fastest loop; the first is found by division.
@@ -287,7 +147,7 @@ class RowKernel final : public Kernel {
     const std::int64_t n =
         std::clamp<std::int64_t>((wanted + kStripe - 1) / kStripe * kStripe, 0, loop_.length);
     run_block(frame, 0, n);
-    for (const Step& step : steps_) {
+    for (const PlacedStep& step : steps_) {
       if (step.instruction.step != RowStep::store) continue;
       const RowOperand& operand = loop_.operands[step.instruction.memory];
       const auto size = static_cast<std::size_t>(plan::size_in_bytes(operand.place.dtype));
@@ -303,18 +163,18 @@ class RowKernel final : public Kernel {
 
   void run_block(const Frame& frame, std::int64_t start, std::int64_t n) const {
     for (std::size_t r = 0; r < registers_.size(); ++r) {
-      const Register& reg = registers_[r];
-      if (reg.home == Home::memory)
+      const RowRegister& reg = registers_[r];
+      if (reg.home == RowRegister::Home::memory)
         frame.registers[r] =
             reinterpret_cast<float*>(frame.operands[reg.operand]) + start * loop_.operands[reg.operand].along;
-      else if (reg.home == Home::table)
+      else if (reg.home == RowRegister::Home::table)
         frame.registers[r] = const_cast<float*>(reg.table.data()) + start;
     }
-    for (const Step& step : steps_)
+    for (const PlacedStep& step : steps_)
       if (!step.skip) run_step(step, frame, start, n);
   }
 
-  void run_step(const Step& step, const Frame& frame, std::int64_t start, std::int64_t n) const {
+  void run_step(const PlacedStep& step, const Frame& frame, std::int64_t start, std::int64_t n) const {
     const RowInstruction& it = step.instruction;
     float* result = it.result != kNone ? frame.registers[it.result] : nullptr;
     const auto operand = [&](std::size_t i) { return frame.registers[it.operands[i]]; };
@@ -405,7 +265,7 @@ class RowKernel final : public Kernel {
       const float* z = frame.registers[it.operands[1]];
       const bool z_run = loop_.is_run[it.operands[1]];
       if (run && x_run && z_run) return accumulate_product_lanes(x, z, y, n);
-      float* product = frame.slots + spare_ * slot_length();
+      float* product = frame.slots + slots_ * slot_length();
       const std::array<LaneOperand, 2> factors = {{{x, !x_run}, {z, !z_run}}};
       x_run = x_run || z_run;
       run_lane(Lane::mul, x_run ? n : 1, factors.data(), product);
@@ -419,9 +279,9 @@ class RowKernel final : public Kernel {
   RowLoop loop_;
   std::vector<std::byte*> bases_;
   std::vector<Sum> accumulators_;
-  std::vector<Register> registers_;
-  std::vector<Step> steps_;
-  std::int64_t slots_ = 0, spare_ = 0;
+  std::vector<RowRegister> registers_;
+  std::vector<PlacedStep> steps_;
+  std::int64_t slots_ = 0;  // one more is for products that are accumulated
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/sim/trace_check.h"
 #include "weft/sim/trace_collective.h"
 #include "weft/sim/trace_standstill.h"
 
@@ -47,15 +48,16 @@ using MessageKey = std::tuple<std::int32_t, std::int32_t, std::int64_t>;        
 class Runner {
  public:
   Runner(const ExecutionTrace& trace, const TraceNetwork& network, const TraceSystem& system,
-         const TraceRunOptions& options)
+         const TraceRunOptions& options, PlacesInGroups places)
       : trace_(trace),
         network_(network),
         system_(system),
         options_(options),
-        traffic_(network, system.wires) {}
+        traffic_(network, system.wires),
+        member_of_(std::move(places)) {}
 
   Result<TraceRun> run() {
-    WEFT_TRY_STATUS(prepare());
+    prepare();
     WEFT_TRY_STATUS(settle());
     while (const auto next = traffic_.next()) {
       now_ = next->time;
@@ -83,8 +85,7 @@ class Runner {
   }
   NodeState& state(std::int32_t rank, std::uint32_t n) { return states_[static_cast<std::size_t>(rank)][n]; }
 
-  Status prepare();
-  Status check_node(std::int32_t rank, const TraceNode& node) const;
+  void prepare();
   void handle(const Happening& happening);
   Status settle();
   void finish(std::int32_t rank, std::uint32_t n);
@@ -113,7 +114,7 @@ class Runner {
 
   std::vector<Rank> ranks_;
   NodeStates states_;
-  std::vector<std::map<std::int32_t, std::size_t>> member_of_;  // by group: the place of a rank
+  const PlacesInGroups member_of_;
   std::map<MeetingKey, std::vector<Meeting>> meetings_;
   std::map<MessageKey, std::pair<std::int64_t, std::vector<std::uint32_t>>>
       mail_;  // arrived, and who waits for it
@@ -128,19 +129,11 @@ class Runner {
   std::vector<std::int32_t> touched_;
 };
 
-Status Runner::prepare() {
+void Runner::prepare() {
   const std::size_t ranks = static_cast<std::size_t>(network_.ranks());
   ranks_.resize(ranks);
   states_.resize(ranks);
   result_.ranks.resize(ranks);
-  for (const RankGroup& group : trace_.groups) {
-    auto& members = member_of_.emplace_back();
-    for (std::size_t i = 0; i < group.ranks.size(); ++i)
-      if (group.ranks[i] < 0 || group.ranks[i] >= network_.ranks() ||
-          !members.emplace(group.ranks[i], i).second)
-        return user_error(fmt::format("group {} lists rank {} twice, or the network does not have it",
-                                      group.name, group.ranks[i]));
-  }
   for (std::size_t r = 0; r < ranks; ++r) {
     Rank& rank = ranks_[r];
     const std::vector<TraceNode>& nodes = trace_.ranks[r].nodes;
@@ -150,10 +143,8 @@ Status Runner::prepare() {
     rank.first_follower.resize(nodes.size() + 1);
     states_[r].assign(nodes.size(), NodeState::waiting);
     result_.nodes += static_cast<std::int64_t>(nodes.size());
-    for (const TraceNode& node : nodes) {
-      WEFT_TRY_STATUS(check_node(static_cast<std::int32_t>(r), node));
+    for (const TraceNode& node : nodes)
       for (const std::uint32_t before : node.after) ++rank.first_follower[before + 1];
-    }
     std::partial_sum(rank.first_follower.begin(), rank.first_follower.end(), rank.first_follower.begin());
     rank.followers.resize(rank.first_follower.back());
     std::vector<std::uint32_t> next(rank.first_follower.begin(), rank.first_follower.end() - 1);
@@ -163,28 +154,6 @@ Status Runner::prepare() {
       if (nodes[n].after.empty()) make_ready(static_cast<std::int32_t>(r), n);
     }
   }
-  return {};
-}
-
-Status Runner::check_node(std::int32_t rank, const TraceNode& node) const {
-  const auto complain = [&](std::string text) {
-    return user_error(
-        fmt::format("rank {} \"{}\" (node {}): {}", rank, node.name.substr(0, 80), node.id, text));
-  };
-  const auto& nodes = trace_.ranks[static_cast<std::size_t>(rank)].nodes;
-  if (std::ranges::any_of(node.after, [&](std::uint32_t before) { return before >= nodes.size(); }))
-    return complain("comes after a node that there is not");
-  const bool pairs = node.kind == Kind::send || node.kind == Kind::receive;
-  if (pairs && (node.peer < 0 || node.peer >= network_.ranks()))
-    return complain(fmt::format("the network has no rank {}", node.peer));
-  if (node.kind == Kind::collective && node.group >= 0) {
-    if (static_cast<std::size_t>(node.group) >= trace_.groups.size())
-      return complain("its group is not known");
-    if (!member_of_[static_cast<std::size_t>(node.group)].contains(rank))
-      return complain(fmt::format("the rank is not in group {}",
-                                  trace_.groups[static_cast<std::size_t>(node.group)].name));
-  }
-  return {};
 }
 
 double Runner::seconds_of(const TraceNode& node) const {
@@ -393,31 +362,13 @@ void Runner::handle(const Happening& happening) {
   }
 }
 
-Status check_ranks(const ExecutionTrace& trace, const TraceNetwork& network) {
-  if (trace.ranks.size() == static_cast<std::size_t>(network.ranks())) return {};
-  return user_error(
-      fmt::format("the network has {} ranks, the trace {}", network.ranks(), trace.ranks.size()),
-      "give a network with as many ranks as there are .et files");
-}
-
-Status check(const TraceSystem& system) {
-  constexpr std::int32_t kMostChunks = 1 << 16;
-  if (system.chunks < 1 || system.chunks > kMostChunks)
-    return user_error(
-        fmt::format("preferred-dataset-splits: expected 1 to {}, found {}", kMostChunks, system.chunks));
-  if (system.active_chunks < 1) return user_error("active-chunks-per-dimension: expected 1 at least");
-  if (system.communications < 1) return user_error("communications at once: expected 1 at least");
-  return {};
-}
-
 }  // namespace
 
 Result<TraceRun> run_trace(const ExecutionTrace& trace, const TraceNetwork& network,
                            const TraceSystem& system, const TraceRunOptions& options) {
   WEFT_TRY_STATUS(check(network));
-  WEFT_TRY_STATUS(check(system));
-  WEFT_TRY_STATUS(check_ranks(trace, network));
-  return Runner(trace, network, system, options).run();
+  WEFT_TRY(places, check(trace, network, system));
+  return Runner(trace, network, system, options, std::move(places)).run();
 }
 
 }  // namespace weft::sim
