@@ -98,7 +98,7 @@ Side repeated(const std::function<void()>& work) {
   work();
   std::int64_t times = 1;
   while (seconds_of(times) < 0.7 * kTurn) times *= 2;
-  return {[=] { return seconds_of(times); }, static_cast<double>(times), 0, work};
+  return {[=] { return seconds_of(times); }, static_cast<double>(times), {}, work};
 }
 
 struct Comparison {
