@@ -28,6 +28,7 @@
 #include "weft/session/bench_pattern.h"
 #include "weft/session/bench_peers.h"
 #include "weft/session/bench_rank.h"
+#include "weft/session/bench_round.h"
 #include "weft/session/bench_turn.h"
 
 namespace weft {
@@ -61,6 +62,7 @@ TEST(BenchTurns, SayWhatTheyMean) {
   BenchTurn turn;
   turn.kind = Kind::all_to_all;
   turn.bytes = 4096;
+  turn.limit = 1;
   turn.type = ElementType::bf16;
   turn.in_place = true;
   turn.iterations = 20;
@@ -476,6 +478,43 @@ TEST(BenchGroups, AProgramThatIsNotThereIsNamed) {
   const auto group = session::BenchGroup::start({{"/nonexistent/weft-peer"}, false, {}}, 2, 5);
   ASSERT_FALSE(group.ok());
   EXPECT_NE(group.error().message.find("/nonexistent/weft-peer"), std::string::npos);
+}
+
+// The rank of the round below: this very program, started again.
+class Hanging : public Alone {
+ public:
+  std::vector<std::string> variants(collective::Kind) const override {
+    return {"plain", "hangs", "hangs_too", "ends", "ends_too"};
+  }
+  Status prepare(const BenchTurn& turn, const Buffers& buffers) override {
+    if (turn.variant.starts_with("hangs")) pause();
+    if (turn.variant.starts_with("ends")) _exit(1);
+    return Alone::prepare(turn, buffers);
+  }
+};
+
+TEST(BenchRoundRank, DISABLED_Serves) {
+  Hanging library;
+  EXPECT_TRUE(session::serve_bench(library).ok());
+}
+
+TEST(BenchRounds, VariantsThatHangOrEndDoNotTakeTheOthersAlong) {
+  session::BenchLineUp who;
+  who.groups.push_back(
+      {{"/proc/self/exe", "--gtest_filter=BenchRoundRank.*", "--gtest_also_run_disabled_tests"}, true, {}});
+  who.contenders.push_back({"hanging", "", 0, false});
+  session::BenchRound round(std::move(who), 1);
+  ASSERT_FALSE(round.empty());
+  BenchTurn turn;
+  turn.kind = collective::Kind::all_reduce;
+  turn.bytes = 4096;
+  turn.limit = 1;
+  for (int size = 0; size < 2; ++size) {
+    const auto rows = round.measure(turn, 2);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].failure, "");
+    EXPECT_GT(rows[0].seconds, 0);
+  }
 }
 
 }  // namespace

@@ -15,11 +15,15 @@ namespace {
 using explain::BenchRow;
 using explain::BenchSample;
 
-constexpr int kMostStarts = 4;            // of a group that ends again and again
+constexpr int kMostStarts = 2;            // in vain, of a group that was there once
 constexpr int kMostEnds = 2;              // of a group, by one variant
 constexpr std::size_t kMostVariants = 3;  // that go on after the first look
 constexpr double kNearBest = 1.5;         // ... as far as they are so near to the best one
 constexpr double kFirstLook = 0.002;      // seconds of a batch by which iterations are chosen
+// A variant may hang, as Gloo's blocking sockets do where two ranks send each other more than these hold.
+// After another has answered, so many times its seconds are waited for, and no less than so many seconds.
+constexpr double kFarBehind = 100;
+constexpr std::int64_t kShortestLimit = 3;
 
 // As nccl-tests calls them.
 std::string field_name(device::ElementType type) {
@@ -43,7 +47,7 @@ std::string key(const BenchContender& contender, const BenchTurn& turn, std::str
 }  // namespace
 
 BenchRound::BenchRound(BenchLineUp who, std::int32_t ranks)
-    : who_(std::move(who)), ranks_(ranks), starts_(who_.groups.size(), 0) {
+    : who_(std::move(who)), ranks_(ranks), starts_in_vain_(who_.groups.size(), 0) {
   std::vector<std::string> failures(who_.groups.size());
   for (std::size_t i = 0; i < who_.groups.size(); ++i) {
     auto started = BenchGroup::start(who_.groups[i], ranks);
@@ -66,9 +70,12 @@ std::vector<std::pair<std::string, std::string>> BenchRound::versions() const {
 }
 
 void BenchRound::revive(std::size_t group) {
-  if (groups_[group]->alive() || ++starts_[group] >= kMostStarts) return;
+  if (groups_[group]->alive() || starts_in_vain_[group] >= kMostStarts) return;
   auto started = BenchGroup::start(who_.groups[group], ranks_);
-  if (started.ok()) groups_[group] = std::move(started).value();
+  if (started.ok())
+    groups_[group] = std::move(started).value();
+  else
+    ++starts_in_vain_[group];
 }
 
 Result<BenchAnswer> BenchRound::take_turn(const BenchContender& contender, BenchTurn turn) {
@@ -103,15 +110,20 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
     entry.failure = variants.error().message;
     return entry;
   }
+  BenchTurn look = like;
   for (const std::string& variant : *variants) {
     if (ends_[key(contender, like, variant)] >= kMostEnds) continue;
     revive(contender.group);
-    const Result<double> seconds = estimate(contender, like, variant);
-    if (seconds.ok())
-      entry.attempts.push_back({variant, calls_of_a_batch(*seconds), *seconds});
-    else
+    const Result<double> seconds = estimate(contender, look, variant);
+    if (!seconds.ok()) {
       entry.failure = seconds.error().message;
+      continue;
+    }
+    entry.attempts.push_back({variant, calls_of_a_batch(*seconds), *seconds});
+    const auto enough = static_cast<std::int64_t>(std::min(*seconds * kFarBehind, 1e6));
+    look.limit = std::min(look.limit, std::max(enough, kShortestLimit));
   }
+  revive(contender.group);  // the last may have ended it
   if (entry.attempts.empty()) {
     if (entry.failure.empty()) entry.failure = "it ended too often";
     return entry;

@@ -48,7 +48,7 @@ class BenchRound {
   BenchLineUp who_;
   std::int32_t ranks_;
   std::vector<std::unique_ptr<BenchGroup>> groups_;
-  std::vector<int> starts_;
+  std::vector<int> starts_in_vain_;
   std::map<std::string, int> ends_;  // how often a variant ended its group: "gloo all_reduce bcube:sync"
 };
 
