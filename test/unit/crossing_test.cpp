@@ -76,8 +76,18 @@ TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
     return table.choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
   };
   EXPECT_EQ(chosen(1 << 24), "all_reduce_hierarchical_streamed(local=2)");
-  const auto small = chosen(256);
-  EXPECT_NE(small.find("one_shot"), std::string::npos) << small;
+}
+
+// Which messages cost more than bytes: one from each machine to each.
+TEST(Crossing, SmallCallsCrossInAsFewMessagesAsTheyCan) {
+  const ChoiceTable table = ChoiceTable::defaults();
+  for (const auto& [kind, expected] : {std::pair(Kind::all_reduce, "all_reduce_leaders(local=2)"),
+                                       std::pair(Kind::reduce_scatter, "reduce_scatter_leaders(local=2)"),
+                                       std::pair(Kind::all_gather, "all_gather_leaders(local=2)")}) {
+    const Setting setting{.kind = kind, .ranks = 8, .hosts = 4, .transport = "mixed"};
+    EXPECT_EQ(table.choose(setting, 1024, candidates_for(setting, 1024)).algorithm, expected);
+    EXPECT_NE(table.choose(setting, 1 << 20, candidates_for(setting, 1 << 20)).algorithm, expected);
+  }
 }
 
 }  // namespace

@@ -263,6 +263,9 @@ TEST(Library, ParametersGoTogether) {
            "all_reduce_hierarchical(ranks=12, local=3, across=double_binary_tree)",
            "all_reduce_hierarchical(ranks=12, local=3, across=halving_doubling)",
            "all_reduce_hierarchical_streamed(ranks=12, local=3, chunks=2, within=all_pairs)",
+           "all_reduce_leaders(ranks=12, local=3, chunks=2)",
+           "reduce_scatter_leaders(ranks=12, local=3, chunks=2)",
+           "all_gather_leaders(ranks=12, local=3, chunks=2)",
            "reduce_scatter_hierarchical(ranks=12, local=3, chunks=2, within=all_pairs, "
            "across=recursive_halving)",
            "all_gather_hierarchical(ranks=12, local=3, chunks=2, within=bruck, across=recursive_doubling)",
