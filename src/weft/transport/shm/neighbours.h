@@ -42,10 +42,12 @@ class Neighbours {
   void wait(std::uint32_t seen, std::chrono::nanoseconds limit);
 
   // Where these ranks are only some of a group (see mixed/endpoint.h): what they are called there, and event
-  // descriptors that are rung as well when a bell finds its rank asleep. Before anything is told.
-  void join_larger_group(std::vector<std::int32_t> names, std::vector<tcp::Socket> bells) {
+  // descriptors that are rung as well when a bell finds its rank asleep. Before anything is told. There ranks
+  // sleep in most calls, so that a fence for whoever rings is less than a barrier for whoever sleeps.
+  void join_larger_group(std::vector<std::int32_t> names, std::vector<tcp::Socket> other_bells) {
     names_ = std::move(names);
-    other_bells_ = std::move(bells);
+    other_bells_ = std::move(other_bells);
+    bells().enter(kMostLocalRanks);
   }
   std::int32_t name_of(std::int32_t rank) const {
     return names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
