@@ -41,6 +41,7 @@ struct Lines::Watch {
   std::vector<std::shared_ptr<Sender>> senders;      // of the first of `polled`
   std::vector<std::shared_ptr<Receiver>> receivers;  // of those after them; the bell comes last, if at all
   std::vector<std::shared_ptr<Receiver>> near;       // not polled: reading what they wait for is no dearer
+  bool whole = true;                                 // Scope::all would watch nothing more
 };
 
 class Lines::Out final : public Outgoing {
@@ -155,6 +156,8 @@ Lines::Watch Lines::watch(Scope scope) {
     } else if (receiver->armed() || (scope == Scope::all && receiver->can_drain())) {
       watch.polled.push_back({receiver->descriptor(), POLLIN, 0});
       watch.receivers.push_back(receiver);
+    } else if (receiver->can_drain()) {
+      watch.whole = false;
     }
   if (scope != Scope::look) watch.polled.push_back({bell_.descriptor(), POLLIN, 0});
   return watch;
@@ -239,16 +242,11 @@ void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
   // come later. Who has no time to sleep looks at them all the same.
   auto now = Clock::now();
   bool woken = false;
-  if (until - now > kFewAtFirst) {
-    Watch few = watch(Scope::armed);
-    woken = look(few, seen, kFewAtFirst);
+  for (auto scope = until - now > kFewAtFirst ? Scope::armed : Scope::all; !woken; scope = Scope::all) {
+    Watch lines = watch(scope);
+    woken = look(lines, seen, lines.whole ? std::max<nanoseconds>(until - now, nanoseconds(0)) : kFewAtFirst);
     now = Clock::now();
-  }
-  while (!woken) {
-    Watch all = watch(Scope::all);
-    woken = look(all, seen, std::max(until - now, nanoseconds(0)));
-    now = Clock::now();
-    if (now >= until) break;
+    if (lines.whole && now >= until) break;
   }
   const std::lock_guard lock(mutex_);
   sleepers_.fetch_sub(1);
