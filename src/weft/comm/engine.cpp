@@ -11,8 +11,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Waits spin, yield and sleep as their source sees fit. The first is short, and nothing is written down for
-// it; none is longer than the second, so that whatever is only looked at between waits is looked at.
-constexpr std::chrono::nanoseconds kFirstWait{1'000'000}, kLongestWait{20'000'000};
+// it, but long enough for a message of another host, some milliseconds away: to wake just before it comes
+// would keep the core from whoever is to take it. None is longer than the second, so that whatever is only
+// looked at between waits is looked at.
+constexpr std::chrono::nanoseconds kFirstWait{5'000'000}, kLongestWait{20'000'000};
 // Two sources cannot be slept on at once: one is, for so long, then both are looked at.
 constexpr std::chrono::nanoseconds kNap{100'000};
 
