@@ -4,11 +4,9 @@
 //   mpirun ... all_reduce_check mpi
 //
 // Runs every collective at several sizes and checks each element. With the network's figures it then times
-// them and prints what no algorithm can beat on it beside; the figures that count are those of a bare socket
-// between two hosts (one byte to and fro, one long stream), where MASTER_ADDR leads to one. Exits 0 when all
-// results are right.
-#include <poll.h>
-
+// them and prints beside what no algorithm can beat on it, and what bare sockets take for the same messages
+// (bare_sockets.h); the figures that count are those of a bare socket, where MASTER_ADDR leads to one. Exits
+// 0 when all results are right.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -16,7 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,10 +22,10 @@
 
 #include <fmt/format.h>
 
+#include "bare_sockets.h"
 #include "weft/base/units.h"
 #include "weft/comm/communicator.h"
 #include "weft/transport/mpi/job.h"
-#include "weft/transport/tcp/socket.h"
 
 namespace {
 
@@ -133,103 +131,40 @@ Status check_everything(Communicator& group) {
 
 struct Network {
   int hosts = 1;
-  double delay = 0;             // seconds, one way
-  double seconds_per_byte = 0;  // into and out of a host
+  hosts::Line line;  // into and out of a host
 };
 
 // The least time for a message of so many bytes (the larger buffer of a rank), ranks evenly on the hosts;
 // what happens within a host is free.
 double bound(Kind kind, double bytes, std::int32_t ranks, const Network& network) {
   const double hosts = network.hosts, others = (hosts - 1) / hosts;
-  const double line = bytes * network.seconds_per_byte;
+  const double delay = network.line.delay, line = bytes * network.line.seconds_per_byte;
   switch (kind) {
     case Kind::all_reduce:  // all to all hosts at once, or each host its part and then the parts
-      return std::min(network.delay + (hosts - 1) * line, 2 * network.delay + 2 * others * line);
-    case Kind::all_to_all: return network.delay + ranks / hosts * others * line;
+      return std::min(delay + (hosts - 1) * line, 2 * delay + 2 * others * line);
+    case Kind::all_to_all: return delay + ranks / hosts * others * line;
     case Kind::broadcast:  // to all hosts from the root, or the last byte to one, which passes it on
-      return std::min(network.delay + (hosts - 1) * line, (hosts > 2 ? 2 : 1) * network.delay + line);
-    default: return network.delay + others * line;
+      return std::min(delay + (hosts - 1) * line, (hosts > 2 ? 2 : 1) * delay + line);
+    default: return delay + others * line;
   }
+}
+
+// The bytes from host to host of a call that is one wave, if that is the quickest.
+std::optional<double> wave_bytes(Kind kind, double bytes, std::int32_t ranks, const Network& network) {
+  const double hosts = network.hosts;
+  if (kind == Kind::all_to_all) return ranks / hosts * bytes / hosts;
+  if (kind != Kind::all_reduce && kind != Kind::broadcast) return bytes / hosts;
+  const double at_once = network.line.delay + (hosts - 1) * bytes * network.line.seconds_per_byte;
+  return at_once <= bound(kind, bytes, ranks, network) ? std::optional(bytes) : std::nullopt;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// One end of a bare socket: bounces bytes, then sends or takes a stream. What the caller saw, in seconds: one
-// way of one byte, and a byte of the stream.
-struct Bare {
-  double delay = 0, seconds_per_byte = 0;
-};
-
-Result<Bare> try_socket(const transport::tcp::Socket& socket, bool calls) {
-  constexpr int kBounces = 21;
-  constexpr std::size_t kPiece = 1 << 20, kWarm = 48, kTimed = 32;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  std::vector<std::byte> piece(kPiece);
-  const std::span<std::byte> byte(piece.data(), 1);
-  std::vector<double> rounds;
-  const auto bounce = [&]() -> Status {
-    if (calls) WEFT_TRY_STATUS(send_all(socket, byte, deadline));
-    WEFT_TRY_STATUS(receive_all(socket, byte, deadline));
-    return calls ? Status() : send_all(socket, byte, deadline);
-  };
-  const auto stream = [&](std::size_t pieces) -> Status {
-    for (std::size_t i = 0; i < pieces; ++i)
-      WEFT_TRY_STATUS(calls ? send_all(socket, piece, deadline) : receive_all(socket, piece, deadline));
-    return {};
-  };
-  for (int i = 0; i < kBounces; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    WEFT_TRY_STATUS(bounce());
-    rounds.push_back(seconds_since(start));
-  }
-  std::ranges::sort(rounds);
-  const double round = rounds[rounds.size() / 2];
-  WEFT_TRY_STATUS(stream(kWarm));  // until the kernel knows what the line takes
-  WEFT_TRY_STATUS(bounce());
-  const auto start = std::chrono::steady_clock::now();
-  WEFT_TRY_STATUS(stream(kTimed));
-  WEFT_TRY_STATUS(bounce());
-  return Bare{round / 2, (seconds_since(start) - round) / static_cast<double>(kTimed * kPiece)};
-}
-
-// What a bare socket gets between the first two hosts.
-Result<Network> sound_out(Communicator& group, Network network) {
-  namespace tcp = transport::tcp;
-  const char* address = std::getenv("MASTER_ADDR");
-  if (address == nullptr || network.hosts < 2) return network;
-  const std::int32_t other = group.size() / network.hosts;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  tcp::Socket listener;
-  std::int64_t port = 0;
-  if (group.rank() == 0) {
-    WEFT_TRY(made, tcp::listen(address, 0));
-    WEFT_TRY(local, tcp::local_address(made));
-    port = local.port();
-    listener = std::move(made);
-  }
-  WEFT_TRY_STATUS(group.broadcast(&port, &port, 1, ElementType::i64, 0));
-  Bare bare;
-  if (group.rank() == 0) {
-    tcp::wait_for(listener, POLLIN, deadline);
-    WEFT_TRY(socket, tcp::accept(listener));
-    if (const auto seen = try_socket(socket, false); !seen.ok()) return seen.error();
-  } else if (group.rank() == other) {
-    WEFT_TRY(socket, tcp::connect(address, static_cast<std::uint16_t>(port), deadline));
-    WEFT_TRY(seen, try_socket(socket, true));
-    bare = seen;
-  }
-  double figures[] = {bare.delay, bare.seconds_per_byte};
-  WEFT_TRY_STATUS(group.broadcast(figures, figures, 2, ElementType::f64, other));
-  if (group.rank() == 0)
-    fmt::print("a bare socket: {} one way, {:.0f} Mbit/s\n", print_seconds(figures[0]), 8e-6 / figures[1]);
-  return Network{network.hosts, figures[0], figures[1]};
-}
-
 // The median over repetitions of the time from a common start to the last rank's end. The hosts are
 // namespaces of one machine and have one clock: after a barrier some would start a delay later than others.
-Result<double> time_of(Communicator& group, const Call& call) {
+Result<double> time_of(Communicator& group, const std::function<Status()>& call) {
   using Clock = std::chrono::steady_clock;
   constexpr int kRepetitions = 7;
   constexpr std::chrono::milliseconds kAhead{10};
@@ -239,7 +174,7 @@ Result<double> time_of(Communicator& group, const Call& call) {
     WEFT_TRY_STATUS(group.broadcast(&at, &at, 1, ElementType::i64, 0));
     const Clock::time_point start{Clock::duration(at)};
     std::this_thread::sleep_until(start);
-    WEFT_TRY_STATUS(group.run(call));
+    WEFT_TRY_STATUS(call());
     double slowest = seconds_since(start);
     WEFT_TRY_STATUS(group.all_reduce(&slowest, &slowest, 1, ElementType::f64, ReduceOp::max));
     if (i >= 0) times.push_back(slowest);
@@ -248,8 +183,23 @@ Result<double> time_of(Communicator& group, const Call& call) {
   return times[times.size() / 2];
 }
 
+std::string times(double seconds, double least) {
+  return fmt::format("{:>8} {:.2f}x", print_seconds(seconds), seconds / least);
+}
+
 Status measure(Communicator& group, const Network& claimed) {
-  WEFT_TRY(network, sound_out(group, claimed));
+  const char* const address = std::getenv("MASTER_ADDR");
+  Network network = claimed;
+  std::optional<hosts::Leaders> leaders;
+  if (address != nullptr && claimed.hosts > 1) {
+    WEFT_TRY(connected, hosts::Leaders::connect(group, claimed.hosts, address));
+    leaders.emplace(std::move(connected));
+    WEFT_TRY(line, leaders->try_line(group));
+    network.line = line;
+    if (group.rank() == 0)
+      fmt::print("a bare socket: {} one way, {:.0f} Mbit/s\n", print_seconds(line.delay),
+                 8e-6 / line.seconds_per_byte);
+  }
   const auto ranks = static_cast<std::int64_t>(group.size());
   for (const Kind kind :
        {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::broadcast, Kind::all_to_all}) {
@@ -257,17 +207,22 @@ Status measure(Communicator& group, const Network& claimed) {
       Values input(static_cast<std::size_t>(bytes) / sizeof(float)), output = input;
       const bool whole = kind == Kind::all_reduce || kind == Kind::broadcast;
       const std::int64_t count = static_cast<std::int64_t>(input.size()) / (whole ? 1 : ranks);
-      WEFT_TRY(
-          seconds,
-          time_of(group, {.kind = kind, .input = input.data(), .output = output.data(), .count = count}));
-      const double least = bound(kind, static_cast<double>(bytes), group.size(), network);
-      const double nominal = bound(kind, static_cast<double>(bytes), group.size(), claimed);
-      if (group.rank() == 0) {
-        fmt::print("{:<15} {:>8}   {:>8}   bound {:>8}   {:.2f}x   ({:.2f}x of {} on paper)\n",
-                   collective::name(kind), print_bytes(static_cast<double>(bytes)), print_seconds(seconds),
-                   print_seconds(least), seconds / least, seconds / nominal, print_seconds(nominal));
-        std::fflush(stdout);
+      const Call call{.kind = kind, .input = input.data(), .output = output.data(), .count = count};
+      WEFT_TRY(seconds, time_of(group, [&] { return group.run(call); }));
+      const double message = static_cast<double>(bytes);
+      const double least = bound(kind, message, group.size(), network);
+      std::string row = fmt::format("{:<15} {:>8}   {}   bound {:>8}", collective::name(kind),
+                                    print_bytes(message), times(seconds, least), print_seconds(least));
+      if (const auto wave = wave_bytes(kind, message, group.size(), network); leaders && wave) {
+        WEFT_TRY(bare, time_of(group, [&] {
+                   return leaders->wave(static_cast<std::size_t>(*wave), kind == Kind::broadcast);
+                 }));
+        row += fmt::format("   bare sockets {}", times(bare, least));
       }
+      const double nominal = bound(kind, message, group.size(), claimed);
+      row += fmt::format("   ({:.2f}x of {} on paper)", seconds / nominal, print_seconds(nominal));
+      if (group.rank() == 0) fmt::print("{}\n", row);
+      std::fflush(stdout);
     }
   }
   return {};
@@ -292,7 +247,7 @@ Status run(int argc, char** argv) {
     fmt::print("{} ranks over {}: every result is right\n", group->size(), group->transport());
   std::fflush(stdout);
   if (argc < 5) return {};
-  return measure(*group, {std::atoi(argv[2]), std::atof(argv[3]) * 1e-6, 8e-6 / std::atof(argv[4])});
+  return measure(*group, {std::atoi(argv[2]), {std::atof(argv[3]) * 1e-6, 8e-6 / std::atof(argv[4])}});
 }
 
 }  // namespace
