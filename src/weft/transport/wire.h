@@ -8,7 +8,8 @@
 //             "Helo" |vers.|  0  | group   | opening| from| to  | channel | checksum of 0..36
 //
 // Little endian. Sequence numbers count the frames of a connection from 0, so a lost or doubled one is found.
-// Payloads carry a checksum (flag 1) where the wire leaves the machine. Nothing here touches a socket.
+// Payloads carry a checksum (flag 1) where the wire leaves the machine; elsewhere the word is free for what the
+// two ends agree on. Nothing here touches a socket.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -30,8 +31,8 @@ struct FrameHeader {
   std::uint32_t sequence = 0;
   std::uint32_t length = 0;  // of the payload, in bytes
   std::uint64_t label = 0;
-  bool checked = false;        // whether `checksum` says anything
-  std::uint32_t checksum = 0;  // crc32c of the payload
+  bool checked = false;
+  std::uint32_t checksum = 0;  // crc32c of the payload; where it is not checked, any word
 
   friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
 };

@@ -11,6 +11,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/crc32c.h"
+#include "weft/transport/tcp/cores.h"
 
 namespace weft::transport::tcp {
 
@@ -41,6 +42,8 @@ struct Rest {
   }
 };
 
+std::uint32_t own_core() { return static_cast<std::uint32_t>(current_core() + 1); }
+
 }  // namespace
 
 Sender::Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked)
@@ -54,23 +57,22 @@ Sender::~Sender() {
 void Sender::begin(std::span<const std::byte> bytes) {
   WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) <= capacity_.slot_bytes,
              "a message is longer than a slot");
-  header_ = encode(FrameHeader{.sequence = sequence_,
-                               .length = static_cast<std::uint32_t>(bytes.size()),
-                               .label = label_,
-                               .checked = checked_,
-                               .checksum = checked_ ? crc32c(bytes) : 0});
+  const FrameBytes header = encode(FrameHeader{.sequence = sequence_,
+                                               .length = static_cast<std::uint32_t>(bytes.size()),
+                                               .label = label_,
+                                               .checked = checked_,
+                                               .checksum = checked_ ? crc32c(bytes) : own_core()});
+  std::ranges::copy(header, frame_.begin());
+  if (bytes.size() <= kMostTogether) std::ranges::copy(bytes, frame_.begin() + kFrameHeaderBytes);
   length_ = bytes.size();
   sent_ = 0;
   under_way_ = true;
 }
 
 bool Sender::push(std::span<const std::byte> bytes) {
-  // sendmsg() reads only, though its iovec cannot say so.
-  const std::span<std::byte> payload(const_cast<std::byte*>(bytes.data()), bytes.size());
-  while (sent_ < kFrameHeaderBytes + length_) {
-    Rest rest(header_.data(), payload, sent_);
-    const msghdr message = rest.message();
-    const ssize_t taken = ::sendmsg(socket_.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const std::size_t all = kFrameHeaderBytes + length_;
+  while (sent_ < all) {
+    const ssize_t taken = give(bytes, all - sent_);
     if (taken >= 0) {
       sent_ += static_cast<std::size_t>(taken);
     } else if (errno == EAGAIN) {
@@ -84,6 +86,16 @@ bool Sender::push(std::span<const std::byte> bytes) {
   ++sequence_;
   under_way_ = blocked_ = false;
   return true;
+}
+
+// More of the message that is under way, of which `rest` is left, as sendmsg(2) answers.
+ssize_t Sender::give(std::span<const std::byte> bytes, std::size_t rest) {
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+  if (length_ <= kMostTogether) return ::send(socket_.descriptor(), frame_.data() + sent_, rest, kFlags);
+  // sendmsg() reads only, though its iovec cannot say so.
+  Rest parts(frame_.data(), {const_cast<std::byte*>(bytes.data()), bytes.size()}, sent_);
+  const msghdr message = parts.message();
+  return ::sendmsg(socket_.descriptor(), &message, kFlags);
 }
 
 bool Sender::send_from(std::span<const std::byte> bytes) {
@@ -130,7 +142,7 @@ Receiver::Receiver(Socket socket, const Wire& wire, const Capacity& capacity, bo
 // message is taken to be as long as `payload`: asked for, that is what it must be; else it is empty.
 bool Receiver::read(std::span<std::byte> payload, bool asked) {
   while (got_ < kFrameHeaderBytes + payload.size()) {
-    const ssize_t received = take(payload);
+    const ssize_t received = take(payload, asked);
     if (received < 0 && errno == EINTR) continue;
     if (received < 0 && errno == EAGAIN) return false;
     if (received <= 0) {  // an end, or an error that makes it one: a reset by the other end's death
@@ -150,11 +162,14 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
 }
 
 // More of the message that is arriving, as recvmsg(2) answers.
-ssize_t Receiver::take(std::span<std::byte> payload) {
+ssize_t Receiver::take(std::span<std::byte> payload, bool asked) {
   Rest rest(header_bytes_.data(), payload, got_);
   if (ahead_begin_ == ahead_end_) {
-    msghdr message = rest.message();
-    return ::recvmsg(socket_.descriptor(), &message, MSG_DONTWAIT);
+    if (!asked || payload.size() > kMostTogether) {
+      msghdr message = rest.message();
+      return ::recvmsg(socket_.descriptor(), &message, MSG_DONTWAIT);
+    }
+    if (const ssize_t received = fill_ahead(); received <= 0) return received;
   }
   const std::size_t before = ahead_begin_;
   for (const iovec& part : std::span(rest.parts).first(rest.count)) {
@@ -166,14 +181,19 @@ ssize_t Receiver::take(std::span<std::byte> payload) {
   return static_cast<ssize_t>(ahead_begin_ - before);
 }
 
-// Nothing is armed while there is something to hand on, so all of the room is free.
-bool Receiver::read_ahead() {
+// REQUIRES: what was read ahead before is handed on.
+ssize_t Receiver::fill_ahead() {
   if (!ahead_) ahead_ = std::make_unique_for_overwrite<std::byte[]>(kMostAhead);
   const ssize_t received = ::recv(socket_.descriptor(), ahead_.get(), kMostAhead, MSG_DONTWAIT);
-  if (received < 0) return errno != EAGAIN && errno != EINTR;  // whoever asks again finds out
   ahead_begin_ = 0;
-  ahead_end_ = static_cast<std::size_t>(received);
-  return true;
+  ahead_end_ = static_cast<std::size_t>(std::max<ssize_t>(received, 0));
+  return received;
+}
+
+// Nothing is armed while there is something to hand on.
+bool Receiver::read_ahead() {
+  // Of an error, whoever asks again finds out.
+  return fill_ahead() >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 bool Receiver::take_header(std::optional<std::size_t> asked) {
@@ -187,6 +207,7 @@ bool Receiver::take_header(std::optional<std::size_t> asked) {
 
 bool Receiver::whole() {
   if (const auto deviation = check_payload(header_, checksum_)) return fail(*deviation);
+  if (!header_.checked) senders_core_ = static_cast<std::int32_t>(header_.checksum) - 1;
   ++sequence_;
   got_ = 0;
   checksum_ = 0;

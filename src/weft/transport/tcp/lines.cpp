@@ -18,6 +18,9 @@ constexpr nanoseconds kSpin{25};       // what one of Patience's takes; here the
 constexpr nanoseconds kAlone{10'000};  // for so long a spinner keeps its core
 // Spinning that does not pay is tried again now and then.
 constexpr std::int32_t kMostLuck = 8, kWaitsPerTry = 16;
+constexpr std::uint32_t kWaitsPerNote = 16;  // of the core this rank is on
+// Most waits are over soon, and looking at many lines costs more than at few: those that nobody asked about
+// come later.
 constexpr nanoseconds kFewAtFirst{100'000};
 constexpr nanoseconds kLeftoverGrace{1'000'000};  // before the thread does what callers usually do themselves
 constexpr std::chrono::seconds kLeftoverFarewell{1};
@@ -97,7 +100,7 @@ class Lines::In final : public Incoming {
   const std::byte* front(std::size_t bytes) override {
     const std::lock_guard lock(lines_->mutex_);
     const std::byte* const message = receiver_->front(bytes);
-    lines_->note(receiver_->fault());
+    lines_->note(*receiver_, message != nullptr);
     return message;
   }
   void pop() override {
@@ -107,7 +110,7 @@ class Lines::In final : public Incoming {
   bool receive_into(std::span<std::byte> target) override {
     const std::lock_guard lock(lines_->mutex_);
     const bool received = receiver_->receive_into(target);
-    lines_->note(receiver_->fault());
+    lines_->note(*receiver_, received);
     return received;
   }
 
@@ -116,10 +119,10 @@ class Lines::In final : public Incoming {
   const std::shared_ptr<Receiver> receiver_;
 };
 
-Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, Socket bell) {
+Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, Cores cores, Socket bell) {
   if (!bell) bell = Socket(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell) return socket_error("cannot make an event descriptor", errno);
-  return std::shared_ptr<Lines>(new Lines(patience, std::move(bell)));
+  return std::shared_ptr<Lines>(new Lines(patience, std::move(cores), std::move(bell)));
 }
 
 Lines::~Lines() {
@@ -144,6 +147,7 @@ std::unique_ptr<Incoming> Lines::add(std::unique_ptr<Receiver> receiver) {
 
 Lines::Watch Lines::watch(Scope scope) {
   Watch watch;
+  const bool unasked = scope == Scope::look_all || scope == Scope::all;
   const std::lock_guard lock(mutex_);
   for (const auto& sender : senders_)
     if (sender->armed() || sender->has_leftover()) {
@@ -153,13 +157,13 @@ Lines::Watch Lines::watch(Scope scope) {
   for (const auto& receiver : receivers_)
     if (scope == Scope::look && receiver->reads_ahead()) {
       watch.near.push_back(receiver);
-    } else if (receiver->armed() || (scope == Scope::all && receiver->can_drain())) {
+    } else if (receiver->armed() || (unasked && receiver->can_drain())) {
       watch.polled.push_back({receiver->descriptor(), POLLIN, 0});
       watch.receivers.push_back(receiver);
     } else if (receiver->can_drain()) {
       watch.whole = false;
     }
-  if (scope != Scope::look) watch.polled.push_back({bell_.descriptor(), POLLIN, 0});
+  if (scope == Scope::armed || scope == Scope::all) watch.polled.push_back({bell_.descriptor(), POLLIN, 0});
   return watch;
 }
 
@@ -203,8 +207,7 @@ void Lines::handle(const Watch& watch) {
   if (watch.polled.size() > watch.senders.size() + watch.receivers.size() &&
       watch.polled.back().revents != 0) {
     happened = true;
-    eventfd_t rings;
-    if (sleepers_.load() == 1) ::eventfd_read(bell_.descriptor(), &rings);
+    if (sleepers_.load() == 1) silence();
   }
   if (happened) signal_.fetch_add(1);
 }
@@ -216,14 +219,20 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const auto begin = Clock::now();
   const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
   const bool yields = patience_.spins == 0;
+  if (waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerNote == 0) keep_apart();
   const auto end = std::min(until, begin + (yields ? patience_.yields : patience_.spins * kSpin));
   const std::int32_t luck = luck_.load(std::memory_order_relaxed);
   if (begin < end &&
-      (yields || luck > 0 || waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
-    Watch armed = watch(Scope::look);
+      (yields || luck > 0 || vain_spins_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
+    Watch watched = watch(Scope::look);
+    bool few = true;
     for (auto now = begin; now < end; now = Clock::now()) {
+      if (few && now - begin > kFewAtFirst) {
+        watched = watch(Scope::look_all);
+        few = false;
+      }
       if (yields || now - begin > kAlone) yield_core();
-      if (look(armed, seen, nanoseconds(0))) {
+      if (look(watched, seen, nanoseconds(0))) {
         luck_.store(std::min(luck + 1, kMostLuck), std::memory_order_relaxed);
         return;
       }
@@ -233,13 +242,23 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   sleep(seen, until);
 }
 
+void Lines::note(const Receiver& receiver, bool received) {
+  note(receiver.fault());
+  if (received) cores_.tell(receiver.from(), receiver.senders_core());
+}
+
+void Lines::keep_apart() {
+  const std::int32_t here = current_core();
+  const std::lock_guard lock(mutex_);
+  if (cores_.should_leave(here, Clock::now())) leave_core(cores_);
+}
+
 void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
   {
     const std::lock_guard lock(mutex_);
     sleepers_.fetch_add(1);
   }
-  // Most waits are over soon, and waiting for many costs more than for few: lines that nobody asked about
-  // come later. Who has no time to sleep looks at them all the same.
+  // Who has no time to sleep looks at all lines.
   auto now = Clock::now();
   bool woken = false;
   for (auto scope = until - now > kFewAtFirst ? Scope::armed : Scope::all; !woken; scope = Scope::all) {
@@ -249,13 +268,21 @@ void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
     if (lines.whole && now >= until) break;
   }
   const std::lock_guard lock(mutex_);
-  sleepers_.fetch_sub(1);
+  // Nobody is left to hear what was rung for those who had seen it already.
+  if (sleepers_.fetch_sub(1) == 1 && rung_.exchange(false)) silence();
 }
 
 void Lines::wake() {
   // Either the sleeper sees the new signal before it sleeps, or the sleeper is seen here.
   signal_.fetch_add(1);
-  if (sleepers_.load() > 0) ::eventfd_write(bell_.descriptor(), 1);
+  if (sleepers_.load() == 0) return;
+  rung_.store(true);
+  ::eventfd_write(bell_.descriptor(), 1);
+}
+
+void Lines::silence() {
+  eventfd_t rings;
+  ::eventfd_read(bell_.descriptor(), &rings);
 }
 
 std::optional<WireFault> Lines::fault() {
