@@ -101,6 +101,7 @@ Status ChunkMemory::bind_in_place(const Call& call, bool called_in_place) {
   const bool on_output = output_is_all(call.kind) && has_output(call, rank_);
   const bool on_all = called_in_place && (call.kind == Kind::custom || !writes_beyond_output_);
   const bool direct = !padded && (on_output || on_all);
+  bool in_output = direct;
   if (direct) {
     area(shared) = on_output ? output : input;
     // An all_reduce's memory goes by the name of its input, whoever's it is.
@@ -108,6 +109,16 @@ Status ChunkMemory::bind_in_place(const Call& call, bool called_in_place) {
   } else {
     WEFT_TRY(mine, own(shared, collective::memory_chunks(program_, Placement::in_place, rank_, shared)));
     area(shared) = std::move(mine);
+    // What is copied from the input beforehand is copied to one place.
+    if (!padded && !called_in_place && call.kind != Kind::custom && has_output(call, rank_) &&
+        (!has_input(call, rank_) || read_early(input, Placement::in_place))) {
+      in_output = true;
+      area(shared).elsewhere = output.base;
+      area(shared).first_elsewhere =
+          collective::resolve(program_.collective, Placement::in_place, rank_, {Buffer::output, 0}).index;
+      area(shared).end_elsewhere =
+          area(shared).first_elsewhere + collective::extent(program_.collective, Buffer::output, rank_);
+    }
   }
   const Buffer other = shared == Buffer::input ? Buffer::output : Buffer::input;
   area(other) = area(shared);
@@ -118,7 +129,7 @@ Status ChunkMemory::bind_in_place(const Call& call, bool called_in_place) {
     else
       copy(before_, Buffer::input, input, area(Buffer::input));
   }
-  if (has_output(call, rank_) && !direct) copy(after_, Buffer::output, area(Buffer::output), output);
+  if (has_output(call, rank_) && !in_output) copy(after_, Buffer::output, area(Buffer::output), output);
   return {};
 }
 

@@ -5,7 +5,7 @@
 //   out of place   in place       a copy of the input, and the caller's output
 //   in place       in place       the caller's memory
 //   in place       out of place   the caller's output; where it has not room for what the program expects
-//                                 there (a reduce_scatter), memory of our own
+//                                 there (a reduce_scatter), memory of our own for the rest
 //
 // Nothing of the caller's but its output is ever written, not even in place: a program that would use the
 // rest of an input as scratch is given other memory. Where that or the output stands for the input, a chunk
@@ -34,9 +34,20 @@ struct ChunkArea {
   std::vector<std::int64_t> offsets;  // ... or where each begins
   std::int64_t shift = 0;             // chunks: chunk 0 is that many after the first
 
+  // Some chunks, counted from the first, may lie together in another place.
+  std::byte* elsewhere = nullptr;
+  std::int64_t first_elsewhere = 0, end_elsewhere = 0;
+
   std::byte* at(std::int64_t index) const {
     index += shift;
-    return base + (offsets.empty() ? index * stride : offsets[static_cast<std::size_t>(index)]);
+    if (index >= first_elsewhere && index < end_elsewhere)
+      return elsewhere + (offset(index) - offset(first_elsewhere));
+    return base + offset(index);
+  }
+
+ private:
+  std::int64_t offset(std::int64_t index) const {
+    return offsets.empty() ? index * stride : offsets[static_cast<std::size_t>(index)];
   }
 };
 
