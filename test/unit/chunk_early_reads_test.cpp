@@ -113,8 +113,8 @@ TEST(chunk_early_reads, save_copies) {
   EXPECT_EQ(copies_of("all_gather_ring", 4, 2, 24), (Copies{.beside = kBlock}));
   EXPECT_EQ(copies_of("broadcast_chain", 4, 0, 24), (Copies{.beside = kBlock}));
   EXPECT_EQ(copies_of("broadcast_chain", 4, 1, 24), Copies{});
-  // In memory of our own: the block that was summed up comes back.
-  EXPECT_EQ(copies_of("reduce_scatter_ring", 4, 2, 24), (Copies{.after = kBlock}));
+  // In memory of our own but for the block that stays, which is summed up in the output.
+  EXPECT_EQ(copies_of("reduce_scatter_ring", 4, 2, 24), Copies{});
 }
 
 }  // namespace
