@@ -213,14 +213,5 @@ TEST(reduction, names) {
   EXPECT_EQ(find_element_type("f8"), std::nullopt);
 }
 
-TEST(reduction, copies_past_caches) {
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{5}, (std::size_t{1} << 20) + 77}) {
-    std::vector<std::byte> source(bytes + 3), target(bytes + 3);
-    for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7);
-    copy_past_caches(target.data() + 3, source.data() + 1, bytes);
-    EXPECT_TRUE(std::equal(target.begin() + 3, target.end(), source.begin() + 1));
-  }
-}
-
 }  // namespace
 }  // namespace weft::device

@@ -40,30 +40,6 @@ const ReductionKernels& kernels() {
   return chosen;
 }
 
-#if defined(__x86_64__)
-// Longer copies would push out of the caches what the computation needs.
-constexpr std::size_t kPastCachesBytes = std::size_t{1} << 20;
-
-void stream(std::byte* to, const std::byte* from, std::size_t bytes) {
-  constexpr std::size_t kLine = 64;
-  const std::size_t head = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
-  std::memcpy(to, from, head);
-  std::size_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {
-    const auto* source = reinterpret_cast<const __m128i*>(from + at);
-    auto* target = reinterpret_cast<__m128i*>(to + at);
-    const __m128i a = _mm_loadu_si128(source), b = _mm_loadu_si128(source + 1);
-    const __m128i c = _mm_loadu_si128(source + 2), d = _mm_loadu_si128(source + 3);
-    _mm_stream_si128(target, a);
-    _mm_stream_si128(target + 1, b);
-    _mm_stream_si128(target + 2, c);
-    _mm_stream_si128(target + 3, d);
-  }
-  std::memcpy(to + at, from + at, bytes - at);
-  _mm_sfence();  // such stores are not ordered with a flag that is set after them otherwise
-}
-#endif
-
 }  // namespace
 
 std::string_view name(ElementType type) { return kTypes[static_cast<std::size_t>(type)].name; }
@@ -107,17 +83,6 @@ void finish_average(ElementType type, void* target, std::size_t elements, std::i
   WEFT_CHECK(count > 0);
   if (count == 1) return;
   kernels().divide[static_cast<std::size_t>(type)](target, elements, count);
-}
-
-void copy_past_caches(void* target, const void* source, std::size_t bytes) {
-  if (bytes == 0) return;
-#if defined(__x86_64__)
-  if (bytes >= kPastCachesBytes) {
-    stream(static_cast<std::byte*>(target), static_cast<const std::byte*>(source), bytes);
-    return;
-  }
-#endif
-  std::memcpy(target, source, bytes);
 }
 
 }  // namespace weft::device

@@ -38,7 +38,4 @@ void reduce_pair(ElementType type, ReduceOp op, void* target, const void* first,
 // Divides sums by `count`; integers are rounded towards zero.
 void finish_average(ElementType type, void* target, std::size_t elements, std::int64_t count);
 
-// A copy that leaves the caches to others when it is long: for targets that are not read again soon.
-void copy_past_caches(void* target, const void* source, std::size_t bytes);
-
 }  // namespace weft::device

@@ -1,0 +1,69 @@
+// Past the caches or not: the same bytes, wherever stretches begin and end.
+#include "weft/device/past_caches.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace weft::device {
+namespace {
+
+// Nothing, less than a line, lines and a rest, and several groups of pages with a rest.
+constexpr std::size_t kLengths[] = {0, 5, 64, 77, 4096, 40000, (1 << 17) + 77};
+
+std::vector<std::byte> numbered(std::size_t bytes) {
+  std::vector<std::byte> all(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) all[i] = static_cast<std::byte>(i * 7 + i / 251);
+  return all;
+}
+
+TEST(past_caches, copies) {
+  for (const std::size_t bytes : kLengths) {
+    for (const std::size_t skip : {0, 3, 64}) {
+      const std::vector<std::byte> source = numbered(bytes + 1);
+      std::vector<std::byte> past(bytes + skip + 1), into = past, both_past = past, both_into = past;
+      copy_past_caches(past.data() + skip, source.data() + 1, bytes);
+      copy_into_caches(into.data() + skip, source.data() + 1, bytes);
+      copy_past_and_into_caches(both_past.data() + skip, both_into.data() + skip, source.data() + 1, bytes);
+      std::vector<std::byte> expected(bytes + skip + 1);
+      std::copy(source.begin() + 1, source.end(), expected.begin() + static_cast<std::ptrdiff_t>(skip));
+      EXPECT_EQ(past, expected) << bytes;
+      EXPECT_EQ(into, expected) << bytes;
+      EXPECT_EQ(both_past, expected) << bytes;
+      EXPECT_EQ(both_into, expected) << bytes;
+    }
+  }
+}
+
+TEST(past_caches, sums_are_those_of_reduce) {
+  for (const std::size_t elements : {std::size_t{0}, std::size_t{3}, std::size_t{16}, std::size_t{70001}}) {
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::avg}) {
+      for (const std::size_t skip : {0, 1, 16}) {
+        std::vector<std::vector<float>> inputs(3, std::vector<float>(elements));
+        for (std::size_t k = 0; k < inputs.size(); ++k)
+          for (std::size_t i = 0; i < elements; ++i)
+            inputs[k][i] = 0.1f * static_cast<float>((i * 13 + k * 5) % 97);
+        std::vector<const void*> sources;
+        for (const auto& input : inputs) sources.push_back(input.data());
+        std::vector<float> expected(elements + skip), first = expected, second = expected, kept = expected;
+        reduce(ElementType::f32, op, expected.data() + skip, sources, elements);
+        if (op == ReduceOp::avg) finish_average(ElementType::f32, expected.data() + skip, elements, 3);
+        void* const targets[] = {first.data() + skip, second.data() + skip};
+        reduce_past_caches(ElementType::f32, op, targets, kept.data() + skip, sources, elements);
+        EXPECT_EQ(first, expected);
+        EXPECT_EQ(second, expected);
+        EXPECT_EQ(kept, expected);
+        // Into one of the sources, and kept nowhere.
+        void* const own[] = {inputs[1].data()};
+        reduce_past_caches(ElementType::f32, op, own, nullptr, sources, elements);
+        EXPECT_TRUE(std::equal(inputs[1].begin(), inputs[1].end(),
+                               expected.begin() + static_cast<std::ptrdiff_t>(skip)));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::device
