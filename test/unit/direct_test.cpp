@@ -347,6 +347,45 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
       [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
 }
 
+TEST(Direct, GivesTheReferencesBitsWhereResultsGoPastTheCaches) {
+  DirectTuning tuning = small_tuning();
+  tuning.past_caches_bytes = 1;
+  for (std::int32_t ranks = 2; ranks <= 4; ++ranks)
+    for (const Memory memory : {Memory::own, Memory::allocated, Memory::mixed}) {
+      const World world(ranks, memory, tuning);
+      world.run_threads([&](std::int32_t rank, DirectGroup& group) {
+        run_random_calls(world, rank, group, 80 + static_cast<unsigned>(ranks), 80);
+      });
+    }
+}
+
+// Long enough for every way to be tried. Ranks differ in where their buffers are, so that some are read in
+// place, and some read where others do not; results stay the same.
+TEST(Direct, LongTrialsAmongMixedBuffersChangeNothingOfTheResult) {
+  const World world(3, Memory::own, DirectTuning{});
+  std::vector<transport::Segment> heaps;
+  for (int rank = 0; rank < 3; ++rank)
+    heaps.push_back(transport::Segment::create(32 << 20, transport::Backing::sparse).value());
+  world.run_processes([&](std::int32_t rank, DirectGroup& group) {
+    for (std::int32_t other = 0; other < 3; ++other) {
+      const auto& heap = heaps[static_cast<std::size_t>(other)];
+      group.add_heap(other, 1, transport::Segment::map(dup(heap.descriptor()), heap.size()).value());
+    }
+    std::minstd_rand pace(static_cast<unsigned>(rank));
+    for (std::int64_t number = 0; number < 36; ++number) {
+      const auto kind = std::array{Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter,
+                                   Kind::broadcast}[static_cast<std::size_t>(number % 4)];
+      const std::int64_t count = kind == Kind::all_gather ? 90'001 : 262'145;
+      Call call{.kind = kind, .count = count, .type = ElementType::f64};
+      const bool is_reached = number % 3 != 0 && (rank == 1 || number % 5 == 0);
+      std::byte* const room = is_reached ? heaps[static_cast<std::size_t>(rank)].data() : nullptr;
+      const Buffers buffers(call, 3, rank, number, false, room);
+      ASSERT_TRUE(run(group, call, static_cast<std::uint64_t>(number), pace).ok());
+      ASSERT_TRUE(buffers.right()) << "call " << number;
+    }
+  });
+}
+
 // Blocks that are long enough for the choice to be made by measuring; which way it goes is the machine's.
 TEST(Direct, MovesOfLongBlocksGiveTheSameByEitherWay) {
   for (const std::int64_t single_copy_bytes : {std::int64_t{0}, std::int64_t{-1}}) {

@@ -8,7 +8,7 @@ namespace weft::comm {
 namespace {
 
 constexpr std::array<CopyMode, kCopyModes> kModes = {CopyMode::slots, CopyMode::kernel,
-                                                     CopyMode::kernel_one_shot};
+                                                     CopyMode::kernel_one_shot, CopyMode::past_caches};
 
 // Makes so many calls whose modes take `seconds`; answers the usual one in the end.
 CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedWord& verdict, int calls,
@@ -26,7 +26,7 @@ CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedW
 
 TEST(DirectTrial, KeepsTheQuickestOfAllModes) {
   for (std::size_t quickest = 0; quickest < kCopyModes; ++quickest) {
-    std::array<double, kCopyModes> seconds = {2, 2, 2};
+    std::array<double, kCopyModes> seconds = {2, 2, 2, 2};
     seconds[quickest] = 1;
     DirectTrial trial;
     SharedWord verdict{0};
@@ -37,7 +37,7 @@ TEST(DirectTrial, KeepsTheQuickestOfAllModes) {
 TEST(DirectTrial, TriesOnlyTheModesThereAre) {
   DirectTrial trial;
   SharedWord verdict{0};
-  EXPECT_EQ(make_calls(trial, std::span(kModes).first(2), verdict, 80, {3, 2, 1}), CopyMode::kernel);
+  EXPECT_EQ(make_calls(trial, std::span(kModes).first(2), verdict, 80, {3, 2, 1, 1}), CopyMode::kernel);
 }
 
 TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
@@ -55,14 +55,14 @@ TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
 TEST(DirectTrial, ALittleIsNoReasonToChange) {
   DirectTrial trial;
   SharedWord verdict{0};
-  EXPECT_EQ(make_calls(trial, kModes, verdict, 80, {1.02, 1, 2}), CopyMode::slots);
+  EXPECT_EQ(make_calls(trial, kModes, verdict, 80, {1.02, 1, 2, 2}), CopyMode::slots);
 }
 
 TEST(DirectTrial, TriesAgainAfterAWhile) {
   DirectTrial trial;
   SharedWord verdict{0};
-  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {1, 2, 3}), CopyMode::slots);
-  EXPECT_EQ(make_calls(trial, kModes, verdict, DirectTrial::kMostBetween + 100, {3, 2, 1}),
+  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {1, 2, 3, 4}), CopyMode::slots);
+  EXPECT_EQ(make_calls(trial, kModes, verdict, DirectTrial::kMostBetween + 100, {3, 2, 1, 4}),
             CopyMode::kernel_one_shot);
 }
 
@@ -70,7 +70,8 @@ TEST(DirectTrial, TriesAgainAfterAWhile) {
 TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
   std::array<DirectTrial, 3> ranks;
   SharedWord verdict{0};
-  const std::array<std::array<double, kCopyModes>, 3> seconds = {{{3, 1, 2}, {1, 2, 3}, {2, 3, 1}}};
+  const std::array<std::array<double, kCopyModes>, 3> seconds = {
+      {{3, 1, 2, 1.1}, {1, 2, 3, 1.2}, {2, 3, 1, 1}}};
   for (int call = 0; call < 2500; ++call) {
     std::array<DirectTrial::Plan, 3> plans;
     for (std::size_t turn = 0; turn < 3; ++turn) {
@@ -84,6 +85,32 @@ TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
   }
 }
 
+// Long calls are few: what is far behind costs one of them, not two.
+TEST(DirectTrial, DoesNotTryAgainWhatIsFarBehind) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  std::array<int, kCopyModes> tried = {};
+  constexpr std::array<double, kCopyModes> kSeconds = {1.1, 3, 2, 1};
+  for (int call = 0; call < 30; ++call) {
+    const DirectTrial::Plan plan = trial.next(kModes, 1, verdict);
+    if (!plan.is_trial) continue;
+    ++tried[static_cast<std::size_t>(plan.mode)];
+    trial.note(plan.mode, kSeconds[static_cast<std::size_t>(plan.mode)]);
+  }
+  EXPECT_EQ(tried, (std::array<int, kCopyModes>{2, 1, 1, 2}));
+}
+
+// A mode that is no longer there is not used, and one that comes is tried.
+TEST(DirectTrial, BeginsAgainWhenTheModesChange) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {4, 3, 2, 1}), CopyMode::past_caches);
+  for (int call = 0; call < 10; ++call)
+    EXPECT_NE(trial.next(std::span(kModes).first(2), 4, verdict).mode, CopyMode::past_caches);
+  EXPECT_EQ(make_calls(trial, std::span(kModes).first(3), verdict, DirectTrial::kMostBetween, {4, 3, 2, 1}),
+            CopyMode::kernel_one_shot);
+}
+
 // As of a rank whose buffers are always where others can reach them.
 TEST(DirectTrial, WithoutTimesNothingChanges) {
   DirectTrial trial;
@@ -92,7 +119,7 @@ TEST(DirectTrial, WithoutTimesNothingChanges) {
     const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
     if (!plan.is_trial) ASSERT_EQ(plan.mode, CopyMode::slots);
   }
-  EXPECT_EQ(make_calls(trial, kModes, verdict, 3000, {2, 1, 3}), CopyMode::kernel);
+  EXPECT_EQ(make_calls(trial, kModes, verdict, 3000, {2, 1, 3, 4}), CopyMode::kernel);
 }
 
 TEST(DirectTrial, TheFirstAnswerToAQuestionStays) {

@@ -67,6 +67,9 @@ struct DirectTuning {
   // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
   // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
+  // Results of so many bytes are written past the caches. 0: where that was found to be quicker. Negative:
+  // never.
+  std::int64_t past_caches_bytes = 0;
 };
 
 // Why a group was poisoned. Others than these are the communicator's.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/comm/direct_operation.h"
+#include "weft/device/past_caches.h"
 
 namespace weft::comm {
 namespace {
@@ -21,10 +22,12 @@ constexpr std::size_t kLeastBlock = 16 << 10;  // below, a system call is too mu
 constexpr std::uint64_t kCallsBeforeAsking = 2, kCallsBetweenQuestions = 8;
 // Up to here it may pay that everyone reduces everything, which saves a wait.
 constexpr std::size_t kMostOneShot = 4 << 20;
+// Shorter results may still be in a core's own caches when they are used.
+constexpr std::size_t kLeastPastCaches = 2 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer.
 constexpr std::size_t kTurnBytes = 8 << 20;
 constexpr std::size_t kMostCallsATurn = 4;
-static_assert(kMostCallsATurn * DirectTrial::kTurns <= DirectTrial::kMostTimes);
+static_assert(kMostCallsATurn * DirectTrial::kRounds <= DirectTrial::kMostTimes);
 
 // Of all that is fetched at a time.
 constexpr std::size_t kFetchedTogether = 512 << 10, kMostFetched = 256 << 10, kLeastFetched = 32 << 10;
@@ -42,68 +45,106 @@ bool all_can_read_all(DirectOperation& operation) {
   return stream.readable = first_says(agreed.readable[question % 2], question + 1, seen ? 1 : 0) != 0;
 }
 
-// The ways in which a call of this kind can copy what is private.
-std::span<const CopyMode> modes_of(const DirectOperation& operation) {
-  static constexpr std::array<CopyMode, kCopyModes> kAll = {CopyMode::slots, CopyMode::kernel,
-                                                            CopyMode::kernel_one_shot};
-  const bool all_reduce = operation.call.kind == Kind::all_reduce;
-  const bool one_shot =
-      all_reduce && operation.side->ranks == 2 && operation.blocks.largest() <= kMostOneShot;
-  // Who has no output has no place for the shares of a reduce.
-  if (operation.call.kind == Kind::reduce) return std::span(kAll).first(1);
-  return std::span(kAll).first(one_shot ? 3 : 2);
+// The ways in which a call can copy.
+class Modes {
+ public:
+  void add(CopyMode mode) { all_[count_++] = mode; }
+  std::span<const CopyMode> all() const { return std::span(all_).first(count_); }
+  CopyMode last() const { return all_[count_ - 1]; }
+
+ private:
+  std::array<CopyMode, kCopyModes> all_ = {CopyMode::slots};
+  std::size_t count_ = 1;
+};
+
+// Where memory can be read. Who has no output has no place for the shares of a reduce.
+void add_kernel_modes(const DirectOperation& operation, Modes& modes) {
+  const Kind kind = operation.call.kind;
+  if (kind != Kind::reduce) modes.add(CopyMode::kernel);
+  if (kind == Kind::all_reduce && operation.side->ranks == 2 && operation.blocks.largest() <= kMostOneShot)
+    modes.add(CopyMode::kernel_one_shot);
 }
 
-CopyMode try_modes(DirectOperation& operation, std::span<const CopyMode> modes) {
-  DirectStream& stream = *operation.stream;
-  // How a reduction is cut must be known to all. What is only moved is its giver's affair: if another has
-  // come further with its questions, its answer will do.
-  if (!collective::reduces(operation.call.kind)) {
-    const DirectSide& side = *operation.side;
-    const bool is_private = !side.find(operation.call.input, operation.blocks.given(side.rank)).has_value();
-    if (!operation.gives || operation.overwrites || !is_private) return CopyMode::slots;
-  }
+// What a rank that takes writes of blocks of so many bytes.
+std::size_t bytes_taken(const DirectOperation& operation, std::size_t block) {
+  const Kind kind = operation.call.kind;
+  const bool of_all = kind == Kind::all_gather || kind == Kind::gather || kind == Kind::all_to_all;
+  return block * (of_all ? static_cast<std::size_t>(operation.side->ranks) : 1);
+}
+
+// Calls of about as many bytes are tried together: blocks of kLeastBlock << index and more.
+std::size_t size_index(const DirectOperation& operation) {
   const std::size_t block = operation.blocks.largest();
-  const auto size = std::min<std::size_t>(std::bit_width(block / kLeastBlock) - 1, kTrialSizes - 1);
-  const std::size_t index = static_cast<std::size_t>(operation.call.kind) * kTrialSizes + size;
+  return std::min<std::size_t>(std::bit_width(block / kLeastBlock) - 1, kTrialSizes - 1);
+}
+
+void add_past_caches(const DirectOperation& operation, Modes& modes) {
+  if (device::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
+      bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches)
+    modes.add(CopyMode::past_caches);
+}
+
+CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading) {
+  if (modes.all().size() == 1) return CopyMode::slots;
+  DirectStream& stream = *operation.stream;
+  const std::size_t index =
+      (static_cast<std::size_t>(operation.call.kind) * kTrialSizes + size_index(operation)) * 2 +
+      (reading ? 1 : 0);
   auto& agreed = operation.side->layout.facts(operation.side->base).agreed[stream.priority];
-  const auto calls =
-      static_cast<std::uint32_t>(std::clamp(kTurnBytes / block, std::size_t{1}, kMostCallsATurn));
+  const auto calls = static_cast<std::uint32_t>(
+      std::clamp(kTurnBytes / operation.blocks.largest(), std::size_t{1}, kMostCallsATurn));
   DirectTrial& trial = stream.trials[index];
-  const DirectTrial::Plan plan = trial.next(modes, calls, agreed.modes[index]);
+  const DirectTrial::Plan plan = trial.next(modes.all(), calls, agreed.modes[index]);
   // One that waits for another call first would be timed with it.
-  if (plan.is_trial && stream.done == operation.sequence) {
-    operation.trial = &trial;
-    operation.began_at = Clock::now();
-  }
+  operation.trial = plan.is_trial && stream.done == operation.sequence ? &trial : nullptr;
+  operation.trial_of_reading = reading;
+  if (operation.trial != nullptr) operation.began_at = Clock::now();
   return plan.mode;
 }
 
 }  // namespace
 
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish) {
-  const DirectTuning& tuning = operation.side->tuning;
-  const std::span<const CopyMode> modes = modes_of(operation);
-  if (operation.side->one_process && wish.way != DirectWay::single_copy) return CopyMode::slots;
-  const bool readable = all_can_read_all(operation);
-  if (!readable || modes.size() == 1) return CopyMode::slots;
-  if (wish.way) return *wish.way == DirectWay::single_copy ? modes.back() : CopyMode::slots;
-  if (tuning.single_copy_bytes < 0 || !wish.in_place.value_or(true)) return CopyMode::slots;
-  if (tuning.single_copy_bytes > 0) {
-    const bool long_enough =
-        static_cast<std::int64_t>(operation.blocks.most_given()) >= tuning.single_copy_bytes;
-    return long_enough ? modes.back() : CopyMode::slots;
+  const DirectSide& side = *operation.side;
+  const DirectTuning& tuning = side.tuning;
+  const bool asked = wish.way == DirectWay::single_copy;
+  const bool readable = (!side.one_process || asked) && all_can_read_all(operation);
+  const bool is_private = !side.find(operation.call.input, operation.blocks.given(side.rank)).has_value();
+  // How a reduction is cut must be known to all. What is only moved is its giver's affair: if another has
+  // come further with its questions, its answer will do.
+  const bool reduces = collective::reduces(operation.call.kind);
+  if (!reduces && !operation.gives) return CopyMode::slots;
+  const bool wants_read = wish.way ? asked : tuning.single_copy_bytes >= 0 && wish.in_place.value_or(true);
+  Modes reading, not_reading;
+  if (readable && wants_read && (reduces || (is_private && !operation.overwrites)))
+    add_kernel_modes(operation, reading);
+  const auto given = static_cast<std::int64_t>(operation.blocks.most_given());
+  if (asked || (tuning.single_copy_bytes > 0 && given >= tuning.single_copy_bytes)) return reading.last();
+  const auto taken = static_cast<std::int64_t>(bytes_taken(operation, operation.blocks.largest()));
+  if (tuning.past_caches_bytes > 0 && taken >= tuning.past_caches_bytes) return CopyMode::past_caches;
+  if (tuning.single_copy_bytes > 0 || operation.blocks.largest() < kLeastBlock) return CopyMode::slots;
+
+  const bool may_read = reading.all().size() > 1;
+  CopyMode mode = CopyMode::slots;
+  if (may_read) {
+    add_past_caches(operation, reading);
+    mode = try_modes(operation, reading, true);
   }
-  return operation.blocks.largest() < kLeastBlock ? CopyMode::slots : try_modes(operation, modes);
+  // Whether the results of a reduction go past the caches is each rank's own affair again.
+  if ((!may_read || !is_private) && !reads_memory(mode)) {
+    add_past_caches(operation, not_reading);
+    mode = try_modes(operation, not_reading, false);
+  }
+  return mode;
 }
 
 void note_time(DirectOperation& operation) {
   DirectTrial& trial = *std::exchange(operation.trial, nullptr);
   const bool alone = operation.stream->started == operation.sequence + 1;
-  bool reached = operation.offer == Offer::buffer;  // then nothing was copied in either mode
+  bool reached = operation.offer == Offer::buffer;  // then nothing was read through the kernel
   for (const DirectSource& source : operation.sources)
     reached |= source.known_for == operation.sequence + 1 && source.offer == Offer::buffer;
-  if (!alone || reached || !operation.failure.message.empty()) return;
+  if (!alone || (reached && operation.trial_of_reading) || !operation.failure.message.empty()) return;
   trial.note(operation.mode, std::chrono::duration<double>(Clock::now() - operation.began_at).count());
 }
 
@@ -112,7 +153,9 @@ bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, co
   if (bytes == 0) return true;
   const DirectSide& side = *operation.side;
   if (!through_kernel) {
-    std::memcpy(target, data, bytes);
+    const bool past_caches = operation.sources[static_cast<std::size_t>(other)].past_caches;
+    past_caches ? device::copy_past_caches(target, data, bytes)
+                : static_cast<void>(std::memcpy(target, data, bytes));
     return true;
   }
   if (side.read_memory(other, data, {target, bytes})) return true;

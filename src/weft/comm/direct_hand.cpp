@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "weft/comm/direct_operation.h"
+#include "weft/device/past_caches.h"
 
 namespace weft::comm {
 namespace {
@@ -38,7 +39,12 @@ bool hand_out(DirectOperation& operation, Progress& answer) {
     const std::size_t from = begin_of_share(bytes, side.ranks) + operation.handed;
     if (source->output == nullptr || from == bytes) continue;
     const std::size_t now = std::min(bytes - from, static_cast<std::size_t>(side.tuning.piece_bytes));
-    std::memcpy(source->output + from, operation.input() + blocks.sent_at(side.rank, target) + from, now);
+    std::byte* const to = source->output + from;
+    const std::byte* const data = operation.input() + blocks.sent_at(side.rank, target) + from;
+    if (operation.goes_past_caches())
+      device::copy_past_caches(to, data, now);
+    else
+      std::memcpy(to, data, now);
     operation.handed += now;
     return true;
   }

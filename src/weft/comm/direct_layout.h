@@ -28,6 +28,8 @@ inline constexpr std::size_t kPairSlots = 4;   // of a send's way from one rank 
 inline constexpr std::size_t kInlineBytes = 16;
 inline constexpr std::size_t kTrialKinds = 8;   // from all_reduce to scatter
 inline constexpr std::size_t kTrialSizes = 16;  // powers of two
+// Each once where private buffers may be read through the kernel, and once where they may not.
+inline constexpr std::size_t kTrials = 2 * kTrialKinds * kTrialSizes;
 
 using SharedWord = std::atomic<std::uint64_t>;
 static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 8);
@@ -81,7 +83,7 @@ struct alignas(kCacheLine) GroupFacts {
   // one of each kind and size. See first_says().
   struct Agreed {
     std::array<SharedWord, 2> readable;  // in turns
-    std::array<SharedWord, kTrialKinds * kTrialSizes> modes;
+    std::array<SharedWord, kTrials> modes;
   };
   std::array<Agreed, kPriorities> agreed;
 };

@@ -12,13 +12,15 @@ namespace {
 
 constexpr std::uint64_t kHistoryFactor = 0x9e3779b97f4a7c15u;  // odd, bits well spread
 
-// offer | whether the output is offered | whether it hands out | heaps of input and output: see
-// CallHeader::offer
-std::uint64_t pack_offer(Offer offer, bool output, bool hands, std::int32_t input_heap,
-                         std::int32_t output_heap) {
-  return static_cast<std::uint64_t>(offer) | (output ? 1u : 0u) << 8 | (hands ? 1u : 0u) << 9 |
-         static_cast<std::uint64_t>(static_cast<std::uint16_t>(input_heap)) << 16 |
-         static_cast<std::uint64_t>(static_cast<std::uint16_t>(output_heap)) << 32;
+// offer | whether the output is offered | whether it hands out | whether what is taken goes past the caches |
+// heaps of input and output: see CallHeader::offer
+std::uint64_t pack_offer(const DirectOperation& operation) {
+  const auto heap = [](const DirectGroup::Place& place) {
+    return static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.number));
+  };
+  return static_cast<std::uint64_t>(operation.offer) | (operation.output_offered ? 1u : 0u) << 8 |
+         (operation.hands ? 1u : 0u) << 9 | (operation.goes_past_caches() ? 1u : 0u) << 10 |
+         heap(operation.input_place) << 16 | heap(operation.output_place) << 32;
 }
 
 std::uint64_t history_after(std::uint64_t before, const Call& call, std::uint64_t what) {
@@ -118,8 +120,7 @@ bool DirectOperation::post(Progress& answer) {
   header.what.store(called, relaxed);
   header.count.store(static_cast<std::uint64_t>(call.count), relaxed);
   header.call_number.store(call_number, relaxed);
-  header.offer.store(pack_offer(offer, output_offered, hands, input_place.number, output_place.number),
-                     relaxed);
+  header.offer.store(pack_offer(*this), relaxed);
   if (offer == Offer::letter) {
     const std::uint64_t start = room.begin % side->layout.letters_bytes();
     if (letter > kInlineBytes) header.offsets[0].store(start, relaxed);
@@ -158,6 +159,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   known.output_there = nullptr;
   known.data = nullptr;
   known.hands = (packed >> 9 & 1) != 0;
+  known.past_caches = (packed >> 10 & 1) != 0;
   if (known.offer == Offer::letter) {
     const std::size_t bytes = blocks.given(other);
     const std::uint64_t start = bytes > kInlineBytes ? header.offsets[0].load(relaxed) : 0;

@@ -33,6 +33,7 @@ struct DirectSource {
   std::byte* output = nullptr;      // where others may put results; null: they may not
   const std::byte* output_there = nullptr;  // where results are read through the kernel, as its owner has it
   bool hands = false;                       // it puts a share of each block into the outputs that are offered
+  bool past_caches = false;                 // what is taken from it had better go past the caches
 };
 
 // Bytes of a block, or of a piece of one.
@@ -67,7 +68,8 @@ class DirectOperation final : public Operation {
   void finish_reading(bool others_wait);
 
   // Whether private inputs of this reduction are read through the kernel: all ranks cut it alike.
-  bool reads_through_kernel() const { return mode != CopyMode::slots && collective::reduces(call.kind); }
+  bool reads_through_kernel() const { return reads_memory(mode) && collective::reduces(call.kind); }
+  bool goes_past_caches() const { return mode == CopyMode::past_caches; }
   std::uint64_t what() const { return pack_what(call, two_shot, reads_through_kernel()); }
 
   const std::byte* input() const { return static_cast<const std::byte*>(call.input); }
@@ -97,6 +99,7 @@ class DirectOperation final : public Operation {
   DirectGroup::Place input_place, output_place;    // as far as they are offered
   CopyMode mode = CopyMode::slots;                 // of private buffers
   DirectTrial* trial = nullptr;                    // whose time is wanted
+  bool trial_of_reading = false;                   // and tells nothing where buffers can be reached
   std::chrono::steady_clock::time_point began_at;  // where it is
   bool two_shot = false;
   bool posted = false;

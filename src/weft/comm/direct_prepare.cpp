@@ -126,7 +126,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
       }
     }
   }
-  const bool is_read = operation.mode != CopyMode::slots;
+  const bool is_read = reads_memory(operation.mode);
   if (is_read && operation.offer == Offer::slots && (!operation.overwrites || operation.two_shot)) {
     operation.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
     operation.offer = Offer::memory;

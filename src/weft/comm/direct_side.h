@@ -51,7 +51,7 @@ struct DirectStream {
   std::array<std::uint64_t, 2> half_free_at = {};  // when so many calls are finished by everyone
   std::vector<DirectWire> to, from;
   bool readable = false;  // all ranks can read all others' memory through the kernel
-  std::array<DirectTrial, kTrialKinds * kTrialSizes> trials;
+  std::array<DirectTrial, kTrials> trials;
   std::vector<std::byte> fetched;  // of others, what is reduced next; empty before it is needed
 };
 

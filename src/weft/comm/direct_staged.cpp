@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "weft/comm/direct_operation.h"
+#include "weft/device/past_caches.h"
 #include "weft/device/reduction.h"
 
 namespace weft::comm {
@@ -33,15 +34,35 @@ std::size_t part_of_slot(const DirectOperation& operation, std::int32_t target) 
   return operation.blocks.differ_by_target() ? static_cast<std::size_t>(target) * operation.unit : 0;
 }
 
+// Where this rank's block for itself goes; null where that is nothing to do.
+std::byte* target_of_own(const DirectOperation& operation) {
+  const std::int32_t me = operation.side->rank;
+  const Blocks& blocks = operation.blocks;
+  if (collective::reduces(operation.call.kind) || operation.output() == nullptr ||
+      !has_input(operation.call, me) || !has_output(operation.call, me))
+    return nullptr;
+  std::byte* const target = operation.output() + blocks.landed_at(me, me);
+  return target == operation.input() + blocks.sent_at(me, me) ? nullptr : target;
+}
+
 void copy_in(DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   const Blocks& blocks = operation.blocks;
   const std::uint64_t piece = operation.copied_in;
+  std::byte* const own = blocks.differ_by_target() ? nullptr : target_of_own(operation);
   const auto put = [&](std::int32_t target) {
     const Stretch part = stretch_of(operation, blocks.bytes(side.rank, target), piece);
-    if (part.bytes != 0)
-      std::memcpy(operation.slot(side.rank, piece, part_of_slot(operation, target)),
-                  operation.input() + blocks.sent_at(side.rank, target) + part.first, part.bytes);
+    if (part.bytes == 0) return;
+    std::byte* const to = operation.slot(side.rank, piece, part_of_slot(operation, target));
+    const std::byte* const from = operation.input() + blocks.sent_at(side.rank, target) + part.first;
+    if (!operation.goes_past_caches()) {
+      std::memcpy(to, from, part.bytes);
+    } else if (own != nullptr && operation.own_copied == part.first) {
+      device::copy_past_and_into_caches(own + part.first, to, from, part.bytes);
+      operation.own_copied += part.bytes;
+    } else {
+      device::copy_into_caches(to, from, part.bytes);
+    }
   };
   if (!blocks.differ_by_target()) {
     put(side.rank);
@@ -114,10 +135,16 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
   }
   const std::size_t elements = part.bytes / device::size_of(call.type);
   if (elements != 0) {
-    std::byte* const target = operation.output() + part.first;
-    device::reduce(call.type, call.op, target,
-                   std::span(terms).first(static_cast<std::size_t>(operation.side->ranks)), elements);
-    if (call.op == ReduceOp::avg) device::finish_average(call.type, target, elements, operation.side->ranks);
+    void* const target = operation.output() + part.first;
+    const auto all =
+        std::span<const void* const>(terms).first(static_cast<std::size_t>(operation.side->ranks));
+    if (operation.goes_past_caches()) {
+      device::reduce_past_caches(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
+    } else {
+      device::reduce(call.type, call.op, target, all, elements);
+      if (call.op == ReduceOp::avg)
+        device::finish_average(call.type, target, elements, operation.side->ranks);
+    }
   }
   operation.piece_taken();
   return true;
@@ -127,19 +154,17 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
 bool copy_own(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   const Blocks& blocks = operation.blocks;
+  std::byte* const target = target_of_own(operation);
   const std::size_t bytes = blocks.bytes(me, me);
-  if (operation.own_copied == bytes || collective::reduces(operation.call.kind) ||
-      !has_input(operation.call, me) || !has_output(operation.call, me))
-    return false;
-  std::byte* const target = operation.output() + blocks.landed_at(me, me);
-  const std::byte* const source = operation.input() + blocks.sent_at(me, me);
-  if (target == source || operation.output() == nullptr) {
-    operation.own_copied = bytes;
-    return false;
-  }
+  if (target == nullptr || operation.own_copied == bytes) return false;
   const std::size_t now =
       std::min(bytes - operation.own_copied, static_cast<std::size_t>(operation.side->tuning.piece_bytes));
-  std::memcpy(target + operation.own_copied, source + operation.own_copied, now);
+  std::byte* const to = target + operation.own_copied;
+  const std::byte* const from = operation.input() + blocks.sent_at(me, me) + operation.own_copied;
+  if (operation.goes_past_caches())
+    device::copy_past_caches(to, from, now);
+  else
+    std::memcpy(to, from, now);
   operation.own_copied += now;
   return true;
 }

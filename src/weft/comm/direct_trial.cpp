@@ -1,6 +1,8 @@
 #include "weft/comm/direct_trial.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <numeric>
 
 namespace weft::comm {
@@ -8,8 +10,19 @@ namespace {
 
 // Less than this is no reason to change: next time it may be the other way round.
 constexpr double kClearly = 1.03;
+// More than this is reason enough not to try it once more.
+constexpr double kFarBehind = 1.25;
 // Calls between trials that tell nothing, at most.
 constexpr std::uint32_t kMostUnknown = 250;
+
+constexpr std::uint64_t bit_of(CopyMode mode) { return std::uint64_t{1} << static_cast<unsigned>(mode); }
+static_assert(bit_of(static_cast<CopyMode>(kCopyModes)) - 1 <= kMostSaid);
+
+// The n-th of those whose bits are set.
+CopyMode nth(std::uint64_t bits, std::uint32_t n) {
+  for (; n != 0; --n) bits &= bits - 1;
+  return static_cast<CopyMode>(std::countr_zero(bits));
+}
 
 }  // namespace
 
@@ -20,39 +33,60 @@ double DirectTrial::Times::usual() const {
   return std::accumulate(sorted.begin(), sorted.begin() + half, 0.0) / half;
 }
 
-std::uint64_t DirectTrial::find_quickest(std::span<const CopyMode> modes) const {
-  const auto usual = [&](CopyMode mode) {
+std::uint64_t DirectTrial::survivors() const {
+  std::array<double, kCopyModes> usual;
+  double least = std::numeric_limits<double>::infinity();
+  std::uint64_t quickest = 0;
+  for (std::uint64_t bits = left_; bits != 0; bits &= bits - 1) {
+    const CopyMode mode = nth(bits, 0);
     const Times& times = times_[static_cast<std::size_t>(mode)];
-    return mode == usual_ ? times.usual() / kClearly : times.usual();
-  };
-  for (const CopyMode mode : modes)
-    if (times_[static_cast<std::size_t>(mode)].count < kTurns) return 0;
-  const CopyMode quickest = *std::ranges::min_element(modes, {}, usual);
-  return static_cast<std::uint64_t>(quickest) + 1;
+    if (times.count == 0) return 0;
+    double& seconds = usual[static_cast<std::size_t>(mode)];
+    seconds = mode == usual_ ? times.usual() / kClearly : times.usual();
+    if (seconds < least) least = seconds, quickest = bit_of(mode);
+  }
+  if (rounds_ + 1 >= kRounds) return quickest;
+  std::uint64_t stay = 0;
+  for (std::uint64_t bits = left_; bits != 0; bits &= bits - 1)
+    if (usual[static_cast<std::size_t>(nth(bits, 0))] <= least * kFarBehind) stay |= bit_of(nth(bits, 0));
+  return stay;
+}
+
+void DirectTrial::end_round(std::uint64_t stay) {
+  tried_ = 0;
+  ++rounds_;
+  left_ = stay & left_;
+  if (std::popcount(left_) > 1) return;
+  const CopyMode before = usual_;
+  if (left_ != 0) usual_ = nth(left_, 0);
+  // Where the times did not tell, it is soon tried again; where they never do, no longer often. A verdict
+  // is looked at again soon if it is new, and less and less often if it stays.
+  const bool stays = left_ != 0 && pause_ >= kCallsBetween && before == usual_;
+  pause_ = left_ == 0 ? std::min(2 * pause_, kMostUnknown)
+           : stays    ? std::min(4 * pause_, kMostBetween)
+                      : kCallsBetween;
+  rest_ = pause_;
+  rounds_ = 0;
+  left_ = modes_;
+  times_ = {};
 }
 
 DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn,
                                     SharedWord& verdict) {
-  const auto in_all = static_cast<std::uint32_t>(kTurns * modes.size() * calls_a_turn);
-  if (tried_ >= in_all) {
-    const std::uint64_t quickest = first_says(verdict, ++settled_, find_quickest(modes));
-    const CopyMode before = usual_;
-    if (quickest != 0) usual_ = static_cast<CopyMode>(quickest - 1);
-    // Where the times did not tell, it is soon tried again; where they never do, no longer often. A verdict
-    // is looked at again soon if it is new, and less and less often if it stays.
-    const bool stays = quickest != 0 && pause_ >= kCallsBetween && before == usual_;
-    pause_ = quickest == 0 ? std::min(2 * pause_, kMostUnknown)
-             : stays       ? std::min(4 * pause_, kMostBetween)
-                           : kCallsBetween;
-    rest_ = pause_;
-    tried_ = 0;
+  std::uint64_t bits = 0;
+  for (const CopyMode mode : modes) bits |= bit_of(mode);
+  if (bits != modes_) {
+    modes_ = left_ = bits;
+    tried_ = rounds_ = 0;
     times_ = {};
   }
+  if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * calls_a_turn)
+    end_round(first_says(verdict, ++settled_, survivors()));
   if (rest_ != 0) {
     --rest_;
-    return {usual_, false};
+    return {(bit_of(usual_) & modes_) != 0 ? usual_ : CopyMode::slots, false};
   }
-  return {modes[tried_++ / calls_a_turn % modes.size()], true};
+  return {nth(left_, tried_++ / calls_a_turn), true};
 }
 
 void DirectTrial::note(CopyMode mode, double seconds) {

@@ -1,13 +1,13 @@
 // weft/comm/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
 //
-//   calls of one kind and size    usual 2x │ slots  kernel  slots  kernel │ usual 60x │ slots  kernel ...
+//   calls of one kind and size    usual 2x │ slots  kernel  past caches │ slots  kernel │ usual 60x │ ...
 //
 // One copy through the kernel against two through shared memory: that depends on the machine, on how far its
 // cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
 // sample taken beforehand tells. So both are tried on real calls, and the quicker one is kept for a while.
 //
-// Ranks count the same calls, so they try the same way at the same time. Whose times decide is settled by
-// whoever comes first; the others read its verdict.
+// Ranks count the same calls, so they try the same way at the same time. After each round, what was clearly
+// slower is out. Whose times decide is settled by whoever comes first; the others read its verdict.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -19,11 +19,16 @@
 namespace weft::comm {
 
 enum class CopyMode : std::uint8_t {
-  slots,           // private buffers go through shared memory
-  kernel,          // they are read where they are
-  kernel_one_shot  // the same, and everyone reduces everything
+  slots,            // private buffers go through shared memory
+  kernel,           // they are read where they are
+  kernel_one_shot,  // the same, and everyone reduces everything
+  past_caches       // slots, and what is not read again soon is written past the caches
 };
-inline constexpr std::size_t kCopyModes = 3;
+inline constexpr std::size_t kCopyModes = 4;
+// Whether private buffers are read through the kernel.
+constexpr bool reads_memory(CopyMode mode) {
+  return mode == CopyMode::kernel || mode == CopyMode::kernel_one_shot;
+}
 
 class DirectTrial {
  public:
@@ -37,7 +42,7 @@ class DirectTrial {
   // A call of next() took so long.
   void note(CopyMode mode, double seconds);
 
-  static constexpr std::uint32_t kWarmUps = 2, kTurns = 2, kMostTimes = 8, kCallsBetween = 60,
+  static constexpr std::uint32_t kWarmUps = 2, kRounds = 2, kMostTimes = 8, kCallsBetween = 60,
                                  kMostBetween = 1000;
 
  private:
@@ -49,13 +54,16 @@ class DirectTrial {
 
     double usual() const;
   };
-  // The quickest, plus 1; 0 where not all were timed often enough.
-  std::uint64_t find_quickest(std::span<const CopyMode> modes) const;
+  // Those that stay, as bits; in the last round the quickest alone. 0 where not all were timed.
+  std::uint64_t survivors() const;
+  void end_round(std::uint64_t stay);
 
+  std::uint64_t modes_ = 0, left_ = 0;  // as bits: all that there are, and those still tried
+  std::uint32_t rounds_ = 0;
   CopyMode usual_ = CopyMode::slots;
   std::uint32_t rest_ = kWarmUps;   // calls before the next is tried
   std::uint32_t pause_ = kWarmUps;  // what rest_ began as
-  std::uint32_t tried_ = 0;         // calls
+  std::uint32_t tried_ = 0;         // calls of this round
   std::uint64_t settled_ = 0;       // times that a verdict was asked for
   std::array<Times, kCopyModes> times_ = {};
 };

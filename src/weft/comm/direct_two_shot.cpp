@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "weft/comm/direct_operation.h"
+#include "weft/device/past_caches.h"
 #include "weft/device/reduction.h"
 
 namespace weft::comm {
@@ -42,8 +43,15 @@ void copy_in(DirectOperation& operation) {
   const std::size_t bytes = piece_bytes(operation, piece), after = own.first + own.bytes;
   const std::byte* const from = operation.input() + piece * operation.unit;
   std::byte* const to = operation.slot(me, piece, 0);
-  if (own.first != 0) std::memcpy(to, from, own.first);
-  if (after != bytes) std::memcpy(to + after, from + after, bytes - after);
+  const auto put = [&](std::size_t first, std::size_t last) {
+    if (first == last) return;
+    if (operation.goes_past_caches())
+      device::copy_into_caches(to + first, from + first, last - first);
+    else
+      std::memcpy(to + first, from + first, last - first);
+  };
+  put(0, own.first);
+  put(after, bytes);
   operation.publish(operation.stream->mine->copied_in, operation.copied_in);
 }
 
@@ -66,19 +74,54 @@ bool wants_result(const DirectOperation& operation, std::int32_t rank) {
   return has_output(operation.call, rank);
 }
 
+// In whose slot the results of `rank` are: where it has just read, so that it need not fetch other lines to
+// write to. Its own where that of the next rank is not in use.
+std::int32_t keeper_of(const DirectOperation& operation, std::int32_t rank) {
+  const DirectSide& side = *operation.side;
+  const std::int32_t next = rank + 1 == side.ranks ? 0 : rank + 1;
+  const Offer offer =
+      next == side.rank ? operation.offer : operation.sources[static_cast<std::size_t>(next)].offer;
+  return offer == Offer::slots ? next : rank;
+}
+
+// The sum of `inputs` to all `targets`, and to `kept` unless that is null.
+void reduce_share(const DirectOperation& operation, std::span<const void* const> inputs,
+                  std::span<void* const> targets, void* kept, std::size_t bytes) {
+  const Call& call = operation.call;
+  const std::size_t element = device::size_of(call.type);
+  if (operation.goes_past_caches())
+    return device::reduce_past_caches(call.type, call.op, targets, kept, inputs, bytes / element);
+  const auto after = [](const void* begin, std::size_t at) {
+    return static_cast<const std::byte*>(begin) + at;
+  };
+  const auto room_after = [](void* begin, std::size_t at) { return static_cast<std::byte*>(begin) + at; };
+  std::array<const void*, transport::kMostLocalRanks> terms;
+  void* const first = kept != nullptr ? kept : targets[0];
+  for (std::size_t at = 0; at < bytes; at += kStripBytes) {
+    const std::size_t now = std::min(kStripBytes, bytes - at);
+    for (std::size_t term = 0; term < inputs.size(); ++term) terms[term] = after(inputs[term], at);
+    std::byte* const sum = room_after(first, at);
+    device::reduce(call.type, call.op, sum, std::span(terms).first(inputs.size()), now / element);
+    if (call.op == ReduceOp::avg)
+      device::finish_average(call.type, sum, now / element, static_cast<std::int64_t>(inputs.size()));
+    for (void* const target : targets)
+      if (target != first) std::memcpy(room_after(target, at), sum, now);
+  }
+}
+
 bool combine(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const std::uint64_t piece = operation.combined;
   const Stretch share = share_of(operation, piece, me);
   const Call& call = operation.call;
-  std::array<const std::byte*, transport::kMostLocalRanks> inputs;
-  std::array<std::byte*, transport::kMostLocalRanks + 1> targets;
+  std::array<const void*, transport::kMostLocalRanks> inputs;
+  std::array<void*, transport::kMostLocalRanks> targets;
   std::size_t target_count = 0;
   const std::size_t offset = piece * operation.unit + share.first;
   if (wants_result(operation, me)) targets[target_count++] = operation.output() + offset;
-  if (!operation.push && !operation.reads_through_kernel() &&
-      (call.kind == Kind::all_reduce || me != call.root))
-    targets[target_count++] = operation.slot(me, piece, share.first);
+  const bool copied_out = !operation.push && !operation.reads_through_kernel() &&
+                          (call.kind == Kind::all_reduce || me != call.root);
+  std::byte* const kept = copied_out ? operation.slot(keeper_of(operation, me), piece, share.first) : nullptr;
   for (std::int32_t other = 0; other < ranks; ++other) {
     const std::byte* const data =
         other == me ? operation.input() + offset : find_input(operation, other, share.first, answer);
@@ -87,24 +130,13 @@ bool combine(DirectOperation& operation, Progress& answer) {
     if (operation.push && other != me && wants_result(operation, other))
       targets[target_count++] = operation.sources[static_cast<std::size_t>(other)].output + offset;
   }
-
-  const std::size_t element = device::size_of(call.type);
-  std::array<const void*, transport::kMostLocalRanks> terms;
   for (std::int32_t other = 0; other < ranks; ++other) {
-    const std::byte*& input = inputs[static_cast<std::size_t>(other)];
-    input = within_reach(operation, other, input, share.bytes, answer);
+    const void*& input = inputs[static_cast<std::size_t>(other)];
+    input = within_reach(operation, other, static_cast<const std::byte*>(input), share.bytes, answer);
     if (input == nullptr) return false;
   }
-  for (std::size_t at = 0; at < share.bytes; at += kStripBytes) {
-    const std::size_t bytes = std::min(kStripBytes, share.bytes - at);
-    for (std::size_t term = 0; term < static_cast<std::size_t>(ranks); ++term)
-      terms[term] = inputs[term] + at;
-    device::reduce(call.type, call.op, targets[0] + at,
-                   std::span(terms).first(static_cast<std::size_t>(ranks)), bytes / element);
-    if (call.op == ReduceOp::avg) device::finish_average(call.type, targets[0] + at, bytes / element, ranks);
-    for (std::size_t target = 1; target < target_count; ++target)
-      std::memcpy(targets[target] + at, targets[0] + at, bytes);
-  }
+  reduce_share(operation, std::span(inputs).first(static_cast<std::size_t>(ranks)),
+               std::span(targets).first(target_count), kept, share.bytes);
   ++operation.combined;
   if (!operation.push) operation.publish(operation.stream->mine->combined, operation.combined);
   return true;
@@ -129,7 +161,7 @@ bool copy_out(DirectOperation& operation, Progress& answer) {
     const DirectSource& source = operation.sources[static_cast<std::size_t>(other)];
     const std::byte* const from =
         !operation.reads_through_kernel()
-            ? operation.slot(other, operation.taken, share.first)
+            ? operation.slot(keeper_of(operation, other), operation.taken, share.first)
             : (source.output != nullptr ? source.output : source.output_there) + offset;
     if (!fetch(operation, other, operation.output() + offset, from, share.bytes,
                source.output_there != nullptr, answer))
@@ -163,7 +195,7 @@ Progress step_two_shot(DirectOperation& operation) {
   const std::uint64_t pieces = operation.piece_count;
   const auto try_copy_in = [&] {
     if (operation.copied_in == pieces || (is_own(operation.offer) && !operation.all_known)) return false;
-    if (operation.copied_in >= operation.combined + operation.slots) return false;  // this rank's own result
+    if (operation.copied_in >= operation.taken + operation.slots) return false;  // results are still there
     if (!slot_is_free(operation, answer)) return false;
     copy_in(operation);
     return true;
