@@ -78,10 +78,10 @@ std::size_t size_index(const DirectOperation& operation) {
   return std::min<std::size_t>(std::bit_width(block / kLeastBlock) - 1, kTrialSizes - 1);
 }
 
-void add_past_caches(const DirectOperation& operation, Modes& modes) {
-  if (device::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
-      bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches)
-    modes.add(CopyMode::past_caches);
+bool results_are_long(const DirectOperation& operation) {
+  return device::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
+         operation.blocks.largest() >= kLeastBlock &&
+         bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches;
 }
 
 CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading) {
@@ -124,18 +124,24 @@ CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish) {
   if (tuning.past_caches_bytes > 0 && taken >= tuning.past_caches_bytes) return CopyMode::past_caches;
   if (tuning.single_copy_bytes > 0 || operation.blocks.largest() < kLeastBlock) return CopyMode::slots;
 
-  const bool may_read = reading.all().size() > 1;
+  const bool may_read = reading.all().size() > 1, is_long = results_are_long(operation);
   CopyMode mode = CopyMode::slots;
   if (may_read) {
-    add_past_caches(operation, reading);
+    if (is_long) reading.add(CopyMode::past_caches);
     mode = try_modes(operation, reading, true);
   }
   // Whether the results of a reduction go past the caches is each rank's own affair again.
   if ((!may_read || !is_private) && !reads_memory(mode)) {
-    add_past_caches(operation, not_reading);
+    if (is_long) not_reading.add(CopyMode::past_caches);
     mode = try_modes(operation, not_reading, false);
   }
   return mode;
+}
+
+bool goes_past_caches(const DirectOperation& operation) {
+  if (operation.mode == CopyMode::past_caches) return true;
+  // The kernel itself does not. Shares of a result are read by others.
+  return reads_memory(operation.mode) && !operation.two_shot && results_are_long(operation);
 }
 
 void note_time(DirectOperation& operation) {

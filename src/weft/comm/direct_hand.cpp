@@ -41,7 +41,7 @@ bool hand_out(DirectOperation& operation, Progress& answer) {
     const std::size_t now = std::min(bytes - from, static_cast<std::size_t>(side.tuning.piece_bytes));
     std::byte* const to = source->output + from;
     const std::byte* const data = operation.input() + blocks.sent_at(side.rank, target) + from;
-    if (operation.goes_past_caches())
+    if (operation.past_caches)
       device::copy_past_caches(to, data, now);
     else
       std::memcpy(to, data, now);

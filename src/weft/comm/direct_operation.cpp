@@ -19,7 +19,7 @@ std::uint64_t pack_offer(const DirectOperation& operation) {
     return static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.number));
   };
   return static_cast<std::uint64_t>(operation.offer) | (operation.output_offered ? 1u : 0u) << 8 |
-         (operation.hands ? 1u : 0u) << 9 | (operation.goes_past_caches() ? 1u : 0u) << 10 |
+         (operation.hands ? 1u : 0u) << 9 | (operation.past_caches ? 1u : 0u) << 10 |
          heap(operation.input_place) << 16 | heap(operation.output_place) << 32;
 }
 

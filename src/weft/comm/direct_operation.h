@@ -69,7 +69,6 @@ class DirectOperation final : public Operation {
 
   // Whether private inputs of this reduction are read through the kernel: all ranks cut it alike.
   bool reads_through_kernel() const { return reads_memory(mode) && collective::reduces(call.kind); }
-  bool goes_past_caches() const { return mode == CopyMode::past_caches; }
   std::uint64_t what() const { return pack_what(call, two_shot, reads_through_kernel()); }
 
   const std::byte* input() const { return static_cast<const std::byte*>(call.input); }
@@ -98,6 +97,7 @@ class DirectOperation final : public Operation {
   bool hands = false;                              // this rank has shares to put into others' outputs
   DirectGroup::Place input_place, output_place;    // as far as they are offered
   CopyMode mode = CopyMode::slots;                 // of private buffers
+  bool past_caches = false;                        // what is not read again soon is written past them
   DirectTrial* trial = nullptr;                    // whose time is wanted
   bool trial_of_reading = false;                   // and tells nothing where buffers can be reached
   std::chrono::steady_clock::time_point began_at;  // where it is
@@ -140,6 +140,8 @@ void prepare_send(DirectOperation& operation);
 // How private buffers of a call that is too long for a letter are copied: asked for, or tried and found out.
 // Also finds out whether they can be read at all. Of a reduction the same on all ranks.
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
+// Whether what a call of that mode leaves behind is written past the caches.
+bool goes_past_caches(const DirectOperation& operation);
 // A call is over: where it was a trial, its time counts.
 void note_time(DirectOperation& operation);
 // Copies from the input or output of `other`, through the kernel where it has to be. False, having called

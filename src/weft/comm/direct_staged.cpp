@@ -55,7 +55,7 @@ void copy_in(DirectOperation& operation) {
     if (part.bytes == 0) return;
     std::byte* const to = operation.slot(side.rank, piece, part_of_slot(operation, target));
     const std::byte* const from = operation.input() + blocks.sent_at(side.rank, target) + part.first;
-    if (!operation.goes_past_caches()) {
+    if (!operation.past_caches) {
       std::memcpy(to, from, part.bytes);
     } else if (own != nullptr && operation.own_copied == part.first) {
       device::copy_past_and_into_caches(own + part.first, to, from, part.bytes);
@@ -138,7 +138,7 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
     void* const target = operation.output() + part.first;
     const auto all =
         std::span<const void* const>(terms).first(static_cast<std::size_t>(operation.side->ranks));
-    if (operation.goes_past_caches()) {
+    if (operation.past_caches) {
       device::reduce_past_caches(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
     } else {
       device::reduce(call.type, call.op, target, all, elements);
@@ -150,7 +150,8 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
   return true;
 }
 
-// A piece of what this rank has for itself: done while there is nothing better to do.
+// A piece of what this rank has for itself: done while there is nothing better to do, or at first where
+// others read it through the kernel, before it is in their caches too.
 bool copy_own(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   const Blocks& blocks = operation.blocks;
@@ -161,7 +162,7 @@ bool copy_own(DirectOperation& operation) {
       std::min(bytes - operation.own_copied, static_cast<std::size_t>(operation.side->tuning.piece_bytes));
   std::byte* const to = target + operation.own_copied;
   const std::byte* const from = operation.input() + blocks.sent_at(me, me) + operation.own_copied;
-  if (operation.goes_past_caches())
+  if (operation.past_caches)
     device::copy_past_caches(to, from, now);
   else
     std::memcpy(to, from, now);
@@ -204,6 +205,7 @@ Progress step_staged(DirectOperation& operation) {
       takes && !operation.side->crowded && operation.copied_in > operation.taken + kPiecesAhead;
   if (!ahead && try_copy_in()) return Progress::moved;
   if (answer == Progress::failed) return answer;
+  if (operation.offer == Offer::memory && copy_own(operation)) return Progress::moved;
   if (takes && !(operation.overwrites && operation.copied_in <= operation.taken)) {
     const bool reduces = collective::reduces(operation.call.kind);
     if (reduces ? combine_piece(operation, answer) : move_piece(operation, answer)) return Progress::moved;

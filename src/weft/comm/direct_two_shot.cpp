@@ -45,7 +45,7 @@ void copy_in(DirectOperation& operation) {
   std::byte* const to = operation.slot(me, piece, 0);
   const auto put = [&](std::size_t first, std::size_t last) {
     if (first == last) return;
-    if (operation.goes_past_caches())
+    if (operation.past_caches)
       device::copy_into_caches(to + first, from + first, last - first);
     else
       std::memcpy(to + first, from + first, last - first);
@@ -89,7 +89,7 @@ void reduce_share(const DirectOperation& operation, std::span<const void* const>
                   std::span<void* const> targets, void* kept, std::size_t bytes) {
   const Call& call = operation.call;
   const std::size_t element = device::size_of(call.type);
-  if (operation.goes_past_caches())
+  if (operation.past_caches)
     return device::reduce_past_caches(call.type, call.op, targets, kept, inputs, bytes / element);
   const auto after = [](const void* begin, std::size_t at) {
     return static_cast<const std::byte*>(begin) + at;
