@@ -25,6 +25,18 @@ bool read_from_process(std::int64_t process, std::uint64_t address, std::span<st
   return true;
 }
 
+bool write_to_process(std::int64_t process, std::uint64_t address, std::span<const std::byte> source) {
+  while (!source.empty()) {
+    iovec from{const_cast<std::byte*>(source.data()), source.size()};
+    iovec into{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), source.size()};
+    const ssize_t put = process_vm_writev(static_cast<pid_t>(process), &from, 1, &into, 1, 0);
+    if (put <= 0) return false;
+    source = source.subspan(static_cast<std::size_t>(put));
+    address += static_cast<std::uint64_t>(put);
+  }
+  return true;
+}
+
 // The next number of a card; none at its end or when it is something else.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
@@ -90,6 +102,14 @@ bool PeerMemory::read(std::int32_t rank, std::uint64_t address, std::span<std::b
   if (peer.reach == Reach::process) return read_from_process(peer.process, address, target);
   std::memcpy(target.data(), reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address)),
               target.size());
+  return true;
+}
+
+bool PeerMemory::write(std::int32_t rank, std::uint64_t address, std::span<const std::byte> source) const {
+  if (!reaches(rank)) return false;
+  const Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.reach == Reach::process) return write_to_process(peer.process, address, source);
+  std::memcpy(reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), source.data(), source.size());
   return true;
 }
 
