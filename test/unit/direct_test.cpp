@@ -520,6 +520,67 @@ TEST(Direct, NamesTheRankWhoseMemoryIsGone) {
   group->finish(last);
 }
 
+// A root that is read through the kernel writes its share the same way: into private outputs and others.
+TEST(Direct, HandsOutThroughTheKernel) {
+  DirectTuning tuning = small_tuning();
+  tuning.single_copy_bytes = 1;
+  for (const std::int32_t ranks : {2, 3})
+    for (const Memory memory : {Memory::own, Memory::mixed}) {
+      const World world(ranks, memory, tuning);
+      world.run_processes([&](std::int32_t rank, DirectGroup& group) {
+        std::minstd_rand pace(static_cast<unsigned>(rank));
+        for (std::int64_t number = 0; number < 24; ++number) {
+          Call call{.kind = number % 2 == 0 ? Kind::broadcast : Kind::scatter,
+                    .count = 5'003,
+                    .type = ElementType::i32,
+                    .root = static_cast<std::int32_t>(number / 2) % ranks};
+          std::byte* const room = lies_in_heap(world, rank, number)
+                                      ? world.heaps[static_cast<std::size_t>(rank)].data()
+                                      : nullptr;
+          const Buffers buffers(call, ranks, rank, number, false, room);
+          ASSERT_TRUE(run(group, call, static_cast<std::uint64_t>(number), pace).ok());
+          ASSERT_TRUE(buffers.right()) << "call " << number;
+        }
+      });
+    }
+}
+
+TEST(Direct, NamesTheRankWhoseOutputIsGone) {
+  DirectTuning tuning = small_tuning();
+  tuning.single_copy_bytes = 1;
+  const World world(2, Memory::own, tuning);
+  Bytes data(100'000, std::byte{1});
+  const Call call{.kind = Kind::broadcast,
+                  .input = data.data(),
+                  .output = data.data(),
+                  .count = static_cast<std::int64_t>(data.size()),
+                  .type = ElementType::u8};
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(static_cast<unsigned>(kDeadline.count()));
+    const auto group = world.attach(1);
+    std::minstd_rand pace(1);
+    for (std::uint64_t number = 0; number < 4; ++number)
+      if (!run(*group, call, number, pace).ok()) _exit(1);
+    Operation* const last = group->start(call, 4);
+    last->step();  // announces where its output is
+    kill(getpid(), SIGKILL);
+  }
+  const auto group = world.attach(0);
+  std::minstd_rand pace(0);
+  for (std::uint64_t number = 0; number < 4; ++number) ASSERT_TRUE(run(*group, call, number, pace).ok());
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  Operation* const last = group->start(call, 4);
+  if (last->algorithm() != name(DirectWay::single_copy))
+    GTEST_SKIP() << "this kernel lets no process read another's memory";
+  const Status written = drive(*group, *last, pace);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().message, "the memory of rank 1 cannot be written any more");
+  group->finish(last);
+}
+
 // The root copies as much as each of those who read from it.
 TEST(Direct, HandsOutTheRootsShareOfABroadcast) {
   const World world(2, Memory::allocated);

@@ -24,9 +24,10 @@ constexpr std::uint64_t kCallsBeforeAsking = 2, kCallsBetweenQuestions = 8;
 constexpr std::size_t kMostOneShot = 4 << 20;
 // Shorter results may still be in a core's own caches when they are used.
 constexpr std::size_t kLeastPastCaches = 2 << 20;
-// A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer.
+// A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
+// call of a turn finds what another mode left.
 constexpr std::size_t kTurnBytes = 8 << 20;
-constexpr std::size_t kMostCallsATurn = 4;
+constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 4;
 static_assert(kMostCallsATurn * DirectTrial::kRounds <= DirectTrial::kMostTimes);
 
 // Of all that is fetched at a time.
@@ -92,7 +93,7 @@ CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading)
       (reading ? 1 : 0);
   auto& agreed = operation.side->layout.facts(operation.side->base).agreed[stream.priority];
   const auto calls = static_cast<std::uint32_t>(
-      std::clamp(kTurnBytes / operation.blocks.largest(), std::size_t{1}, kMostCallsATurn));
+      std::clamp(kTurnBytes / operation.blocks.largest(), kLeastCallsATurn, kMostCallsATurn));
   DirectTrial& trial = stream.trials[index];
   const DirectTrial::Plan plan = trial.next(modes.all(), calls, agreed.modes[index]);
   // One that waits for another call first would be timed with it.

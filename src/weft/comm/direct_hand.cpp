@@ -2,10 +2,12 @@
 //
 //   block for rank 1, 3 ranks   | rank 1 copies this         | root does |      all copy as much
 //
-// That takes outputs that can be reached. Each side tells with the call: the root that it hands out, the
-// others where their outputs are.
+// That takes outputs that can be reached, or, of a root that is read through the kernel, written to the same
+// way. Each side tells with the call: the root that it hands out, the others where their outputs are.
 #include <algorithm>
 #include <cstring>
+
+#include <fmt/format.h>
 
 #include "weft/comm/direct_operation.h"
 #include "weft/device/past_caches.h"
@@ -18,13 +20,28 @@ std::size_t begin_of_share(std::size_t bytes, std::int32_t ranks) {
   return bytes - bytes / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
 }
 
+// Whoever gave up may use its memory for something else.
+bool write_there(DirectOperation& operation, std::int32_t target, const std::byte* to,
+                 std::span<const std::byte> data, Progress& answer) {
+  const DirectSide& side = *operation.side;
+  if (!side.poisoned() && side.write_memory(target, to, data)) return true;
+  answer = operation.fail(
+      side.poisoned() ? poison_error(side)
+                      : world_error(fmt::format("the memory of rank {} cannot be written any more", target)));
+  return false;
+}
+
 }  // namespace
 
+bool is_handed(const DirectOperation& operation, std::int32_t giver) {
+  const DirectSource& source = operation.sources[static_cast<std::size_t>(giver)];
+  return source.hands &&
+         (operation.output_offered || (operation.output_there && source.offer == Offer::memory));
+}
+
 std::size_t bytes_to_take(const DirectOperation& operation, std::int32_t giver) {
-  const DirectSide& side = *operation.side;
-  const std::size_t bytes = operation.blocks.bytes(giver, side.rank);
-  const bool shared = operation.output_offered && operation.sources[static_cast<std::size_t>(giver)].hands;
-  return shared ? begin_of_share(bytes, side.ranks) : bytes;
+  const std::size_t bytes = operation.blocks.bytes(giver, operation.side->rank);
+  return is_handed(operation, giver) ? begin_of_share(bytes, operation.side->ranks) : bytes;
 }
 
 bool hand_out(DirectOperation& operation, Progress& answer) {
@@ -37,14 +54,17 @@ bool hand_out(DirectOperation& operation, Progress& answer) {
     if (source == nullptr) return false;
     const std::size_t bytes = blocks.bytes(side.rank, target);
     const std::size_t from = begin_of_share(bytes, side.ranks) + operation.handed;
-    if (source->output == nullptr || from == bytes) continue;
+    const bool through_kernel = source->output_there != nullptr && operation.offer == Offer::memory;
+    if ((source->output == nullptr && !through_kernel) || from == bytes) continue;
     const std::size_t now = std::min(bytes - from, static_cast<std::size_t>(side.tuning.piece_bytes));
-    std::byte* const to = source->output + from;
     const std::byte* const data = operation.input() + blocks.sent_at(side.rank, target) + from;
-    if (operation.past_caches)
-      device::copy_past_caches(to, data, now);
-    else
-      std::memcpy(to, data, now);
+    if (through_kernel) {
+      if (!write_there(operation, target, source->output_there + from, {data, now}, answer)) return false;
+    } else if (operation.past_caches) {
+      device::copy_past_caches(source->output + from, data, now);
+    } else {
+      std::memcpy(source->output + from, data, now);
+    }
     operation.handed += now;
     return true;
   }

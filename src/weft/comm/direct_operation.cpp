@@ -175,7 +175,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
       known.data = side->reach(other, heap_at(16), header.offsets[0].load(relaxed));
     if (offers_output) {
       known.output = side->reach(other, heap_at(32), header.offsets[1].load(relaxed));
-    } else if (reads_through_kernel()) {
+    } else if (reads_through_kernel() || hands) {
       known.output_there = reinterpret_cast<const std::byte*>(header.offsets[1].load(relaxed));
     }
     if ((known.offer == Offer::buffer && known.data == nullptr) ||

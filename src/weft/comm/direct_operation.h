@@ -31,7 +31,7 @@ struct DirectSource {
   Offer offer = Offer::nothing;
   const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
   std::byte* output = nullptr;      // where others may put results; null: they may not
-  const std::byte* output_there = nullptr;  // where results are read through the kernel, as its owner has it
+  const std::byte* output_there = nullptr;  // its output for the kernel, as its owner has it
   bool hands = false;                       // it puts a share of each block into the outputs that are offered
   bool past_caches = false;                 // what is taken from it had better go past the caches
 };
@@ -94,6 +94,7 @@ class DirectOperation final : public Operation {
   DirectWay way = DirectWay::mailbox;
   Offer offer = Offer::nothing;                    // where others find this rank's data
   bool output_offered = false;                     // others may write into this rank's output
+  bool output_there = false;                       // others may write to it through the kernel
   bool hands = false;                              // this rank has shares to put into others' outputs
   DirectGroup::Place input_place, output_place;    // as far as they are offered
   CopyMode mode = CopyMode::slots;                 // of private buffers
@@ -168,6 +169,8 @@ Progress step_nothing(DirectOperation& operation);
 // Staged calls: whether a slot is free for the next piece to be copied in. False, having called blocked().
 bool slot_is_free(DirectOperation& operation, Progress& answer);
 
+// Whether `giver` puts a share of its block into this rank's output.
+bool is_handed(const DirectOperation& operation, std::int32_t giver);
 // What of `giver`'s block this rank takes itself: all, or all but what it is handed.
 std::size_t bytes_to_take(const DirectOperation& operation, std::int32_t giver);
 // Puts the next stretch of a share where it belongs; after the last, `hands` is over. False, having called

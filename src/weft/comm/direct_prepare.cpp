@@ -109,7 +109,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
-  operation.output_offered = operation.hands = operation.handed_out = false;
+  operation.output_offered = operation.output_there = operation.hands = operation.handed_out = false;
   if (reach_wanted) {
     if (operation.gives && (!operation.overwrites || operation.two_shot)) {
       if (const auto place = side.find(call.input, blocks.given(side.rank))) {
@@ -132,7 +132,11 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
     operation.input_place.offset = reinterpret_cast<std::uintptr_t>(call.input);
     operation.offer = Offer::memory;
   }
-  if (is_read && operation.two_shot && !operation.output_offered)
+  operation.hands |= operation.handed_out && operation.offer == Offer::memory;
+  // Who takes does not know yet whether it is read through the kernel what it takes.
+  operation.output_there =
+      operation.handed_out && operation.takes && !operation.output_offered && operation.stream->readable;
+  if (operation.output_there || (is_read && operation.two_shot && !operation.output_offered))
     operation.output_place.offset = reinterpret_cast<std::uintptr_t>(call.output);
   operation.way = operation.offer == Offer::buffer   ? DirectWay::in_place
                   : operation.offer == Offer::memory ? DirectWay::single_copy

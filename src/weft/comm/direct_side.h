@@ -85,6 +85,10 @@ class DirectSide {
     return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
   }
 
+  bool write_memory(std::int32_t owner, const std::byte* to, std::span<const std::byte> source) const {
+    return memory_.write(owner, reinterpret_cast<std::uintptr_t>(to), source);
+  }
+
   // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
   template <class Ready>
   bool spin_until(Ready ready);

@@ -217,8 +217,7 @@ Progress step_staged(DirectOperation& operation) {
   if (copies_in || takes) return answer;
   if (operation.hands) return hand_out(operation, answer) ? Progress::moved : answer;
   operation.finish_reading(true);
-  if (operation.takes && operation.output_offered &&
-      operation.sources[static_cast<std::size_t>(operation.call.root)].hands) {
+  if (operation.takes && is_handed(operation, operation.call.root)) {
     operation.stage = step_await_share;
     return step_await_share(operation);
   }
