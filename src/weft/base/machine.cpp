@@ -54,4 +54,23 @@ int available_processors() {
   return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
 }
 
+int current_processor() { return sched_getcpu(); }
+
+std::vector<int> allowed_processors() {
+  std::vector<int> all;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return all;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor)
+    if (CPU_ISSET(processor, &set)) all.push_back(processor);
+  return all;
+}
+
+void move_to_processor(int processor) {
+  cpu_set_t allowed, there;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  CPU_ZERO(&there);
+  CPU_SET(processor, &there);
+  if (sched_setaffinity(0, sizeof there, &there) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 }  // namespace weft

@@ -1,6 +1,7 @@
 // weft/base/machine.h -- what this machine has to offer.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace weft {
 
@@ -10,5 +11,12 @@ std::int64_t available_memory();
 
 // Processors that this process may run on.
 int available_processors();
+
+// The one that the calling thread runs on; -1 where the system does not say.
+int current_processor();
+// Those that the calling thread may run on, in order.
+std::vector<int> allowed_processors();
+// Takes the calling thread there and leaves it free to go anywhere it may: nobody is bound to anything.
+void move_to_processor(int processor);
 
 }  // namespace weft

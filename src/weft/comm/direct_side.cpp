@@ -114,7 +114,7 @@ bool DirectSide::can_read_memory() {
 }
 
 int DirectSide::processor() const {
-  const int here = sched_getcpu();
+  const int here = current_processor();
   if (here < 0 || here >= CPU_SETSIZE) return -1;
   auto& told = layout.facts(base).processors[static_cast<std::size_t>(rank)];
   const auto mine = static_cast<std::uint16_t>(here + 1);
@@ -161,8 +161,6 @@ void DirectSide::keep_apart() {
   moved_at_.store(now, std::memory_order_relaxed);
   shared_since_.store(0, std::memory_order_relaxed);
 
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   std::array<std::int32_t, CPU_SETSIZE> room;
   room.fill(fair);
   std::int32_t movers_before = 0;  // lower ranks that look for another core too: each takes a place
@@ -172,18 +170,14 @@ void DirectSide::keep_apart() {
     --room[static_cast<std::size_t>(core)];
     if (other < rank && is_one_too_many(other, core)) ++movers_before;
   }
-  int target = -1;
-  for (int core = 0; core < CPU_SETSIZE && target < 0; ++core) {
-    if (!CPU_ISSET(core, &allowed) || room[static_cast<std::size_t>(core)] <= 0) continue;
-    if (room[static_cast<std::size_t>(core)] > movers_before) target = core;
-    movers_before -= room[static_cast<std::size_t>(core)];
+  for (const int core : allowed_processors()) {
+    const std::int32_t places = room[static_cast<std::size_t>(core)];
+    if (places > movers_before) {
+      move_to_processor(core);
+      break;
+    }
+    movers_before -= std::max(places, 0);
   }
-  if (target < 0) return;
-  cpu_set_t there;
-  CPU_ZERO(&there);
-  CPU_SET(target, &there);
-  // There and free again: nobody is bound to anything.
-  if (sched_setaffinity(0, sizeof(there), &there) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
   processor();
 }
 
