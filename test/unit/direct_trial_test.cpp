@@ -52,6 +52,19 @@ TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
   EXPECT_EQ(usual, CopyMode::kernel);
 }
 
+// Every other call is quick because it leaves its work to the next.
+TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  CopyMode usual = CopyMode::slots;
+  for (int call = 0; call < 80; ++call) {
+    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    if (!plan.is_trial) usual = plan.mode;
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1.5 : call % 2 == 0 ? 1 : 3);
+  }
+  EXPECT_EQ(usual, CopyMode::kernel);
+}
+
 TEST(DirectTrial, ALittleIsNoReasonToChange) {
   DirectTrial trial;
   SharedWord verdict{0};
@@ -85,19 +98,19 @@ TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
   }
 }
 
-// Long calls are few: what is far behind costs one of them, not two.
+// Long calls are few: what is far behind costs one turn, not two.
 TEST(DirectTrial, DoesNotTryAgainWhatIsFarBehind) {
   DirectTrial trial;
   SharedWord verdict{0};
   std::array<int, kCopyModes> tried = {};
   constexpr std::array<double, kCopyModes> kSeconds = {1.1, 3, 2, 1};
   for (int call = 0; call < 30; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 1, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, 2, verdict);
     if (!plan.is_trial) continue;
     ++tried[static_cast<std::size_t>(plan.mode)];
     trial.note(plan.mode, kSeconds[static_cast<std::size_t>(plan.mode)]);
   }
-  EXPECT_EQ(tried, (std::array<int, kCopyModes>{2, 1, 1, 2}));
+  EXPECT_EQ(tried, (std::array<int, kCopyModes>{4, 2, 2, 4}));
 }
 
 // A mode that is no longer there is not used, and one that comes is tried.

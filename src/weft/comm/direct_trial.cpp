@@ -29,8 +29,8 @@ CopyMode nth(std::uint64_t bits, std::uint32_t n) {
 double DirectTrial::Times::usual() const {
   std::array<double, kMostTimes> sorted = seconds;
   std::sort(sorted.begin(), sorted.begin() + count);
-  const std::uint32_t half = (count + 1) / 2;
-  return std::accumulate(sorted.begin(), sorted.begin() + half, 0.0) / half;
+  const std::uint32_t most = count - count / 3;
+  return std::accumulate(sorted.begin(), sorted.begin() + most, 0.0) / most;
 }
 
 std::uint64_t DirectTrial::survivors() const {
@@ -54,6 +54,7 @@ std::uint64_t DirectTrial::survivors() const {
 
 void DirectTrial::end_round(std::uint64_t stay) {
   tried_ = 0;
+  begun_ = 0;
   ++rounds_;
   left_ = stay & left_;
   if (std::popcount(left_) > 1) return;
@@ -78,6 +79,7 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
   if (bits != modes_) {
     modes_ = left_ = bits;
     tried_ = rounds_ = 0;
+    begun_ = 0;
     times_ = {};
   }
   if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * calls_a_turn)
@@ -90,6 +92,9 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
 }
 
 void DirectTrial::note(CopyMode mode, double seconds) {
+  const bool is_first = (begun_ & bit_of(mode)) == 0;
+  begun_ |= bit_of(mode);
+  if (is_first) return;
   Times& times = times_[static_cast<std::size_t>(mode)];
   if (times.count < kMostTimes) times.seconds[times.count++] = seconds;
 }

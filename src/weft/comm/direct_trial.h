@@ -1,6 +1,6 @@
 // weft/comm/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
 //
-//   calls of one kind and size    usual 2x │ slots  kernel  past caches │ slots  kernel │ usual 60x │ ...
+//   calls of one kind and size    usual 2x │ slots  kernel  past caches │ slots  kernel │ usual 20x │ ...
 //
 // One copy through the kernel against two through shared memory: that depends on the machine, on how far its
 // cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
@@ -33,7 +33,7 @@ constexpr bool reads_memory(CopyMode mode) {
 class DirectTrial {
  public:
   // How the next call is done, and whether its time is wanted. `modes` and `calls_a_turn` are the same on all
-  // ranks each time; `verdict` is theirs in common and begins as zero.
+  // ranks each time; `verdict` is theirs in common and begins as zero. REQUIRES: calls_a_turn is 2 at least.
   struct Plan {
     CopyMode mode = CopyMode::slots;
     bool is_trial = false;
@@ -42,12 +42,13 @@ class DirectTrial {
   // A call of next() took so long.
   void note(CopyMode mode, double seconds);
 
-  static constexpr std::uint32_t kWarmUps = 2, kRounds = 2, kMostTimes = 8, kCallsBetween = 60,
+  static constexpr std::uint32_t kWarmUps = 2, kRounds = 2, kMostTimes = 8, kCallsBetween = 20,
                                  kMostBetween = 1000;
 
  private:
-  // Of one mode. The first of a turn finds the caches as another mode left them, and in any of them something
-  // else may have happened: the quicker half counts.
+  // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. In any
+  // of them something else may have happened: neither do the slowest. But a rank that runs ahead in one call
+  // may pay for it in the next: all others do.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
@@ -58,6 +59,7 @@ class DirectTrial {
   std::uint64_t survivors() const;
   void end_round(std::uint64_t stay);
 
+  std::uint64_t begun_ = 0;             // as bits: modes whose first call of this turn was timed
   std::uint64_t modes_ = 0, left_ = 0;  // as bits: all that there are, and those still tried
   std::uint32_t rounds_ = 0;
   CopyMode usual_ = CopyMode::slots;
