@@ -29,6 +29,9 @@ constexpr double kProgramCall = 0.5e-6;
 constexpr double kMessageShare = 1.1;
 // Of 4 and 8 ranks on 2 cores over TCP.
 constexpr double kIdleInARow = 0.25;
+// Of what a byte on a wire takes, the sender's part, who takes it through the receiver's socket as well: a rank
+// that only sent 1 MiB took 200 us, two that swapped as much 270.
+constexpr double kSendersShare = 0.7;
 // Reads of a chunk that is reduced as it arrives, and of one that was put into scratch memory first; across
 // machines, where lines are waited for, there is time for that.
 constexpr double kReadsOnArrival = 2, kReadsFromScratch = 3;
@@ -45,7 +48,8 @@ constexpr double kNetworkPiece = 128 << 10;  // bytes that are passed on once al
 // Bytes a wait, where pieces go in turn. They are of 32 to 512 KiB, and the longer ones take long themselves.
 constexpr double kPieceInTurn = 64 << 10;
 
-// What is done in a call of M bytes: messages that are sent or received count half, bytes are shares of M.
+// What is done in a call of M bytes: messages that are sent or received count half, bytes are shares of M, of
+// which those on a wire count in part at either end.
 struct Load {
   double messages = 0;
   double wire = 0, copied = 0, reduced = 0;
@@ -164,7 +168,7 @@ Work counted(const collective::Moves& moves, bool crosses) {
     const double share = move.count * work.chunk;
     if (!move.local()) {
       from.messages += 0.5, to.messages += 0.5;
-      from.wire += share;
+      from.wire += share * kSendersShare, to.wire += share * (1 - kSendersShare);
     }
     if (move.verb == collective::Move::Verb::reduce) {
       to.reduced += share * (move.local() && !crosses ? kReadsFromScratch : kReadsOnArrival);
@@ -331,9 +335,11 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
     return load.wire * figures.wire + load.copied * figures.copy + load.reduced * figures.reduce;
   });
   // In a crowd bytes that must follow each other find no other work beside them: part of their time is lost.
+  // Not where all go one way: the next call is begun while others are still busy with this one.
   const bool sockets = setting.transport == "tcp" || setting.transport == "mixed";
+  const bool one_way = sockets && setting.kind == Kind::broadcast;
   const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
-  const double idle = crowd > 1 && sockets ? kIdleInARow * in_a_row * figures.wire : 0;
+  const double idle = crowd > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
   // What crosses waits for the network, where ranks of a host share a line, and is passed on piece by piece;
   // what each message costs its sender comes on top.
   const double network_wire = std::max(figures.wire, kNetworkWire);
@@ -345,7 +351,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double inside = std::max(work.steps - work.crossing.steps, 0.0);
   // A core of its own sends while it waits; a shared one does so only now and then.
   const double latency = work.crossing.steps > 0 ? inside * step + sending
-                         : crowd > 1             ? std::hypot(inside * step, sending)
+                         : crowd > 1             ? std::hypot(one_way ? 0 : inside * step, sending)
                                                  : std::max(inside * step, sending);
   return {.intercept = call + crossing + latency,
           .slope = work.crossing.wire * network_wire + in_turn + moving + idle};
