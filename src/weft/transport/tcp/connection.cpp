@@ -11,7 +11,6 @@
 
 #include "weft/base/check.h"
 #include "weft/base/crc32c.h"
-#include "weft/transport/tcp/cores.h"
 
 namespace weft::transport::tcp {
 
@@ -42,8 +41,6 @@ struct Rest {
   }
 };
 
-std::uint32_t own_core() { return static_cast<std::uint32_t>(current_core() + 1); }
-
 }  // namespace
 
 Sender::Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked)
@@ -61,7 +58,7 @@ void Sender::begin(std::span<const std::byte> bytes) {
                                                .length = static_cast<std::uint32_t>(bytes.size()),
                                                .label = label_,
                                                .checked = checked_,
-                                               .checksum = checked_ ? crc32c(bytes) : own_core()});
+                                               .checksum = checked_ ? crc32c(bytes) : word_});
   std::ranges::copy(header, frame_.begin());
   if (bytes.size() <= kMostTogether) std::ranges::copy(bytes, frame_.begin() + kFrameHeaderBytes);
   length_ = bytes.size();
@@ -207,7 +204,7 @@ bool Receiver::take_header(std::optional<std::size_t> asked) {
 
 bool Receiver::whole() {
   if (const auto deviation = check_payload(header_, checksum_)) return fail(*deviation);
-  if (!header_.checked) senders_core_ = static_cast<std::int32_t>(header_.checksum) - 1;
+  word_ = header_.checked ? 0 : header_.checksum;
   ++sequence_;
   got_ = 0;
   checksum_ = 0;

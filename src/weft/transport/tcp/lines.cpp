@@ -68,12 +68,14 @@ class Lines::Out final : public Outgoing {
   }
   void send() override {
     const std::lock_guard lock(lines_->mutex_);
+    sender_->set_word(lines_->cores_.tell(current_core()));
     sender_->send();
     lines_->note(sender_->fault());
     if (sender_->has_leftover()) lines_->note_leftover(sender_);
   }
   bool send_from(std::span<const std::byte> bytes) override {
     const std::lock_guard lock(lines_->mutex_);
+    sender_->set_word(lines_->cores_.tell(current_core()));
     const bool sent = sender_->send_from(bytes);
     lines_->note(sender_->fault());
     return sent;
@@ -244,7 +246,7 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
 
 void Lines::note(const Receiver& receiver, bool received) {
   note(receiver.fault());
-  if (received) cores_.tell(receiver.from(), receiver.senders_core());
+  if (received) cores_.hear(receiver.from(), receiver.word());
 }
 
 void Lines::keep_apart() {
