@@ -96,7 +96,8 @@ TEST(TcpCores, RanksHearOfThoseThatOnlyOthersHear) {
 
 TEST(TcpCores, WordsOfStrangersDoNoHarm) {
   Cores cores(0, 2, 2, 2);
-  for (const std::uint32_t word : {0U, ~0U, 1023U << 10, 1023U << 10 | 1U << 20, 5U << 20}) cores.hear(1, word);
+  for (const std::uint32_t word : {0U, ~0U, 1023U << 10, 1023U << 10 | 1U << 20, 5U << 20})
+    cores.hear(1, word);
   EXPECT_FALSE(cores.should_leave(0, kStart));
   EXPECT_EQ(Cores(0, 2, 2, 2).tell(-1), 0U);
   EXPECT_EQ(Cores(0, 2, 2, 2).tell(5000), 0U);

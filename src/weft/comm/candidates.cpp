@@ -29,8 +29,8 @@ constexpr double kProgramCall = 0.5e-6;
 constexpr double kMessageShare = 1.1;
 // Of 4 and 8 ranks on 2 cores over TCP.
 constexpr double kIdleInARow = 0.25;
-// Of what a byte on a wire takes, the sender's part, who takes it through the receiver's socket as well: a rank
-// that only sent 1 MiB took 200 us, two that swapped as much 270.
+// Of what a byte on a wire takes, the sender's part, who takes it through the receiver's socket as well: a
+// rank that only sent 1 MiB took 200 us, two that swapped as much 270.
 constexpr double kSendersShare = 0.7;
 // Reads of a chunk that is reduced as it arrives, and of one that was put into scratch memory first; across
 // machines, where lines are waited for, there is time for that.

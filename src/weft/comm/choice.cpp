@@ -139,8 +139,8 @@ Choice ChoiceTable::choose(const Setting& setting, std::int64_t bytes,
   for (const Candidate& each : candidates) largest = std::max(largest, each.largest());
   std::erase_if(candidates, [&](const Candidate& each) { return each.left_out(bytes, largest); });
   std::ranges::sort(candidates, {}, &Candidate::name);
-  // Over sockets, ranks that share cores wait for a turn at each of an all_reduce's many steps round a ring: of
-  // 1 MiB among 4 ranks on 2 cores it took 1.14 to 1.34 times as long as halving and doubling.
+  // Over sockets, ranks that share cores wait for a turn at each of an all_reduce's many steps round a ring:
+  // of 1 MiB among 4 ranks on 2 cores it took 1.14 to 1.34 times as long as halving and doubling.
   const bool rings_are_good = setting.transport != "tcp" || setting.hosts > 1 ||
                               setting.kind != Kind::all_reduce ||
                               setting.ranks <= figures_of(setting.transport).cores;

@@ -8,8 +8,8 @@
 //             "Helo" |vers.|  0  | group   | opening| from| to  | channel | checksum of 0..36
 //
 // Little endian. Sequence numbers count the frames of a connection from 0, so a lost or doubled one is found.
-// Payloads carry a checksum (flag 1) where the wire leaves the machine; elsewhere the word is free for what the
-// two ends agree on. Nothing here touches a socket.
+// Payloads carry a checksum (flag 1) where the wire leaves the machine; elsewhere the word is free for what
+// the two ends agree on. Nothing here touches a socket.
 #pragma once
 #include <array>
 #include <cstddef>

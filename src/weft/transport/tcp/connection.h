@@ -6,8 +6,8 @@
 //
 // Both ends know how long a message is, so a header and all of its payload are asked for at once: one system
 // call for a message that is there. A short one is put together with its header first: copying it costs less
-// than telling the kernel of two places. Nothing waits and nothing locks: the endpoint does. Once something is
-// wrong it stays wrong: fault() says what, and no call succeeds any more.
+// than telling the kernel of two places. Nothing waits and nothing locks: the endpoint does. Once something
+// is wrong it stays wrong: fault() says what, and no call succeeds any more.
 //
 // The two ends that a rank has of a pair of wires may share a connection (opening.h): each has a descriptor
 // of its own, and a Sender that goes says so to the other side.
@@ -70,7 +70,7 @@ class Sender {
 
   // The message under way: `sent_` counts its header too.
   bool under_way_ = false;
-  std::array<std::byte, kFrameHeaderBytes + kMostTogether> frame_;  // the header; its payload if that is short
+  std::array<std::byte, kFrameHeaderBytes + kMostTogether> frame_;  // the header, and a short payload
   std::size_t length_ = 0, sent_ = 0;
   bool blocked_ = false;
 

@@ -1,4 +1,4 @@
-// weft/transport/tcp/cores.h -- which cores the ranks of a machine run on, and whether this one had better move.
+// weft/transport/tcp/cores.h -- which cores the ranks of a machine run on, and when to go to another.
 //
 //   core 0: ranks 0, 1, 3     core 1: rank 2       one too many where 4 ranks share 2 cores: 3 goes to core 1
 //

@@ -20,8 +20,8 @@ namespace weft::transport::tcp {
 namespace {
 
 constexpr std::int32_t kMostSlots = 4096;
-// For each rank that a core has to switch to. Sleeping sooner costs 4 and 8 ranks on 2 cores 5 to 25%: whoever
-// they wait for is on its way, and a sleeper is the last to be looked at.
+// For each rank that a core has to switch to. Sleeping sooner costs 4 and 8 ranks on 2 cores 5 to 25%:
+// whoever they wait for is on its way, and a sleeper is the last to be looked at.
 constexpr std::chrono::microseconds kYieldsARank{250};
 
 Patience patience_of(std::int32_t ranks, std::int32_t cores) {
@@ -126,10 +126,9 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
   const std::int32_t neighbours = ranks_on_this_machine(*job, members);
   const std::int32_t cores = available_processors();
   const Patience patience = options.patience.value_or(patience_of(neighbours, cores));
-  WEFT_TRY(lines, Lines::create(
-                      patience,
-                      Cores(rank, static_cast<std::int32_t>(members.size()), neighbours, cores),
-                      std::move(bell)));
+  WEFT_TRY(lines,
+           Lines::create(patience, Cores(rank, static_cast<std::int32_t>(members.size()), neighbours, cores),
+                         std::move(bell)));
   return std::unique_ptr<Endpoint>(std::make_unique<TcpEndpoint>(std::move(job), std::move(members), rank,
                                                                  group, options, std::move(lines)));
 }
