@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/base/machine.h"
+
 namespace weft::transport::tcp {
 namespace {
 
@@ -107,7 +109,7 @@ TEST(TcpCores, ACoreThatIsNotKnownIsNotShared) {
   Cores cores(1, 2, 2, 2);
   EXPECT_FALSE(cores.should_leave(-1, kStart));
   EXPECT_FALSE(cores.should_leave(-1, kStart + 1s));
-  EXPECT_GE(current_core(), 0);
+  EXPECT_GE(current_processor(), 0);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "weft/transport/tcp/cores.h"
 
-#include <sched.h>
-
 #include <algorithm>
+
+#include "weft/base/machine.h"
 
 namespace weft::transport::tcp {
 
@@ -91,20 +91,9 @@ std::int32_t Cores::better_core(std::span<const std::int32_t> allowed) const {
   return emptiest != allowed.end() && taken(*emptiest) < fair_ ? *emptiest : -1;
 }
 
-std::int32_t current_core() { return sched_getcpu(); }
-
 void leave_core(const Cores& cores) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  std::vector<std::int32_t> choices;
-  for (std::int32_t core = 0; core < CPU_SETSIZE; ++core)
-    if (CPU_ISSET(core, &allowed)) choices.push_back(core);
-  const std::int32_t core = cores.better_core(choices);
-  if (core < 0) return;
-  cpu_set_t there;
-  CPU_ZERO(&there);
-  CPU_SET(core, &there);
-  if (sched_setaffinity(0, sizeof there, &there) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+  const std::int32_t core = cores.better_core(allowed_processors());
+  if (core >= 0) move_to_processor(core);
 }
 
 }  // namespace weft::transport::tcp

@@ -53,8 +53,6 @@ class Cores {
   std::chrono::nanoseconds stay_{};
 };
 
-// The core that the calling thread runs on; -1 where the system does not say.
-std::int32_t current_core();
 // Takes the calling thread to a core that has room, if there is one, and leaves it free to go anywhere.
 void leave_core(const Cores& cores);
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "weft/base/machine.h"
+
 namespace weft::transport::tcp {
 
 namespace {
@@ -68,14 +70,14 @@ class Lines::Out final : public Outgoing {
   }
   void send() override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->cores_.tell(current_core()));
+    sender_->set_word(lines_->cores_.tell(current_processor()));
     sender_->send();
     lines_->note(sender_->fault());
     if (sender_->has_leftover()) lines_->note_leftover(sender_);
   }
   bool send_from(std::span<const std::byte> bytes) override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->cores_.tell(current_core()));
+    sender_->set_word(lines_->cores_.tell(current_processor()));
     const bool sent = sender_->send_from(bytes);
     lines_->note(sender_->fault());
     return sent;
@@ -250,7 +252,7 @@ void Lines::note(const Receiver& receiver, bool received) {
 }
 
 void Lines::keep_apart() {
-  const std::int32_t here = current_core();
+  const std::int32_t here = current_processor();
   const std::lock_guard lock(mutex_);
   if (cores_.should_leave(here, Clock::now())) leave_core(cores_);
 }
