@@ -65,6 +65,12 @@ TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   EXPECT_EQ(usual, CopyMode::kernel);
 }
 
+TEST(DirectTrial, BeginsWithAGuess) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  EXPECT_EQ(trial.next(kModes, 2, verdict, CopyMode::past_caches).mode, CopyMode::past_caches);
+}
+
 TEST(DirectTrial, ALittleIsNoReasonToChange) {
   DirectTrial trial;
   SharedWord verdict{0};

@@ -24,6 +24,8 @@ constexpr std::uint64_t kCallsBeforeAsking = 2, kCallsBetweenQuestions = 8;
 constexpr std::size_t kMostOneShot = 4 << 20;
 // Shorter results may still be in a core's own caches when they are used.
 constexpr std::size_t kLeastPastCaches = 2 << 20;
+// Longer results are expected to go past the caches before that is tried.
+constexpr std::size_t kHardlyCached = 16 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
 // call of a turn finds what another mode left.
 constexpr std::size_t kTurnBytes = 8 << 20;
@@ -95,7 +97,10 @@ CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading)
   const auto calls = static_cast<std::uint32_t>(
       std::clamp(kTurnBytes / operation.blocks.largest(), kLeastCallsATurn, kMostCallsATurn));
   DirectTrial& trial = stream.trials[index];
-  const DirectTrial::Plan plan = trial.next(modes.all(), calls, agreed.modes[index]);
+  const bool goes_past = modes.last() == CopyMode::past_caches &&
+                         bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;
+  const DirectTrial::Plan plan = trial.next(modes.all(), calls, agreed.modes[index],
+                                            goes_past ? CopyMode::past_caches : CopyMode::slots);
   // One that waits for another call first would be timed with it.
   operation.trial = plan.is_trial && stream.done == operation.sequence ? &trial : nullptr;
   operation.trial_of_reading = reading;

@@ -73,9 +73,10 @@ void DirectTrial::end_round(std::uint64_t stay) {
 }
 
 DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn,
-                                    SharedWord& verdict) {
+                                    SharedWord& verdict, CopyMode guess) {
   std::uint64_t bits = 0;
   for (const CopyMode mode : modes) bits |= bit_of(mode);
+  if (modes_ == 0) usual_ = guess;
   if (bits != modes_) {
     modes_ = left_ = bits;
     tried_ = rounds_ = 0;

@@ -38,7 +38,9 @@ class DirectTrial {
     CopyMode mode = CopyMode::slots;
     bool is_trial = false;
   };
-  Plan next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn, SharedWord& verdict);
+  // `guess` is the usual one until the first verdict.
+  Plan next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn, SharedWord& verdict,
+            CopyMode guess = CopyMode::slots);
   // A call of next() took so long.
   void note(CopyMode mode, double seconds);
 
