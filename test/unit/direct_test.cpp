@@ -545,6 +545,57 @@ TEST(Direct, HandsOutThroughTheKernel) {
     }
 }
 
+TEST(Direct, ARootWritesNothingToWhoGaveUp) {
+  DirectTuning tuning = small_tuning();
+  tuning.single_copy_bytes = 1;
+  const World world(2, Memory::own, tuning);
+  Bytes data(100'000, std::byte{1});
+  const Call call{.kind = Kind::broadcast,
+                  .input = data.data(),
+                  .output = data.data(),
+                  .count = static_cast<std::int64_t>(data.size()),
+                  .type = ElementType::u8};
+  int gave_up[2], ended[2];
+  ASSERT_EQ(pipe(gave_up) | pipe(ended), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(static_cast<unsigned>(kDeadline.count()));
+    close(ended[1]);
+    const auto group = world.attach(1);
+    std::minstd_rand pace(1);
+    for (std::uint64_t number = 0; number < 4; ++number)
+      if (!run(*group, call, number, pace).ok()) _exit(1);
+    Operation* const last = group->start(call, 4);
+    last->step();  // announces where its output is
+    group->finish(last);
+    std::fill(data.begin(), data.end(), std::byte{2});
+    close(gave_up[1]);
+    char none = 0;
+    if (read(ended[0], &none, 1) != 0) _exit(2);
+    _exit(std::ranges::count(data, std::byte{2}) == std::ssize(data) ? 0 : 3);
+  }
+  close(gave_up[1]);
+  close(ended[0]);
+  const auto group = world.attach(0);
+  std::minstd_rand pace(0);
+  for (std::uint64_t number = 0; number < 4; ++number) ASSERT_TRUE(run(*group, call, number, pace).ok());
+  char none = 0;
+  EXPECT_EQ(read(gave_up[0], &none, 1), 0);
+  Operation* const last = group->start(call, 4);
+  const bool reads = last->algorithm() == name(DirectWay::single_copy);
+  const Status written = drive(*group, *last, pace);
+  group->finish(last);
+  close(ended[1]);
+  close(gave_up[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!reads) GTEST_SKIP() << "this kernel lets no process read another's memory";
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "3: its memory was written";
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().message, "rank 1 gave up a call");
+}
+
 TEST(Direct, NamesTheRankWhoseOutputIsGone) {
   DirectTuning tuning = small_tuning();
   tuning.single_copy_bytes = 1;

@@ -78,6 +78,8 @@ void DirectGroup::finish(Operation* operation) {
   auto* const mine = static_cast<DirectOperation*>(operation);
   state_->side->await_nothing(mine->index);
   if (mine->trial != nullptr) note_time(*mine);
+  const bool over = mine->stage == nullptr && mine->failure.message.empty();
+  if (!over && mine->posted && mine->output_there) take_back_output(*mine);
   if (!mine->failure.message.empty()) mine->failure = {};
   mine->stage = nullptr;
   mine->active = false;
@@ -118,13 +120,7 @@ std::optional<DirectGroup::Place> DirectGroup::find(const void* address, std::si
   return state_->side->find(address, bytes);
 }
 
-void DirectGroup::poison(std::int32_t rank, std::uint32_t reason) {
-  PoisonRecord& record = state_->side->poison_record();
-  std::uint64_t nobody = 0;
-  if (!record.claimed.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) return;
-  record.cause.store(pack_poison({rank, reason}), std::memory_order_release);
-  state_->side->bells.ring_all(state_->side->ranks);
-}
+void DirectGroup::poison(std::int32_t rank, std::uint32_t reason) { state_->side->poison({rank, reason}); }
 
 std::optional<DirectGroup::Poison> DirectGroup::poisoned() const {
   const std::uint64_t cause = state_->side->poison_record().cause.load(std::memory_order_acquire);

@@ -77,6 +77,7 @@ struct DirectTuning {
 // Why a group was poisoned. Others than these are the communicator's.
 inline constexpr std::uint32_t kPoisonedByDeath = 1;
 inline constexpr std::uint32_t kPoisonedByMismatch = 2;
+inline constexpr std::uint32_t kPoisonedByGivingUp = 3;
 
 class DirectGroup {
  public:

@@ -87,6 +87,31 @@ Progress fail_mismatch(DirectOperation& operation, std::int32_t other, std::uint
   return fail_with(operation, {mine, {other, other_what, other_count}, operation.call_number});
 }
 
+void DirectSide::poison(const DirectGroup::Poison& cause) {
+  PoisonRecord& record = poison_record();
+  std::uint64_t nobody = 0;
+  if (!record.claimed.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) return;
+  record.cause.store(pack_poison(cause), std::memory_order_release);
+  bells.ring_all(ranks);
+}
+
+// One of the two sees what the other wrote: the root this poison, or this rank that the root writes.
+void take_back_output(DirectOperation& operation) {
+  constexpr std::chrono::milliseconds kLongestWrite{50};
+  DirectSide& side = *operation.side;
+  const std::int32_t root = operation.call.root;
+  side.poison({side.rank, kPoisonedByGivingUp});
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const SharedWord& writes = DirectLayout::counters(operation.peer(root).part).writes;
+  const auto dead = [&] {
+    const auto cause = unpack_poison(side.poison_record().cause.load(std::memory_order_acquire));
+    return cause.rank == root && cause.reason == kPoisonedByDeath;
+  };
+  const auto end = std::chrono::steady_clock::now() + kLongestWrite;
+  while (writes.load(std::memory_order_acquire) != 0 && !dead() && std::chrono::steady_clock::now() < end)
+    transport::yield_core();
+}
+
 std::uint64_t pack_poison(const DirectGroup::Poison& poison) {
   return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(poison.rank) << 32 | poison.reason;
 }
@@ -102,6 +127,7 @@ Error poison_error(const DirectSide& side) {
     case kPoisonedByMismatch: return to_error(read_mismatch(record));
     case kPoisonedByDeath:
       return world_error(fmt::format("rank {} died", poison.rank), "shrink the group to go on without it");
+    case kPoisonedByGivingUp: return world_error(fmt::format("rank {} gave up a call", poison.rank));
     default:
       return world_error(fmt::format("rank {} gave up the group: reason {}", poison.rank, poison.reason));
   }

@@ -20,11 +20,16 @@ std::size_t begin_of_share(std::size_t bytes, std::int32_t ranks) {
   return bytes - bytes / static_cast<std::size_t>(ranks) / kCacheLine * kCacheLine;
 }
 
-// Whoever gave up may use its memory for something else.
+// Whoever gave up may use its memory for something else: see take_back_output().
 bool write_there(DirectOperation& operation, std::int32_t target, const std::byte* to,
                  std::span<const std::byte> data, Progress& answer) {
   const DirectSide& side = *operation.side;
-  if (!side.poisoned() && side.write_memory(target, to, data)) return true;
+  SharedWord& writes = operation.stream->mine->writes;
+  writes.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const bool written = !side.poisoned() && side.write_memory(target, to, data);
+  writes.store(0, std::memory_order_release);
+  if (written) return true;
   answer = operation.fail(
       side.poisoned() ? poison_error(side)
                       : world_error(fmt::format("the memory of rank {} cannot be written any more", target)));

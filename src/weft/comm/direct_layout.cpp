@@ -84,8 +84,8 @@ std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel) {
   if (collective::reduces(call.kind)) what |= byte_at(static_cast<std::uint64_t>(call.op), 2);
   if (has_root(call.kind)) what |= byte_at(static_cast<std::uint64_t>(call.root), 3);
   if (call.kind == Kind::send) what |= byte_at(static_cast<std::uint64_t>(call.peer), 4);
-  return what | byte_at(static_cast<std::uint64_t>(call.priority), 5) | byte_at((two_shot ? 1 : 0) | (through_kernel ? 2 : 0), 6) |
-         byte_at(call.counts.empty() ? 0 : 1, 7);
+  return what | byte_at(static_cast<std::uint64_t>(call.priority), 5) |
+         byte_at((two_shot ? 1 : 0) | (through_kernel ? 2 : 0), 6) | byte_at(call.counts.empty() ? 0 : 1, 7);
 }
 
 Call unpack_call(std::uint64_t what, std::uint64_t count) {

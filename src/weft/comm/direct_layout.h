@@ -66,6 +66,7 @@ struct alignas(kCacheLine) RankCounters {
   SharedWord combined;   // pieces whose share this rank has reduced
   SharedWord taken;      // pieces of all others' slots that this rank needs no more
   SharedWord finished;   // calls of which this rank reads nothing any more
+  SharedWord writes;     // 1 while this rank writes into private memory of another
 };
 
 // What all ranks must see alike although each could find out by itself: the first to come says it.

@@ -181,6 +181,9 @@ bool hand_out(DirectOperation& operation, Progress& answer);
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other);
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other, std::uint64_t other_what,
                        std::uint64_t other_count);
+// Before this rank's output is its caller's again though the call is not over: the root may be about to write
+// into it through the kernel. Poisons the group, and waits for a write that is under way.
+void take_back_output(DirectOperation& operation);
 std::uint64_t pack_poison(const DirectGroup::Poison& poison);
 DirectGroup::Poison unpack_poison(std::uint64_t cause);
 // The group's first fault, for people.

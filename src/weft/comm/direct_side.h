@@ -71,6 +71,8 @@ class DirectSide {
 
   bool poisoned() const { return poison_record().cause.load(std::memory_order_acquire) != 0; }
   PoisonRecord& poison_record() const { return layout.poison(base); }
+  // Unless another fault came first.
+  void poison(const DirectGroup::Poison& cause);
   void ring_others() { bells.ring_others(ranks, rank); }
 
   // Where in this rank's heaps an address lies.
@@ -133,7 +135,7 @@ class DirectSide {
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
   std::atomic<std::uint32_t> wakes{0};
   std::atomic<bool> calls_are_large{false};  // the latest one: copies were most of it, and not waits
-  std::atomic<bool> core_is_idle{false};     // whoever shares it has done its part of what this rank waits for
+  std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
 
  private:
   // Longer than any rank that runs takes over a piece: who yields its core to a stranger meanwhile gets it
