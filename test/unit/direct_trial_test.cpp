@@ -47,12 +47,12 @@ TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
   for (int call = 0; call < 80; ++call) {
     const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
     if (!plan.is_trial) usual = plan.mode;
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 4 == 2 ? 50 : 1) : 2);
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 16 == 8 ? 50 : 1) : 2);
   }
   EXPECT_EQ(usual, CopyMode::kernel);
 }
 
-// Every other call is quick because it leaves its work to the next.
+// Every other call is quick because it leaves its work to the next; so much so that the mean alone tells.
 TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   DirectTrial trial;
   SharedWord verdict{0};
@@ -60,7 +60,7 @@ TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   for (int call = 0; call < 80; ++call) {
     const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
     if (!plan.is_trial) usual = plan.mode;
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1.5 : call % 2 == 0 ? 1 : 3);
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1.9 : call % 2 == 0 ? 1 : 3);
   }
   EXPECT_EQ(usual, CopyMode::kernel);
 }

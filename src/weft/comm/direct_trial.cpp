@@ -4,6 +4,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace weft::comm {
 namespace {
@@ -26,9 +27,18 @@ CopyMode nth(std::uint64_t bits, std::uint32_t n) {
 
 }  // namespace
 
+void DirectTrial::Times::add(double now) {
+  const std::uint32_t before = calls_of_turn++;
+  const double one_before = std::exchange(last, now);
+  if (before == 0) return;
+  // The second stands alone until a third makes a pair of it.
+  if (before != 2 && count < kMostTimes) ++count;
+  seconds[count - 1] = before == 1 ? now : (one_before + now) / 2;
+}
+
 double DirectTrial::Times::usual() const {
   std::array<double, kMostTimes> sorted = seconds;
-  const std::uint32_t most = count - count / 3;
+  const std::uint32_t most = (count + 1) / 2;
   std::partial_sort(sorted.begin(), sorted.begin() + most, sorted.begin() + count);
   return std::accumulate(sorted.begin(), sorted.begin() + most, 0.0) / most;
 }
@@ -54,7 +64,7 @@ std::uint64_t DirectTrial::survivors() const {
 
 void DirectTrial::end_round(std::uint64_t stay) {
   tried_ = 0;
-  begun_ = 0;
+  for (Times& times : times_) times.calls_of_turn = 0;
   ++rounds_;
   left_ = stay & left_;
   if (std::popcount(left_) > 1) return;
@@ -80,7 +90,6 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
   if (bits != modes_) {
     modes_ = left_ = bits;
     tried_ = rounds_ = 0;
-    begun_ = 0;
     times_ = {};
   }
   if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * calls_a_turn)
@@ -92,13 +101,7 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
   return {nth(left_, tried_++ / calls_a_turn), true};
 }
 
-void DirectTrial::note(CopyMode mode, double seconds) {
-  const bool is_first = (begun_ & bit_of(mode)) == 0;
-  begun_ |= bit_of(mode);
-  if (is_first) return;
-  Times& times = times_[static_cast<std::size_t>(mode)];
-  if (times.count < kMostTimes) times.seconds[times.count++] = seconds;
-}
+void DirectTrial::note(CopyMode mode, double seconds) { times_[static_cast<std::size_t>(mode)].add(seconds); }
 
 std::uint64_t first_says(SharedWord& word, std::uint64_t question, std::uint64_t mine) {
   std::uint64_t said = word.load(std::memory_order_acquire);

@@ -48,20 +48,23 @@ class DirectTrial {
                                  kMostBetween = 1000;
 
  private:
-  // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. In any
-  // of them something else may have happened: neither do the slowest. But a rank that runs ahead in one call
-  // may pay for it in the next: all others do.
+  // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. A rank
+  // that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465 us): where a
+  // turn has two calls more, what counts is the mean of each and the one before. In any of them something
+  // else may have happened: the slower half does not count.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
+    std::uint32_t calls_of_turn = 0;
+    double last = 0;
 
+    void add(double now);
     double usual() const;
   };
   // Those that stay, as bits; in the last round the quickest alone. 0 where not all were timed.
   std::uint64_t survivors() const;
   void end_round(std::uint64_t stay);
 
-  std::uint64_t begun_ = 0;             // as bits: modes whose first call of this turn was timed
   std::uint64_t modes_ = 0, left_ = 0;  // as bits: all that there are, and those still tried
   std::uint32_t rounds_ = 0;
   CopyMode usual_ = CopyMode::slots;
