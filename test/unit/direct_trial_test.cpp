@@ -45,9 +45,9 @@ TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
   SharedWord verdict{0};
   CopyMode usual = CopyMode::slots;
   for (int call = 0; call < 80; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, 5, verdict);
     if (!plan.is_trial) usual = plan.mode;
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 16 == 8 ? 50 : 1) : 2);
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 5 == 4 ? 50 : 1) : 2);
   }
   EXPECT_EQ(usual, CopyMode::kernel);
 }

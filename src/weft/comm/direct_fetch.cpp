@@ -29,8 +29,8 @@ constexpr std::size_t kHardlyCached = 16 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
 // call of a turn finds what another mode left.
 constexpr std::size_t kTurnBytes = 8 << 20;
-constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 4;
-static_assert(kMostCallsATurn * DirectTrial::kRounds <= DirectTrial::kMostTimes);
+constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 5;
+static_assert((kMostCallsATurn - 2) * DirectTrial::kRounds <= DirectTrial::kMostTimes);
 
 // Of all that is fetched at a time.
 constexpr std::size_t kFetchedTogether = 512 << 10, kMostFetched = 256 << 10, kLeastFetched = 32 << 10;
@@ -99,8 +99,11 @@ CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading)
   DirectTrial& trial = stream.trials[index];
   const bool goes_past = modes.last() == CopyMode::past_caches &&
                          bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;
-  const DirectTrial::Plan plan = trial.next(modes.all(), calls, agreed.modes[index],
-                                            goes_past ? CopyMode::past_caches : CopyMode::slots);
+  // Then slots alone were never quicker, and such calls are too long to try much.
+  const std::span<const CopyMode> tried = goes_past ? modes.all().subspan(1) : modes.all();
+  if (tried.size() == 1) return tried.front();
+  const DirectTrial::Plan plan =
+      trial.next(tried, calls, agreed.modes[index], goes_past ? CopyMode::past_caches : CopyMode::slots);
   // One that waits for another call first would be timed with it.
   operation.trial = plan.is_trial && stream.done == operation.sequence ? &trial : nullptr;
   operation.trial_of_reading = reading;

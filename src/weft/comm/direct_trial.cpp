@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace weft::comm {
@@ -37,10 +36,7 @@ void DirectTrial::Times::add(double now) {
 }
 
 double DirectTrial::Times::usual() const {
-  std::array<double, kMostTimes> sorted = seconds;
-  const std::uint32_t most = (count + 1) / 2;
-  std::partial_sort(sorted.begin(), sorted.begin() + most, sorted.begin() + count);
-  return std::accumulate(sorted.begin(), sorted.begin() + most, 0.0) / most;
+  return *std::min_element(seconds.begin(), seconds.begin() + count);
 }
 
 std::uint64_t DirectTrial::survivors() const {

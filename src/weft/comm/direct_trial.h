@@ -51,7 +51,7 @@ class DirectTrial {
   // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. A rank
   // that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465 us): where a
   // turn has two calls more, what counts is the mean of each and the one before. In any of them something
-  // else may have happened: the slower half does not count.
+  // else may have happened: the quickest counts.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
