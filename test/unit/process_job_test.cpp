@@ -203,6 +203,28 @@ TEST(ProcessJob, EveryoneHearsOfAKilledRankAtOnce) {
   ::munmap(scene, sizeof *scene);
 }
 
+// Rank 1 gave its parcel before it died; rank 2 heard of that first and comes no more.
+TEST(ProcessJob, NobodyWaitsForWhoGaveUpBecauseOfADeath) {
+  Scene* scene = shared_scene();
+  RankProcesses ranks;
+  ranks.start_all(3, [&](std::int32_t rank) {
+    auto joined = join(local_meeting(rank, 3, "gave-up", 20s));
+    if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
+    ++scene->ready;
+    if (rank == 2)
+      return check(eventually([&] { return scene->noticed_at[0] != 0; }), "rank 0 to give up too", rank);
+    const auto failed = (*joined)->exchange(first(3), {0, 1}, {});
+    if (rank == 0) scene->noticed_at[0] = now();
+    return check(!failed.ok() && failed.error().message == "rank 1 is lost: its process ended", "its name",
+                 rank, failed.ok() ? "success" : failed.error().message);
+  });
+  ASSERT_TRUE(eventually([&] { return scene->ready == 3; }));
+  std::this_thread::sleep_for(50ms);
+  ::kill(ranks.process(1), SIGKILL);
+  EXPECT_EQ(ranks.wait_all(), (std::vector<int>{0, 128 + SIGKILL, 0}));
+  ::munmap(scene, sizeof *scene);
+}
+
 TEST(ProcessJob, AStoppedRankIsNotDead) {
   Scene* scene = shared_scene();
   RankProcesses ranks;

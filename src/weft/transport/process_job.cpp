@@ -114,6 +114,10 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
     const std::vector<std::int32_t> missing = inbox_.missing(members, rank_, topic);
     if (missing.empty()) break;
     error = trouble_with(missing);
+    // Whoever died when its parcel was here already may have died too early for those that are missing, who
+    // have given up then.
+    for (const Death& death : deaths_)
+      if (!error && !death.left && std::ranges::binary_search(members, death.rank)) error = lost(death);
     if (!error && late) {
       error = world_error(
           fmt::format("{} did not come to an exchange within {}", name_ranks(missing), print_time(timeout_)),
