@@ -545,6 +545,18 @@ TEST(Direct, HandsOutThroughTheKernel) {
     }
 }
 
+// Rank 1 in a process of its own: four calls, after which ranks know how to reach each other's memory, and a
+// fifth that has only said where its output is.
+std::pair<std::unique_ptr<DirectGroup>, Operation*> announce_fifth(const World& world, const Call& call) {
+  auto group = world.attach(1);
+  std::minstd_rand pace(1);
+  for (std::uint64_t number = 0; number < 4; ++number)
+    if (!run(*group, call, number, pace).ok()) _exit(1);
+  Operation* const last = group->start(call, 4);
+  last->step();
+  return {std::move(group), last};
+}
+
 TEST(Direct, ARootWritesNothingToWhoGaveUp) {
   DirectTuning tuning = small_tuning();
   tuning.single_copy_bytes = 1;
@@ -561,12 +573,7 @@ TEST(Direct, ARootWritesNothingToWhoGaveUp) {
   if (child == 0) {
     alarm(static_cast<unsigned>(kDeadline.count()));
     close(ended[1]);
-    const auto group = world.attach(1);
-    std::minstd_rand pace(1);
-    for (std::uint64_t number = 0; number < 4; ++number)
-      if (!run(*group, call, number, pace).ok()) _exit(1);
-    Operation* const last = group->start(call, 4);
-    last->step();  // announces where its output is
+    const auto [group, last] = announce_fifth(world, call);
     group->finish(last);
     std::fill(data.begin(), data.end(), std::byte{2});
     close(gave_up[1]);
@@ -609,12 +616,7 @@ TEST(Direct, NamesTheRankWhoseOutputIsGone) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(static_cast<unsigned>(kDeadline.count()));
-    const auto group = world.attach(1);
-    std::minstd_rand pace(1);
-    for (std::uint64_t number = 0; number < 4; ++number)
-      if (!run(*group, call, number, pace).ok()) _exit(1);
-    Operation* const last = group->start(call, 4);
-    last->step();  // announces where its output is
+    announce_fifth(world, call);
     kill(getpid(), SIGKILL);
   }
   const auto group = world.attach(0);

@@ -157,6 +157,8 @@ class DirectSide {
   static constexpr std::chrono::milliseconds kBetweenMoves{4}, kLongestStay{256};
   static constexpr std::chrono::milliseconds kLasting{20};  // a move that was worth it
 
+  template <class Ready>
+  bool spin_for(std::chrono::nanoseconds time, Ready ready);
   // The core that this rank runs on, as it tells the others; -1 where that is not known.
   int processor() const;
 
@@ -174,38 +176,41 @@ class DirectSide {
 };
 
 template <class Ready>
-bool DirectSide::spin_until(Ready ready) {
-  if (crowded) return ready();
-  const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
-  const bool few = vain >= 2 && vain % kWaitsBetweenTries != 0;
-  std::chrono::steady_clock::time_point begin;
-  for (std::int32_t spin = 0;; ++spin) {
-    if (ready()) {
-      if (vain != 0) vain_spins_.store(0, std::memory_order_relaxed);
-      return true;
-    }
-    if (few && spin == kFewSpins) break;
-    if (spin == kSpinsBetweenLooks) begin = std::chrono::steady_clock::now();
-    if (spin > kSpinsBetweenLooks && spin % kSpinsBetweenLooks == 0 &&
-        std::chrono::steady_clock::now() - begin > kMostSpinning)
-      break;
-    transport::spin_pause();
-  }
-  vain_spins_.store(vain + 1, std::memory_order_relaxed);
-  return false;
-}
-
-template <class Ready>
-bool DirectSide::spin_for_other_cores(Ready ready) {
+bool DirectSide::spin_for(std::chrono::nanoseconds time, Ready ready) {
   std::chrono::steady_clock::time_point begin;
   for (std::int32_t spin = 0; !ready(); ++spin) {
     if (spin == kSpinsBetweenLooks) begin = std::chrono::steady_clock::now();
     if (spin > kSpinsBetweenLooks && spin % kSpinsBetweenLooks == 0 &&
-        std::chrono::steady_clock::now() - begin > kOthersTurns)
+        std::chrono::steady_clock::now() - begin > time)
       return false;
     transport::spin_pause();
   }
   return true;
+}
+
+template <class Ready>
+bool DirectSide::spin_until(Ready ready) {
+  if (crowded) return ready();
+  const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
+  bool over = ready();
+  if (vain >= 2 && vain % kWaitsBetweenTries != 0) {
+    for (std::int32_t spin = 0; spin < kFewSpins && !over; ++spin) {
+      transport::spin_pause();
+      over = ready();
+    }
+  } else if (!over) {
+    over = spin_for(kMostSpinning, ready);
+  }
+  if (!over)
+    vain_spins_.store(vain + 1, std::memory_order_relaxed);
+  else if (vain != 0)
+    vain_spins_.store(0, std::memory_order_relaxed);
+  return over;
+}
+
+template <class Ready>
+bool DirectSide::spin_for_other_cores(Ready ready) {
+  return spin_for(kOthersTurns, ready);
 }
 
 template <class Ready>

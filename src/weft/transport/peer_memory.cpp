@@ -13,28 +13,28 @@
 namespace weft::transport {
 namespace {
 
-bool read_from_process(std::int64_t process, std::uint64_t address, std::span<std::byte> target) {
-  while (!target.empty()) {
-    iovec into{target.data(), target.size()};
-    iovec from{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), target.size()};
-    const ssize_t got = process_vm_readv(static_cast<pid_t>(process), &into, 1, &from, 1, 0);
-    if (got <= 0) return false;
-    target = target.subspan(static_cast<std::size_t>(got));
-    address += static_cast<std::uint64_t>(got);
+// process_vm_readv or process_vm_writev, until all of `here` is copied.
+template <class Copy>
+bool copy_all(Copy copy, std::int64_t process, std::uint64_t address, std::span<std::byte> here) {
+  while (!here.empty()) {
+    const iovec ours{here.data(), here.size()};
+    const iovec theirs{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), here.size()};
+    const ssize_t copied = copy(static_cast<pid_t>(process), &ours, 1, &theirs, 1, 0);
+    if (copied <= 0) return false;
+    here = here.subspan(static_cast<std::size_t>(copied));
+    address += static_cast<std::uint64_t>(copied);
   }
   return true;
 }
 
+bool read_from_process(std::int64_t process, std::uint64_t address, std::span<std::byte> target) {
+  return copy_all(process_vm_readv, process, address, target);
+}
+
+// The source is only read, though its iovec cannot say so.
 bool write_to_process(std::int64_t process, std::uint64_t address, std::span<const std::byte> source) {
-  while (!source.empty()) {
-    iovec from{const_cast<std::byte*>(source.data()), source.size()};
-    iovec into{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), source.size()};
-    const ssize_t put = process_vm_writev(static_cast<pid_t>(process), &from, 1, &into, 1, 0);
-    if (put <= 0) return false;
-    source = source.subspan(static_cast<std::size_t>(put));
-    address += static_cast<std::uint64_t>(put);
-  }
-  return true;
+  return copy_all(process_vm_writev, process, address,
+                  {const_cast<std::byte*>(source.data()), source.size()});
 }
 
 // The next number of a card; none at its end or when it is something else.
