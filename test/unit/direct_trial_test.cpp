@@ -15,7 +15,7 @@ CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedW
                     std::array<double, kCopyModes> seconds) {
   CopyMode usual = CopyMode::slots;
   for (int call = 0; call < calls; ++call) {
-    const DirectTrial::Plan plan = trial.next(modes, 4, verdict);
+    const DirectTrial::Plan plan = trial.next(modes, {4}, verdict);
     if (plan.is_trial)
       trial.note(plan.mode, seconds[static_cast<std::size_t>(plan.mode)]);
     else
@@ -45,7 +45,7 @@ TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
   SharedWord verdict{0};
   CopyMode usual = CopyMode::slots;
   for (int call = 0; call < 80; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 5, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, {5}, verdict);
     if (!plan.is_trial) usual = plan.mode;
     if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 5 == 4 ? 50 : 1) : 2);
   }
@@ -58,17 +58,33 @@ TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   SharedWord verdict{0};
   CopyMode usual = CopyMode::slots;
   for (int call = 0; call < 80; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
     if (!plan.is_trial) usual = plan.mode;
     if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1.9 : call % 2 == 0 ? 1 : 3);
   }
   EXPECT_EQ(usual, CopyMode::kernel);
 }
 
+// One lucky pair says little where ranks share cores.
+TEST(DirectTrial, InACrowdLuckDoesNotCount) {
+  for (const bool crowded : {false, true}) {
+    DirectTrial trial;
+    SharedWord verdict{0};
+    CopyMode usual = CopyMode::slots;
+    for (int call = 0; call < 100; ++call) {
+      const DirectTrial::Plan plan = trial.next(std::span(kModes).first(2), {9, crowded}, verdict);
+      if (!plan.is_trial) usual = plan.mode;
+      const double slots = call % 9 == 4 || call % 9 == 5 ? 1 : 3;
+      if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 2 : slots);
+    }
+    EXPECT_EQ(usual, crowded ? CopyMode::kernel : CopyMode::slots);
+  }
+}
+
 TEST(DirectTrial, BeginsWithAGuess) {
   DirectTrial trial;
   SharedWord verdict{0};
-  EXPECT_EQ(trial.next(kModes, 2, verdict, CopyMode::past_caches).mode, CopyMode::past_caches);
+  EXPECT_EQ(trial.next(kModes, {2}, verdict, CopyMode::past_caches).mode, CopyMode::past_caches);
 }
 
 TEST(DirectTrial, ALittleIsNoReasonToChange) {
@@ -95,7 +111,7 @@ TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
     std::array<DirectTrial::Plan, 3> plans;
     for (std::size_t turn = 0; turn < 3; ++turn) {
       const std::size_t rank = (turn + static_cast<std::size_t>(call)) % 3;
-      plans[rank] = ranks[rank].next(kModes, 4, verdict);
+      plans[rank] = ranks[rank].next(kModes, {4}, verdict);
       if (plans[rank].is_trial)
         ranks[rank].note(plans[rank].mode, seconds[rank][static_cast<std::size_t>(plans[rank].mode)]);
     }
@@ -111,12 +127,27 @@ TEST(DirectTrial, DoesNotTryAgainWhatIsFarBehind) {
   std::array<int, kCopyModes> tried = {};
   constexpr std::array<double, kCopyModes> kSeconds = {1.1, 3, 2, 1};
   for (int call = 0; call < 30; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 2, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, {2}, verdict);
     if (!plan.is_trial) continue;
     ++tried[static_cast<std::size_t>(plan.mode)];
     trial.note(plan.mode, kSeconds[static_cast<std::size_t>(plan.mode)]);
   }
   EXPECT_EQ(tried, (std::array<int, kCopyModes>{4, 2, 2, 4}));
+}
+
+// A verdict that was found twice and is clear is left alone for long: what is slow is hardly paid for.
+TEST(DirectTrial, AClearVerdictIsLeftAlone) {
+  DirectTrial trial;
+  SharedWord verdict{0};
+  EXPECT_FALSE(trial.verdict());
+  int slow = 0;
+  for (int call = 0; call < 800; ++call) {
+    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
+    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1 : 2);
+    slow += call >= 20 && plan.mode != CopyMode::kernel ? 1 : 0;
+  }
+  EXPECT_EQ(trial.verdict(), CopyMode::kernel);
+  EXPECT_EQ(slow, 3 * 4);  // the second look, at three other modes
 }
 
 // A mode that is no longer there is not used, and one that comes is tried.
@@ -125,7 +156,7 @@ TEST(DirectTrial, BeginsAgainWhenTheModesChange) {
   SharedWord verdict{0};
   ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {4, 3, 2, 1}), CopyMode::past_caches);
   for (int call = 0; call < 10; ++call)
-    EXPECT_NE(trial.next(std::span(kModes).first(2), 4, verdict).mode, CopyMode::past_caches);
+    EXPECT_NE(trial.next(std::span(kModes).first(2), {4}, verdict).mode, CopyMode::past_caches);
   EXPECT_EQ(make_calls(trial, std::span(kModes).first(3), verdict, DirectTrial::kMostBetween, {4, 3, 2, 1}),
             CopyMode::kernel_one_shot);
 }
@@ -135,7 +166,7 @@ TEST(DirectTrial, WithoutTimesNothingChanges) {
   DirectTrial trial;
   SharedWord verdict{0};
   for (int call = 0; call < 5000; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, 4, verdict);
+    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
     if (!plan.is_trial) ASSERT_EQ(plan.mode, CopyMode::slots);
   }
   EXPECT_EQ(make_calls(trial, kModes, verdict, 3000, {2, 1, 3, 4}), CopyMode::kernel);

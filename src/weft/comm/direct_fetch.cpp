@@ -29,8 +29,8 @@ constexpr std::size_t kHardlyCached = 16 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
 // call of a turn finds what another mode left.
 constexpr std::size_t kTurnBytes = 8 << 20;
-constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 5;
-static_assert((kMostCallsATurn - 2) * DirectTrial::kRounds <= DirectTrial::kMostTimes);
+constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 5, kMostCrowdedCallsATurn = 9;
+static_assert((kMostCrowdedCallsATurn - 2) * DirectTrial::kRounds <= DirectTrial::kMostTimes);
 
 // Of all that is fetched at a time.
 constexpr std::size_t kFetchedTogether = 512 << 10, kMostFetched = 256 << 10, kLeastFetched = 32 << 10;
@@ -87,23 +87,42 @@ bool results_are_long(const DirectOperation& operation) {
          bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches;
 }
 
+// What was found for the nearest size, if it can be done here. Ranks that make the same calls know the same
+// verdicts.
+CopyMode guess_mode(std::span<const DirectTrial> sizes, std::size_t size, std::span<const CopyMode> modes) {
+  for (std::size_t away = 1; away < kTrialSizes; ++away) {
+    for (const std::size_t other : {size - away, size + away}) {
+      const auto verdict = other < kTrialSizes ? sizes[other].verdict() : std::nullopt;
+      if (verdict && std::ranges::find(modes, *verdict) != modes.end()) return *verdict;
+    }
+  }
+  return CopyMode::slots;
+}
+
 CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading) {
   if (modes.all().size() == 1) return CopyMode::slots;
   DirectStream& stream = *operation.stream;
-  const std::size_t index =
-      (static_cast<std::size_t>(operation.call.kind) * kTrialSizes + size_index(operation)) * 2 +
-      (reading ? 1 : 0);
+  const std::size_t size = size_index(operation);
+  const std::size_t first =
+      ((reading ? kTrialKinds : 0) + static_cast<std::size_t>(operation.call.kind)) * kTrialSizes;
   auto& agreed = operation.side->layout.facts(operation.side->base).agreed[stream.priority];
-  const auto calls = static_cast<std::uint32_t>(
-      std::clamp(kTurnBytes / operation.blocks.largest(), kLeastCallsATurn, kMostCallsATurn));
-  DirectTrial& trial = stream.trials[index];
+  const bool crowded = operation.side->crowded;
+  const DirectTrial::Turn turn = {
+      static_cast<std::uint32_t>(std::clamp(kTurnBytes / operation.blocks.largest(), kLeastCallsATurn,
+                                            crowded ? kMostCrowdedCallsATurn : kMostCallsATurn)),
+      crowded};
+  DirectTrial& trial = stream.trials[first + size];
   const bool goes_past = modes.last() == CopyMode::past_caches &&
                          bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;
   // Then slots alone were never quicker, and such calls are too long to try much.
   const std::span<const CopyMode> tried = goes_past ? modes.all().subspan(1) : modes.all();
   if (tried.size() == 1) return tried.front();
+  const auto guess = [&] {
+    return goes_past ? CopyMode::past_caches
+                     : guess_mode(std::span(stream.trials).subspan(first, kTrialSizes), size, tried);
+  };
   const DirectTrial::Plan plan =
-      trial.next(tried, calls, agreed.modes[index], goes_past ? CopyMode::past_caches : CopyMode::slots);
+      trial.next(tried, turn, agreed.modes[first + size], trial.begun() ? CopyMode::slots : guess());
   // One that waits for another call first would be timed with it.
   operation.trial = plan.is_trial && stream.done == operation.sequence ? &trial : nullptr;
   operation.trial_of_reading = reading;

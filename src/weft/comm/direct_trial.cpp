@@ -35,11 +35,13 @@ void DirectTrial::Times::add(double now) {
   seconds[count - 1] = before == 1 ? now : (one_before + now) / 2;
 }
 
-double DirectTrial::Times::usual() const {
-  return *std::min_element(seconds.begin(), seconds.begin() + count);
+double DirectTrial::Times::usual(bool crowded) const {
+  auto sorted = seconds;
+  std::sort(sorted.begin(), sorted.begin() + count);
+  return sorted[crowded ? count / 2 : 0];
 }
 
-std::uint64_t DirectTrial::survivors() const {
+std::uint64_t DirectTrial::survivors(bool crowded) const {
   std::array<double, kCopyModes> usual;
   double least = std::numeric_limits<double>::infinity();
   std::uint64_t quickest = 0;
@@ -48,7 +50,7 @@ std::uint64_t DirectTrial::survivors() const {
     const Times& times = times_[static_cast<std::size_t>(mode)];
     if (times.count == 0) return 0;
     double& seconds = usual[static_cast<std::size_t>(mode)];
-    seconds = mode == usual_ ? times.usual() / kClearly : times.usual();
+    seconds = times.usual(crowded) / (mode == usual_ ? kClearly : 1);
     if (seconds < least) least = seconds, quickest = bit_of(mode);
   }
   if (rounds_ + 1 >= kRounds) return quickest;
@@ -61,25 +63,29 @@ std::uint64_t DirectTrial::survivors() const {
 void DirectTrial::end_round(std::uint64_t stay) {
   tried_ = 0;
   for (Times& times : times_) times.calls_of_turn = 0;
-  ++rounds_;
   left_ = stay & left_;
+  if (rounds_++ == 0) near_ = left_;
   if (std::popcount(left_) > 1) return;
   const CopyMode before = usual_;
   if (left_ != 0) usual_ = nth(left_, 0);
   // Where the times did not tell, it is soon tried again; where they never do, no longer often. A verdict
   // is looked at again soon if it is new, and less and less often if it stays.
   const bool stays = left_ != 0 && pause_ >= kCallsBetween && before == usual_;
+  const bool clear = stays && std::popcount(near_) == 1;
   pause_ = left_ == 0 ? std::min(2 * pause_, kMostUnknown)
+           : clear    ? kMostBetween
            : stays    ? std::min(4 * pause_, kMostBetween)
                       : kCallsBetween;
+  is_known_ |= left_ != 0;
   rest_ = pause_;
   rounds_ = 0;
-  left_ = modes_;
+  // What was far behind twice need not be tried each time.
+  left_ = stays && pause_ < kMostBetween ? near_ : modes_;
   times_ = {};
 }
 
-DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn,
-                                    SharedWord& verdict, CopyMode guess) {
+DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, const Turn& turn, SharedWord& verdict,
+                                    CopyMode guess) {
   std::uint64_t bits = 0;
   for (const CopyMode mode : modes) bits |= bit_of(mode);
   if (modes_ == 0) usual_ = guess;
@@ -88,13 +94,13 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, std::uint32
     tried_ = rounds_ = 0;
     times_ = {};
   }
-  if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * calls_a_turn)
-    end_round(first_says(verdict, ++settled_, survivors()));
+  if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * turn.calls)
+    end_round(first_says(verdict, ++settled_, survivors(turn.crowded)));
   if (rest_ != 0) {
     --rest_;
     return {(bit_of(usual_) & modes_) != 0 ? usual_ : CopyMode::slots, false};
   }
-  return {nth(left_, tried_++ / calls_a_turn), true};
+  return {nth(left_, tried_++ / turn.calls), true};
 }
 
 void DirectTrial::note(CopyMode mode, double seconds) { times_[static_cast<std::size_t>(mode)].add(seconds); }

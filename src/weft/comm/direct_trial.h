@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "weft/comm/direct_layout.h"
@@ -32,26 +33,35 @@ constexpr bool reads_memory(CopyMode mode) {
 
 class DirectTrial {
  public:
-  // How the next call is done, and whether its time is wanted. `modes` and `calls_a_turn` are the same on all
-  // ranks each time; `verdict` is theirs in common and begins as zero. REQUIRES: calls_a_turn is 2 at least.
+  // So many calls of a mode follow each other, 2 at least. In a crowd ranks share cores: what a call takes
+  // depends on who was there first, and only many of them tell.
+  struct Turn {
+    std::uint32_t calls = 2;
+    bool crowded = false;
+  };
+  // How the next call is done, and whether its time is wanted. `modes` and `turn` are the same on all ranks
+  // each time; `verdict` is theirs in common and begins as zero.
   struct Plan {
     CopyMode mode = CopyMode::slots;
     bool is_trial = false;
   };
-  // `guess` is the usual one until the first verdict.
-  Plan next(std::span<const CopyMode> modes, std::uint32_t calls_a_turn, SharedWord& verdict,
+  // `guess` is the usual one until the first verdict; only the first call's counts.
+  Plan next(std::span<const CopyMode> modes, const Turn& turn, SharedWord& verdict,
             CopyMode guess = CopyMode::slots);
   // A call of next() took so long.
   void note(CopyMode mode, double seconds);
+  bool begun() const { return modes_ != 0; }
+  // What the last verdict says; nothing before the first.
+  std::optional<CopyMode> verdict() const { return is_known_ ? std::optional(usual_) : std::nullopt; }
 
-  static constexpr std::uint32_t kWarmUps = 2, kRounds = 2, kMostTimes = 8, kCallsBetween = 20,
+  static constexpr std::uint32_t kWarmUps = 2, kRounds = 2, kMostTimes = 14, kCallsBetween = 20,
                                  kMostBetween = 1000;
 
  private:
   // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. A rank
   // that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465 us): where a
   // turn has two calls more, what counts is the mean of each and the one before. In any of them something
-  // else may have happened: the quickest counts.
+  // else may have happened: the quickest counts, but in a crowd, where luck is what differs most, the median.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
@@ -59,15 +69,17 @@ class DirectTrial {
     double last = 0;
 
     void add(double now);
-    double usual() const;
+    double usual(bool crowded) const;
   };
   // Those that stay, as bits; in the last round the quickest alone. 0 where not all were timed.
-  std::uint64_t survivors() const;
+  std::uint64_t survivors(bool crowded) const;
   void end_round(std::uint64_t stay);
 
-  std::uint64_t modes_ = 0, left_ = 0;  // as bits: all that there are, and those still tried
+  // As bits: all that there are, those still tried, and those not far behind in the first round.
+  std::uint64_t modes_ = 0, left_ = 0, near_ = 0;
   std::uint32_t rounds_ = 0;
   CopyMode usual_ = CopyMode::slots;
+  bool is_known_ = false;
   std::uint32_t rest_ = kWarmUps;   // calls before the next is tried
   std::uint32_t pause_ = kWarmUps;  // what rest_ began as
   std::uint32_t tried_ = 0;         // calls of this round

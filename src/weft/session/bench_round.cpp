@@ -20,10 +20,20 @@ constexpr int kMostEnds = 2;              // of a group, by one variant
 constexpr std::size_t kMostVariants = 3;  // that go on after the first look
 constexpr double kNearBest = 1.5;         // ... as far as they are so near to the best one
 constexpr double kFirstLook = 0.002;      // seconds of a batch by which iterations are chosen
+// Before the first batch. Libraries find things out at their first calls: Open MPI and MPICH connect and
+// register, Weft tries ways to copy.
+constexpr double kSettlingSeconds = 0.2;
+constexpr std::int64_t kSettlingCalls = 100;
+constexpr std::int64_t kWarmUps = 2;  // before each batch: another had the caches
 // A variant may hang, as Gloo's blocking sockets do where two ranks send each other more than these hold.
 // After another has answered, so many times its seconds are waited for, and no less than so many seconds.
 constexpr double kFarBehind = 100;
 constexpr std::int64_t kShortestLimit = 3;
+
+std::int64_t settling_calls(double seconds) {
+  const double fit = kSettlingSeconds / std::max(seconds, 1e-7);
+  return std::clamp(static_cast<std::int64_t>(fit), kWarmUps, kSettlingCalls);
+}
 
 // As nccl-tests calls them.
 std::string field_name(device::ElementType type) {
@@ -91,7 +101,7 @@ Result<double> BenchRound::estimate(const BenchContender& contender, const Bench
   BenchTurn turn = like;
   turn.variant = variant;
   turn.iterations = 1;
-  turn.warmup = 2;
+  turn.warmup = kWarmUps;
   WEFT_TRY(first, take_turn(contender, turn));
   if (first.wrong > 0) return world_error(fmt::format("{} gave {} wrong elements", variant, first.wrong));
   if (first.seconds >= kFirstLook) return first.seconds;
@@ -138,7 +148,7 @@ BenchRound::Entry BenchRound::probe(const BenchContender& contender, const Bench
 
 std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t repeats) {
   BenchTurn turn = like;
-  turn.warmup = 2;
+  turn.warmup = kWarmUps;
   // Buffers stay from turn to turn unless those of all sides would fill the memory.
   const double held =
       2.0 * static_cast<double>(turn.bytes) * ranks_ * static_cast<double>(who_.contenders.size());
@@ -155,6 +165,7 @@ std::vector<BenchRow> BenchRound::measure(const BenchTurn& like, std::int32_t re
       for (Attempt& attempt : entries[i].attempts) {
         turn.variant = attempt.variant;
         turn.iterations = attempt.iterations;
+        turn.warmup = repeat == 0 ? settling_calls(attempt.estimate) : kWarmUps;
         const Result<BenchAnswer> answer = take_turn(who_.contenders[i], turn);
         if (!answer.ok()) {
           entries[i].failure = answer.error().message;
