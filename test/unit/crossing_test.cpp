@@ -47,7 +47,10 @@ TEST(Crossing, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
   EXPECT_EQ(of("all_reduce_all_pairs_two_shot(ranks=4)", 4).in_turn, 1);
   EXPECT_EQ(of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_one_shot')", 2).in_turn, 1);
   EXPECT_EQ(of("all_reduce_ring(ranks=2)", 2).in_turn, 1);
-  // Sums have wires of their own; nothing follows; nothing crosses.
+  EXPECT_EQ(of("all_gather_ring(ranks=4)", 2).in_turn, 1);
+  // Sums have wires of their own; what waits for a crossing holds up nothing that is to cross; nothing
+  // follows; nothing crosses.
+  EXPECT_EQ(of("all_gather_hierarchical(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_all_pairs_one_shot(ranks=4)", 4).in_turn, 0);
   EXPECT_EQ(of("all_reduce_ring(ranks=4)", 1).in_turn, 0);
@@ -67,6 +70,13 @@ TEST(Crossing, LargeCallsDoNotWaitForTheirOwnPieces) {
         EXPECT_EQ(of(chosen, hosts).in_turn, 0) << chosen << ' ' << bytes;
       }
     }
+}
+
+TEST(Crossing, LargeGathersCrossAsLittleAsTheyCan) {
+  const ChoiceTable table = ChoiceTable::defaults();
+  const Setting setting{.kind = Kind::all_gather, .ranks = 4, .hosts = 2, .transport = "mixed"};
+  EXPECT_EQ(table.choose(setting, 1 << 24, candidates_for(setting, 1 << 24)).algorithm,
+            "all_gather_hierarchical(local=2)");
 }
 
 TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {

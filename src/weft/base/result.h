@@ -90,7 +90,9 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  Result() = default;
+  // Not defaulted: `return {}` would fill the room for an error with zeros, and whoever looks at the result
+  // would wait until these have reached the cache, behind all that was written before.
+  Result() {}
   Result(Error error) : error_(std::move(error)) {}
 
   bool ok() const { return !error_.has_value(); }

@@ -12,8 +12,8 @@ namespace weft::comm {
 
 struct Crossing {
   std::int32_t steps = 0;  // crossings one after the other, at most
-  // Crossings that a wire on which a piece begins waits for, at most, before it carries the last of that
-  // piece; only then does the next piece begin.
+  // Crossings that a wire waits for, at most, before it carries the last of a piece, if it begins with what
+  // is to cross: only then does the next piece begin its way.
   std::int32_t in_turn = 0;
   double wire = 0;  // shares of the message that leave the machine from which most leave
 };
