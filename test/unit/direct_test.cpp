@@ -19,7 +19,7 @@ namespace weft::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kDeadline{20};
+constexpr std::chrono::seconds kDeadline{60};  // reached only by what hangs
 
 // Small, so that few bytes make many pieces and use every slot and place again.
 DirectTuning small_tuning() {

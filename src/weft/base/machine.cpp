@@ -56,6 +56,11 @@ int available_processors() {
 
 int current_processor() { return sched_getcpu(); }
 
+std::int64_t context_switches() {
+  rusage used{};
+  return getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nvcsw + used.ru_nivcsw : 0;
+}
+
 std::vector<int> allowed_processors() {
   std::vector<int> all;
   cpu_set_t set;

@@ -97,7 +97,7 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   // In a crowd nearly every wait comes here.
   if (!side.one_process && (noted || !side.crowded)) side.keep_apart();
   transport::Patience how = side.patience;
-  if (side.yields_to_strangers()) {
+  if (side.strangers.sleeps()) {
     how.yields = {};
   } else if (!side.crowded && side.yield_until(ready)) {
     return;  // in a crowd it is mostly ranks that a core is yielded to

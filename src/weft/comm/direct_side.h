@@ -14,9 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "weft/base/machine.h"
 #include "weft/comm/direct.h"
 #include "weft/comm/direct_layout.h"
 #include "weft/comm/direct_trial.h"
+#include "weft/comm/stranger_watch.h"
 #include "weft/transport/doorbell.h"
 #include "weft/transport/peer_memory.h"
 #include "weft/transport/segment.h"
@@ -95,11 +97,9 @@ class DirectSide {
   template <class Ready>
   bool spin_until(Ready ready);
 
-  // Yields once. One that took long gave the core to a stranger who keeps it for a whole turn: the next waits
-  // sleep instead, since a rank that is woken up gets its core back at once.
+  // Yields once, and tells the watch how that went.
   template <class Ready>
   bool yield_until(Ready ready);
-  bool yields_to_strangers();
 
   // In a crowd, while nobody on this rank's core has anything to do: yielding would only change who waits.
   template <class Ready>
@@ -130,6 +130,7 @@ class DirectSide {
   bool one_process;
   bool crowded;  // more ranks than cores
   transport::Patience patience;
+  StrangerWatch strangers;
   transport::Doorbells& bells;
   std::array<DirectStream, kPriorities> streams;
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
@@ -145,11 +146,6 @@ class DirectSide {
   // As long as the ranks of another core take for their turns of a small call.
   static constexpr std::chrono::microseconds kOthersTurns{10};
   static constexpr std::uint32_t kWaitsBetweenTries = 32;
-
-  // A stranger who is met again soon stays; one that is met once in a while has passed by.
-  static constexpr std::chrono::microseconds kLongYield{300};
-  static constexpr std::chrono::milliseconds kBetweenStrangers{100};
-  static constexpr std::uint32_t kFewestSleeps = 16, kMostSleeps = 256;
 
   static constexpr std::uint32_t kWaitsBetweenNotes = 16;
   static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
@@ -168,8 +164,6 @@ class DirectSide {
   std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
   std::atomic<std::int64_t> stay_{0};                        // nanoseconds before the next move, at least
   std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
-  std::atomic<std::uint32_t> sleeps_left_{0};
-  std::atomic<std::int64_t> long_yield_at_{0};
   std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
   std::atomic<std::uint32_t> blocked_{
       0};  // bit i: operation i waits; changed by whoever steps, one at a time
@@ -215,14 +209,12 @@ bool DirectSide::spin_for_other_cores(Ready ready) {
 
 template <class Ready>
 bool DirectSide::yield_until(Ready ready) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = StrangerWatch::Clock::now();
+  const bool suspects = strangers.suspects(begin);
+  const std::int64_t switches = suspects ? context_switches() : 0;
   transport::yield_core();
-  const auto end = std::chrono::steady_clock::now();
-  if (end - begin > kLongYield) {
-    const std::int64_t now = end.time_since_epoch() / std::chrono::nanoseconds(1);
-    const std::chrono::nanoseconds since(now - long_yield_at_.exchange(now, std::memory_order_relaxed));
-    sleeps_left_.store(since < kBetweenStrangers ? kMostSleeps : kFewestSleeps, std::memory_order_relaxed);
-  }
+  const auto end = StrangerWatch::Clock::now();
+  strangers.note(begin, end, suspects && context_switches() != switches);
   return ready();
 }
 
@@ -232,12 +224,6 @@ inline bool DirectSide::note_processor() {
   if (waits % kWaitsBetweenNotes != 0) return false;
   processor();
   return true;
-}
-
-inline bool DirectSide::yields_to_strangers() {
-  const std::uint32_t left = sleeps_left_.load(std::memory_order_relaxed);
-  if (left != 0) sleeps_left_.store(left - 1, std::memory_order_relaxed);
-  return left != 0;
 }
 
 // Whether `word` is at least `value`; `seen` spares the look where it already was.

@@ -1,0 +1,50 @@
+// weft/comm/stranger_watch.h -- whether a core that is yielded goes to somebody who keeps it.
+//
+//   yields of one rank    short short LONG short LONG, and the core was another's meanwhile │ sleep, sleep,
+//   ...
+//
+// A process that is none of the group's takes a whole turn of milliseconds when a rank yields to it, while a
+// rank that sleeps and is woken gets its core back at once. So where yields take long again and again, the
+// next waits sleep instead. But a virtual core may itself be gone for long, with nobody else on it: whoever
+// slept then would be late as well, and so would all who wait for it.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace weft::comm {
+
+// By any number of threads of a rank; none of them waits.
+class StrangerWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Whether note() will ask if the core was given away at all: that takes a system call to know.
+  bool suspects(Clock::time_point now) const {
+    return now.time_since_epoch() - Clock::duration(long_yield_at_.load(std::memory_order_relaxed)) < kSoon;
+  }
+  // A yield. REQUIRES: where the watch did not suspect anybody at its begin, `gave_core` is false.
+  void note(Clock::time_point begin, Clock::time_point end, bool gave_core) {
+    if (end - begin <= kLongYield) return;
+    long_yield_at_.store(end.time_since_epoch().count(), std::memory_order_relaxed);
+    if (gave_core) sleeps_left_.store(kSleeps, std::memory_order_relaxed);
+  }
+  // Whether the wait that begins had better sleep.
+  bool sleeps() {
+    const std::uint32_t left = sleeps_left_.load(std::memory_order_relaxed);
+    if (left != 0) sleeps_left_.store(left - 1, std::memory_order_relaxed);
+    return left != 0;
+  }
+
+  static constexpr std::uint32_t kSleeps = 256;
+
+ private:
+  // One who is met again soon stays; one that is met once in a while has passed by.
+  static constexpr std::chrono::microseconds kLongYield{300};
+  static constexpr std::chrono::milliseconds kSoon{100};
+
+  std::atomic<std::int64_t> long_yield_at_{0};  // on the clock
+  std::atomic<std::uint32_t> sleeps_left_{0};
+};
+
+}  // namespace weft::comm
