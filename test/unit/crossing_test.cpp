@@ -56,27 +56,31 @@ TEST(Crossing, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
   EXPECT_EQ(of("all_reduce_ring(ranks=4)", 1).in_turn, 0);
 }
 
+// What is chosen without measurements, with its ranks.
+std::string chosen_for(const Setting& setting, std::int64_t bytes) {
+  const std::string chosen =
+      ChoiceTable::defaults().choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
+  return chosen.ends_with(')')
+             ? fmt::format("{}, ranks={})", chosen.substr(0, chosen.size() - 1), setting.ranks)
+             : fmt::format("{}(ranks={})", chosen, setting.ranks);
+}
+
 TEST(Crossing, LargeCallsDoNotWaitForTheirOwnPieces) {
-  const ChoiceTable table = ChoiceTable::defaults();
   for (const std::int32_t hosts : {2, 4})
     for (const std::int32_t local : {1, 2}) {
       const Setting setting{
           .kind = Kind::all_reduce, .ranks = hosts * local, .hosts = hosts, .transport = "mixed"};
       for (const std::int64_t bytes : {1 << 20, 1 << 24}) {
-        std::string chosen = table.choose(setting, bytes, candidates_for(setting, bytes)).algorithm;
-        chosen.insert(chosen.ends_with(')') ? chosen.size() - 1 : chosen.size(),
-                      chosen.ends_with(')') ? fmt::format(", ranks={}", setting.ranks)
-                                            : fmt::format("(ranks={})", setting.ranks));
+        const std::string chosen = chosen_for(setting, bytes);
         EXPECT_EQ(of(chosen, hosts).in_turn, 0) << chosen << ' ' << bytes;
       }
     }
 }
 
 TEST(Crossing, LargeGathersCrossAsLittleAsTheyCan) {
-  const ChoiceTable table = ChoiceTable::defaults();
   const Setting setting{.kind = Kind::all_gather, .ranks = 4, .hosts = 2, .transport = "mixed"};
-  EXPECT_EQ(table.choose(setting, 1 << 24, candidates_for(setting, 1 << 24)).algorithm,
-            "all_gather_hierarchical(local=2)");
+  const std::string chosen = chosen_for(setting, 1 << 24);
+  EXPECT_DOUBLE_EQ(of(chosen, 2).wire, 0.5) << chosen;  // each block once
 }
 
 TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
