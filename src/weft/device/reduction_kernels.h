@@ -88,9 +88,14 @@ template <class Number, ReduceOp op, std::size_t kSources>
     Number::store(result + at + 2 * Number::kLanes, c);
     Number::store(result + at + 3 * Number::kLanes, d);
   }
+  for (; at + Number::kLanes <= elements; at += Number::kLanes) {
+    Vector a = Number::load(source(0) + at);
+#pragma GCC unroll 8
+    for (std::size_t k = 1; k < last; ++k) a = combine<op>(a, Number::load(source(k) + at));
+    Number::store(result + at, a);
+  }
   // What is left goes through a vector with lanes that nobody looks at, so that it is computed alike.
-  while (at < elements) {
-    const std::size_t lanes = elements - at < Number::kLanes ? elements - at : Number::kLanes;
+  if (const std::size_t lanes = elements - at; lanes != 0) {
     const auto load = [&](const Stored* from) {
       Stored padded[Number::kLanes] = {};
       std::memcpy(padded, from, lanes * sizeof(Stored));
@@ -101,7 +106,6 @@ template <class Number, ReduceOp op, std::size_t kSources>
     Stored padded[Number::kLanes];
     Number::store(padded, a);
     std::memcpy(result + at, padded, lanes * sizeof(Stored));
-    at += lanes;
   }
 }
 
@@ -112,8 +116,10 @@ template <class Number>
   using Lane = std::remove_reference_t<decltype(std::declval<Vector&>()[0])>;
   const Vector by = Vector{} + static_cast<Lane>(divisor);
   Stored* const numbers = static_cast<Stored*>(target);
-  for (std::size_t at = 0; at < elements; at += Number::kLanes) {
-    const std::size_t lanes = elements - at < Number::kLanes ? elements - at : Number::kLanes;
+  std::size_t at = 0;
+  for (; at + Number::kLanes <= elements; at += Number::kLanes)
+    Number::store(numbers + at, Number::load(numbers + at) / by);
+  if (const std::size_t lanes = elements - at; lanes != 0) {
     Stored padded[Number::kLanes] = {};
     std::memcpy(padded, numbers + at, lanes * sizeof(Stored));
     Number::store(padded, Number::load(padded) / by);
