@@ -22,7 +22,7 @@ constexpr double kNearBest = 1.5;         // ... as far as they are so near to t
 constexpr double kFirstLook = 0.002;      // seconds of a batch by which iterations are chosen
 // Before the first batch. Libraries find things out at their first calls: Open MPI and MPICH connect and
 // register, Weft tries ways to copy.
-constexpr double kSettlingSeconds = 0.2;
+constexpr double kSettlingSeconds = 0.4;
 constexpr std::int64_t kSettlingCalls = 100;
 constexpr std::int64_t kWarmUps = 2;  // before each batch: another had the caches
 // A variant may hang, as Gloo's blocking sockets do where two ranks send each other more than these hold.
