@@ -18,7 +18,7 @@ constexpr std::int64_t kLeadBytes = 4 << 10, kCrowdedLeadBytes = 16 << 10;
 constexpr std::int64_t kCrowdedCopyBytes = 8 << 10;
 
 // From here on copies are most of a call, and not waits.
-constexpr std::int64_t kLargeCall = 256 << 10;
+constexpr std::int64_t kMuchCopied = 256 << 10;
 
 constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
 
@@ -84,7 +84,6 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.takes = blocks.takes(side.rank);
   const auto given = static_cast<std::int64_t>(blocks.most_given());
 
-  side.calls_are_large.store(given >= kLargeCall, std::memory_order_relaxed);
   // `small` and `two_shot` must come out alike on every rank.
   const std::optional<DirectWay> way = wish.way;
   const bool small =
@@ -138,6 +137,8 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
       operation.handed_out && operation.takes && !operation.output_offered && operation.stream->readable;
   if (operation.output_there || (is_read && operation.two_shot && !operation.output_offered))
     operation.output_place.offset = reinterpret_cast<std::uintptr_t>(call.output);
+  // What is not copied is soon done by two cores, and takes one of them more than twice as long.
+  side.copies_much.store(given >= kMuchCopied && operation.offer != Offer::buffer, std::memory_order_relaxed);
   operation.way = operation.offer == Offer::buffer   ? DirectWay::in_place
                   : operation.offer == Offer::memory ? DirectWay::single_copy
                   : small                            ? DirectWay::mailbox

@@ -155,7 +155,7 @@ void DirectSide::keep_apart() {
       stay_.load(std::memory_order_relaxed), std::chrono::nanoseconds(kBetweenMoves).count()));
   if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, stay)) return;
   const bool undone =
-      !crowded && calls_are_large.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
+      !crowded && copies_much.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
   stay_.store(undone ? std::min<std::chrono::nanoseconds>(2 * stay, kLongestStay).count() : 0,
               std::memory_order_relaxed);
   moved_at_.store(now, std::memory_order_relaxed);

@@ -113,8 +113,8 @@ class DirectSide {
   // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
   // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
   // less. Ranks that make small calls do so even if a stranger is busy there: they get their part of that.
-  // Those that make large ones are better off sharing a core, and its caches, than with a part of his. He
-  // shows by the scheduler's taking them back: the sooner it does, the longer they stay.
+  // Those that copy much are better off sharing a core, and its caches, than with a part of his. He shows by
+  // the scheduler's taking them back: the sooner it does, the longer they stay.
   void keep_apart();
 
   // Whether something happened that a blocked operation waits for.
@@ -135,7 +135,7 @@ class DirectSide {
   std::array<DirectStream, kPriorities> streams;
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
   std::atomic<std::uint32_t> wakes{0};
-  std::atomic<bool> calls_are_large{false};  // the latest one: copies were most of it, and not waits
+  std::atomic<bool> copies_much{false};   // by the latest call: copies were most of it, and not waits
   std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
 
  private:

@@ -60,6 +60,34 @@ inline Vector combine(Vector a, Vector b) {
 
 inline constexpr std::size_t kGroup = 4;  // vectors: enough additions under way to hide how long one takes
 
+// From element `at` on, a vector at a time.
+template <class Number, ReduceOp op>
+[[gnu::flatten, gnu::noinline]] void fold_rest(void* target, const void* const* sources, std::size_t count,
+                                               std::size_t at, std::size_t elements) {
+  using Stored = typename Number::Stored;
+  using Vector = typename Number::Vector;
+  const auto source = [&](std::size_t k) { return static_cast<const Stored*>(sources[k]) + at; };
+  Stored* const result = static_cast<Stored*>(target);
+  for (; at + Number::kLanes <= elements; at += Number::kLanes) {
+    Vector a = Number::load(source(0));
+    for (std::size_t k = 1; k < count; ++k) a = combine<op>(a, Number::load(source(k)));
+    Number::store(result + at, a);
+  }
+  const std::size_t lanes = elements - at;
+  if (lanes == 0) return;
+  // What is left goes through a vector with lanes that nobody looks at, so that it is computed alike.
+  const auto load = [lanes](const Stored* from) {
+    Stored padded[Number::kLanes] = {};
+    std::memcpy(padded, from, lanes * sizeof(Stored));
+    return Number::load(padded);
+  };
+  Vector a = load(source(0));
+  for (std::size_t k = 1; k < count; ++k) a = combine<op>(a, load(source(k)));
+  Stored padded[Number::kLanes];
+  Number::store(padded, a);
+  std::memcpy(result + at, padded, lanes * sizeof(Stored));
+}
+
 // `kSources` of 0: as many as `count` says.
 template <class Number, ReduceOp op, std::size_t kSources>
 [[gnu::flatten]] void fold(void* target, const void* const* sources, std::size_t count,
@@ -88,25 +116,7 @@ template <class Number, ReduceOp op, std::size_t kSources>
     Number::store(result + at + 2 * Number::kLanes, c);
     Number::store(result + at + 3 * Number::kLanes, d);
   }
-  for (; at + Number::kLanes <= elements; at += Number::kLanes) {
-    Vector a = Number::load(source(0) + at);
-#pragma GCC unroll 8
-    for (std::size_t k = 1; k < last; ++k) a = combine<op>(a, Number::load(source(k) + at));
-    Number::store(result + at, a);
-  }
-  // What is left goes through a vector with lanes that nobody looks at, so that it is computed alike.
-  if (const std::size_t lanes = elements - at; lanes != 0) {
-    const auto load = [&](const Stored* from) {
-      Stored padded[Number::kLanes] = {};
-      std::memcpy(padded, from, lanes * sizeof(Stored));
-      return Number::load(padded);
-    };
-    Vector a = load(source(0) + at);
-    for (std::size_t k = 1; k < last; ++k) a = combine<op>(a, load(source(k) + at));
-    Stored padded[Number::kLanes];
-    Number::store(padded, a);
-    std::memcpy(result + at, padded, lanes * sizeof(Stored));
-  }
+  if (at < elements) fold_rest<Number, op>(target, sources, last, at, elements);
 }
 
 template <class Number>
