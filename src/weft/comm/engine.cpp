@@ -68,23 +68,31 @@ Engine::Engine(Options options, FlightRecorder& recorder)
 
 Engine::~Engine() { stop(); }
 
+bool Engine::is_like_latest(const Call& call, Stage stage, std::string_view algorithm) const {
+  return call.counts.empty() && latest_.fingerprint == 0 && latest_.kind == call.kind &&
+         latest_.count == call.count && latest_.type == call.type && latest_.op == call.op &&
+         latest_.priority == call.priority && latest_.root == call.root && latest_.peer == call.peer &&
+         latest_.stage == stage && has_algorithm(latest_, algorithm);
+}
+
 std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage,
                              std::string_view algorithm) {
-  Flight flight;
-  flight.call = number;
-  flight.group = options_.group;
-  flight.fingerprint = call.counts.empty() ? 0 : fingerprint(call);  // else it follows from the rest
-  flight.kind = call.kind;
-  flight.type = call.type;
-  flight.op = call.op;
-  flight.priority = call.priority;
-  flight.stage = stage;
-  flight.root = call.root;
-  flight.peer = call.peer;
-  flight.count = call.count;
-  flight.began_at = flight.changed_at = ticks();
-  set_algorithm(flight, algorithm);
-  return recorder_.record(flight);
+  if (!is_like_latest(call, stage, algorithm)) {
+    latest_.group = options_.group;
+    latest_.fingerprint = call.counts.empty() ? 0 : fingerprint(call);  // else it follows from the rest
+    latest_.kind = call.kind;
+    latest_.type = call.type;
+    latest_.op = call.op;
+    latest_.priority = call.priority;
+    latest_.stage = stage;
+    latest_.root = call.root;
+    latest_.peer = call.peer;
+    latest_.count = call.count;
+    set_algorithm(latest_, algorithm);
+  }
+  latest_.call = number;
+  latest_.began_at = latest_.changed_at = ticks();
+  return recorder_.record(latest_);
 }
 
 Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {

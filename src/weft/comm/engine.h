@@ -111,11 +111,14 @@ class Engine {
   void rest(Lock& lock, Blockage& blockage, Source** sleeping);
   void tell_stuck(const Blockage& blockage);
   void run_background();
+  // Writes the call down. Most are like the one before: only what is new is written again.
   std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);
+  bool is_like_latest(const Call& call, Stage stage, std::string_view algorithm) const;
   std::vector<Source*> sources() const;
 
   Options options_;
   FlightRecorder& recorder_;
+  Flight latest_;  // that was recorded
 
   mutable std::mutex mutex_;
   std::array<std::deque<std::unique_ptr<Entry>>, kPriorities> entries_;

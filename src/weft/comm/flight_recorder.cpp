@@ -18,9 +18,11 @@ constexpr std::size_t kCourseWords = sizeof(Course) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, sizeof(Flight) / sizeof(std::uint64_t)>;
 
 // Of all but the course. Words that all changed places, or one that is of another flight, give another sum.
+std::uint64_t first_of_sum(std::uint64_t number) { return number + 1; }
+std::uint64_t next_of_sum(std::uint64_t total, std::uint64_t word) { return std::rotl(total, 7) + word; }
 std::uint64_t sum(const Words& words, std::uint64_t number) {
-  std::uint64_t total = number + 1;
-  for (std::size_t i = kCourseWords; i < words.size(); ++i) total = std::rotl(total, 7) + words[i];
+  std::uint64_t total = first_of_sum(number);
+  for (std::size_t i = kCourseWords; i < words.size(); ++i) total = next_of_sum(total, words[i]);
   return total;
 }
 
@@ -74,10 +76,19 @@ bool FlightRecorder::is_kept(std::uint64_t number) const {
   return next_.load(std::memory_order_relaxed) - number <= kFlights;
 }
 
+// Most calls are like the one that was in their place before: what is there is not written again, since
+// stores queue up behind those that other ranks wait for.
 void FlightRecorder::write(Place& place, std::uint64_t number, const Flight& flight) {
-  const Words words = to_words(flight);
-  for (std::size_t i = 0; i < kWords; ++i) place.words[i].store(words[i], std::memory_order_relaxed);
-  place.checksum.store(sum(words, number), std::memory_order_relaxed);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&flight);
+  std::uint64_t total = first_of_sum(number);
+  for (std::size_t i = 0; i < kWords; ++i) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes + i * sizeof(word), sizeof(word));
+    if (place.words[i].load(std::memory_order_relaxed) != word)
+      place.words[i].store(word, std::memory_order_relaxed);
+    if (i >= kCourseWords) total = next_of_sum(total, word);
+  }
+  place.checksum.store(total, std::memory_order_relaxed);
 }
 
 std::uint64_t FlightRecorder::record(const Flight& flight) {
@@ -153,6 +164,12 @@ void set_algorithm(Flight& flight, std::string_view algorithm) {
   flight.algorithm = {};
   std::copy_n(algorithm.data(), std::min(algorithm.size(), flight.algorithm.size() - 1),
               flight.algorithm.data());
+}
+
+bool has_algorithm(const Flight& flight, std::string_view algorithm) {
+  const std::string_view kept = algorithm.substr(0, flight.algorithm.size() - 1);
+  return std::memcmp(flight.algorithm.data(), kept.data(), kept.size()) == 0 &&
+         flight.algorithm[kept.size()] == 0;
 }
 
 std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) {

@@ -81,6 +81,7 @@ class FlightRecorder {
 
 Call call_of(const Flight& flight);  // without its memory and counts
 void set_algorithm(Flight& flight, std::string_view algorithm);
+bool has_algorithm(const Flight& flight, std::string_view algorithm);  // as set_algorithm() has set it
 
 // What `weft doctor` prints of a rank: the table above, `now` in ticks.
 std::string print_flights(const std::vector<Flight>& flights, std::int64_t now);
