@@ -106,7 +106,8 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   const bool lead_pays = has_root(call.kind) && given <= (side.crowded ? kCrowdedLeadBytes : kLeadBytes);
   const bool copy_pays = given < (side.crowded ? kCrowdedCopyBytes : side.tuning.in_place_bytes);
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
-  operation.input_place = operation.output_place = {};
+  operation.input_place = {};
+  operation.output_place = {};
   operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
   operation.output_offered = operation.output_there = operation.hands = operation.handed_out = false;
   if (reach_wanted) {
