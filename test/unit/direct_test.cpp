@@ -545,6 +545,14 @@ TEST(Direct, HandsOutThroughTheKernel) {
     }
 }
 
+Call broadcast_of(Bytes& data) {
+  return {.kind = Kind::broadcast,
+          .input = data.data(),
+          .output = data.data(),
+          .count = static_cast<std::int64_t>(data.size()),
+          .type = ElementType::u8};
+}
+
 // Rank 1 in a process of its own: four calls, after which ranks know how to reach each other's memory, and a
 // fifth that has only said where its output is.
 std::pair<std::unique_ptr<DirectGroup>, Operation*> announce_fifth(const World& world, const Call& call) {
@@ -562,11 +570,7 @@ TEST(Direct, ARootWritesNothingToWhoGaveUp) {
   tuning.single_copy_bytes = 1;
   const World world(2, Memory::own, tuning);
   Bytes data(100'000, std::byte{1});
-  const Call call{.kind = Kind::broadcast,
-                  .input = data.data(),
-                  .output = data.data(),
-                  .count = static_cast<std::int64_t>(data.size()),
-                  .type = ElementType::u8};
+  const Call call = broadcast_of(data);
   int gave_up[2], ended[2];
   ASSERT_EQ(pipe(gave_up) | pipe(ended), 0);
   const pid_t child = fork();
@@ -608,11 +612,7 @@ TEST(Direct, NamesTheRankWhoseOutputIsGone) {
   tuning.single_copy_bytes = 1;
   const World world(2, Memory::own, tuning);
   Bytes data(100'000, std::byte{1});
-  const Call call{.kind = Kind::broadcast,
-                  .input = data.data(),
-                  .output = data.data(),
-                  .count = static_cast<std::int64_t>(data.size()),
-                  .type = ElementType::u8};
+  const Call call = broadcast_of(data);
   const pid_t child = fork();
   if (child == 0) {
     alarm(static_cast<unsigned>(kDeadline.count()));

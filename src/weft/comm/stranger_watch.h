@@ -1,7 +1,6 @@
 // weft/comm/stranger_watch.h -- whether a core that is yielded goes to somebody who keeps it.
 //
-//   yields of one rank    short short LONG short LONG, and the core was another's meanwhile │ sleep, sleep,
-//   ...
+//   yields of a rank   short short LONG short LONG, and the core was another's meanwhile │ sleep sleep ...
 //
 // A process that is none of the group's takes a whole turn of milliseconds when a rank yields to it, while a
 // rank that sleeps and is woken gets its core back at once. So where yields take long again and again, the
