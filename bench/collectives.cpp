@@ -17,6 +17,7 @@
 #include "weft/collective/lower_one_sided.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/mscclpp_json.h"
+#include "weft/session/find_cluster.h"
 #include "weft/session/collective_cluster.h"
 #include "weft/sim/run_parameters.h"
 #include "weft/sim/simulate_collective.h"

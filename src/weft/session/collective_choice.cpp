@@ -48,14 +48,14 @@ std::vector<Variant> variants(const collective::Algorithm& algorithm, const Coll
   return found;
 }
 
-Result<std::vector<Variant>> references(const CollectiveChoose& request, collective::Kind kind,
-                                        const CollectiveCluster& cluster) {
+Result<std::vector<Variant>> references(const ChoiceQuestion& question) {
   std::vector<Variant> found;
-  for (const std::string& candidate : request.candidates) found.push_back({candidate, 1});
+  for (const std::string& candidate : question.candidates) found.push_back({candidate, 1});
   if (!found.empty()) return found;
-  found = shipped_variants(kind, cluster);
+  found = shipped_variants(question.kind, question.cluster);
   if (found.empty())
-    return user_error(fmt::format("no shipped algorithm for {}", name(kind)), "name candidates with --among");
+    return user_error(fmt::format("no shipped algorithm for {}", name(question.kind)),
+                      "name candidates with --among");
   return found;
 }
 
@@ -149,8 +149,6 @@ std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) 
   return family == "pat" ? "pat" : "";
 }
 
-bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
-
 Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
                                               const std::vector<std::int64_t>& sizes) {
   std::vector<search::CollectiveCandidate> curves;
@@ -158,23 +156,21 @@ Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCand
   return search::choose_collective(curves, sizes);
 }
 
-Result<PricedChoice> choose(const CollectiveChoose& request) {
+Result<PricedChoice> choose(const ChoiceQuestion& question) {
   PricedChoice made;
-  WEFT_TRY(kind, collective::parse_kind(request.collective));
-  made.kind = kind;
-  WEFT_TRY(sizes, parse_sizes(request.sizes));
-  made.sizes = std::move(sizes);
-  WEFT_TRY(cluster, find_collective_cluster(request.cluster));
-  made.cluster = request.cluster;
+  made.kind = question.kind;
+  made.sizes = question.sizes;
+  made.cluster = question.cluster_name;
+  const CollectiveCluster& cluster = question.cluster;
   made.ranks = cluster.topology.devices;
   made.nodes = cluster.topology.devices / cluster.local;
-  WEFT_TRY(tried, references(request, kind, cluster));
-  const bool asked_for = !request.candidates.empty();
+  WEFT_TRY(tried, references(question));
+  const bool asked_for = !question.candidates.empty();
   for (const Variant& variant : tried) add_candidates(made, variant, cluster, asked_for);
   if (made.candidates.empty())
-    return user_error(fmt::format("no candidate for {} runs on {}", name(kind), request.cluster),
+    return user_error(fmt::format("no candidate for {} runs on {}", name(made.kind), made.cluster),
                       made.left_out.empty() ? "" : made.left_out.front());
-  if (!asked_for) WEFT_TRY_STATUS(drop_hopeless(made, cluster, writes_tuner_table(request)));
+  if (!asked_for) WEFT_TRY_STATUS(drop_hopeless(made, cluster, question.for_tuner));
   WEFT_TRY_STATUS(price_all(made.candidates, cluster, made.sizes));
   std::vector<const PricedCandidate*> all;
   for (const PricedCandidate& candidate : made.candidates) all.push_back(&candidate);

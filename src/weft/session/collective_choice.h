@@ -17,7 +17,6 @@
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
 #include "weft/search/choose_collective.h"
-#include "weft/session/collective.h"
 #include "weft/session/collective_price.h"
 
 namespace weft::session {
@@ -49,7 +48,16 @@ struct PricedChoice {
   std::vector<std::string> left_out;  // "all_reduce_swing: needs ..."
 };
 
-Result<PricedChoice> choose(const CollectiveChoose& request);
+struct ChoiceQuestion {
+  collective::Kind kind = collective::Kind::all_reduce;
+  std::string cluster_name;
+  CollectiveCluster cluster;
+  std::vector<std::int64_t> sizes;
+  std::vector<std::string> candidates = {};  // references; none: every shipped algorithm of the collective
+  // Only what stock NCCL has may win its tuner's table, so its algorithms stay, however far behind.
+  bool for_tuner = false;
+};
+Result<PricedChoice> choose(const ChoiceQuestion& question);
 
 // The winners among candidates of one collective.
 Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCandidate*>& candidates,
@@ -57,8 +65,5 @@ Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCand
 
 // What stock NCCL calls the algorithm that a family is: ring, tree or pat; empty where it has no such one.
 std::string_view nccl_algorithm(collective::Kind kind, std::string_view family);
-
-// Whether the file asked for is a table for NCCL's tuner, in which only NCCL's own algorithms may win.
-bool writes_tuner_table(const CollectiveChoose& request);
 
 }  // namespace weft::session

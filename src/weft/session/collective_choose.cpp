@@ -15,6 +15,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/collective_choice.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
@@ -143,6 +144,21 @@ Result<std::string> to_plot(const PricedChoice& chosen) {
   return explain::plot(curves, winners, options);
 }
 
+// In a table for NCCL's tuner only NCCL's own algorithms may win.
+bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
+
+Result<PricedChoice> choice_for(const CollectiveChoose& request) {
+  ChoiceQuestion question{.cluster_name = request.cluster, .candidates = request.candidates};
+  WEFT_TRY(kind, collective::parse_kind(request.collective));
+  question.kind = kind;
+  WEFT_TRY(sizes, parse_sizes(request.sizes));
+  question.sizes = std::move(sizes);
+  WEFT_TRY(cluster, find_collective_cluster(request.cluster));
+  question.cluster = std::move(cluster);
+  question.for_tuner = writes_tuner_table(request);
+  return choose(question);
+}
+
 Result<std::string> render(const PricedChoice& chosen, const CollectiveChoose& request) {
   if (request.to.ends_with(".svg")) return to_plot(chosen);
   if (writes_tuner_table(request)) return to_tuner(chosen);
@@ -152,7 +168,7 @@ Result<std::string> render(const PricedChoice& chosen, const CollectiveChoose& r
 }
 
 Result<std::string> answer(const CollectiveChoose& request) {
-  WEFT_TRY(chosen, choose(request));
+  WEFT_TRY(chosen, choice_for(request));
   if (!request.to.empty()) {
     WEFT_TRY(text, render(chosen, request));
     WEFT_TRY_STATUS(write_file_atomically(request.to, text));

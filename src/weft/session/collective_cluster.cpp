@@ -5,18 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/file.h"
 #include "weft/base/units.h"
-#include "weft/formats/nccl_topology_xml.h"
-#include "weft/formats/system_topology.h"
-#include "weft/formats/topology_json.h"
-#include "weft/session/find_cluster.h"
 #include "weft/sim/cost_table.h"
 
 namespace weft::session {
 namespace {
-
-constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a file
 
 Result<std::int64_t> parse_size(std::string_view text) {
   WEFT_TRY(quantity, parse_quantity(text));
@@ -35,26 +28,6 @@ Result<CollectiveCluster> wires_of(const cluster::Cluster& found) {
   made.topology = std::move(topology);
   made.local = static_cast<std::int32_t>(found.axes.back().size);
   made.sides = found.axes.back().link.sides;
-  return made;
-}
-
-Result<CollectiveCluster> find_collective_cluster(const std::string& reference) {
-  const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };
-  if (!ends(".json") && !ends(".xml")) {
-    WEFT_TRY(described, find_described_cluster(reference));
-    return wires_of(described);
-  }
-  WEFT_TRY(text, read_file(reference, kMostBytes));
-  CollectiveCluster made;
-  if (ends(".json")) {
-    WEFT_TRY(topology, formats::read_topology_json(text, reference));
-    made.topology = std::move(topology);
-  } else {
-    WEFT_TRY(system, formats::read_nccl_topology(text));
-    WEFT_TRY(topology, formats::topology_of(system));
-    made.topology = std::move(topology);
-  }
-  made.local = made.topology.devices;
   return made;
 }
 

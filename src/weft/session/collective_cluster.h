@@ -1,9 +1,4 @@
-// weft/session/collective_cluster.h -- the wires a collective is priced on, from wherever they are described.
-//
-//   pod                  a cluster of the catalog
-//   my.weft              a script with CREATE CLUSTER; the last one counts
-//   taccl_topo-ndv2.json a topology of TACCL's or SCCL's kind
-//   topo.xml             what NCCL_TOPO_DUMP_FILE writes
+// weft/session/collective_cluster.h -- the wires a collective is priced on, and the sizes it is priced at.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -24,8 +19,6 @@ struct CollectiveCluster {
 
 // The wires of a cluster as the catalog has it.
 Result<CollectiveCluster> wires_of(const cluster::Cluster& cluster);
-
-Result<CollectiveCluster> find_collective_cluster(const std::string& reference);
 
 // Gives the parameters that a cluster decides and nobody has given: ranks, local, rows and columns.
 void fill_parameters(const collective::Algorithm& algorithm, const CollectiveCluster& cluster,

@@ -6,6 +6,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/collective_price.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {

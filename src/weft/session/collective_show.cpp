@@ -15,6 +15,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/collective_cluster.h"
 #include "weft/session/collective_source.h"
+#include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 #include "weft/sim/run_parameters.h"
 #include "weft/sim/simulate_collective.h"

@@ -20,7 +20,6 @@
 #include "weft/collective/one_sided.h"
 #include "weft/collective/program.h"
 #include "weft/formats/msccl_xml.h"
-#include "weft/session/session.h"
 
 namespace weft::session {
 

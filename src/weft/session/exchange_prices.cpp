@@ -225,10 +225,10 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(Kind kind, const cos
                                                                     : cost::Source::calibrated};
 }
 
-CostsOn costs_on(const cluster::Cluster& cluster, const Settings& settings, int workers) {
-  auto transport = comm::find_transport(settings.running.transport);
-  if (!transport || *transport == comm::TransportKind::automatic) transport = comm::TransportKind::shm;
-  const std::string over(comm::name(*transport));
+CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers) {
+  auto kind = comm::find_transport(transport);
+  if (!kind || *kind == comm::TransportKind::automatic) kind = comm::TransportKind::shm;
+  const std::string over(comm::name(*kind));
   auto prices = std::make_shared<ExchangePrices>(cluster, over);
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options{.statistics = statistics, .workers = workers, .transport = over};

@@ -23,13 +23,13 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include "weft/cluster/cluster.h"
 #include "weft/comm/choice.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/step_costs.h"
-#include "weft/session/settings.h"
 
 namespace weft::session {
 
@@ -77,8 +77,8 @@ class ExchangePrices {
 };
 
 // What steps on the cluster cost, for any of its meshes, with what the statistics know. All that it hands out
-// share one ExchangePrices.
+// share one ExchangePrices. `transport` is that of LOCAL ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
-CostsOn costs_on(const cluster::Cluster& cluster, const Settings& settings, int workers);
+CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers);
 
 }  // namespace weft::session

@@ -9,6 +9,9 @@
 #include "weft/base/file.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/formats/nccl_topology_xml.h"
+#include "weft/formats/system_topology.h"
+#include "weft/formats/topology_json.h"
 #include "weft/language/bind.h"
 #include "weft/session/reply.h"
 #include "weft/session/state.h"
@@ -18,7 +21,7 @@ namespace {
 
 using language::syntax::StatementKind;
 
-constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a script
+constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a script or a topology
 
 Result<cluster::Cluster> from_script(const std::string& text) {
   language::Catalog catalog;
@@ -76,6 +79,26 @@ Result<cluster::Cluster> local_cluster(std::int64_t ranks) {
       .local = true, .ranks = language::syntax::Number{}, .cluster = {}, .span = {}};
   local.ranks->whole = ranks;
   return target_of(catalog, local);
+}
+
+Result<CollectiveCluster> find_collective_cluster(const std::string& reference) {
+  const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };
+  if (!ends(".json") && !ends(".xml")) {
+    WEFT_TRY(described, find_described_cluster(reference));
+    return wires_of(described);
+  }
+  WEFT_TRY(text, read_file(reference, kMostBytes));
+  CollectiveCluster made;
+  if (ends(".json")) {
+    WEFT_TRY(topology, formats::read_topology_json(text, reference));
+    made.topology = std::move(topology);
+  } else {
+    WEFT_TRY(system, formats::read_nccl_topology(text));
+    WEFT_TRY(topology, formats::topology_of(system));
+    made.topology = std::move(topology);
+  }
+  made.local = made.topology.devices;
+  return made;
 }
 
 }  // namespace weft::session

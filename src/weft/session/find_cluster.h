@@ -4,6 +4,11 @@
 //   my.weft    a script with CREATE CLUSTER; the last one counts
 //   LOCAL 4    ranks of this machine
 //
+// and where collectives are priced also
+//
+//   taccl_topo-ndv2.json a topology of TACCL's or SCCL's kind
+//   topo.xml             what NCCL_TOPO_DUMP_FILE writes
+//
 // Included by the files of session/ only.
 #pragma once
 #include <cstdint>
@@ -11,6 +16,7 @@
 
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
+#include "weft/session/collective_cluster.h"
 
 namespace weft::session {
 
@@ -21,5 +27,7 @@ Result<cluster::Cluster> find_described_cluster(const std::string& reference);
 Result<cluster::Cluster> find_cluster(const std::string& reference);
 
 Result<cluster::Cluster> local_cluster(std::int64_t ranks);
+
+Result<CollectiveCluster> find_collective_cluster(const std::string& reference);
 
 }  // namespace weft::session

@@ -108,7 +108,7 @@ Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& op
                   const distribute::DistributedPlan& plan, std::int32_t shown,
                   DistributedMeasurement& found) {
   const cost::Crowd crowd{options.ranks, options.workers};
-  const CostsOn costs = costs_on(cluster, settings, options.workers);
+  const CostsOn costs = costs_on(cluster, settings.running.transport, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   std::vector<cost::RankSteps> ranks;
   for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)

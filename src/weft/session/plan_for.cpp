@@ -88,7 +88,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   search::Machine machine;
   machine.workers = workers;
   machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
-  machine.costs = [on = costs_on(cluster, settings, workers), statistics](const plan::Mesh& mesh) {
+  machine.costs = [on = costs_on(cluster, settings.running.transport, workers), statistics](const plan::Mesh& mesh) {
     return on(mesh, statistics.get());
   };
   machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
