@@ -17,8 +17,8 @@
 #include "weft/collective/lower_one_sided.h"
 #include "weft/formats/msccl_xml.h"
 #include "weft/formats/mscclpp_json.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/session/find_cluster.h"
-#include "weft/session/collective_cluster.h"
 #include "weft/sim/run_parameters.h"
 #include "weft/sim/simulate_collective.h"
 

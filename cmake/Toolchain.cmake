@@ -71,7 +71,7 @@ endif()
 # JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
 # what the first of them precompiled; so they must link weft::compile_options and nothing odd.
 #   optimized in the tests' build     base <- cluster plan memory       ops <- distribute program sim exec
-#   not                               collective <- transport comm      language <- train rule cost search
+#   not                               collective <- transport comm      language <- train rule cost search price run measure
 #                                     formats, explain, session
 function(weft_precompile target)
   if(NOT WEFT_PRECOMPILE)
@@ -92,7 +92,7 @@ function(weft_precompile target)
   elseif(target MATCHES "^weft_(transport|comm)$")
     target_precompile_headers(${target} REUSE_FROM weft_collective)
     return()
-  elseif(target MATCHES "^weft_(train|rule|cost|search)$")
+  elseif(target MATCHES "^weft_(train|rule|cost|search|price|run|measure)$")
     target_precompile_headers(${target} REUSE_FROM weft_language)
     return()
   elseif(target MATCHES "^weft_(distribute|program|sim|exec)$")

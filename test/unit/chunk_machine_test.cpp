@@ -15,7 +15,7 @@
 #include "weft/comm/chunk_classes.h"
 #include "weft/comm/chunk_cursor.h"
 #include "weft/comm/program_store.h"
-#include "weft/session/collective_source.h"
+#include "weft/formats/collective_source.h"
 #include "weft/session/collective_trial.h"
 
 namespace weft::comm {
@@ -182,10 +182,10 @@ TEST(chunk_machine, programs_of_the_field) {
   std::ranges::sort(files);
   int ran = 0, custom = 0;
   for (std::size_t i = 0; i < files.size(); i += whole ? 1 : 9) {
-    auto source = session::read_collective(files[i].string());
+    auto source = formats::read_collective(files[i].string());
     ASSERT_TRUE(source.ok()) << files[i];
     if (source->collective().ranks > (whole ? 16 : 8)) continue;
-    auto program = session::to_program(*source);
+    auto program = formats::to_program(*source);
     ASSERT_TRUE(program.ok()) << files[i];
     const bool known = program->collective.kind != Kind::custom || !program->collective.wants.empty();
     CollectiveTrial trial = trial_of(std::make_shared<const Program>(std::move(*program)), 30'011);

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "temporary_folder.h"
+#include "weft/price/collective_choice.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_choice.h"
 
 namespace weft::session {
 namespace {
@@ -188,12 +188,12 @@ TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
 }
 
 TEST(CollectiveChoose, ATreeOfAnotherKindIsNotNccls) {
-  EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
-  EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
-  EXPECT_EQ(nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
+  EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_ring"), "ring");
+  EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, "all_reduce_double_binary_tree"), "tree");
+  EXPECT_EQ(price::nccl_algorithm(collective::Kind::reduce_scatter, "reduce_scatter_pat"), "pat");
   for (const char* other : {"all_reduce_binomial_tree", "all_reduce_ring_bidirectional", "all_gather_ring",
                             "all_reduce_", "ring", "spring.xml", ""})
-    EXPECT_EQ(nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
+    EXPECT_EQ(price::nccl_algorithm(collective::Kind::all_reduce, other), "") << other;
 }
 
 TEST(CollectiveChoose, NamesThatAreNoTextAreAnswered) {

@@ -1,6 +1,6 @@
 // Prices of collectives by the algorithm that would run: simulated on the group's wires, fitted where NCCL
 // was measured, carried on to more ranks where groups are large.
-#include "weft/session/exchange_prices.h"
+#include "weft/price/exchange_prices.h"
 
 #include <cmath>
 #include <filesystem>
@@ -11,9 +11,9 @@
 
 #include "weft/base/median.h"
 #include "weft/cost/exchange_seconds.h"
-#include "weft/session/group_times.h"
+#include "weft/price/group_times.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 using Kind = program::Exchange::Kind;
@@ -204,4 +204,4 @@ TEST(ExchangePricesTest, TheFormulaIsNearerToNcclThanTheSimulation) {
 }
 
 }  // namespace
-}  // namespace weft::session
+}  // namespace weft::price

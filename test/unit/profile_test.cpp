@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "temporary_folder.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/session/find_cluster.h"
-#include "weft/session/collective_cluster.h"
 #include "weft/transport/inproc/endpoint.h"
 
 namespace weft::session {

@@ -7,7 +7,7 @@
 // Where the statistics database has the time of this very unit or collective on this machine, that is the
 // price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h). Of
 // collectives the caller may know more, such as what the algorithm takes that would be chosen for these wires
-// (session/exchange_prices.h); where it does not, formulas price them (exchange_seconds.h).
+// (price/exchange_prices.h); where it does not, formulas price them (exchange_seconds.h).
 #pragma once
 #include <cstdint>
 #include <functional>

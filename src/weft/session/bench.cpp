@@ -11,10 +11,10 @@
 #include "weft/base/units.h"
 #include "weft/explain/bench_plot.h"
 #include "weft/explain/bench_table.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/session/bench_machine.h"
 #include "weft/session/bench_peers.h"
 #include "weft/session/bench_round.h"
-#include "weft/session/collective_cluster.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
@@ -211,7 +211,7 @@ Reply run(const Bench& request) { return to_reply(answer(request)); }
 
 Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step) {
   if (step < 2 || step > 1024) return user_error(fmt::format("expected a step of 2 to 1024, found {}", step));
-  WEFT_TRY(doubling, parse_sizes(text));
+  WEFT_TRY(doubling, price::parse_sizes(text));
   const std::int64_t least = doubling.front(), most = doubling.back();
   if (least < 1 || most > kLargestMessage)
     return user_error(fmt::format("expected sizes of 1 B to {}, found {}",

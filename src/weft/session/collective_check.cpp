@@ -7,9 +7,9 @@
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
+#include "weft/formats/collective_source.h"
 #include "weft/formats/msccl_target.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
@@ -47,8 +47,8 @@ void take(Judged& judged, const collective::Report& report) {
   if (report.finding) judged.finding = *report.finding;
 }
 
-void judge_program(Judged& judged, const CollectiveSource& source, std::optional<formats::Target> target,
-                   const collective::CheckOptions& options) {
+void judge_program(Judged& judged, const formats::CollectiveSource& source,
+                   std::optional<formats::Target> target, const collective::CheckOptions& options) {
   const collective::Program& program = source.program->program;
   take(judged, collective::check(program, options));
   if (judged.finding.verdict != Verdict::ok) return;
@@ -75,14 +75,14 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
              std::optional<formats::Target> target) {
   Judged judged;
   judged.program = reference;
-  Result<CollectiveSource> read = read_collective(reference);
+  Result<formats::CollectiveSource> read = formats::read_collective(reference);
   if (!read.ok()) {
     judged.unreadable = read.error().fault == Fault::world;
     refuse(judged, Verdict::malformed, read.error().message);
     return judged;
   }
-  CollectiveSource& source = *read;
-  if (const Status held = hold_to(source, request.as); !held.ok()) {
+  formats::CollectiveSource& source = *read;
+  if (const Status held = formats::hold_to(source, request.as); !held.ok()) {
     refuse(judged, Verdict::malformed, held.error().message);
     return judged;
   }
@@ -91,7 +91,7 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
   const collective::CheckOptions options{.slots = request.slots};
   if (source.moves) {
     // An algorithm is judged by what it compiles to.
-    Result<collective::Program> compiled = to_program(source);
+    Result<collective::Program> compiled = formats::to_program(source);
     if (!compiled.ok()) {
       refuse(judged, Verdict::wrong_result, compiled.error().message);
       return judged;

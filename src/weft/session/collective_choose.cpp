@@ -11,10 +11,10 @@
 #include "weft/base/units.h"
 #include "weft/explain/plot.h"
 #include "weft/explain/table.h"
+#include "weft/formats/collective_source.h"
 #include "weft/formats/tuner_csv.h"
+#include "weft/price/collective_choice.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_choice.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 std::string bytes(std::int64_t count) { return print_bytes(static_cast<double>(count)); }
 
-std::string to_text(const PricedChoice& chosen) {
+std::string to_text(const price::PricedChoice& chosen) {
   std::string text = fmt::format("{} on {}, {} ranks; times are simulated\n\n", name(chosen.kind),
                                  chosen.cluster, chosen.ranks);
   // Every name begins with the collective, which the first line has said.
@@ -57,7 +57,7 @@ std::string to_text(const PricedChoice& chosen) {
   return text;
 }
 
-std::string to_json(const PricedChoice& chosen, int indent) {
+std::string to_json(const price::PricedChoice& chosen, int indent) {
   nlohmann::ordered_json json;
   json["collective"] = name(chosen.kind);
   json["cluster"] = chosen.cluster;
@@ -76,7 +76,7 @@ std::string to_json(const PricedChoice& chosen, int indent) {
     json["ranges"].push_back(std::move(one));
   }
   json["candidates"] = nlohmann::ordered_json::array();
-  for (const PricedCandidate& candidate : chosen.candidates) {
+  for (const price::PricedCandidate& candidate : chosen.candidates) {
     nlohmann::ordered_json one;
     one["name"] = candidate.program.name;
     one["steps"] = candidate.program.facts.steps;
@@ -90,22 +90,22 @@ std::string to_json(const PricedChoice& chosen, int indent) {
 }
 
 // The table says, for every size range, which of NCCL's own algorithms is the fastest of those simulated.
-Result<std::string> to_tuner(const PricedChoice& chosen) {
-  std::vector<const PricedCandidate*> known;
-  for (const PricedCandidate& candidate : chosen.candidates)
-    if (!nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
+Result<std::string> to_tuner(const price::PricedChoice& chosen) {
+  std::vector<const price::PricedCandidate*> known;
+  for (const price::PricedCandidate& candidate : chosen.candidates)
+    if (!price::nccl_algorithm(chosen.kind, candidate.family()).empty()) known.push_back(&candidate);
   if (known.empty())
     return user_error(fmt::format("NCCL has none of the algorithms for {}", name(chosen.kind)),
                       "a tuner table needs a ring, a tree or PAT among the candidates");
-  WEFT_TRY(choice, choose_among(known, chosen.sizes));
+  WEFT_TRY(choice, price::choose_among(known, chosen.sizes));
   std::vector<formats::TunerRow> rows;
   for (const search::CollectiveRange& range : choice.ranges) {
-    const PricedCandidate& best = *known[range.best];
+    const price::PricedCandidate& best = *known[range.best];
     formats::TunerRow row;
     row.coll = field_name(chosen.kind);
     row.min = rows.empty() ? 0 : range.min_bytes;
     row.max = &range == &choice.ranges.back() ? std::numeric_limits<std::int64_t>::max() : range.max_bytes;
-    row.algo = nccl_algorithm(chosen.kind, best.family());
+    row.algo = price::nccl_algorithm(chosen.kind, best.family());
     row.proto = lower(name(best.program.facts.protocol));
     row.nNodes = chosen.nodes;
     row.nRanks = chosen.ranks;
@@ -115,11 +115,11 @@ Result<std::string> to_tuner(const PricedChoice& chosen) {
 }
 
 // Each algorithm once, its fastest protocol and parameters at every size.
-Result<std::string> to_plot(const PricedChoice& chosen) {
+Result<std::string> to_plot(const price::PricedChoice& chosen) {
   std::vector<explain::PlotCurve> curves;
   std::vector<std::size_t> color(chosen.candidates.size());
   for (std::size_t i = 0; i < chosen.candidates.size(); ++i) {
-    const PricedCandidate& candidate = chosen.candidates[i];
+    const price::PricedCandidate& candidate = chosen.candidates[i];
     const std::string family = candidate.family();
     auto curve = std::ranges::find(curves, family, &explain::PlotCurve::name);
     if (curve == curves.end()) {
@@ -147,19 +147,19 @@ Result<std::string> to_plot(const PricedChoice& chosen) {
 // In a table for NCCL's tuner only NCCL's own algorithms may win.
 bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
 
-Result<PricedChoice> choice_for(const CollectiveChoose& request) {
-  ChoiceQuestion question{.cluster_name = request.cluster, .candidates = request.candidates};
+Result<price::PricedChoice> choice_for(const CollectiveChoose& request) {
+  price::ChoiceQuestion question{.cluster_name = request.cluster, .candidates = request.candidates};
   WEFT_TRY(kind, collective::parse_kind(request.collective));
   question.kind = kind;
-  WEFT_TRY(sizes, parse_sizes(request.sizes));
+  WEFT_TRY(sizes, price::parse_sizes(request.sizes));
   question.sizes = std::move(sizes);
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
   question.cluster = std::move(cluster);
   question.for_tuner = writes_tuner_table(request);
-  return choose(question);
+  return price::choose(question);
 }
 
-Result<std::string> render(const PricedChoice& chosen, const CollectiveChoose& request) {
+Result<std::string> render(const price::PricedChoice& chosen, const CollectiveChoose& request) {
   if (request.to.ends_with(".svg")) return to_plot(chosen);
   if (writes_tuner_table(request)) return to_tuner(chosen);
   if (request.to.ends_with(".json")) return to_json(chosen, 2);

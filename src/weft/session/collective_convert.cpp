@@ -10,10 +10,10 @@
 #include "weft/collective/passes.h"
 #include "weft/collective/program_text.h"
 #include "weft/collective/rings.h"
+#include "weft/formats/collective_source.h"
 #include "weft/formats/mscclpp_json.h"
 #include "weft/formats/nccl_graph_xml.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
@@ -44,14 +44,17 @@ Result<std::string> to_graph(const collective::Program& program) {
   return formats::write_nccl_graphs({graph});
 }
 
-Status judge(const collective::Report& report) { return expect_right(report, "not written, because it is"); }
+Status judge(const collective::Report& report) {
+  return formats::expect_right(report, "not written, because it is");
+}
 
-Result<std::string> to_json(const CollectiveSource& source, const collective::CompileOptions& options) {
+Result<std::string> to_json(const formats::CollectiveSource& source,
+                            const collective::CompileOptions& options) {
   if (source.one_sided) {
     WEFT_TRY_STATUS(judge(collective::check(*source.one_sided)));
     return formats::write_mscclpp_json(*source.one_sided);
   }
-  WEFT_TRY(program, to_program(source, options));
+  WEFT_TRY(program, formats::to_program(source, options));
   WEFT_TRY_STATUS(judge(collective::check(program)));
   WEFT_TRY(lowered, collective::lower_one_sided(program));
   WEFT_TRY_STATUS(judge(collective::check(lowered)));
@@ -59,7 +62,7 @@ Result<std::string> to_json(const CollectiveSource& source, const collective::Co
 }
 
 // What `path` is to hold, by its ending.
-Result<std::string> render(const CollectiveSource& source, const std::string& path,
+Result<std::string> render(const formats::CollectiveSource& source, const std::string& path,
                            const std::string& dialect_name, const collective::CompileOptions& options) {
   if (path.ends_with(".json")) return to_json(source, options);
   const bool is_graph = path.ends_with(".graph.xml");
@@ -68,7 +71,7 @@ Result<std::string> render(const CollectiveSource& source, const std::string& pa
     return user_error(
         fmt::format("the ending does not say a format: {}", path),
         ".xml (MSCCL), .json (MSCCL++), .program (Weft's text) or .graph.xml (NCCL_GRAPH_FILE)");
-  WEFT_TRY(program, to_program(source, options));
+  WEFT_TRY(program, formats::to_program(source, options));
   WEFT_TRY_STATUS(judge(collective::check(program)));
   if (is_graph) return to_graph(program);
   if (!is_xml) return collective::print(program);
@@ -79,8 +82,8 @@ Result<std::string> render(const CollectiveSource& source, const std::string& pa
 }
 
 // Makes the file and says what it holds.
-Result<std::string> write(const CollectiveSource& source, const std::string& path, const std::string& dialect,
-                          const collective::CompileOptions& options) {
+Result<std::string> write(const formats::CollectiveSource& source, const std::string& path,
+                          const std::string& dialect, const collective::CompileOptions& options) {
   WEFT_TRY(text, render(source, path, dialect, options));
   WEFT_TRY_STATUS(write_file_atomically(path, text));
   return fmt::format("{}: {}, {} ranks, checked\n", path, name(source.collective().kind),
@@ -97,18 +100,18 @@ std::vector<std::string> words(const std::string& list) {
 
 Result<std::string> convert(const CollectiveConvert& request) {
   WEFT_TRY(operands, find_operands(request.operands));
-  WEFT_TRY(source, read_collective(request.from, {.operands = operands}));
-  WEFT_TRY_STATUS(hold_to(source, request.as));
+  WEFT_TRY(source, formats::read_collective(request.from, {.operands = operands}));
+  WEFT_TRY_STATUS(formats::hold_to(source, request.as));
   return write(source, request.to, request.dialect, {});
 }
 
 Result<std::string> compile(const CollectiveCompile& request) {
-  WEFT_TRY(source, read_collective(request.algorithm));
+  WEFT_TRY(source, formats::read_collective(request.algorithm));
   if (!source.moves)
     return user_error(fmt::format("{} is compiled already", request.algorithm),
                       "weft collective convert writes it anew");
   collective::CompileOptions options;
-  WEFT_TRY(protocol, find_protocol(request.protocol));
+  WEFT_TRY(protocol, formats::find_protocol(request.protocol));
   options.protocol = protocol;
   options.instances = request.instances;
   options.max_channels = request.max_channels;
@@ -121,7 +124,7 @@ Result<std::string> compile(const CollectiveCompile& request) {
     return collective::run_passes(*source.moves, views, options);
   }
   if (request.to.empty()) {
-    WEFT_TRY(program, to_program(source, options));
+    WEFT_TRY(program, formats::to_program(source, options));
     return collective::print(program);
   }
   return write(source, request.to, request.dialect, options);

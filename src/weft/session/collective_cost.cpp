@@ -2,17 +2,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/formats/collective_source.h"
 #include "weft/formats/nccl_tests_log.h"
+#include "weft/price/collective_price.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_price.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
 namespace {
 
-std::string to_json(const PricedProgram& program, const std::vector<sim::CostRow>& rows) {
+std::string to_json(const price::PricedProgram& program, const std::vector<sim::CostRow>& rows) {
   nlohmann::ordered_json json;
   json["algorithm"] = program.name;
   json["collective"] = name(program.collective.kind);
@@ -28,12 +28,12 @@ std::string to_json(const PricedProgram& program, const std::vector<sim::CostRow
 }
 
 Result<std::string> answer(const CollectiveCost& request) {
-  WEFT_TRY(sizes, parse_sizes(request.sizes));
-  WEFT_TRY(protocol, find_protocol(request.protocol));
+  WEFT_TRY(sizes, price::parse_sizes(request.sizes));
+  WEFT_TRY(protocol, formats::find_protocol(request.protocol));
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
-  WEFT_TRY(program, prepare(request.algorithm, cluster, protocol, request.instances));
-  if (!request.fit.empty()) WEFT_TRY_STATUS(calibrate(request.fit, program, cluster));
-  WEFT_TRY(rows, price(program, cluster, sizes));
+  WEFT_TRY(program, price::prepare(request.algorithm, cluster, protocol, request.instances));
+  if (!request.fit.empty()) WEFT_TRY_STATUS(price::calibrate(request.fit, program, cluster));
+  WEFT_TRY(rows, price::price_at(program, cluster, sizes));
   if (request.format == Format::json) return to_json(program, rows);
   formats::CollectiveTable table;
   table.algorithm = program.name;

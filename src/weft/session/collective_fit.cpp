@@ -9,9 +9,9 @@
 
 #include "weft/base/median.h"
 #include "weft/base/units.h"
+#include "weft/formats/collective_source.h"
+#include "weft/price/collective_measured.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_measured.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/reply.h"
 #include "weft/sim/fit.h"
 
@@ -35,8 +35,8 @@ sim::AlgorithmShape shape_of(const formats::CollectiveTable& table) {
 }
 
 Result<Fitted> fit_table(const std::string& path, bool every_other) {
-  WEFT_TRY(table, read_collective_table(path));
-  WEFT_TRY(points, measurements(table, path));
+  WEFT_TRY(table, price::read_collective_table(path));
+  WEFT_TRY(points, price::measurements(table, path));
   Fitted fitted;
   fitted.name = table.algorithm.empty() ? path : table.algorithm;
   fitted.all = std::move(points);

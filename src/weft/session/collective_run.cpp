@@ -16,8 +16,8 @@
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
+#include "weft/formats/collective_source.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/collective_trial.h"
 #include "weft/session/reply.h"
 #include "weft/transport/launch.h"
@@ -70,14 +70,14 @@ Status check_transport(const std::string& transport) {
 }
 
 Result<collective::Program> read_program(const CollectiveRun& request) {
-  CollectiveReading reading;
+  formats::CollectiveReading reading;
   if (request.ranks > 0)
     reading.complete = [&](const collective::Algorithm&, collective::Arguments& arguments) {
       arguments.try_emplace("ranks", std::int64_t{request.ranks});
     };
-  WEFT_TRY(source, read_collective(request.program, reading));
-  WEFT_TRY_STATUS(hold_to(source, request.as));
-  return to_program(source);
+  WEFT_TRY(source, formats::read_collective(request.program, reading));
+  WEFT_TRY_STATUS(formats::hold_to(source, request.as));
+  return formats::to_program(source);
 }
 
 Result<CollectiveTrial> prepare(const CollectiveRun& request) {
@@ -99,7 +99,7 @@ Result<CollectiveTrial> prepare(const CollectiveRun& request) {
 
   WEFT_TRY(program, read_program(request));
   const collective::Report report = collective::check(program);
-  WEFT_TRY_STATUS(expect_right(report, "the program is"));
+  WEFT_TRY_STATUS(formats::expect_right(report, "the program is"));
   const std::int32_t ranks = program.collective.ranks;
   if (request.ranks > 0 && request.ranks != ranks)
     return user_error(fmt::format("{} is for {} ranks, not {}", request.program, ranks, request.ranks),

@@ -12,9 +12,9 @@
 #include "weft/explain/program_table.h"
 #include "weft/explain/space_time.h"
 #include "weft/explain/table.h"
+#include "weft/formats/collective_source.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_cluster.h"
-#include "weft/session/collective_source.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
 #include "weft/sim/run_parameters.h"
@@ -28,7 +28,7 @@ namespace {
 Result<std::vector<explain::StepTime>> timeline(const collective::Program& program,
                                                 const CollectiveShow& request) {
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
-  WEFT_TRY(sizes, parse_sizes(request.size.empty() ? "1MiB" : request.size));
+  WEFT_TRY(sizes, price::parse_sizes(request.size.empty() ? "1MiB" : request.size));
   const collective::Actions actions =
       collective::to_actions(program, any_one(program.placement), collective::Grain::step);
   WEFT_TRY(run, sim::simulate(actions, cluster.topology, sizes.front(), sim::run_parameters(program.protocol),
@@ -44,8 +44,8 @@ Result<std::vector<explain::StepTime>> timeline(const collective::Program& progr
 }
 
 Result<std::string> show(const CollectiveShow& request) {
-  WEFT_TRY(source, read_collective(request.program));
-  WEFT_TRY(program, to_program(source));
+  WEFT_TRY(source, formats::read_collective(request.program));
+  WEFT_TRY(program, formats::to_program(source));
   if (const auto wrong = collective::check_form(program))
     return user_error(print(*wrong), "weft collective check says more");
   std::vector<explain::StepTime> times;

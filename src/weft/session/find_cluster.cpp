@@ -81,14 +81,14 @@ Result<cluster::Cluster> local_cluster(std::int64_t ranks) {
   return target_of(catalog, local);
 }
 
-Result<CollectiveCluster> find_collective_cluster(const std::string& reference) {
+Result<price::CollectiveCluster> find_collective_cluster(const std::string& reference) {
   const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };
   if (!ends(".json") && !ends(".xml")) {
     WEFT_TRY(described, find_described_cluster(reference));
-    return wires_of(described);
+    return price::wires_of(described);
   }
   WEFT_TRY(text, read_file(reference, kMostBytes));
-  CollectiveCluster made;
+  price::CollectiveCluster made;
   if (ends(".json")) {
     WEFT_TRY(topology, formats::read_topology_json(text, reference));
     made.topology = std::move(topology);

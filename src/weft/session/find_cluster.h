@@ -16,7 +16,7 @@
 
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
-#include "weft/session/collective_cluster.h"
+#include "weft/price/collective_cluster.h"
 
 namespace weft::session {
 
@@ -28,6 +28,6 @@ Result<cluster::Cluster> find_cluster(const std::string& reference);
 
 Result<cluster::Cluster> local_cluster(std::int64_t ranks);
 
-Result<CollectiveCluster> find_collective_cluster(const std::string& reference);
+Result<price::CollectiveCluster> find_collective_cluster(const std::string& reference);
 
 }  // namespace weft::session

@@ -11,9 +11,9 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/taking_turns.h"
+#include "weft/price/exchange_prices.h"
 #include "weft/program/attribution.h"
 #include "weft/program/step_parts.h"
-#include "weft/session/exchange_prices.h"
 #include "weft/session/feed.h"
 #include "weft/session/learn.h"
 #include "weft/session/local_ranks_run.h"
@@ -108,7 +108,7 @@ Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& op
                   const distribute::DistributedPlan& plan, std::int32_t shown,
                   DistributedMeasurement& found) {
   const cost::Crowd crowd{options.ranks, options.workers};
-  const CostsOn costs = costs_on(cluster, settings.running.transport, options.workers);
+  const price::CostsOn costs = price::costs_on(cluster, settings.running.transport, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   std::vector<cost::RankSteps> ranks;
   for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)

@@ -10,8 +10,8 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
+#include "weft/price/exchange_prices.h"
 #include "weft/search/known_plans.h"
-#include "weft/session/exchange_prices.h"
 #include "weft/session/learn.h"
 
 namespace weft::session {
@@ -88,9 +88,8 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   search::Machine machine;
   machine.workers = workers;
   machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
-  machine.costs = [on = costs_on(cluster, settings.running.transport, workers), statistics](const plan::Mesh& mesh) {
-    return on(mesh, statistics.get());
-  };
+  machine.costs = [on = price::costs_on(cluster, settings.running.transport, workers),
+                   statistics](const plan::Mesh& mesh) { return on(mesh, statistics.get()); };
   machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
     std::vector<distribute::AxisPrice> prices;

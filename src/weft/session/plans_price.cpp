@@ -57,7 +57,7 @@ Arithmetic arithmetic_of(const plan::Graph& graph) {
   return all;
 }
 
-Result<std::string> price(const PlanPrice& request) {
+Result<std::string> priced(const PlanPrice& request) {
   WEFT_TRY(plan, read_laid_out(request.file, request.mesh));
   WEFT_TRY(cluster, cluster_for(request.cluster, plan.mesh));
   const Settings settings;
@@ -95,6 +95,6 @@ Result<std::string> price(const PlanPrice& request) {
 
 }  // namespace
 
-Reply run(const PlanPrice& request) { return to_reply(price(request)); }
+Reply run(const PlanPrice& request) { return to_reply(priced(request)); }
 
 }  // namespace weft::session

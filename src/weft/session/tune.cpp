@@ -6,7 +6,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/statistics.h"
-#include "weft/session/collective_cluster.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/session/own_ranks.h"
 #include "weft/session/reply.h"
 #include "weft/session/tune_check.h"
@@ -49,7 +49,7 @@ Result<TunePlan> plan_of(const Tune& request, const std::string& transport) {
   plan.transport = *found;
   WEFT_TRY(kinds, kinds_of(request));
   plan.kinds = std::move(kinds);
-  WEFT_TRY(powers, parse_sizes(request.sizes));
+  WEFT_TRY(powers, price::parse_sizes(request.sizes));
   if (powers.back() > kLargestMessage) {
     return user_error(fmt::format("sizes go up to {}, found {}", print_bytes(kLargestMessage),
                                   print_bytes(static_cast<double>(powers.back()))));

@@ -1,4 +1,4 @@
-// weft/session/exchange_prices.h -- what collectives cost along a mesh axis: by the algorithm that would run.
+// weft/price/exchange_prices.h -- what collectives cost along a mesh axis: by the algorithm that would run.
 //
 //   mesh axis ──▶ its group's wires ──▶ the compiler's candidates, simulated on them ──▶ the fastest
 //
@@ -31,7 +31,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/step_costs.h"
 
-namespace weft::session {
+namespace weft::price {
 
 class GroupTimes;
 
@@ -81,4 +81,4 @@ class ExchangePrices {
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers);
 
-}  // namespace weft::session
+}  // namespace weft::price

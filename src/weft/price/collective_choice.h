@@ -1,4 +1,4 @@
-// weft/session/collective_choice.h -- the best algorithm by size, among those that a cluster can run.
+// weft/price/collective_choice.h -- the best algorithm by size, among those that a cluster can run.
 //
 //   references   every shipped algorithm of the collective, with the parameters worth trying, or those asked
 //   for
@@ -16,10 +16,10 @@
 
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
+#include "weft/price/collective_price.h"
 #include "weft/search/choose_collective.h"
-#include "weft/session/collective_price.h"
 
-namespace weft::session {
+namespace weft::price {
 
 // A reference and how many instances of it are to run side by side.
 struct Variant {
@@ -66,4 +66,4 @@ Result<search::CollectiveChoice> choose_among(const std::vector<const PricedCand
 // What stock NCCL calls the algorithm that a family is: ring, tree or pat; empty where it has no such one.
 std::string_view nccl_algorithm(collective::Kind kind, std::string_view family);
 
-}  // namespace weft::session
+}  // namespace weft::price

@@ -1,4 +1,4 @@
-#include "weft/session/collective_choice.h"
+#include "weft/price/collective_choice.h"
 
 #include <algorithm>
 #include <limits>
@@ -10,7 +10,7 @@
 #include "weft/collective/claims.h"
 #include "weft/collective/library.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 // Programs longer than this are not among the candidates unless asked for: simulating them takes minutes.
@@ -84,7 +84,7 @@ Status price_all(std::vector<PricedCandidate>& candidates, const CollectiveClust
                  const std::vector<std::int64_t>& sizes) {
   std::vector<Status> outcomes(candidates.size());
   do_all(candidates.size(), [&](std::size_t i) {
-    auto rows = price(candidates[i].program, cluster, sizes);
+    auto rows = price_at(candidates[i].program, cluster, sizes);
     if (rows.ok())
       candidates[i].rows = std::move(*rows);
     else
@@ -179,4 +179,4 @@ Result<PricedChoice> choose(const ChoiceQuestion& question) {
   return made;
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

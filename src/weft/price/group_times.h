@@ -1,4 +1,4 @@
-// weft/session/group_times.h -- what each algorithm of a collective takes on the wires of a group, by size.
+// weft/price/group_times.h -- what each algorithm of a collective takes on the wires of a group, by size.
 //
 //   GroupTimes   candidate x bytes ──▶ seconds, simulated once each      up to 32 ranks
 //        │ └──── cost/rank_growth.h: the same among more                 64, 128, ... 1,024 ranks
@@ -19,10 +19,10 @@
 #include "weft/cluster/cluster.h"
 #include "weft/collective/collective.h"
 #include "weft/cost/rank_growth.h"
-#include "weft/session/collective_cluster.h"
-#include "weft/session/collective_price.h"
+#include "weft/price/collective_cluster.h"
+#include "weft/price/collective_price.h"
 
-namespace weft::session {
+namespace weft::price {
 
 struct GroupCandidate {
   std::string reference;  // "all_reduce_ring(channels=3)"
@@ -85,4 +85,4 @@ class PriceCurve {
   std::map<std::int64_t, Point> points_;
 };
 
-}  // namespace weft::session
+}  // namespace weft::price

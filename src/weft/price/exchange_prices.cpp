@@ -1,4 +1,4 @@
-#include "weft/session/exchange_prices.h"
+#include "weft/price/exchange_prices.h"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,10 @@
 
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
-#include "weft/session/group_times.h"
+#include "weft/price/group_times.h"
 #include "weft/sim/neighbours.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 using Kind = program::Exchange::Kind;
@@ -238,4 +238,4 @@ CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, in
   };
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

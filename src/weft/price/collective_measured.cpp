@@ -1,10 +1,10 @@
-#include "weft/session/collective_measured.h"
+#include "weft/price/collective_measured.h"
 
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
 
-namespace weft::session {
+namespace weft::price {
 
 Result<formats::CollectiveTable> read_collective_table(const std::string& path) {
   constexpr std::int64_t kMostBytes = std::int64_t{16} << 20;
@@ -30,4 +30,4 @@ Result<std::vector<sim::Measurement>> read_measurements(const std::string& path)
   return measurements(table, path);
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

@@ -1,4 +1,4 @@
-#include "weft/session/group_times.h"
+#include "weft/price/group_times.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "weft/session/collective_choice.h"
+#include "weft/price/collective_choice.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 using collective::Protocol;
@@ -104,7 +104,8 @@ double GroupTimes::seconds(std::size_t candidate, std::int64_t bytes) {
   if (!fresh) return found->second;
   const PricedProgram* const made = program(candidate);
   if (made == nullptr) return kNever;
-  if (const auto rows = price(*made, wires_, {&bytes, 1}); rows.ok()) found->second = rows->front().seconds;
+  if (const auto rows = price_at(*made, wires_, {&bytes, 1}); rows.ok())
+    found->second = rows->front().seconds;
   return found->second;
 }
 
@@ -144,4 +145,4 @@ std::optional<PriceCurve::Point> PriceCurve::at(std::int64_t bytes) {
                part < 0.5 ? first.candidate : second.candidate};
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

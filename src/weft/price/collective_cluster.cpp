@@ -1,4 +1,4 @@
-#include "weft/session/collective_cluster.h"
+#include "weft/price/collective_cluster.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "weft/base/units.h"
 #include "weft/sim/cost_table.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 Result<std::int64_t> parse_size(std::string_view text) {
@@ -62,4 +62,4 @@ Result<std::vector<std::int64_t>> parse_sizes(std::string_view text) {
   return sizes;
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

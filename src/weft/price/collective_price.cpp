@@ -1,4 +1,4 @@
-#include "weft/session/collective_price.h"
+#include "weft/price/collective_price.h"
 
 #include <algorithm>
 #include <array>
@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "weft/collective/claims.h"
-#include "weft/session/collective_measured.h"
-#include "weft/session/collective_source.h"
+#include "weft/formats/collective_source.h"
+#include "weft/price/collective_measured.h"
 #include "weft/sim/run_parameters.h"
 
-namespace weft::session {
+namespace weft::price {
 namespace {
 
 // What people see: the reference without what the cluster decided.
@@ -32,28 +32,29 @@ search::CollectiveFacts facts_of(const collective::Moves& moves) {
 
 Result<PricedProgram> prepare(const std::string& reference, const CollectiveCluster& cluster,
                               collective::Protocol protocol, std::int32_t instances) {
-  WEFT_TRY(source, read_collective(reference, {.complete = [&](const auto& algorithm, auto& arguments) {
-                                     fill_parameters(algorithm, cluster, arguments);
-                                   }}));
+  WEFT_TRY(source,
+           formats::read_collective(reference, {.complete = [&](const auto& algorithm, auto& arguments) {
+                                      fill_parameters(algorithm, cluster, arguments);
+                                    }}));
   PricedProgram priced;
   priced.name = reference;
   if (source.one_sided) {
     // A plan that puts and signals is priced as it is.
-    WEFT_TRY_STATUS(expect_right(collective::check(*source.one_sided), reference + " is"));
+    WEFT_TRY_STATUS(formats::expect_right(collective::check(*source.one_sided), reference + " is"));
     priced.actions = collective::to_actions(*source.one_sided, collective::Grain::step);
     priced.facts.protocol = source.one_sided->protocol;
   } else {
     collective::CompileOptions options;
     options.protocol = protocol;
     options.instances = instances;
-    WEFT_TRY(program, to_program(source, options));
+    WEFT_TRY(program, formats::to_program(source, options));
     if (source.moves) {
       priced.name = label(reference, protocol, instances);
       priced.facts = facts_of(*source.moves);
       priced.facts.slots = collective::fifo_slots(protocol);
     } else {
       const collective::Report report = collective::check(program);
-      WEFT_TRY_STATUS(expect_right(report, reference + " is"));
+      WEFT_TRY_STATUS(formats::expect_right(report, reference + " is"));
       priced.facts.slots = report.slots;
     }
     priced.facts.channels = program.channels;
@@ -77,7 +78,7 @@ Status calibrate(const std::string& path, PricedProgram& program, CollectiveClus
     return user_error(fmt::format("{} has one size", path), "calibrating needs two sizes at least");
   // Rates change the small message's time a little and the launch the large one's: three rounds settle both.
   for (int round = 0; round < 3; ++round) {
-    WEFT_TRY(rows, price(program, cluster, sizes));
+    WEFT_TRY(rows, price_at(program, cluster, sizes));
     const double simulated = rows[1].seconds - rows[0].seconds, measured = ends[1].seconds - ends[0].seconds;
     if (simulated > 0 && measured > 0)
       for (cluster::DirectedLink& link : cluster.topology.links)
@@ -88,9 +89,9 @@ Status calibrate(const std::string& path, PricedProgram& program, CollectiveClus
   return {};
 }
 
-Result<std::vector<sim::CostRow>> price(const PricedProgram& program, const CollectiveCluster& cluster,
-                                        std::span<const std::int64_t> sizes) {
+Result<std::vector<sim::CostRow>> price_at(const PricedProgram& program, const CollectiveCluster& cluster,
+                                           std::span<const std::int64_t> sizes) {
   return sim::cost_table(program.actions, cluster.topology, sizes, program.parameters);
 }
 
-}  // namespace weft::session
+}  // namespace weft::price

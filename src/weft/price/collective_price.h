@@ -1,4 +1,4 @@
-// weft/session/collective_price.h -- an algorithm made ready for a cluster: compiled, checked, and priced.
+// weft/price/collective_price.h -- an algorithm made ready for a cluster: compiled, checked, and priced.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,11 +8,11 @@
 #include "weft/base/result.h"
 #include "weft/collective/actions.h"
 #include "weft/collective/collective.h"
+#include "weft/price/collective_cluster.h"
 #include "weft/search/choose_collective.h"
-#include "weft/session/collective_cluster.h"
 #include "weft/sim/cost_table.h"
 
-namespace weft::session {
+namespace weft::price {
 
 struct PricedProgram {
   std::string name;  // "all_reduce_ring(chunks=4) LL"
@@ -30,7 +30,7 @@ Result<PricedProgram> prepare(const std::string& reference, const CollectiveClus
 // measured in `path` (see formats/nccl_tests_log.h) at its smallest and at its largest size.
 Status calibrate(const std::string& path, PricedProgram& program, CollectiveCluster& cluster);
 
-Result<std::vector<sim::CostRow>> price(const PricedProgram& program, const CollectiveCluster& cluster,
-                                        std::span<const std::int64_t> sizes);
+Result<std::vector<sim::CostRow>> price_at(const PricedProgram& program, const CollectiveCluster& cluster,
+                                           std::span<const std::int64_t> sizes);
 
-}  // namespace weft::session
+}  // namespace weft::price

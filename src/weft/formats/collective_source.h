@@ -1,4 +1,4 @@
-// weft/session/collective_source.h -- a chunk program, from wherever it is written.
+// weft/formats/collective_source.h -- a chunk program, from wherever it is written.
 //
 //   ring.xml                              MSCCL XML
 //   plan.json                             MSCCL++ execution plan
@@ -21,7 +21,7 @@
 #include "weft/collective/program.h"
 #include "weft/formats/msccl_xml.h"
 
-namespace weft::session {
+namespace weft::formats {
 
 // One of the first three is there.
 struct CollectiveSource {
@@ -53,4 +53,4 @@ Status expect_right(const collective::Report& report, std::string_view what);
 
 Result<collective::Protocol> find_protocol(std::string_view name);  // empty: Simple
 
-}  // namespace weft::session
+}  // namespace weft::formats

@@ -1,4 +1,4 @@
-// weft/session/collective_cluster.h -- the wires a collective is priced on, and the sizes it is priced at.
+// weft/price/collective_cluster.h -- the wires a collective is priced on, and the sizes it is priced at.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 #include "weft/cluster/topology.h"
 #include "weft/collective/algorithm.h"
 
-namespace weft::session {
+namespace weft::price {
 
 struct CollectiveCluster {
   cluster::Topology topology;
@@ -27,4 +27,4 @@ void fill_parameters(const collective::Algorithm& algorithm, const CollectiveClu
 // "1KiB..1GiB", "1MiB"; powers of two between. Nothing given: 1 KiB to 1 GiB.
 Result<std::vector<std::int64_t>> parse_sizes(std::string_view text);
 
-}  // namespace weft::session
+}  // namespace weft::price

@@ -1,4 +1,4 @@
-// weft/session/collective_measured.h -- a measured table, ready to be fitted.
+// weft/price/collective_measured.h -- a measured table, ready to be fitted.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "weft/formats/nccl_tests_log.h"
 #include "weft/sim/fit.h"
 
-namespace weft::session {
+namespace weft::price {
 
 // Every error names the file.
 Result<formats::CollectiveTable> read_collective_table(const std::string& path);
@@ -17,4 +17,4 @@ Result<std::vector<sim::Measurement>> measurements(const formats::CollectiveTabl
                                                    const std::string& path);
 Result<std::vector<sim::Measurement>> read_measurements(const std::string& path);
 
-}  // namespace weft::session
+}  // namespace weft::price

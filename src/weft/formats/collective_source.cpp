@@ -1,4 +1,4 @@
-#include "weft/session/collective_source.h"
+#include "weft/formats/collective_source.h"
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@
 #include "weft/collective/restate.h"
 #include "weft/formats/mscclpp_json.h"
 
-namespace weft::session {
+namespace weft::formats {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;  // of a file
@@ -172,4 +172,4 @@ Result<collective::Protocol> find_protocol(std::string_view name) {
   return user_error(fmt::format("unknown protocol: {}", name), "Simple, LL or LL128");
 }
 
-}  // namespace weft::session
+}  // namespace weft::formats
