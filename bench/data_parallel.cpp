@@ -62,8 +62,8 @@ struct Request {
   bool wants(const Model& model) const {
     return names.empty() || std::ranges::find(names, model.name) != names.end();
   }
-  session::LocalRanksOptions options() const {
-    session::LocalRanksOptions options;
+  run::LocalRanksOptions options() const {
+    run::LocalRanksOptions options;
     options.ranks = ranks;
     options.workers = threads;
     options.overlap = ranks * (threads + 1) <= available_processors();  // as TRAIN does
@@ -132,11 +132,11 @@ Parts parts_of(const std::vector<program::Program>& programs, const LocalTrainin
 }
 
 std::string profile(const Model& model, const LocalTraining& training, const Request& request) {
-  const session::LocalRanksOptions options = request.options();
+  const run::LocalRanksOptions options = request.options();
   const auto timelines = training.timelines(model.profiled_steps, options.overlap);
   std::vector<program::Program> programs;
   for (std::int32_t rank = 0; rank < options.ranks; ++rank)
-    programs.push_back(or_throw(session::compile_for_rank(training.plan(), rank, options.workers)));
+    programs.push_back(or_throw(run::compile_for_rank(training.plan(), rank, options.workers)));
   std::vector<double> computing, waiting, moving, rest;
   for (std::size_t step = 0; step < timelines[0].size(); ++step)
     for (std::size_t rank = 0; rank < programs.size(); ++rank) {
@@ -151,7 +151,7 @@ std::string profile(const Model& model, const LocalTraining& training, const Req
                      milliseconds(waiting), milliseconds(rest));
 }
 
-void run(const Request& request) {
+void compare(const Request& request) {
   fmt::print("data parallel, {} ranks of {} thread{}{}\n", request.ranks, request.threads,
              request.threads == 1 ? "" : "s", request.options().overlap ? "" : ", no overlap");
   fmt::print("{:16} {:>10} {:>6} {:>11} {:>6} {:>15} {:>10} {:>8} {:>8} {:>8}\n", "training step", "Weft ms",
@@ -183,7 +183,7 @@ Request read(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    run(read(argc, argv));
+    compare(read(argc, argv));
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_data_parallel: {}\n", error.what());
     return 1;

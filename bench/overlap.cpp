@@ -71,11 +71,11 @@ struct Request {
 
 void on_this_machine(const TrainedModel& model, std::string_view name, std::int64_t steps,
                      const Request& request) {
-  session::LocalRanksOptions options;
+  run::LocalRanksOptions options;
   options.ranks = request.ranks;
   options.workers = request.threads;
   const LocalTraining training(model, options);
-  const program::Program program = or_throw(session::compile_for_rank(training.plan(), 0, options.workers));
+  const program::Program program = or_throw(run::compile_for_rank(training.plan(), 0, options.workers));
   constexpr int kTurns = 3;
   std::array<std::vector<program::Timeline>, 2> timelines;  // without, with
   for (int turn = 0; turn < kTurns; ++turn)
@@ -128,7 +128,7 @@ void on_a_cluster(const Planned& planned) {
   std::fflush(stdout);
 }
 
-void run(const Request& request) {
+void compare(const Request& request) {
   const int threads = request.ranks * (request.threads + 1);
   print_head(fmt::format("{} ranks of {} thread{} on {} processors", request.ranks, request.threads,
                          request.threads == 1 ? "" : "s", available_processors()));
@@ -157,7 +157,7 @@ Request read(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    run(read(argc, argv));
+    compare(read(argc, argv));
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_overlap: {}\n", error.what());
     return EXIT_FAILURE;

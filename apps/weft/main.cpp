@@ -28,7 +28,7 @@
 #include "simulate.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
-#include "weft/session/local_ranks.h"
+#include "weft/run/local_ranks.h"
 #include "weft/session/session.h"
 
 namespace weft {
@@ -209,7 +209,7 @@ int main_of(int argc, char** argv) {
   session.format = given.format == "json" ? session::Format::json : session::Format::text;
   ProgressDisplay progress;
   // Of ranks that a launcher started, the first speaks; of what goes wrong, each.
-  if (session::launched_rank() == 0)
+  if (run::launched_rank() == 0)
     session.on_progress = [&](const explain::Progress& now) { progress.show(now); };
   else
     output.silence();

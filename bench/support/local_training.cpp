@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBatches = 4;  // none is the same as the one before
 
 // Batches that lie in memory.
-class Batches final : public session::Feed {
+class Batches final : public run::Feed {
  public:
   Batches(const plan::Graph& graph, std::int64_t labels) : batches_(kBatches) {
     Random random(7);
@@ -32,7 +32,7 @@ class Batches final : public session::Feed {
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override { return rows_; }
 
-  void fill(std::span<const session::InputMemory> inputs, std::int64_t step) const override {
+  void fill(std::span<const run::InputMemory> inputs, std::int64_t step) const override {
     const auto& batch = batches_[static_cast<std::size_t>(step) % kBatches];
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const std::size_t row = batch[i].size() / static_cast<std::size_t>(rows_);
@@ -69,7 +69,7 @@ std::int64_t warm_up(std::int64_t steps) { return std::clamp<std::int64_t>(steps
 
 }  // namespace
 
-LocalTraining::LocalTraining(const TrainedModel& model, const session::LocalRanksOptions& options)
+LocalTraining::LocalTraining(const TrainedModel& model, const run::LocalRanksOptions& options)
     : options_(options),
       plan_(data_parallel(model, options.ranks)),
       feed_(std::make_unique<Batches>(plan_.graph, model.labels)) {}
@@ -77,24 +77,24 @@ LocalTraining::LocalTraining(const TrainedModel& model, const session::LocalRank
 double LocalTraining::train(std::int64_t steps) const {
   const std::int64_t before = warm_up(steps);
   double begin = 0, end = 0;
-  session::DistributedRun run;
+  run::DistributedRun run;
   run.training.steps = before + steps;
-  run.training.on_step = [&](const session::StepReport& report) -> Status {
+  run.training.on_step = [&](const run::StepReport& report) -> Status {
     if (report.step == before) begin = report.seconds;
     end = report.seconds;
     return {};
   };
-  or_throw(session::run_distributed(plan_, options_, *feed_, {}, run));
+  or_throw(run::run_distributed(plan_, options_, *feed_, {}, run));
   return end - begin;
 }
 
 LocalTraining::Timelines LocalTraining::timelines(std::int64_t steps, bool overlap) const {
-  session::LocalRanksOptions options = options_;
+  run::LocalRanksOptions options = options_;
   options.overlap = overlap;
-  session::DistributedRun run;
+  run::DistributedRun run;
   run.measure_from = warm_up(steps);
   run.training.steps = *run.measure_from + steps;
-  return or_throw(session::run_distributed(plan_, options, *feed_, {}, run)).timelines;
+  return or_throw(run::run_distributed(plan_, options, *feed_, {}, run)).timelines;
 }
 
 std::int64_t LocalTraining::parameter_elements() const {

@@ -12,8 +12,8 @@
 
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/session/feed.h"
-#include "weft/session/local_ranks_run.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks_run.h"
 
 namespace weft::bench {
 
@@ -26,7 +26,7 @@ struct TrainedModel {
 class LocalTraining {
  public:
   // Fails with std::runtime_error.
-  LocalTraining(const TrainedModel& model, const session::LocalRanksOptions& options);
+  LocalTraining(const TrainedModel& model, const run::LocalRanksOptions& options);
 
   double train(std::int64_t steps) const;
 
@@ -38,9 +38,9 @@ class LocalTraining {
   std::int64_t parameter_elements() const;
 
  private:
-  session::LocalRanksOptions options_;
+  run::LocalRanksOptions options_;
   distribute::DistributedPlan plan_;
-  std::unique_ptr<const session::Feed> feed_;
+  std::unique_ptr<const run::Feed> feed_;
 };
 
 }  // namespace weft::bench

@@ -130,7 +130,7 @@ TEST(BenchTurns, CountElementsAsNcclTestsDoes) {
   EXPECT_EQ(session::block_elements(turn, 3), 250);
   turn.kind = Kind::all_gather;
   EXPECT_EQ(session::block_elements(turn, 3), 83);
-  EXPECT_EQ(session::message_bytes(turn, 3), 996);
+  EXPECT_EQ(message_bytes(turn, 3), 996);
   turn.bytes = 1;
   EXPECT_EQ(session::block_elements(turn, 3), 1);
 }

@@ -16,15 +16,15 @@
 #include "weft/comm/chunk_cursor.h"
 #include "weft/comm/program_store.h"
 #include "weft/formats/collective_source.h"
-#include "weft/session/collective_trial.h"
+#include "weft/run/collective_trial.h"
 
 namespace weft::comm {
 namespace {
 
 namespace fs = std::filesystem;
 using collective::Program;
-using session::CollectiveTrial;
-using session::TrialOutcome;
+using run::CollectiveTrial;
+using run::TrialOutcome;
 
 constexpr std::chrono::seconds kTimeout{20};
 
@@ -35,7 +35,7 @@ CollectiveTrial trial_of(std::shared_ptr<const Program> program, std::int64_t by
   trial.slots = std::max(report.slots, report.slots_small);
   trial.program = std::move(program);
   trial.verify = true;
-  return session::with_bytes(std::move(trial), bytes);
+  return run::with_bytes(std::move(trial), bytes);
 }
 
 std::shared_ptr<const Program> shipped(const std::string& name, std::int32_t ranks) {
@@ -47,7 +47,7 @@ std::shared_ptr<const Program> shipped(const std::string& name, std::int32_t ran
 // Runs it and expects what it promises; a checksum of all ranks' bits.
 std::vector<std::uint64_t> expect_right(const CollectiveTrial& trial, const std::string& what) {
   std::vector<std::uint64_t> sums;
-  const auto outcomes = session::run_trial_on_threads(trial, kTimeout);
+  const auto outcomes = run::run_trial_on_threads(trial, kTimeout);
   EXPECT_TRUE(outcomes.ok()) << what << ": " << (outcomes.ok() ? "" : outcomes.error().message);
   if (!outcomes.ok()) return sums;
   for (const TrialOutcome& outcome : *outcomes) {
@@ -133,7 +133,7 @@ TEST(chunk_machine, uneven_counts) {
   // A block for which the program has no chunk.
   CollectiveTrial unfit = trial_of(shipped("all_gather_ring_v(counts=[3, 1, 0, 4])", 4), 0);
   unfit.counts = {31, 7, 1, 90};
-  const auto outcomes = session::run_trial_on_threads(unfit, kTimeout);
+  const auto outcomes = run::run_trial_on_threads(unfit, kTimeout);
   ASSERT_FALSE(outcomes.ok());
   EXPECT_EQ(outcomes.error().message, "the program has no chunk for a block of 1 elements: block 2");
 }

@@ -12,7 +12,7 @@
 #include "execution_case.h"
 #include "temporary_folder.h"
 #include "weft/ops/operators.h"
-#include "weft/session/feed.h"
+#include "weft/run/feed.h"
 
 namespace weft::session {
 namespace {
@@ -31,10 +31,10 @@ std::vector<Input> inputs_of(const plan::Graph& graph) {
 }
 
 // Rows [first, first + rows) of every input.
-std::vector<Input> filled(const plan::Graph& graph, const Feed& feed, std::int64_t step, std::int64_t first,
-                          std::int64_t rows) {
+std::vector<Input> filled(const plan::Graph& graph, const run::Feed& feed, std::int64_t step,
+                          std::int64_t first, std::int64_t rows) {
   std::vector<Input> inputs = inputs_of(graph);
-  std::vector<InputMemory> memory;
+  std::vector<run::InputMemory> memory;
   for (Input& input : inputs) {
     input.bytes.resize(static_cast<std::size_t>(input.type.bytes() / input.type.dims[0].size * rows));
     memory.push_back({input.type.dtype, input.bytes, first, rows});
@@ -43,7 +43,7 @@ std::vector<Input> filled(const plan::Graph& graph, const Feed& feed, std::int64
   return inputs;
 }
 
-void expect_rows_of_the_whole(const plan::Graph& graph, const Feed& feed) {
+void expect_rows_of_the_whole(const plan::Graph& graph, const run::Feed& feed) {
   const std::int64_t batch = inputs_of(graph)[0].type.dims[0].size;
   for (const std::int64_t step : {0, 1, 7}) {
     const std::vector<Input> whole = filled(graph, feed, step, 0, batch);
@@ -80,7 +80,7 @@ TEST(Feed, RowsOfATableAreTheSameForEveryPart) {
     file << fmt::format("{},{},{},{},{}\n", row, row + 0.5, -row, 2 * row, row % 5);
   file.close();
   const plan::Graph graph = digits();
-  auto feed = open_feed(path, graph, {.seed = 3});
+  auto feed = run::open_feed(path, graph, {.seed = 3});
   ASSERT_TRUE(feed.ok()) << feed.error().message;
   expect_rows_of_the_whole(graph, **feed);
 }
@@ -90,19 +90,19 @@ TEST(Feed, WindowsOfATextAreTheSameForEveryPart) {
   const std::string path = folder / "text.txt";
   std::ofstream(path) << "it was the best of times, it was the worst of times, it was the age of wisdom";
   const plan::Graph graph = text();
-  auto feed = open_feed(path, graph, {.seed = 3});
+  auto feed = run::open_feed(path, graph, {.seed = 3});
   ASSERT_TRUE(feed.ok()) << feed.error().message;
   expect_rows_of_the_whole(graph, **feed);
 }
 
 TEST(Feed, MadeUpNumbersAreTheSameForEveryPart) {
   for (const plan::Graph& graph : {digits(), text()})
-    expect_rows_of_the_whole(graph, *made_up_feed(graph, 5));
+    expect_rows_of_the_whole(graph, *run::made_up_feed(graph, 5));
 }
 
 TEST(Feed, MadeUpWholeNumbersStayBelowWhatTheyName) {
   const plan::Graph graph = digits();
-  const auto feed = made_up_feed(graph, 5);
+  const auto feed = run::made_up_feed(graph, 5);
   bool seen[5] = {};
   for (std::int64_t step = 0; step < 50; ++step) {
     const Input labels = filled(graph, *feed, step, 0, 6)[1];

@@ -314,14 +314,14 @@ TEST(Halo, AConvnetLearnsOnRanksThatHoldRows) {
     const auto proof = distribute::prove(learner.graph, plan, {.draws = 1});
     ASSERT_TRUE(proof.ok()) << proof.error().message;
     EXPECT_TRUE(proof->holds()) << proof->wrong->what;
-    session::LocalRanksOptions options = session::on(static_cast<std::int32_t>(plan.mesh.ranks()));
-    const session::DistributedOutcome first = session::train(learner, plan, options);
+    run::LocalRanksOptions options = session::on(static_cast<std::int32_t>(plan.mesh.ranks()));
+    const run::DistributedOutcome first = session::train(learner, plan, options);
     EXPECT_NEAR(first.training.last_loss, alone.training.last_loss,
                 1e-4 * std::abs(alone.training.last_loss));
     const session::Apart far = session::apart(alone.weights, first.weights);
     EXPECT_LT(far.relative, 1e-4) << far.worst;
     options.overlap = !options.overlap;
-    const session::DistributedOutcome again = session::train(learner, plan, options);
+    const run::DistributedOutcome again = session::train(learner, plan, options);
     session::expect_same_bits(first.weights, again.weights);
   }
 }

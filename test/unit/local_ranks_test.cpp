@@ -15,7 +15,7 @@
 #include "ranks_case.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
-#include "weft/session/local_ranks_shares.h"
+#include "weft/run/local_ranks_shares.h"
 #include "weft/session/session.h"
 
 namespace weft::session {
@@ -35,8 +35,8 @@ Learner small_gpt(train::Optimizer optimizer) {
 }
 
 void expect_as_alone(const Learner& learner, const OneRank& alone, std::string_view distribution,
-                     const LocalRanksOptions& options) {
-  const DistributedOutcome outcome = train(learner, distribution, options);
+                     const run::LocalRanksOptions& options) {
+  const run::DistributedOutcome outcome = train(learner, distribution, options);
   EXPECT_NEAR(outcome.training.last_loss, alone.training.last_loss, 1e-4 * std::abs(alone.training.last_loss))
       << distribution;
   EXPECT_LT(apart(alone.weights, outcome.weights).relative, 1e-4) << distribution;
@@ -57,10 +57,10 @@ TEST(LocalRanks, SharesAreCutAndPutBack) {
     for (std::int32_t rank = 0; rank < 6; ++rank) {
       const auto shares = plan::shares_of(type, layout, mesh, rank);
       std::vector<std::byte> part(
-          static_cast<std::size_t>(elements_of(shares) * plan::size_in_bytes(type.dtype)));
-      cut_share(type, shares, whole, part);
-      put_share(type, shares, part, back);
-      elements += elements_of(shares);
+          static_cast<std::size_t>(run::elements_of(shares) * plan::size_in_bytes(type.dtype)));
+      run::cut_share(type, shares, whole, part);
+      run::put_share(type, shares, part, back);
+      elements += run::elements_of(shares);
     }
     EXPECT_EQ(elements, type.elements());
     EXPECT_EQ(back, whole);
@@ -90,13 +90,13 @@ TEST(LocalRanks, AGptLearnsTheSameOnAnyNumberOfThreads) {
 
 TEST(LocalRanks, OverlapWorkersAndTransportDoNotShow) {
   const Learner mlp = small_mlp();
-  const DistributedOutcome first = train(mlp, "rank=2: slice b", on(2));
+  const run::DistributedOutcome first = train(mlp, "rank=2: slice b", on(2));
   for (const bool overlap : {false, true})
     for (const int workers : {1, 2}) {
-      LocalRanksOptions options = on(2);
+      run::LocalRanksOptions options = on(2);
       options.overlap = overlap;
       options.workers = workers;
-      const DistributedOutcome again = train(mlp, "rank=2: slice b", options);
+      const run::DistributedOutcome again = train(mlp, "rank=2: slice b", options);
       if (workers == 1) expect_same_bits(first.weights, again.weights);
       EXPECT_LT(apart(first.weights, again.weights).relative, 1e-5);
     }
@@ -106,8 +106,8 @@ TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
   const Learner mlp = small_mlp();
   const OneRank alone = train_alone(mlp);
   for (const TransportKind transport : {TransportKind::automatic, TransportKind::tcp}) {
-    const DistributedOutcome first = train(mlp, "rank=3: slice b", on(3, transport));
-    const DistributedOutcome second = train(mlp, "rank=3: slice b", on(3, transport));
+    const run::DistributedOutcome first = train(mlp, "rank=3: slice b", on(3, transport));
+    const run::DistributedOutcome second = train(mlp, "rank=3: slice b", on(3, transport));
     expect_same_bits(first.weights, second.weights);
     EXPECT_EQ(first.training.last_loss, second.training.last_loss);
     EXPECT_LT(apart(alone.weights, first.weights).relative, 1e-4);
@@ -117,13 +117,14 @@ TEST(LocalRanks, ProcessesGiveTheSameBitsOnEveryRun) {
 TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
-  DistributedRun run = steps(5);
+  run::DistributedRun run = steps(5);
   run.measure_from = 2;
-  const auto outcome = run_distributed(plan, on(3, TransportKind::automatic), *mlp.feed, from_seed(7), run);
+  const auto outcome =
+      run::run_distributed(plan, on(3, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   ASSERT_EQ(outcome->timelines.size(), 3u);
   for (std::int32_t rank = 0; rank < 3; ++rank) {
-    const auto program = compile_for_rank(plan, rank, 1);
+    const auto program = run::compile_for_rank(plan, rank, 1);
     ASSERT_TRUE(program.ok());
     const auto& timelines = outcome->timelines[static_cast<std::size_t>(rank)];
     ASSERT_EQ(timelines.size(), 3u);
@@ -145,23 +146,23 @@ TEST(LocalRanks, TimelinesOfAllRanksComeBack) {
 TEST(LocalRanks, WhatIsLearnedComesBackWhileItLearns) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=2: slice f");
-  std::vector<Weights> kept;
-  DistributedRun run = steps(6);
+  std::vector<run::Weights> kept;
+  run::DistributedRun run = steps(6);
   run.is_due = [](std::int64_t step) { return step % 2 == 0; };
-  run.on_weights = [&](std::int64_t step, const Weights& weights) -> Status {
+  run.on_weights = [&](std::int64_t step, const run::Weights& weights) -> Status {
     EXPECT_EQ(weights.step, step);
     kept.push_back(weights);
     return {};
   };
-  const auto whole = run_distributed(plan, on(2), *mlp.feed, from_seed(7), run);
+  const auto whole = run::run_distributed(plan, on(2), *mlp.feed, from_seed(7), run);
   ASSERT_TRUE(whole.ok()) << whole.error().message;
   ASSERT_EQ(kept.size(), 3u);
   expect_same_bits(kept.back(), whole->weights);
 
   // From there it goes on as if it had not stopped.
-  DistributedRun rest = steps(4);
+  run::DistributedRun rest = steps(4);
   rest.training.first_step = 2;
-  const auto resumed = run_distributed(plan, on(2), *mlp.feed, kept.front(), rest);
+  const auto resumed = run::run_distributed(plan, on(2), *mlp.feed, kept.front(), rest);
   ASSERT_TRUE(resumed.ok()) << resumed.error().message;
   expect_same_bits(resumed->weights, whole->weights);
   EXPECT_EQ(resumed->weights.step, 6);
@@ -171,20 +172,20 @@ TEST(LocalRanks, RankZeroCanStopAllOfThem) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=3: slice b");
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
-    DistributedRun run = steps(1000);
+    run::DistributedRun run = steps(1000);
     int asked = 0;
     run.training.interrupted = [&] { return ++asked > 4; };
-    const auto stopped = run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
+    const auto stopped = run::run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
     ASSERT_TRUE(stopped.ok()) << stopped.error().message;
     EXPECT_TRUE(stopped->training.interrupted);
     EXPECT_EQ(stopped->training.steps_done, 4);
 
     run.training.interrupted = {};
-    run.training.on_step = [](const StepReport& report) -> Status {
+    run.training.on_step = [](const run::StepReport& report) -> Status {
       if (report.step < 3) return {};
       return user_error("enough");
     };
-    const auto failed = run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
+    const auto failed = run::run_distributed(plan, on(3, transport), *mlp.feed, from_seed(7), run);
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.error().message, "enough");
   }
@@ -216,8 +217,8 @@ void expect_says(const std::string& text, const std::string& what) {
 TEST(LocalRanks, ARankThatDiesIsNamed) {
   const Learner mlp = small_mlp();
   const DistributedPlan plan = spread(mlp, "rank=4: slice b");
-  DistributedRun run = steps(1'000'000);
-  run.training.on_step = [&](const StepReport& report) -> Status {
+  run::DistributedRun run = steps(1'000'000);
+  run.training.on_step = [&](const run::StepReport& report) -> Status {
     if (report.step != 5) return {};
     const std::vector<pid_t> ranks = children();
     if (ranks.size() != 3) return user_error("not three");
@@ -225,7 +226,8 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
     return {};
   };
   const auto begun = std::chrono::steady_clock::now();
-  const auto outcome = run_distributed(plan, on(4, TransportKind::automatic), *mlp.feed, from_seed(7), run);
+  const auto outcome =
+      run::run_distributed(plan, on(4, TransportKind::automatic), *mlp.feed, from_seed(7), run);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().fault, Fault::world);
   expect_says(outcome.error().message, "rank 2 died in step ");
@@ -237,7 +239,7 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
 TEST(LocalRanks, ARankThatFailsSaysWhy) {
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
     const auto failure =
-        on_local_ranks(on(3, transport), [](const std::shared_ptr<transport::Job>& job) -> Status {
+        run::on_local_ranks(on(3, transport), [](const std::shared_ptr<transport::Job>& job) -> Status {
           if (job->rank() == 2) return world_error("no disk", "buy one");
           const std::int32_t all[] = {0, 1, 2};
           const auto met = job->exchange(all, {0, 1}, {});

@@ -102,7 +102,7 @@ bool has(const DistributedPlan& plan, std::string_view operator_name) {
   return false;
 }
 
-void expect_close(const OneRank& alone, const DistributedOutcome& found, double least = 1e-3) {
+void expect_close(const OneRank& alone, const run::DistributedOutcome& found, double least = 1e-3) {
   const double loss = alone.training.last_loss;
   EXPECT_NEAR(found.training.last_loss, loss, kTolerance * std::abs(loss));
   const Apart far = apart(alone.weights, found.weights, least);
@@ -137,13 +137,13 @@ class Against {
     SCOPED_TRACE(fmt::format("{}: {}", family.name, distribution));
     const DistributedPlan plan = spread(learner_, distribution);
     EXPECT_TRUE(has(plan, family.moves)) << "expected: " << family.moves;
-    LocalRanksOptions options = on(static_cast<std::int32_t>(plan.mesh.ranks()));
+    run::LocalRanksOptions options = on(static_cast<std::int32_t>(plan.mesh.ranks()));
     options.overlap = false;
-    const DistributedOutcome first = train(learner_, plan, options);
+    const run::DistributedOutcome first = train(learner_, plan, options);
     expect_close(alone_, first);
     if (!every_plan_ && (options.ranks != 4 || plan.mesh.axes.size() > 1)) return;
     options.overlap = true;  // what runs beside what must not show either
-    const DistributedOutcome again = train(learner_, plan, options);
+    const run::DistributedOutcome again = train(learner_, plan, options);
     expect_same_bits(first.weights, again.weights);
     EXPECT_EQ(first.training.last_loss, again.training.last_loss);
   }
@@ -218,11 +218,11 @@ TEST(RankFamilies, ProcessesLearnTheSameAsThreads) {
   const Learner gpt = small_gpt();
   const OneRank alone = train_alone(gpt);
   const DistributedPlan mesh = spread(gpt, "data=2: slice b, shard parameters; tensor=2: slice h, f, v");
-  const DistributedOutcome shared = train(gpt, mesh, on(4, TransportKind::shm));
+  const run::DistributedOutcome shared = train(gpt, mesh, on(4, TransportKind::shm));
   expect_close(alone, shared);
   expect_same_bits(shared.weights, train(gpt, mesh, on(4, TransportKind::inproc)).weights);
   const DistributedPlan sequence = spread(gpt, "rank=2: slice h, f, v, s");
-  const DistributedOutcome sockets = train(gpt, sequence, on(2, TransportKind::tcp));
+  const run::DistributedOutcome sockets = train(gpt, sequence, on(2, TransportKind::tcp));
   expect_close(alone, sockets);
   expect_same_bits(sockets.weights, train(gpt, sequence, on(2, TransportKind::tcp)).weights);
 }
@@ -246,7 +246,7 @@ TEST(RankFamilies, AdamAgreesWhereThereIsAGradient) {
     SCOPED_TRACE(fmt::format("{} on {}", learner.graph.name, distribution));
     OneRank alone = train_alone(learner);
     const DistributedPlan plan = spread(learner, distribution);
-    DistributedOutcome found = train(learner, plan, on(static_cast<std::int32_t>(plan.mesh.ranks())));
+    run::DistributedOutcome found = train(learner, plan, on(static_cast<std::int32_t>(plan.mesh.ranks())));
     const Apart all = apart(alone.weights, found.weights);
     EXPECT_LT(all.absolute, kRate) << all.worst;
     std::erase_if(alone.weights.tensors, is_rounding);

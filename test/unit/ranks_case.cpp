@@ -28,7 +28,7 @@ Learner learner(plan::Graph forward, train::Optimizer optimizer) {
   options.optimizer = optimizer;
   options.learning_rate = optimizer == train::Optimizer::adam ? 1e-3 : 0.1;
   auto made = or_throw(train::make_training_plan(std::move(forward), options));
-  std::shared_ptr<const Feed> feed = made_up_feed(made.graph, 3);
+  std::shared_ptr<const run::Feed> feed = run::made_up_feed(made.graph, 3);
   return {std::move(made.graph), {made.backward_begin, made.update_begin}, std::move(feed)};
 }
 
@@ -55,46 +55,46 @@ distribute::DistributedPlan spread(const Learner& learner, std::string_view dist
   return or_throw(distribute::distribute(learner.graph, learner.phases, read, options), distribution);
 }
 
-LocalRanksOptions on(std::int32_t ranks, comm::TransportKind transport) {
-  LocalRanksOptions options;
+run::LocalRanksOptions on(std::int32_t ranks, comm::TransportKind transport) {
+  run::LocalRanksOptions options;
   options.ranks = ranks;
   options.transport = transport;
   options.timeout = options.grace = std::chrono::seconds(10);
   return options;
 }
 
-Weights from_seed(std::uint64_t seed) {
-  Weights weights;
+run::Weights from_seed(std::uint64_t seed) {
+  run::Weights weights;
   weights.model = "small";
   weights.seed = seed;
   return weights;
 }
 
-DistributedRun steps(std::int64_t count) {
-  DistributedRun run;
+run::DistributedRun steps(std::int64_t count) {
+  run::DistributedRun run;
   run.training.steps = count;
   return run;
 }
 
-DistributedOutcome train(const Learner& learner, const distribute::DistributedPlan& plan,
-                         const LocalRanksOptions& options, std::int64_t count) {
-  return or_throw(run_distributed(plan, options, *learner.feed, from_seed(7), steps(count)));
+run::DistributedOutcome train(const Learner& learner, const distribute::DistributedPlan& plan,
+                              const run::LocalRanksOptions& options, std::int64_t count) {
+  return or_throw(run::run_distributed(plan, options, *learner.feed, from_seed(7), steps(count)));
 }
 
-DistributedOutcome train(const Learner& learner, std::string_view distribution,
-                         const LocalRanksOptions& options, std::int64_t count) {
+run::DistributedOutcome train(const Learner& learner, std::string_view distribution,
+                              const run::LocalRanksOptions& options, std::int64_t count) {
   return train(learner, spread(learner, distribution), options, count);
 }
 
 OneRank train_alone(const Learner& learner, std::int64_t count) {
   const auto rank = exec::start(learner.graph, 1);
-  write_initial(*rank, 7);
-  OneRank one{or_throw(run_training(*rank, *learner.feed, {.steps = count})), from_seed(7)};
-  read_weights(*rank, one.weights);
+  run::write_initial(*rank, 7);
+  OneRank one{or_throw(run::run_training(*rank, *learner.feed, {.steps = count})), from_seed(7)};
+  run::read_weights(*rank, one.weights);
   return one;
 }
 
-Apart apart(const Weights& a, const Weights& b, double least) {
+Apart apart(const run::Weights& a, const run::Weights& b, double least) {
   Apart found;
   const auto see = [&](const std::string& name, double relative, double absolute) {
     if (relative > found.relative) found.worst = name;
@@ -121,7 +121,7 @@ Apart apart(const Weights& a, const Weights& b, double least) {
   return found;
 }
 
-void expect_same_bits(const Weights& a, const Weights& b) {
+void expect_same_bits(const run::Weights& a, const run::Weights& b) {
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
   for (const auto& [name, tensor] : a.tensors) EXPECT_EQ(tensor.bytes, b.tensors.at(name).bytes) << name;
 }

@@ -8,7 +8,7 @@
 
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/session/local_ranks_run.h"
+#include "weft/run/local_ranks_run.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::session {
@@ -16,7 +16,7 @@ namespace weft::session {
 struct Learner {
   plan::Graph graph;
   distribute::Phases phases;
-  std::shared_ptr<const Feed> feed;  // made up
+  std::shared_ptr<const run::Feed> feed;  // made up
 };
 
 // The learning rate is 1e-3 with Adam and 0.1 else.
@@ -30,19 +30,19 @@ Learner created_learner(std::string_view text, train::Optimizer optimizer);
 // The learner's plan spread as the text says, parameters sharded however small; throws what is wrong.
 distribute::DistributedPlan spread(const Learner& learner, std::string_view distribution);
 
-LocalRanksOptions on(std::int32_t ranks, comm::TransportKind transport = comm::TransportKind::inproc);
-Weights from_seed(std::uint64_t seed);
-DistributedRun steps(std::int64_t count);
+run::LocalRanksOptions on(std::int32_t ranks, comm::TransportKind transport = comm::TransportKind::inproc);
+run::Weights from_seed(std::uint64_t seed);
+run::DistributedRun steps(std::int64_t count);
 
 // All from one seed and on the same batches. They throw what is wrong.
-DistributedOutcome train(const Learner& learner, const distribute::DistributedPlan& plan,
-                         const LocalRanksOptions& options, std::int64_t count = 20);
-DistributedOutcome train(const Learner& learner, std::string_view distribution,
-                         const LocalRanksOptions& options, std::int64_t count = 20);
+run::DistributedOutcome train(const Learner& learner, const distribute::DistributedPlan& plan,
+                              const run::LocalRanksOptions& options, std::int64_t count = 20);
+run::DistributedOutcome train(const Learner& learner, std::string_view distribution,
+                              const run::LocalRanksOptions& options, std::int64_t count = 20);
 
 struct OneRank {
-  TrainingOutcome training;
-  Weights weights;
+  run::TrainingOutcome training;
+  run::Weights weights;
 };
 OneRank train_alone(const Learner& learner, std::int64_t count = 20);
 
@@ -53,8 +53,8 @@ struct Apart {
   std::string worst;  // by `relative`
 };
 // Infinitely far where they have not the same tensors or numbers that are not finite.
-Apart apart(const Weights& a, const Weights& b, double least = 1e-3);
+Apart apart(const run::Weights& a, const run::Weights& b, double least = 1e-3);
 
-void expect_same_bits(const Weights& a, const Weights& b);
+void expect_same_bits(const run::Weights& a, const run::Weights& b);
 
 }  // namespace weft::session

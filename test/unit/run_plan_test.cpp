@@ -7,7 +7,7 @@
 #include "weft/formats/model_json.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
-#include "weft/session/run_plan.h"
+#include "weft/run/run_plan.h"
 
 namespace weft::session {
 namespace {
@@ -18,13 +18,14 @@ plan::Graph read(const std::string& text) {
   return std::move(*graph);
 }
 
-Tensor tensor(std::vector<std::int64_t> shape, const std::vector<float>& numbers) {
-  Tensor made{plan::DType::f32, std::move(shape), std::vector<std::byte>(numbers.size() * sizeof(float))};
+run::Tensor tensor(std::vector<std::int64_t> shape, const std::vector<float>& numbers) {
+  run::Tensor made{plan::DType::f32, std::move(shape),
+                   std::vector<std::byte>(numbers.size() * sizeof(float))};
   std::memcpy(made.bytes.data(), numbers.data(), made.bytes.size());
   return made;
 }
 
-std::vector<float> numbers(const Tensor& tensor) {
+std::vector<float> numbers(const run::Tensor& tensor) {
   std::vector<float> found(tensor.bytes.size() / sizeof(float));
   std::memcpy(found.data(), tensor.bytes.data(), tensor.bytes.size());
   return found;
@@ -36,16 +37,17 @@ const std::string kSources =
 
 TEST(RunPlan, ComputesWithWhatIsGiven) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
-  const auto run =
-      run_plan(graph, {{"x", tensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"w", tensor({3, 2}, {1, 0, 0, 1, 1, 1})}});
+  const auto run = run::run_plan(
+      graph, {{"x", tensor({2, 3}, {1, 2, 3, 4, 5, 6})}, {"w", tensor({3, 2}, {1, 0, 0, 1, 1, 1})}});
   ASSERT_TRUE(run.ok()) << run.error().message;
   EXPECT_EQ(numbers(run->outputs.at("y")), (std::vector<float>{4, 5, 10, 11}));
 }
 
 TEST(RunPlan, MakesUpTheSameNumbersEachTime) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
-  const auto first = run_plan(graph, {}, {.seed = 3}), again = run_plan(graph, {}, {.seed = 3, .workers = 2}),
-             other = run_plan(graph, {}, {.seed = 4});
+  const auto first = run::run_plan(graph, {}, {.seed = 3}),
+             again = run::run_plan(graph, {}, {.seed = 3, .workers = 2}),
+             other = run::run_plan(graph, {}, {.seed = 4});
   ASSERT_TRUE(first.ok() && again.ok() && other.ok());
   EXPECT_EQ(first->outputs.at("y").bytes, again->outputs.at("y").bytes);
   EXPECT_NE(first->outputs.at("y").bytes, other->outputs.at("y").bytes);
@@ -53,10 +55,10 @@ TEST(RunPlan, MakesUpTheSameNumbersEachTime) {
 
 TEST(RunPlan, RefusesWhatDoesNotFit) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
-  const auto shape = run_plan(graph, {{"x", tensor({3, 2}, {1, 2, 3, 4, 5, 6})}});
+  const auto shape = run::run_plan(graph, {{"x", tensor({3, 2}, {1, 2, 3, 4, 5, 6})}});
   ASSERT_FALSE(shape.ok());
   EXPECT_EQ(shape.error().message, "what is given for x does not fit f32[b=2,d=3]");
-  const auto name = run_plan(graph, {{"z", tensor({1}, {1})}});
+  const auto name = run::run_plan(graph, {{"z", tensor({1}, {1})}});
   ASSERT_FALSE(name.ok());
   EXPECT_EQ(name.error().message, "p reads nothing that is called z");
 }
@@ -70,7 +72,7 @@ TEST(CompareRuns, SeesEqualPlansAsEqual) {
       "%2 = contract %0, %1 {to=[f,b]}\n"
       "%3 = transpose %2 {to=[b,f]}\n"
       "return y=%3\n");
-  const auto agreement = compare_runs(a, b, {.seed = 1});
+  const auto agreement = run::compare_runs(a, b, {.seed = 1});
   ASSERT_TRUE(agreement.ok()) << agreement.error().message;
   EXPECT_LE(agreement->largest(), 1e-6);
   EXPECT_GT(agreement->outputs.at(0).largest, 0);
@@ -81,24 +83,24 @@ TEST(CompareRuns, SeesADifference) {
   const plan::Graph b = read(kSources +
                              "%2 = contract %0, %1 {to=[b,f]}\n%3 = constant {value=1.5, dtype=f32}\n"
                              "%4 = mul %2, %3\nreturn y=%4\n");
-  const auto agreement = compare_runs(a, b);
+  const auto agreement = run::compare_runs(a, b);
   ASSERT_TRUE(agreement.ok());
   EXPECT_NEAR(agreement->largest(), 0.5, 1e-6);
   const plan::Graph nothing = read(kSources +
                                    "%2 = contract %0, %1 {to=[b,f]}\n%3 = constant {value=0, dtype=f32}\n"
                                    "%4 = div %2, %3\nreturn y=%4\n");
-  const auto infinite = compare_runs(a, nothing);
+  const auto infinite = run::compare_runs(a, nothing);
   ASSERT_TRUE(infinite.ok());
   EXPECT_TRUE(std::isinf(infinite->largest()));
 }
 
 TEST(CompareRuns, RefusesPlansThatCannotBeCompared) {
   const plan::Graph a = read("%0 = input {name=x, type=f32[b=2,d=3]}\n%1 = relu %0\nreturn y=%1\n");
-  const auto source = compare_runs(a, read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n"));
+  const auto source = run::compare_runs(a, read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n"));
   ASSERT_FALSE(source.ok());
   EXPECT_EQ(source.error().message, "p reads w of f32[d=3,f=2], p has none");
   const auto output =
-      compare_runs(a, read("%0 = input {name=x, type=f32[b=2,d=3]}\n%1 = relu %0\nreturn z=%1\n"));
+      run::compare_runs(a, read("%0 = input {name=x, type=f32[b=2,d=3]}\n%1 = relu %0\nreturn z=%1\n"));
   ASSERT_FALSE(output.ok());
   EXPECT_EQ(output.error().message, "p gives y of f32[b=2,d=3], p gives none");
 }
@@ -106,7 +108,7 @@ TEST(CompareRuns, RefusesPlansThatCannotBeCompared) {
 TEST(CompareRuns, RunsAModelOfTheField) {
   const auto graph = formats::read_model_json(WEFT_SOURCE_DIR "/test/fuzz/corpus/model_json/attention.json");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  const auto agreement = compare_runs(*graph, *graph);
+  const auto agreement = run::compare_runs(*graph, *graph);
   ASSERT_TRUE(agreement.ok()) << agreement.error().message;
   EXPECT_EQ(agreement->largest(), 0);
   EXPECT_TRUE(std::isfinite(agreement->outputs.at(0).largest) && agreement->outputs.at(0).largest > 0);

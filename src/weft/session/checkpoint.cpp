@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::int64_t bytes_of(const Weights& weights) {
+std::int64_t bytes_of(const run::Weights& weights) {
   std::int64_t bytes = 0;
   for (const auto& [name, tensor] : weights.tensors) bytes += static_cast<std::int64_t>(tensor.bytes.size());
   return bytes;
@@ -21,7 +21,7 @@ std::int64_t bytes_of(const Weights& weights) {
 
 // Fails unless the file holds every parameter of the model, as the model's text has it at those sizes.
 Status check_parameters(const Session::State& state, const Context& context,
-                        const language::syntax::Name& model, const Weights& weights,
+                        const language::syntax::Name& model, const run::Weights& weights,
                         const std::string& path) {
   language::BindOptions options;
   options.plan_limit = state.settings.plan_limit;
@@ -61,7 +61,7 @@ Answer run_save(const Session::State& state, const Context& context, const langu
         fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", language::print_name(save.name.text)),
         save.name.span);
   const std::string path(save.file.text);
-  Status saved = formats::save(path, to_checkpoint(found->second));
+  Status saved = formats::save(path, run::to_checkpoint(found->second));
   if (!saved.ok()) {
     Error error = std::move(saved).error();
     error.span = save.file.span;
@@ -79,9 +79,9 @@ Answer run_save(const Session::State& state, const Context& context, const langu
 Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load) {
   WEFT_TRY(sizes, sizes_of(state.catalog, load.name));
   const std::string path(load.file.text);
-  const auto read = [&]() -> Result<Weights> {
+  const auto read = [&]() -> Result<run::Weights> {
     WEFT_TRY(checkpoint, formats::load(path));
-    WEFT_TRY(weights, from_checkpoint(checkpoint, load.name.text, path));
+    WEFT_TRY(weights, run::from_checkpoint(checkpoint, load.name.text, path));
     WEFT_TRY_STATUS(check_parameters(state, context, load.name, weights, path));
     return weights;
   };

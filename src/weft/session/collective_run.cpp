@@ -17,8 +17,8 @@
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
 #include "weft/formats/collective_source.h"
+#include "weft/run/collective_trial.h"
 #include "weft/session/collective.h"
-#include "weft/session/collective_trial.h"
 #include "weft/session/reply.h"
 #include "weft/transport/launch.h"
 #include "weft/transport/rendezvous.h"
@@ -40,11 +40,11 @@ struct Summary {
   std::uint64_t checksum = 0;
 };
 
-Summary summarize(const std::vector<TrialOutcome>& outcomes) {
+Summary summarize(const std::vector<run::TrialOutcome>& outcomes) {
   Summary summary;
-  summary.seconds = median_seconds(outcomes);
+  summary.seconds = run::median_seconds(outcomes);
   Hasher all;
-  for (const TrialOutcome& outcome : outcomes) {
+  for (const run::TrialOutcome& outcome : outcomes) {
     if (summary.wrong == 0) summary.first_wrong = outcome.first_wrong;
     summary.wrong += outcome.wrong;
     all.number(outcome.checksum);
@@ -80,13 +80,13 @@ Result<collective::Program> read_program(const CollectiveRun& request) {
   return formats::to_program(source);
 }
 
-Result<CollectiveTrial> prepare(const CollectiveRun& request) {
+Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
   WEFT_TRY_STATUS(check_transport(request.transport));
   if (request.ranks < 0 || request.ranks > kMostRanks)
     return user_error(fmt::format("--ranks is 1 to {}: {}", kMostRanks, request.ranks));
   if (request.repeat < 1 || request.repeat > kMostRepeats)
     return user_error(fmt::format("--repeat is 1 to {}: {}", kMostRepeats, request.repeat));
-  CollectiveTrial trial;
+  run::CollectiveTrial trial;
   const auto type = device::find_element_type(request.type);
   if (!type)
     return user_error(fmt::format("unknown type: {}", request.type),
@@ -120,7 +120,7 @@ Result<CollectiveTrial> prepare(const CollectiveRun& request) {
   trial.in_place = request.in_place;
   trial.verify = request.verify;
   trial.repeat = request.repeat;
-  return with_bytes(std::move(trial), static_cast<std::int64_t>(bytes));
+  return run::with_bytes(std::move(trial), static_cast<std::int64_t>(bytes));
 }
 
 nlohmann::ordered_json to_json(const Summary& summary) {
@@ -145,7 +145,7 @@ Result<std::string> play_rank(const CollectiveRun& request) {
   rendezvous.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
   WEFT_TRY(job, transport::join(rendezvous));
   const std::shared_ptr<transport::Job> shared = std::move(job);
-  WEFT_TRY(outcomes, run_trial(trial, shared, request.transport));
+  WEFT_TRY(outcomes, run::run_trial(trial, shared, request.transport));
   if (shared->rank() != 0) return std::string();
   return to_json(summarize(outcomes)).dump() + "\n";
 }
@@ -195,9 +195,9 @@ Result<Summary> run_processes(const CollectiveRun& request, std::int32_t ranks) 
   return std::move(*summary);
 }
 
-std::string to_text(const CollectiveTrial& trial, const CollectiveRun& request, const Summary& summary) {
+std::string to_text(const run::CollectiveTrial& trial, const CollectiveRun& request, const Summary& summary) {
   const collective::Collective& collective = trial.program->collective;
-  const std::int64_t bytes = message_bytes(trial);
+  const std::int64_t bytes = run::message_bytes(trial);
   const double algorithm_bandwidth =
       summary.seconds > 0 ? static_cast<double>(bytes) / summary.seconds / 1e9 : 0;
   constexpr std::string_view kRow = "{}{:>11}  {:>12}  {:>8}  {:>7}  {:>6}  {:>9}  {:>7}  {:>7}  {:>6}\n";
@@ -221,10 +221,11 @@ std::string to_text(const CollectiveTrial& trial, const CollectiveRun& request, 
          fmt::format("{}, checksum {:016x}\n", trial.verify ? "ok" : "ok (not verified)", summary.checksum);
 }
 
-std::string to_json_text(const CollectiveTrial& trial, const CollectiveRun& request, const Summary& summary) {
+std::string to_json_text(const run::CollectiveTrial& trial, const CollectiveRun& request,
+                         const Summary& summary) {
   nlohmann::ordered_json json;
   const collective::Collective& collective = trial.program->collective;
-  const std::int64_t bytes = message_bytes(trial);
+  const std::int64_t bytes = run::message_bytes(trial);
   const double bandwidth = summary.seconds > 0 ? static_cast<double>(bytes) / summary.seconds : 0;
   json["program"] = request.program;
   json["collective"] = collective::name(collective.kind);
@@ -255,8 +256,8 @@ Reply run(const CollectiveRun& request) {
   if (!timeout.ok()) return complain(timeout.error());
   Result<Summary> summary = user_error("");
   if (request.transport == "inproc") {
-    const auto outcomes =
-        run_trial_on_threads(*trial, std::chrono::milliseconds(static_cast<std::int64_t>(*timeout * 1000)));
+    const auto outcomes = run::run_trial_on_threads(
+        *trial, std::chrono::milliseconds(static_cast<std::int64_t>(*timeout * 1000)));
     summary = outcomes.ok() ? Result<Summary>(summarize(*outcomes)) : Result<Summary>(outcomes.error());
   } else {
     summary = run_processes(request, trial->program->collective.ranks);

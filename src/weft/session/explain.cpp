@@ -70,10 +70,10 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
   WEFT_TRY(request, read_request(state, run));
   constexpr std::int64_t kSteps = 10, kMost = 10'000;
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
-  std::unique_ptr<Feed> feed = made_up_feed(*explanation.graph, 0);
+  std::unique_ptr<run::Feed> feed = run::made_up_feed(*explanation.graph, 0);
   if (run.data) {
-    auto opened =
-        open_feed(std::string(run.data->text), *explanation.graph, {request.settings.running.holdout, 0});
+    auto opened = run::open_feed(std::string(run.data->text), *explanation.graph,
+                                 {request.settings.running.holdout, 0});
     if (!opened.ok()) {
       Error error = std::move(opened).error();
       error.span = run.data->span;
@@ -83,7 +83,7 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
     feed = std::move(*opened);
   }
   WEFT_TRY(rank, start_rank(explanation.graph->clone(), request));
-  write_initial(*rank, static_cast<std::uint64_t>(request.settings.running.seed));
+  run::write_initial(*rank, static_cast<std::uint64_t>(request.settings.running.seed));
   // The first steps touch memory for the first time; they are not counted.
   constexpr std::int64_t kWarmUp = 2;
   std::vector<program::Timeline> timelines;

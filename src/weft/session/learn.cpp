@@ -81,8 +81,8 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
   return settings.running.overlap.value_or(ranks * (workers + 1) <= available_processors());
 }
 
-LocalRanksOptions local_ranks_of(const Request& request) {
-  LocalRanksOptions options;
+run::LocalRanksOptions local_ranks_of(const Request& request) {
+  run::LocalRanksOptions options;
   options.ranks = request.ranks;
   options.workers = std::max(request.threads / request.ranks, 1);
   options.memory_limit = static_cast<std::int64_t>(request.settings.memory_limit);
@@ -106,9 +106,9 @@ Result<Request> read_request(const Session::State& state, const language::syntax
     if (ranks > 1 && run.task != language::syntax::Task::train)
       return user_error(fmt::format("INFER runs on one rank of this machine: LOCAL {}", ranks),
                         "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
-    if (ranks < 1 || ranks > kMostLocalRanks)
-      return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", kMostLocalRanks, ranks), {},
-                        run.target->span);
+    if (ranks < 1 || ranks > run::kMostLocalRanks)
+      return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
+                        {}, run.target->span);
     request.ranks = static_cast<std::int32_t>(ranks);
   }
   const std::int64_t most = 1024;
@@ -143,7 +143,7 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request&
 }
 
 Result<Score> score(const Session::State& state, const Context& context, const Request& request,
-                    const Feed& feed, const Weights& weights) {
+                    const run::Feed& feed, const run::Weights& weights) {
   Score total;
   Answers answers;
   bool has_answers = false;
@@ -176,7 +176,7 @@ Result<Score> score(const Session::State& state, const Context& context, const R
       }
       WEFT_TRY(started, start_rank(std::move(first.graph), request));
       rank = std::move(started);
-      WEFT_TRY_STATUS(write_weights(*rank, weights));
+      WEFT_TRY_STATUS(run::write_weights(*rank, weights));
     }
     feed.fill_test(*rank, total.examples);
     WEFT_TRY_STATUS(rank->step());

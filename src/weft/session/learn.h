@@ -9,8 +9,8 @@
 
 #include "weft/exec/rank.h"
 #include "weft/language/bind.h"
-#include "weft/session/feed.h"
-#include "weft/session/local_ranks.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks.h"
 #include "weft/session/settings.h"
 #include "weft/session/state.h"
 #include "weft/train/training_plan.h"
@@ -35,7 +35,7 @@ Result<language::BoundModel> bind_request(const Session::State& state, const Con
                                           std::optional<language::SizeOverride> batch = {});
 
 // How the ranks of a request are started: threads are shared out among them.
-LocalRanksOptions local_ranks_of(const Request& request);
+run::LocalRanksOptions local_ranks_of(const Request& request);
 
 // Whether ranks of this machine move bytes beside computing: as the setting says, else where that takes no
 // processor from a worker.
@@ -53,6 +53,6 @@ struct Score {
 };
 
 Result<Score> score(const Session::State& state, const Context& context, const Request& request,
-                    const Feed& feed, const Weights& weights);
+                    const run::Feed& feed, const run::Weights& weights);
 
 }  // namespace weft::session

@@ -14,9 +14,9 @@
 #include "weft/price/exchange_prices.h"
 #include "weft/program/attribution.h"
 #include "weft/program/step_parts.h"
-#include "weft/session/feed.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
-#include "weft/session/local_ranks_run.h"
 #include "weft/sim/predict.h"
 
 namespace weft::session {
@@ -74,7 +74,7 @@ double end_of(const Timeline& timeline) {
   return end;
 }
 
-std::string describe(const LocalRanksOptions& options) {
+std::string describe(const run::LocalRanksOptions& options) {
   const std::string_view over = options.transport == comm::TransportKind::tcp ? "processes over TCP"
                                 : options.transport == comm::TransportKind::inproc
                                     ? "threads"
@@ -84,10 +84,10 @@ std::string describe(const LocalRanksOptions& options) {
                      options.overlap ? ", moving while computing" : "");
 }
 
-Result<std::unique_ptr<Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
-                                       const plan::Graph& graph) {
-  if (!run.data) return made_up_feed(graph, 0);
-  auto opened = open_feed(std::string(run.data->text), graph, {settings.running.holdout, 0});
+Result<std::unique_ptr<run::Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
+                                            const plan::Graph& graph) {
+  if (!run.data) return run::made_up_feed(graph, 0);
+  auto opened = run::open_feed(std::string(run.data->text), graph, {settings.running.holdout, 0});
   if (!opened.ok()) {
     Error error = std::move(opened).error();
     error.span = run.data->span;
@@ -103,7 +103,7 @@ std::string_view name_of(comm::TransportKind transport) {
 
 // Keeps what units and collectives took, and says how well they and the step were predicted before and after.
 // A database that cannot be written to is no reason not to measure.
-Status learn_from(const DistributedOutcome& outcome, const LocalRanksOptions& options,
+Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksOptions& options,
                   const Settings& settings, const cluster::Cluster& cluster,
                   const distribute::DistributedPlan& plan, std::int32_t shown,
                   DistributedMeasurement& found) {
@@ -149,13 +149,13 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   WEFT_TRY(feed, feed_for(settings, run, plan.graph));
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMostSteps);
   WEFT_TRY(asked, read_request(state, run));
-  const LocalRanksOptions options = local_ranks_of(asked);
-  Weights start;
+  const run::LocalRanksOptions options = local_ranks_of(asked);
+  run::Weights start;
   start.seed = static_cast<std::uint64_t>(settings.running.seed);
-  DistributedRun request;
+  run::DistributedRun request;
   request.training = {.first_step = 0, .steps = kWarmUp + steps, .interrupted = context.interrupted};
   request.measure_from = kWarmUp;
-  WEFT_TRY(outcome, run_distributed(plan, options, *feed, start, request));
+  WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");
@@ -177,7 +177,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
 
   // Ranks compile alike: a program for each, as the run had it.
   for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
-    WEFT_TRY(compiled, compile_for_rank(plan, rank, options.workers));
+    WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options.workers));
     found.ranks.push_back({std::make_shared<const Program>(std::move(compiled)),
                            outcome.timelines[static_cast<std::size_t>(rank)][typical]});
   }

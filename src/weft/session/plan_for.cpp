@@ -146,7 +146,7 @@ Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, c
   // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
   Result<search::DistributionChoice> found = plan_for(state, settings, graph, phases, cluster, compare);
   const std::string mine = found.ok() ? distribute::print(found->distribution) : std::string();
-  WEFT_TRY(first, from_first_rank(mine));
+  WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
   if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
   Settings as_first = settings;

@@ -11,7 +11,7 @@
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
 #include "weft/cost/machine_identity.h"
-#include "weft/session/own_ranks.h"
+#include "weft/run/own_ranks.h"
 #include "weft/session/profile_model.h"
 #include "weft/session/reply.h"
 #include "weft/transport/inproc/endpoint.h"
@@ -75,7 +75,7 @@ Result<std::string> take_part(const std::shared_ptr<Job>& job, const Profile& re
 }
 
 Result<std::string> start_ranks(const Profile& request) {
-  OwnRanks own{.command = "profile", .arguments = {"--name", request.name}, .on_note = request.on_note};
+  run::OwnRanks own{.command = "profile", .arguments = {"--name", request.name}, .on_note = request.on_note};
   own.ranks = request.ranks > 0 ? request.ranks : std::max(available_processors(), 2);
   if (!request.transports.empty()) {
     own.arguments.insert(own.arguments.end(),
@@ -84,22 +84,22 @@ Result<std::string> start_ranks(const Profile& request) {
   if (!request.statistics.empty())
     own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
   if (request.quick) own.arguments.emplace_back("--quick");
-  return run_own_ranks(own);
+  return run::run_own_ranks(own);
 }
 
 Result<std::string> answer(const Profile& request) {
   WEFT_TRY_STATUS(check(request));
   if (!request.model.empty()) {
-    if (part_in("profile", /*counts_ranks=*/false) != Part::starts_ranks)
+    if (run::part_in("profile", /*counts_ranks=*/false) != run::Part::starts_ranks)
       return user_error("--model starts its ranks itself", "run it without a launcher");
     return profile_model(request);
   }
   std::string text;
-  if (part_in("profile", request.ranks > 0) == Part::starts_ranks) {
+  if (run::part_in("profile", request.ranks > 0) == run::Part::starts_ranks) {
     WEFT_TRY(measured, start_ranks(request));
     text = std::move(measured);
   } else {
-    WEFT_TRY(job, join_from_environment());
+    WEFT_TRY(job, run::join_from_environment());
     WEFT_TRY(measured, take_part(job, request));
     text = std::move(measured);
   }

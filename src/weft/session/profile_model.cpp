@@ -9,7 +9,7 @@
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
 #include "weft/explain/table.h"
-#include "weft/session/local_ranks.h"
+#include "weft/run/local_ranks.h"
 #include "weft/session/session.h"
 
 namespace weft::session {
@@ -27,9 +27,9 @@ Status check(const Profile& request) {
   if (!is_word(request.model))
     return user_error(fmt::format("expected the name of a model, found {}", request.model),
                       "SHOW MODELS lists them");
-  if (request.ranks > kMostLocalRanks)
+  if (request.ranks > run::kMostLocalRanks)
     return user_error(
-        fmt::format("this machine runs 1 to {} ranks, found {}", kMostLocalRanks, request.ranks));
+        fmt::format("this machine runs 1 to {} ranks, found {}", run::kMostLocalRanks, request.ranks));
   if (!request.statistics.empty() || !request.to.empty() || !request.transports.empty())
     return user_error("--model goes with --with, --ranks and --quick alone",
                       "the times go to the user's own statistics database");
@@ -61,7 +61,8 @@ std::string percent(const nlohmann::json& measured, const char* key) {
 
 Result<std::string> profile_model(const Profile& request) {
   WEFT_TRY_STATUS(check(request));
-  const std::int32_t most = request.ranks > 0 ? request.ranks : std::min(available_processors(), kMostLocalRanks);
+  const std::int32_t most =
+      request.ranks > 0 ? request.ranks : std::min(available_processors(), run::kMostLocalRanks);
   std::vector<std::int32_t> sizes = {1};
   if (most > 1) sizes.push_back(most);
   explain::Table table({{"ranks", explain::Align::right},

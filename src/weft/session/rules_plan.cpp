@@ -9,13 +9,13 @@
 #include "weft/explain/explanation.h"
 #include "weft/explain/table.h"
 #include "weft/plan/text.h"
+#include "weft/run/run_plan.h"
 #include "weft/search/optimize.h"
 #include "weft/search/plan_cache.h"
 #include "weft/session/plan_source.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
 #include "weft/session/rules.h"
-#include "weft/session/run_plan.h"
 
 namespace weft::session {
 namespace {
@@ -47,9 +47,9 @@ Result<std::string> apply(const RulesApply& request) {
   search::OptimizeOptions options;
   if (!request.cache.empty()) options.cache = &cache.emplace(request.cache);
   WEFT_TRY(found, search::optimize(graph, rules, search::price_on(device), options));
-  std::optional<Agreement> agreement;
+  std::optional<run::Agreement> agreement;
   if (request.check) {
-    WEFT_TRY(compared, compare_runs(graph, found.plan));
+    WEFT_TRY(compared, run::compare_runs(graph, found.plan));
     agreement = std::move(compared);
   }
   if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, plan::print(found.plan)));

@@ -11,10 +11,10 @@
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
+#include "weft/run/weights.h"
 #include "weft/search/known_plans.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
-#include "weft/session/weights.h"
 
 namespace weft::session {
 
@@ -29,7 +29,7 @@ struct Session::State {
   language::Catalog catalog;
   Settings settings;
   std::vector<KeptHint> hints;
-  std::map<std::string, Weights> weights;  // what each model has learned
+  std::map<std::string, run::Weights> weights;  // what each model has learned
   // Plans for clusters that were searched for already; searching changes nothing else.
   std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
   // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).

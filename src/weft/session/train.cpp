@@ -9,8 +9,8 @@
 #include "weft/base/units.h"
 #include "weft/explain/progress.h"
 #include "weft/language/print.h"
+#include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
-#include "weft/session/local_ranks_run.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
 
@@ -74,7 +74,7 @@ Json to_json(const Score& score) {
 // Tells whoever watches how far it is, ten times a second at most.
 class Watch {
  public:
-  Watch(const Context& context, const Request& request, const Feed& feed, std::int64_t first_step)
+  Watch(const Context& context, const Request& request, const run::Feed& feed, std::int64_t first_step)
       : context_(context),
         feed_(feed),
         first_step_(first_step),
@@ -84,7 +84,7 @@ class Watch {
     progress_.what = feed.example();
   }
 
-  void see(const StepReport& report) {
+  void see(const run::StepReport& report) {
     if (!context_.on_progress) return;
     const bool last = report.step == steps_;
     constexpr double kSecondsBetween = 0.1;
@@ -100,7 +100,7 @@ class Watch {
 
  private:
   const Context& context_;
-  const Feed& feed_;
+  const run::Feed& feed_;
   const std::int64_t first_step_, steps_;
   explain::Progress progress_;
   double shown_ = -1;
@@ -108,8 +108,8 @@ class Watch {
 
 // What a TRAIN came to, on one rank or several.
 struct Trained {
-  TrainingOutcome outcome;
-  Weights weights;
+  run::TrainingOutcome outcome;
+  run::Weights weights;
   int threads = 1;  // of a rank
   std::size_t by_definition = 0;
   std::string distribution;  // of several ranks
@@ -117,27 +117,27 @@ struct Trained {
   bool reports = true;       // false for a rank of a launcher's that is not the first
 };
 
-Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, const Feed& feed,
-                            const Weights& start, const DistributedRun& run) {
+Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, const run::Feed& feed,
+                            const run::Weights& start, const run::DistributedRun& run) {
   WEFT_TRY(rank, start_rank(std::move(plan.graph), request));
   if (start.tensors.empty())
-    write_initial(*rank, start.seed);
+    run::write_initial(*rank, start.seed);
   else
-    WEFT_TRY_STATUS(write_weights(*rank, start));
+    WEFT_TRY_STATUS(run::write_weights(*rank, start));
   Trained trained;
-  trained.weights = without_tensors(start);
+  trained.weights = run::without_tensors(start);
   const auto take = [&](std::int64_t step) {
     trained.weights.step = step;
-    read_weights(*rank, trained.weights);
+    run::read_weights(*rank, trained.weights);
   };
-  TrainingRun training = run.training;
-  training.on_step = [&](const StepReport& report) -> Status {
+  run::TrainingRun training = run.training;
+  training.on_step = [&](const run::StepReport& report) -> Status {
     WEFT_TRY_STATUS(run.training.on_step(report));
     if (!run.is_due || !run.is_due(report.step)) return {};
     take(report.step);
     return run.on_weights(report.step, trained.weights);
   };
-  WEFT_TRY(outcome, run_training(*rank, feed, training));
+  WEFT_TRY(outcome, run::run_training(*rank, feed, training));
   take(start.step + outcome.steps_done);
   trained.outcome = outcome;
   trained.threads = rank->workers();
@@ -146,14 +146,14 @@ Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, co
 }
 
 Result<Trained> train_on_ranks(const Session::State& state, const Request& request,
-                               const train::TrainingPlan& plan, const Feed& feed, const Weights& start,
-                               const DistributedRun& run) {
+                               const train::TrainingPlan& plan, const run::Feed& feed,
+                               const run::Weights& start, const run::DistributedRun& run) {
   WEFT_TRY(target, target_of(state.catalog, request.run->target));
   WEFT_TRY(choice, plan_for_ranks(state, request.settings, plan.graph,
                                   {plan.backward_begin, plan.update_begin}, target, /*compare=*/false));
   WEFT_TRY(proof, require_proof(state, request.settings, *request.run, plan.graph, choice.chosen.plan));
-  const LocalRanksOptions options = local_ranks_of(request);
-  WEFT_TRY(outcome, run_distributed(choice.chosen.plan, options, feed, start, run));
+  const run::LocalRanksOptions options = local_ranks_of(request);
+  WEFT_TRY(outcome, run::run_distributed(choice.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),
                  .threads = options.workers,
@@ -188,39 +188,39 @@ Answer run_train(Session::State& state, const Context& context, const language::
   const RunOptions& running = request.settings.running;
   const std::string model(run.model.text);
   const auto known = running.restart ? state.weights.end() : state.weights.find(model);
-  Weights start;
+  run::Weights start;
   if (known != state.weights.end())
     start = known->second;
   else
     start.seed = static_cast<std::uint64_t>(running.seed);
   start.model = model;
   start.sizes = std::move(sizes);
-  auto feed = open_feed(std::string(run.data->text), plan->graph, {running.holdout, start.seed});
+  auto feed = run::open_feed(std::string(run.data->text), plan->graph, {running.holdout, start.seed});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
 
   const std::int64_t first_step = start.step;
   Watch watch(context, request, **feed, first_step);
-  DistributedRun training;
+  run::DistributedRun training;
   training.training = {
       .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
-  training.training.on_step = [&](const StepReport& report) -> Status {
+  training.training.on_step = [&](const run::StepReport& report) -> Status {
     watch.see(report);
     return {};
   };
   if (running.checkpoint_every > 0) {
     training.is_due = [every = running.checkpoint_every](std::int64_t step) { return step % every == 0; };
-    training.on_weights = [&](std::int64_t, const Weights& weights) -> Status {
-      return formats::save(running.checkpoint, to_checkpoint(weights));
+    training.on_weights = [&](std::int64_t, const run::Weights& weights) -> Status {
+      return formats::save(running.checkpoint, run::to_checkpoint(weights));
     };
   }
   auto done = request.ranks > 1 ? train_on_ranks(state, request, *plan, **feed, start, training)
                                 : train_alone(request, std::move(*plan), **feed, start, training);
   if (!done.ok()) return at(std::move(done).error(), run.span);
-  const TrainingOutcome& outcome = done->outcome;
-  const Weights& weights = state.weights[model] = std::move(done->weights);
+  const run::TrainingOutcome& outcome = done->outcome;
+  const run::Weights& weights = state.weights[model] = std::move(done->weights);
   if (!done->reports) return std::string();
   if (!running.checkpoint.empty()) {
-    Status saved = formats::save(running.checkpoint, to_checkpoint(weights));
+    Status saved = formats::save(running.checkpoint, run::to_checkpoint(weights));
     if (!saved.ok()) return at(std::move(saved).error(), run.span);
   }
   if (outcome.interrupted)
@@ -277,8 +277,9 @@ Answer run_infer(Session::State& state, const Context& context, const language::
                       "TRAIN it, or LOAD what was saved", run.model.span);
   WEFT_TRY(bound, bind_request(state, context, request, Mode::infer));
   // Every row counts: a batch need not be full.
-  auto feed = open_feed(std::string(run.data->text), bound.graph,
-                        {request.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
+  auto feed =
+      run::open_feed(std::string(run.data->text), bound.graph,
+                     {request.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
   auto found = score(state, context, request, **feed, known->second);
   if (!found.ok()) return at(std::move(found).error(), run.span);

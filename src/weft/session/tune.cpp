@@ -7,7 +7,7 @@
 #include "weft/base/units.h"
 #include "weft/cost/statistics.h"
 #include "weft/price/collective_cluster.h"
-#include "weft/session/own_ranks.h"
+#include "weft/run/own_ranks.h"
 #include "weft/session/reply.h"
 #include "weft/session/tune_check.h"
 #include "weft/session/tune_group.h"
@@ -119,10 +119,10 @@ Result<Tuned> start_ranks(const Tune& request) {
   Tuned all;
   for (const std::int32_t each : ranks)
     for (const std::string& transport : transports) {
-      OwnRanks own{.command = "tune",
-                   .arguments = {"--transport", transport, "--sizes", request.sizes, "--seconds",
-                                 fmt::to_string(seconds)},
-                   .on_note = request.on_note};
+      run::OwnRanks own{.command = "tune",
+                        .arguments = {"--transport", transport, "--sizes", request.sizes, "--seconds",
+                                      fmt::to_string(seconds)},
+                        .on_note = request.on_note};
       own.ranks = each;
       // Sizes that were begun are ended, so that it may take longer than it should; but not for ever.
       own.timeout = std::chrono::seconds(120 + 4 * seconds);
@@ -133,7 +133,7 @@ Result<Tuned> start_ranks(const Tune& request) {
       if (request.check) own.arguments.emplace_back("--check");
       if (request.check && !request.statistics.empty())
         own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
-      WEFT_TRY(text, run_own_ranks(own));
+      WEFT_TRY(text, run::run_own_ranks(own));
       WEFT_TRY(tuned, parse_tuned(text));
       keep(request, tuned);  // whoever ends it here has what was measured so far
       add(all, std::move(tuned));
@@ -174,17 +174,17 @@ Result<std::string> finish(const Tune& request, const Tuned& tuned) {
 
 Result<std::string> answer(const Tune& request) {
   WEFT_TRY_STATUS(check_request(request));
-  const Part part = part_in("tune", !request.ranks.empty());
-  if (part == Part::starts_ranks) {
+  const run::Part part = run::part_in("tune", !request.ranks.empty());
+  if (part == run::Part::starts_ranks) {
     WEFT_TRY(tuned, start_ranks(request));
     return finish(request, tuned);
   }
-  WEFT_TRY(job, join_from_environment());
+  WEFT_TRY(job, run::join_from_environment());
   WEFT_TRY(tuned, take_part(job, request));
   const bool first = job->rank() == 0;
   job->leave();
   if (!first) return std::string();
-  if (part == Part::own_rank) return print(tuned);
+  if (part == run::Part::own_rank) return print(tuned);
   keep(request, tuned);
   return finish(request, tuned);
 }

@@ -1,4 +1,4 @@
-// weft/session/feed.h -- the data of a training run: which examples each step sees.
+// weft/run/feed.h -- the data of a training run: which examples each step sees.
 //
 //   table   .csv, .npy: a row is an example, its values the inputs one after the other
 //   text    any other file: an example is a window of bytes, and the same one byte further on
@@ -18,7 +18,7 @@
 #include "weft/exec/rank.h"
 #include "weft/plan/graph.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct FeedOptions {
   std::int64_t holdout = 0;  // rows, or bytes of a text, kept for testing
@@ -58,4 +58,4 @@ Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Gra
 // Numbers made up to fit the inputs, for measuring where no data is given.
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/collective_trial.h -- one rank's part in trying out a chunk program: run, time, compare.
+// weft/run/collective_trial.h -- one rank's part in trying out a chunk program: run, time, compare.
 //
 // Every rank of a job does the same trial. First exact numbers, whose result is compared
 // element by element where that is asked for; then rough ones, once and `repeat` times more, which are timed;
@@ -17,7 +17,7 @@
 #include "weft/comm/call.h"
 #include "weft/transport/job.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct CollectiveTrial {
   std::shared_ptr<const collective::Program> program;  // checked
@@ -56,4 +56,4 @@ Result<std::vector<TrialOutcome>> run_trial(const CollectiveTrial& trial,
 Result<std::vector<TrialOutcome>> run_trial_on_threads(const CollectiveTrial& trial,
                                                        std::chrono::milliseconds timeout);
 
-}  // namespace weft::session
+}  // namespace weft::run

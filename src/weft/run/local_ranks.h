@@ -1,4 +1,4 @@
-// weft/session/local_ranks.h -- several ranks on this machine, each doing its part.
+// weft/run/local_ranks.h -- several ranks on this machine, each doing its part.
 //
 //   on_local_ranks({.ranks = 4}, part)         this process: rank 0 ──────── part(job) ──▶ its answer
 //                                                 ├─ fork ──▶ rank 1 ── part(job) ──▶ exits
@@ -23,7 +23,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/transport/job.h"
 
-namespace weft::session {
+namespace weft::run {
 
 // The most ranks that are started on one machine.
 constexpr std::int32_t kMostLocalRanks = 256;
@@ -67,4 +67,4 @@ std::int32_t launched_rank();
 // often.
 Result<std::string> from_first_rank(std::string mine);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-#include "weft/session/own_ranks.h"
+#include "weft/run/own_ranks.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include "weft/transport/launch.h"
 #include "weft/transport/rendezvous.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 constexpr const char* kPart = "WEFT_PART";
@@ -60,4 +60,4 @@ Result<std::string> run_own_ranks(const OwnRanks& request) {
   return answer;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-#include "weft/session/collective_trial.h"
+#include "weft/run/collective_trial.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,13 +13,13 @@
 #include "weft/base/median.h"
 #include "weft/comm/chunk_machine.h"
 #include "weft/comm/chunk_memory.h"
-#include "weft/session/collective_values.h"
+#include "weft/run/collective_values.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/inproc/endpoint.h"
 #include "weft/transport/shm/endpoint.h"
 #include "weft/transport/tcp/endpoint.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using collective::Buffer;
@@ -309,4 +309,4 @@ Result<std::vector<TrialOutcome>> run_trial_on_threads(const CollectiveTrial& tr
   return std::move(*outcomes.front());
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/training.h -- the loop: feed, step, look at the loss.
+// weft/run/training.h -- the loop: feed, step, look at the loss.
 //
 // A loss that is no number any more ends it. The steps since the last copy of the rank's memory are
 // then run again, task by task, which finds the very value that first was not finite: the same
@@ -11,9 +11,9 @@
 
 #include "weft/base/result.h"
 #include "weft/exec/rank.h"
-#include "weft/session/feed.h"
+#include "weft/run/feed.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct StepReport {
   std::int64_t step = 0;  // steps done, counted from the model's first
@@ -42,4 +42,4 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
 // "training diverged: the loss is nan at step 2", of a loss that is not finite after `step` steps.
 std::string print_divergence(double loss, std::int64_t step);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-#include "weft/session/training.h"
+#include "weft/run/training.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -138,4 +138,4 @@ std::string print_divergence(double loss, std::int64_t step) {
   return fmt::format("training diverged: the loss is {} at step {}", what, print_exact(step));
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/local_ranks_run.h -- a distributed plan trained on the ranks of this machine.
+// weft/run/local_ranks_run.h -- a distributed plan trained on the ranks of this machine.
 //
 //   plan, layouts ──▶ each rank: localize, compile, fill its shares ──▶ feed its share, step, ... ──▶ gather
 //                                                                       rank 0 looks at the loss and reports
@@ -18,12 +18,12 @@
 #include "weft/distribute/distribute.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
-#include "weft/session/feed.h"
-#include "weft/session/local_ranks.h"
-#include "weft/session/training.h"
-#include "weft/session/weights.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks.h"
+#include "weft/run/training.h"
+#include "weft/run/weights.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct DistributedRun {
   TrainingRun training;  // its functions are called on rank 0 alone
@@ -60,4 +60,4 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
                                           int workers);
 
-}  // namespace weft::session
+}  // namespace weft::run

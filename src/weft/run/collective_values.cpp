@@ -1,4 +1,4 @@
-#include "weft/session/collective_values.h"
+#include "weft/run/collective_values.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 #include "weft/base/hash.h"
 #include "weft/comm/chunk_memory.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using collective::Buffer;
@@ -221,4 +221,4 @@ Result<Expected> expected_output(const ElementCollective& what, std::int32_t ran
   return expected;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-#include "weft/session/local_ranks_run.h"
+#include "weft/run/local_ranks_run.h"
 
 #include <chrono>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include "weft/base/units.h"
 #include "weft/ops/localize.h"
-#include "weft/session/local_ranks_member.h"
+#include "weft/run/local_ranks_member.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -224,4 +224,4 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   return outcome;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

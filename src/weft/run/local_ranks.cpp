@@ -1,4 +1,4 @@
-#include "weft/session/local_ranks.h"
+#include "weft/run/local_ranks.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -21,10 +21,10 @@
 
 #include <fmt/format.h>
 
-#include "weft/session/own_ranks.h"
+#include "weft/run/own_ranks.h"
 #include "weft/transport/rendezvous.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -270,4 +270,4 @@ Result<std::string> from_first_rank(std::string mine) {
   return std::move(all.front().bytes);
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,6 +1,6 @@
-// weft/session/local_ranks_member.h -- one rank's part of a distributed run.
+// weft/run/local_ranks_member.h -- one rank's part of a distributed run.
 //
-// Included by the files of session/ only. All functions but the constructor's kind are collective: every rank
+// Included by the files of run/ only. All functions but the constructor's kind are collective: every rank
 // calls them in the same order.
 #pragma once
 #include <cstdint>
@@ -14,12 +14,12 @@
 #include "weft/distribute/distribute.h"
 #include "weft/exec/comm_exchanger.h"
 #include "weft/exec/rank.h"
-#include "weft/session/feed.h"
-#include "weft/session/local_ranks.h"
-#include "weft/session/local_ranks_shares.h"
-#include "weft/session/weights.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks.h"
+#include "weft/run/local_ranks_shares.h"
+#include "weft/run/weights.h"
 
-namespace weft::session {
+namespace weft::run {
 
 class Member {
  public:
@@ -70,4 +70,4 @@ class Member {
   std::vector<CutRows> cuts_;
 };
 
-}  // namespace weft::session
+}  // namespace weft::run

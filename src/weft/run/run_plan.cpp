@@ -1,4 +1,4 @@
-#include "weft/session/run_plan.h"
+#include "weft/run/run_plan.h"
 
 #include <algorithm>
 #include <chrono>
@@ -11,9 +11,9 @@
 
 #include "weft/device/element_access.h"
 #include "weft/exec/rank.h"
-#include "weft/session/feed.h"
+#include "weft/run/feed.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using program::Port;
@@ -149,4 +149,4 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
   return agreement;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/run_plan.h -- a plan run once, and two plans compared by their numbers.
+// weft/run/run_plan.h -- a plan run once, and two plans compared by their numbers.
 //
 //   WEFT_TRY(agreement, compare_runs(model, optimized, {.seed = 1}));
 //   if (agreement.largest() > 1e-4) ...        // of the largest number of that output
@@ -13,9 +13,9 @@
 
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
-#include "weft/session/weights.h"
+#include "weft/run/weights.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct PlanRunOptions {
   std::uint64_t seed = 0;
@@ -54,4 +54,4 @@ struct Agreement {
 Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b,
                                const PlanRunOptions& options = {});
 
-}  // namespace weft::session
+}  // namespace weft::run

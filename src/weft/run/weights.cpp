@@ -1,4 +1,4 @@
-#include "weft/session/weights.h"
+#include "weft/run/weights.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,14 +10,14 @@
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using program::Port;
 
 void write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   const plan::Graph& graph = *rank.program().graph;
-  session::write_initial(graph.view(graph.value(port.value).producer), seed, rank.memory(port));
+  run::write_initial(graph.view(graph.value(port.value).producer), seed, rank.memory(port));
 }
 
 std::string print(plan::DType dtype, std::span<const std::int64_t> shape) {
@@ -152,4 +152,4 @@ Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::stri
   return weights;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

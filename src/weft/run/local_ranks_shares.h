@@ -1,11 +1,11 @@
-// weft/session/local_ranks_shares.h -- a rank's share of a tensor, cut from the whole and put back.
+// weft/run/local_ranks_shares.h -- a rank's share of a tensor, cut from the whole and put back.
 //
 //   whole [4,6]     . . . . . .        shares {rows 2 to 3, columns 3 to 5}        a b c
 //                   . . . . . .                                           ──cut──▶ d e f
 //                   . . . a b c
 //                   . . . d e f                                           ◀──put──
 //
-// Included by the files of session/ only.
+// Included by the files of run/ only.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
-namespace weft::session {
+namespace weft::run {
 
 // Both are plain, in the order of the type's indices.
 void cut_share(const plan::Type& type, std::span<const plan::Share> shares, std::span<const std::byte> whole,
@@ -45,4 +45,4 @@ struct SharedSource {
 std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
                                          std::span<const plan::Layout> layouts);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/collective_values.h -- what ranks put into a collective that is tried out, and what comes out.
+// weft/run/collective_values.h -- what ranks put into a collective that is tried out, and what comes out.
 //
 //   exact    whole numbers so small that every type holds every result exactly: right or wrong is no question
 //   rough    numbers with all their digits, so that another order of additions shows in the last bit
@@ -14,7 +14,7 @@
 #include "weft/collective/program.h"
 #include "weft/comm/call.h"
 
-namespace weft::session {
+namespace weft::run {
 
 enum class Values : bool { exact, rough };
 
@@ -38,4 +38,4 @@ struct Expected {
 };
 Result<Expected> expected_output(const ElementCollective& what, std::int32_t rank);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-// weft/session/own_ranks.h -- a command that needs ranks starts itself again, once for each.
+// weft/run/own_ranks.h -- a command that needs ranks starts itself again, once for each.
 //
 //   weft tune ──▶ weft tune --ranks 4    RANK=0  ─┐  each finds from the environment that it is a rank, joins
 //   the
@@ -6,7 +6,7 @@
 //                 output
 //                 ...                            ─┘  is the answer
 //
-// Included by the files of session/ only.
+// Included by the files of run/ only.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@
 #include "weft/base/result.h"
 #include "weft/transport/job.h"
 
-namespace weft::session {
+namespace weft::run {
 
 enum class Part : std::uint8_t {
   starts_ranks,  // an ordinary process
@@ -44,4 +44,4 @@ struct OwnRanks {
 // What rank 0 wrote. A rank that fails is the error, in its own words where it left any.
 Result<std::string> run_own_ranks(const OwnRanks& request);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,11 +1,11 @@
-#include "weft/session/local_ranks_shares.h"
+#include "weft/run/local_ranks_shares.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "weft/ops/operators.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using plan::NodeId;
@@ -112,4 +112,4 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
   return sources;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

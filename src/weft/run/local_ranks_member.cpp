@@ -1,4 +1,4 @@
-#include "weft/session/local_ranks_member.h"
+#include "weft/run/local_ranks_member.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,9 +7,9 @@
 
 #include "weft/base/machine.h"
 #include "weft/device/element_access.h"
-#include "weft/session/local_ranks_run.h"
+#include "weft/run/local_ranks_run.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using comm::ElementType;
@@ -189,4 +189,4 @@ Result<std::vector<std::vector<std::byte>>> Member::gather(std::span<const std::
   return parts;
 }
 
-}  // namespace weft::session
+}  // namespace weft::run

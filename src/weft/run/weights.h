@@ -1,4 +1,4 @@
-// weft/session/weights.h -- what a model has learned: its parameters, states and moments by name.
+// weft/run/weights.h -- what a model has learned: its parameters, states and moments by name.
 //
 // A session keeps one for each model it trained or loaded; SAVE writes it, LOAD reads it, TRAIN goes
 // on from it and INFER computes with it. Together with the data and the settings it holds all that
@@ -16,7 +16,7 @@
 #include "weft/exec/rank.h"
 #include "weft/formats/safetensors.h"
 
-namespace weft::session {
+namespace weft::run {
 
 struct Tensor {
   plan::DType dtype = plan::DType::f32;
@@ -61,4 +61,4 @@ formats::Checkpoint to_checkpoint(const Weights& weights);
 Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::string_view model,
                                 const std::string& path);
 
-}  // namespace weft::session
+}  // namespace weft::run

@@ -1,4 +1,4 @@
-#include "weft/session/feed.h"
+#include "weft/run/feed.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "weft/formats/data_file.h"
 #include "weft/ops/operators.h"
 
-namespace weft::session {
+namespace weft::run {
 namespace {
 
 using plan::NodeId;
@@ -370,4 +370,4 @@ std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed)
   return std::make_unique<MadeUpFeed>(inputs_of(graph), seed);
 }
 
-}  // namespace weft::session
+}  // namespace weft::run
