@@ -65,7 +65,7 @@ Result<Reply> run_bench(int argc, char** argv, Output& output) {
 }
 
 Result<Reply> run_bench_rank(int argc, char** argv) {
-  const Status served = session::run_bench_rank(argc > 1 ? argv[1] : "");
+  const Status served = measure::run_bench_rank(argc > 1 ? argv[1] : "");
   if (!served.ok()) return served.error();
   return Reply{};
 }

@@ -20,28 +20,28 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/explain/bench_plot.h"
-#include "weft/explain/bench_row.h"
 #include "weft/explain/bench_table.h"
-#include "weft/session/bench_group.h"
-#include "weft/session/bench_line.h"
-#include "weft/session/bench_machine.h"
-#include "weft/session/bench_pattern.h"
-#include "weft/session/bench_peers.h"
-#include "weft/session/bench_rank.h"
-#include "weft/session/bench_round.h"
-#include "weft/session/bench_turn.h"
+#include "weft/measure/bench_group.h"
+#include "weft/measure/bench_line.h"
+#include "weft/measure/bench_machine.h"
+#include "weft/measure/bench_pattern.h"
+#include "weft/measure/bench_peers.h"
+#include "weft/measure/bench_rank.h"
+#include "weft/measure/bench_round.h"
+#include "weft/measure/bench_row.h"
+#include "weft/measure/bench_turn.h"
 
 namespace weft {
 namespace {
 
 using collective::Kind;
 using device::ElementType;
-using explain::BenchRow;
-using explain::BenchSample;
-using session::BenchTurn;
+using measure::BenchRow;
+using measure::BenchSample;
+using measure::BenchTurn;
 
 std::vector<std::int64_t> sizes(std::string_view text, int step) {
-  return session::bench_sizes(text, step).value();
+  return measure::bench_sizes(text, step).value();
 }
 
 TEST(BenchSizes, StepFromTheFirstToTheLast) {
@@ -53,9 +53,9 @@ TEST(BenchSizes, StepFromTheFirstToTheLast) {
 
 TEST(BenchSizes, RefusesWhatMakesNoSense) {
   for (const char* text : {"64MiB..256B", "0B", "x..y", "1KiB..", "1EiB", "3 s"})
-    EXPECT_FALSE(session::bench_sizes(text, 4).ok()) << text;
+    EXPECT_FALSE(measure::bench_sizes(text, 4).ok()) << text;
   for (const int step : {1, 0, -4, 1 << 20})
-    EXPECT_FALSE(session::bench_sizes("1KiB..1MiB", step).ok()) << step;
+    EXPECT_FALSE(measure::bench_sizes("1KiB..1MiB", step).ok()) << step;
 }
 
 TEST(BenchTurns, SayWhatTheyMean) {
@@ -74,8 +74,8 @@ TEST(BenchTurns, SayWhatTheyMean) {
   EXPECT_EQ(print(turn),
             "all_to_all 4096 bf16 in_place=1 iterations=20 warmup=3 variant=ring:sync buffers=allocated "
             "keep=0 limit=7");
-  EXPECT_EQ(session::parse_bench_turn(print(turn)).value(), turn);
-  EXPECT_EQ(session::parse_bench_turn("all_reduce 8 f32").value().iterations, 1);
+  EXPECT_EQ(measure::parse_bench_turn(print(turn)).value(), turn);
+  EXPECT_EQ(measure::parse_bench_turn("all_reduce 8 f32").value().iterations, 1);
 }
 
 TEST(BenchTurns, BadLinesAreErrors) {
@@ -100,47 +100,47 @@ TEST(BenchTurns, BadLinesAreErrors) {
                                         "all_reduce 4096 f32 limit=0",
                                         std::string(100'000, 'a')};
   for (const std::string& line : bad)
-    EXPECT_FALSE(session::parse_bench_turn(line).ok()) << line.substr(0, 60);
+    EXPECT_FALSE(measure::parse_bench_turn(line).ok()) << line.substr(0, 60);
 }
 
 TEST(BenchAnswers, AreReadBackOrRefused) {
-  const session::BenchAnswer answer{5.125e-06, 1.01e-05, 3};
-  EXPECT_EQ(session::parse_bench_answer(print(answer)).value(), answer);
+  const measure::BenchAnswer answer{5.125e-06, 1.01e-05, 3};
+  EXPECT_EQ(measure::parse_bench_answer(print(answer)).value(), answer);
   for (const char* line :
        {"", "1", "1 2", "1 2 3 4", "1 2 x", "-1 2 0", "nan 2 0", "inf 1 0", "1 1 -1", "1 1 0.5"})
-    EXPECT_FALSE(session::parse_bench_answer(line).ok()) << line;
-  const auto refusal = session::parse_bench_answer("error MPI has no sums of bf16");
+    EXPECT_FALSE(measure::parse_bench_answer(line).ok()) << line;
+  const auto refusal = measure::parse_bench_answer("error MPI has no sums of bf16");
   ASSERT_FALSE(refusal.ok());
   EXPECT_EQ(refusal.error().message, "MPI has no sums of bf16");
   EXPECT_EQ(refusal.error().fault, Fault::world);
 }
 
 TEST(BenchHellos, NameARankOfItsGroup) {
-  const auto hello = session::parse_bench_hello("hello 1 4 Open MPI v4.1.4").value();
+  const auto hello = measure::parse_bench_hello("hello 1 4 Open MPI v4.1.4").value();
   EXPECT_EQ(hello.rank, 1);
   EXPECT_EQ(hello.ranks, 4);
   EXPECT_EQ(hello.version, "Open MPI v4.1.4");
   for (const char* line : {"", "hello", "hello 1", "hello 4 4", "hello -1 4", "hello 0 0", "good-bye 0 4"})
-    EXPECT_FALSE(session::parse_bench_hello(line).ok()) << line;
+    EXPECT_FALSE(measure::parse_bench_hello(line).ok()) << line;
 }
 
 TEST(BenchTurns, CountElementsAsNcclTestsDoes) {
   BenchTurn turn;
   turn.bytes = 1000;
-  EXPECT_EQ(session::block_elements(turn, 3), 250);
+  EXPECT_EQ(measure::block_elements(turn, 3), 250);
   turn.kind = Kind::all_gather;
-  EXPECT_EQ(session::block_elements(turn, 3), 83);
+  EXPECT_EQ(measure::block_elements(turn, 3), 83);
   EXPECT_EQ(message_bytes(turn, 3), 996);
   turn.bytes = 1;
-  EXPECT_EQ(session::block_elements(turn, 3), 1);
+  EXPECT_EQ(measure::block_elements(turn, 3), 1);
 }
 
 TEST(BenchTurns, ABatchTakesAboutTenMilliseconds) {
-  EXPECT_EQ(session::calls_of_a_batch(1e-3), 10);
-  EXPECT_EQ(session::calls_of_a_batch(1), 1);
-  EXPECT_EQ(session::calls_of_a_batch(1e-12), session::calls_of_a_batch(0));
-  EXPECT_EQ(session::calls_of_a_batch(std::numeric_limits<double>::quiet_NaN()),
-            session::calls_of_a_batch(0));
+  EXPECT_EQ(measure::calls_of_a_batch(1e-3), 10);
+  EXPECT_EQ(measure::calls_of_a_batch(1), 1);
+  EXPECT_EQ(measure::calls_of_a_batch(1e-12), measure::calls_of_a_batch(0));
+  EXPECT_EQ(measure::calls_of_a_batch(std::numeric_limits<double>::quiet_NaN()),
+            measure::calls_of_a_batch(0));
 }
 
 // What every rank's output must be, worked out by hand from what the pattern puts into the inputs.
@@ -151,15 +151,15 @@ void expect_pattern_agrees(Kind kind, ElementType type) {
   turn.kind = kind;
   turn.type = type;
   turn.bytes = 3 * 200 * static_cast<std::int64_t>(sizeof(T));
-  const auto count = static_cast<std::size_t>(session::block_elements(turn, kRanks));
+  const auto count = static_cast<std::size_t>(measure::block_elements(turn, kRanks));
   std::vector<std::vector<T>> inputs;
   for (int rank = 0; rank < kRanks; ++rank) {
-    const session::BenchPattern pattern(turn, kRanks, rank);
+    const measure::BenchPattern pattern(turn, kRanks, rank);
     inputs.emplace_back(static_cast<std::size_t>(pattern.input_bytes()) / sizeof(T));
     pattern.fill(reinterpret_cast<std::byte*>(inputs.back().data()));
   }
   for (int rank = 0; rank < kRanks; ++rank) {
-    const session::BenchPattern pattern(turn, kRanks, rank);
+    const measure::BenchPattern pattern(turn, kRanks, rank);
     std::vector<T> output(static_cast<std::size_t>(pattern.output_bytes()) / sizeof(T));
     for (std::size_t i = 0; i < output.size(); ++i) {
       const std::size_t from = i / count, at = i % count, mine = static_cast<std::size_t>(rank) * count;
@@ -197,7 +197,7 @@ TEST(BenchPatterns, TellRanksAndBlocksApart) {
   turn.bytes = 16 * 16 * 4;
   std::vector<std::string> blocks;
   for (int rank = 0; rank < 16; ++rank) {
-    const session::BenchPattern pattern(turn, 16, rank);
+    const measure::BenchPattern pattern(turn, 16, rank);
     std::string input(static_cast<std::size_t>(pattern.input_bytes()), '\0');
     pattern.fill(reinterpret_cast<std::byte*>(input.data()));
     for (std::size_t block = 0; block < 16; ++block) blocks.push_back(input.substr(block * 64, 64));
@@ -207,15 +207,15 @@ TEST(BenchPatterns, TellRanksAndBlocksApart) {
 }
 
 TEST(BenchLimits, CountWhatMustBeReadAndWritten) {
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::all_reduce, 4, 100, false), 400);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::reduce_scatter, 4, 100, false), 250);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::all_gather, 4, 100, false), 250);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::all_gather, 4, 100, true), 200);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::all_to_all, 4, 100, false), 400);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::all_to_all, 4, 100, true), 300);
-  EXPECT_DOUBLE_EQ(session::least_copied(Kind::broadcast, 4, 100, false), 200);
-  EXPECT_DOUBLE_EQ(session::least_sent(Kind::all_reduce, 4, 100), 600);
-  EXPECT_DOUBLE_EQ(session::least_sent(Kind::broadcast, 4, 100), 300);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_reduce, 4, 100, false), 400);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::reduce_scatter, 4, 100, false), 250);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_gather, 4, 100, false), 250);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_gather, 4, 100, true), 200);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_to_all, 4, 100, false), 400);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::all_to_all, 4, 100, true), 300);
+  EXPECT_DOUBLE_EQ(measure::least_copied(Kind::broadcast, 4, 100, false), 200);
+  EXPECT_DOUBLE_EQ(measure::least_sent(Kind::all_reduce, 4, 100), 600);
+  EXPECT_DOUBLE_EQ(measure::least_sent(Kind::broadcast, 4, 100), 300);
 }
 
 BenchRow row(std::string peer, std::string setting, std::int64_t bytes, double microseconds) {
@@ -230,7 +230,7 @@ BenchRow row(std::string peer, std::string setting, std::int64_t bytes, double m
   const double seconds = microseconds * 1e-6;
   const std::array samples = {BenchSample{seconds, 2 * seconds, 0}, BenchSample{9 * seconds, seconds, 0},
                               BenchSample{seconds / 2, 3 * seconds, 0}};
-  explain::summarize(samples, made);
+  measure::summarize(samples, made);
   made.limit = 1e-6;
   return made;
 }
@@ -251,8 +251,8 @@ std::vector<BenchRow> two_sizes() {
                                   row("openmpi", "ucx", 65536, 30), row("gloo", "", 65536, 20)};
   larger[3].seconds = larger[3].fastest = larger[3].slowest = 0;
   larger[3].failure = "no answer within 20 s";
-  explain::compare(rows);
-  explain::compare(larger);
+  measure::compare(rows);
+  measure::compare(larger);
   rows.insert(rows.end(), larger.begin(), larger.end());
   return rows;
 }
@@ -272,19 +272,19 @@ TEST(BenchRows, AWrongResultIsNoRival) {
   std::vector<BenchRow> rows = {row("weft", "private", 4096, 2), row("mpich", "shm", 4096, 1),
                                 row("gloo", "", 4096, 6)};
   rows[1].wrong = 5;
-  explain::compare(rows);
+  measure::compare(rows);
   EXPECT_DOUBLE_EQ(rows[0].ratio_to_best_peer, 3);
 }
 
 TEST(BenchRows, WithoutPeersHaveNoRatio) {
   std::vector<BenchRow> rows = {row("weft", "private", 4096, 2)};
-  explain::compare(rows);
+  measure::compare(rows);
   EXPECT_EQ(rows[0].ratio_to_best_peer, 0);
   EXPECT_DOUBLE_EQ(rows[0].ratio_to_limit, 2);
 }
 
 TEST(BenchSummaries, AreGeometricMeansAndTheWorst) {
-  const auto all = explain::summarize(two_sizes());
+  const auto all = measure::summarize(two_sizes());
   ASSERT_EQ(all.size(), 1U);
   EXPECT_NEAR(all[0].mean, 2.449489742783178, 1e-12);  // the root of 4 * 1.5
   EXPECT_DOUBLE_EQ(all[0].worst, 1.5);
@@ -381,12 +381,12 @@ TEST(BenchRequests, SayWhatIsWrongWithThem) {
 }
 
 TEST(BenchLineUps, PeersThatAreNotThereAreLeftOutByName) {
-  session::BenchWho who;
+  measure::BenchWho who;
   who.transport = "shm";
   who.peers = {"gloo"};
-  who.buffers = session::BenchBuffers::both;
+  who.buffers = measure::BenchBuffers::both;
   who.programs = "/nonexistent";
-  const auto all = session::line_up(who, 4);
+  const auto all = measure::line_up(who, 4);
   ASSERT_EQ(all.left_out.size(), 1U);
   EXPECT_NE(all.left_out[0].find("libgloo-dev"), std::string::npos);
   ASSERT_EQ(all.contenders.size(), 2U);
@@ -397,7 +397,7 @@ TEST(BenchLineUps, PeersThatAreNotThereAreLeftOutByName) {
 }
 
 // Ranks of one process: an all-reduce of one rank is a copy.
-class Alone : public session::BenchLibrary {
+class Alone : public measure::BenchLibrary {
  public:
   std::string version() const override { return "alone"; }
   std::int32_t rank() const override { return 0; }
@@ -424,11 +424,11 @@ class Alone : public session::BenchLibrary {
 };
 
 TEST(BenchRanks, AnswerTurnsUntilTheBenchHangsUp) {
-  auto listener = session::BenchListener::open().value();
-  setenv(session::kBenchSocket, listener.name().c_str(), 1);
+  auto listener = measure::BenchListener::open().value();
+  setenv(measure::kBenchSocket, listener.name().c_str(), 1);
   Alone library;
-  std::jthread rank([&] { EXPECT_TRUE(session::serve_bench(library).ok()); });
-  std::optional<session::BenchListener::Caller> caller;
+  std::jthread rank([&] { EXPECT_TRUE(measure::serve_bench(library).ok()); });
+  std::optional<measure::BenchListener::Caller> caller;
   while (!caller) caller = listener.accept();
   EXPECT_EQ(caller->process, getpid());
   EXPECT_EQ(caller->line.read(), "hello 0 1 alone");
@@ -437,26 +437,26 @@ TEST(BenchRanks, AnswerTurnsUntilTheBenchHangsUp) {
     return caller->line.read().value_or("");
   };
   EXPECT_EQ(ask("variants all_reduce"), "plain");
-  const auto answer = session::parse_bench_answer(ask("all_reduce 4096 f32 iterations=5 warmup=2"));
+  const auto answer = measure::parse_bench_answer(ask("all_reduce 4096 f32 iterations=5 warmup=2"));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->wrong, 0);
   EXPECT_EQ(library.calls, 7);
-  EXPECT_EQ(session::parse_bench_answer(ask("all_reduce 4096 f32 variant=wrong keep=0"))->wrong, 1);
+  EXPECT_EQ(measure::parse_bench_answer(ask("all_reduce 4096 f32 variant=wrong keep=0"))->wrong, 1);
   EXPECT_EQ(ask("all_reduce 4096 f32 variant=refuse"), "error not this");
   EXPECT_TRUE(ask("nonsense").starts_with("error ")) << "and goes on";
   EXPECT_TRUE(ask("all_reduce 4096 f32 buffers=allocated").starts_with("error ")) << "it has no allocator";
-  EXPECT_EQ(session::parse_bench_answer(ask("broadcast 64 f32 in_place=1"))->wrong, 0);
+  EXPECT_EQ(measure::parse_bench_answer(ask("broadcast 64 f32 in_place=1"))->wrong, 0);
   caller.reset();
   rank.join();
-  unsetenv(session::kBenchSocket);
+  unsetenv(measure::kBenchSocket);
 }
 
 // A group of one "rank" that is a shell: enough to die, to hang and to talk nonsense.
-session::BenchRecipe shell(std::string script) { return {{"/bin/sh", "-c", std::move(script)}, true, {}}; }
+measure::BenchRecipe shell(std::string script) { return {{"/bin/sh", "-c", std::move(script)}, true, {}}; }
 
 TEST(BenchGroups, AProcessThatEndsIsReportedWithItsWords) {
   const auto group =
-      session::BenchGroup::start(shell("echo ------; echo 'no such device' >&2; exit 3"), 2, 20);
+      measure::BenchGroup::start(shell("echo ------; echo 'no such device' >&2; exit 3"), 2, 20);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.error().message, "a process ended before its rank said hello: no such device");
 }
@@ -464,7 +464,7 @@ TEST(BenchGroups, AProcessThatEndsIsReportedWithItsWords) {
 TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
   const std::string mark = testing::TempDir() + fmt::format("weft_bench_group_{}", getpid());
   const auto group =
-      session::BenchGroup::start(shell(fmt::format("echo $$ > {}; exec sleep 60", mark)), 1, 1);
+      measure::BenchGroup::start(shell(fmt::format("echo $$ > {}; exec sleep 60", mark)), 1, 1);
   ASSERT_FALSE(group.ok());
   EXPECT_EQ(group.error().message, "0 of 1 ranks came within 1 s");
   int process = 0;
@@ -475,7 +475,7 @@ TEST(BenchGroups, AProcessThatNeverComesIsEnded) {
 }
 
 TEST(BenchGroups, AProgramThatIsNotThereIsNamed) {
-  const auto group = session::BenchGroup::start({{"/nonexistent/weft-peer"}, false, {}}, 2, 5);
+  const auto group = measure::BenchGroup::start({{"/nonexistent/weft-peer"}, false, {}}, 2, 5);
   ASSERT_FALSE(group.ok());
   EXPECT_NE(group.error().message.find("/nonexistent/weft-peer"), std::string::npos);
 }
@@ -495,15 +495,15 @@ class Hanging : public Alone {
 
 TEST(BenchRoundRank, DISABLED_Serves) {
   Hanging library;
-  EXPECT_TRUE(session::serve_bench(library).ok());
+  EXPECT_TRUE(measure::serve_bench(library).ok());
 }
 
 TEST(BenchRounds, VariantsThatHangOrEndDoNotTakeTheOthersAlong) {
-  session::BenchLineUp who;
+  measure::BenchLineUp who;
   who.groups.push_back(
       {{"/proc/self/exe", "--gtest_filter=BenchRoundRank.*", "--gtest_also_run_disabled_tests"}, true, {}});
   who.contenders.push_back({"hanging", "", 0, false});
-  session::BenchRound round(std::move(who), 1);
+  measure::BenchRound round(std::move(who), 1);
   ASSERT_FALSE(round.empty());
   BenchTurn turn;
   turn.kind = collective::Kind::all_reduce;

@@ -17,8 +17,8 @@
 namespace weft::session {
 namespace {
 
-MachineProfile given_profile() {
-  MachineProfile profile;
+measure::MachineProfile given_profile() {
+  measure::MachineProfile profile;
   profile.machine = "aarch64, a processor, 2 processors, 24 GiB";
   profile.ranks = 2;
   profile.hosts = 1;
@@ -38,7 +38,7 @@ MachineProfile given_profile() {
 }
 
 TEST(PrintCluster, IsAScriptThatMakesTheMeasuredCluster) {
-  const auto text = print_cluster(given_profile(), "here");
+  const auto text = explain::print_cluster(given_profile(), "here");
   ASSERT_TRUE(text.ok()) << text.error().message;
   Session session;
   const Reply reply = session.execute(*text + "SHOW CLUSTERS;");
@@ -55,7 +55,7 @@ TEST(PrintCluster, IsAScriptThatMakesTheMeasuredCluster) {
 }
 
 TEST(PrintCluster, ShowsWhatWasMeasured) {
-  const std::string text = *print_cluster(given_profile(), "here");
+  const std::string text = *explain::print_cluster(given_profile(), "here");
   for (const std::string_view each :
        {"-- copy", "25.5 GB/s", "6.4 us", "CREATE DEVICE here_core (f64 = 30 GFLOP/s, f32 = 60 GFLOP/s",
         "memory = 12 GiB", "bandwidth = 46 GB/s", "launch = 20 ns",
@@ -64,20 +64,21 @@ TEST(PrintCluster, ShowsWhatWasMeasured) {
 }
 
 TEST(PrintCluster, SharesAHostAmongMoreRanksThanCores) {
-  MachineProfile profile = given_profile();
+  measure::MachineProfile profile = given_profile();
   profile.ranks = 8;
-  EXPECT_NE(print_cluster(profile, "here")->find("f32 = 15 GFLOP/s, memory = 3 GiB, bandwidth = 11.5 GB/s"),
+  EXPECT_NE(explain::print_cluster(profile, "here")
+                ->find("f32 = 15 GFLOP/s, memory = 3 GiB, bandwidth = 11.5 GB/s"),
             std::string::npos)
-      << *print_cluster(profile, "here");
+      << *explain::print_cluster(profile, "here");
 }
 
 TEST(PrintCluster, SeveralHostsHaveALinkBetweenThem) {
-  MachineProfile profile = given_profile();
+  measure::MachineProfile profile = given_profile();
   profile.ranks = 4;
   profile.hosts = 2;
   profile.host_of = {0, 0, 1, 1};
   profile.links.push_back({"tcp", 4, 1, 2, false, 1e-3, 1.1e8, 0});
-  const std::string text = *print_cluster(profile, "far");
+  const std::string text = *explain::print_cluster(profile, "far");
   EXPECT_NE(text.find("LINK tcp ACROSS node (110 MB/s, 1 ms)"), std::string::npos) << text;
   Session session;
   const Reply reply = session.execute(text);
@@ -86,37 +87,37 @@ TEST(PrintCluster, SeveralHostsHaveALinkBetweenThem) {
 
 TEST(PrintCluster, RefusesWhatIsNoClusterOrName) {
   for (const std::string_view name : {"", "a b", "1a", "x;", "CREATE"}) {
-    const auto text = print_cluster(given_profile(), name);
+    const auto text = explain::print_cluster(given_profile(), name);
     Session session;
     EXPECT_TRUE(!text.ok() || session.execute(*text).exit_code == ExitCode::ok) << name;
   }
-  MachineProfile uneven = given_profile();
+  measure::MachineProfile uneven = given_profile();
   uneven.ranks = 3;
   uneven.hosts = 2;
-  EXPECT_FALSE(print_cluster(uneven, "here").ok());
-  MachineProfile empty;
-  EXPECT_FALSE(print_cluster(empty, "here").ok());
+  EXPECT_FALSE(explain::print_cluster(uneven, "here").ok());
+  measure::MachineProfile empty;
+  EXPECT_FALSE(explain::print_cluster(empty, "here").ok());
 }
 
 TEST(Pairs, AreAllOfFewRanksAndSomeOfMany) {
-  EXPECT_EQ(pairs_of(1).size(), 0u);
-  EXPECT_EQ(pairs_of(2).size(), 1u);
-  EXPECT_EQ(pairs_of(8).size(), 28u);
-  EXPECT_EQ(pairs_of(64).size(), 64u + 32u);
+  EXPECT_EQ(measure::pairs_of(1).size(), 0u);
+  EXPECT_EQ(measure::pairs_of(2).size(), 1u);
+  EXPECT_EQ(measure::pairs_of(8).size(), 28u);
+  EXPECT_EQ(measure::pairs_of(64).size(), 64u + 32u);
   for (const std::int32_t ranks : {2, 3, 8, 64, 65})  // the round of all ranks needs its links
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       const std::int32_t next = (rank + 1) % ranks;
       const std::pair pair(std::min(rank, next), std::max(rank, next));
-      EXPECT_EQ(std::ranges::count(pairs_of(ranks), pair), 1);
+      EXPECT_EQ(std::ranges::count(measure::pairs_of(ranks), pair), 1);
     }
 }
 
 TEST(Rates, ArePositiveAndOfAllKinds) {
-  const auto rates = measure_rates({.cached_bytes = 4096,
-                                    .large_bytes = 65536,
-                                    .matrix_side = 16,
-                                    .most_threads = 2,
-                                    .each = std::chrono::milliseconds(1)});
+  const auto rates = measure::measure_rates({.cached_bytes = 4096,
+                                             .large_bytes = 65536,
+                                             .matrix_side = 16,
+                                             .most_threads = 2,
+                                             .each = std::chrono::milliseconds(1)});
   EXPECT_EQ(rates.size(), 2u * 2 * 2 + 3);
   for (const cost::Rate& rate : rates) EXPECT_GT(rate.per_second, 0) << rate.what;
 }
@@ -134,8 +135,9 @@ TEST(Links, OfThreeThreadsAreMeasuredBothWaysAndTogether) {
         const std::vector<std::int32_t> everyone = {0, 1, 2};
         const auto measure = [&]() -> Status {
           WEFT_TRY(endpoint, transport::inproc::make_endpoint(job, everyone, 7));
-          WEFT_TRY(found, measure_links(*job, everyone, *endpoint,
-                                        {std::chrono::milliseconds(1), std::chrono::milliseconds(2)}));
+          WEFT_TRY(found,
+                   measure::measure_links(*job, everyone, *endpoint,
+                                          {std::chrono::milliseconds(1), std::chrono::milliseconds(2)}));
           links[rank] = std::move(found);
           return {};
         };

@@ -39,16 +39,16 @@
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
 
-#include "weft/session/bench_rank.h"
+#include "weft/measure/bench_rank.h"
 
 namespace weft {
 namespace {
 
 using collective::Kind;
 using device::ElementType;
-using session::BenchTurn;
+using measure::BenchTurn;
 using Context = std::shared_ptr<gloo::rendezvous::Context>;
-using Buffers = session::BenchLibrary::Buffers;
+using Buffers = measure::BenchLibrary::Buffers;
 
 constexpr std::string_view kModes[] = {"async", "sync", "poll"};
 
@@ -160,11 +160,11 @@ std::vector<std::string> algorithms(Kind kind) {
   return names;
 }
 
-class GlooLibrary : public session::BenchLibrary {
+class GlooLibrary : public measure::BenchLibrary {
  public:
-  explicit GlooLibrary(const session::BenchHello& place) : rank_(place.rank), ranks_(place.ranks) {
+  explicit GlooLibrary(const measure::BenchHello& place) : rank_(place.rank), ranks_(place.ranks) {
     // Ranks meet in a folder that is gone as soon as they have met.
-    const char* name = std::getenv(session::kBenchSocket);
+    const char* name = std::getenv(measure::kBenchSocket);
     const std::string folder = fmt::format("{}/{}", std::filesystem::temp_directory_path().string(),
                                            name == nullptr ? "weft-bench-gloo" : name);
     mkdir(folder.c_str(), 0700);
@@ -259,9 +259,9 @@ class GlooLibrary : public session::BenchLibrary {
 };
 
 Status serve() {
-  WEFT_TRY(place, session::rank_from_bench_environment());
+  WEFT_TRY(place, measure::rank_from_bench_environment());
   GlooLibrary library(place);
-  return session::serve_bench(library);
+  return measure::serve_bench(library);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // mpi_peer.cpp -- Open MPI or MPICH as a rank of `weft bench`: one source, compiled with either's mpicxx.
 //
-// Settings come from outside, on mpirun's command line and in the environment (session/bench_peers.cpp).
+// Settings come from outside, on mpirun's command line and in the environment (measure/bench_peers.cpp).
 #define OMPI_SKIP_MPICXX 1  // C, not the bindings of another time
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/session/bench_rank.h"
+#include "weft/measure/bench_rank.h"
 
 namespace weft {
 namespace {
@@ -44,7 +44,7 @@ Status checked(int code) {
   return world_error(std::string(text, static_cast<std::size_t>(length)));
 }
 
-class MpiLibrary : public session::BenchLibrary {
+class MpiLibrary : public measure::BenchLibrary {
  public:
   MpiLibrary() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
@@ -76,7 +76,7 @@ class MpiLibrary : public session::BenchLibrary {
 
   Status barrier() override { return checked(MPI_Barrier(MPI_COMM_WORLD)); }
 
-  Status prepare(const session::BenchTurn& turn, const Buffers& buffers) override {
+  Status prepare(const measure::BenchTurn& turn, const Buffers& buffers) override {
     type_ = datatype(turn.kind, turn.type);
     if (type_ == MPI_DATATYPE_NULL)
       return user_error(fmt::format("MPI has no sums of {}", device::name(turn.type)));
@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   weft::Status served;
   {
     weft::MpiLibrary library;
-    served = weft::session::serve_bench(library);
+    served = weft::measure::serve_bench(library);
   }
   MPI_Finalize();
   if (!served.ok()) std::fprintf(stderr, "%s\n", served.error().message.c_str());

@@ -12,7 +12,7 @@ namespace weft::explain {
 namespace {
 
 // Gloo's setting is the algorithm that won, which changes with the size; its line is one all the same.
-std::string line_of(const BenchRow& row) { return row.peer == "gloo" ? row.peer : row.side(); }
+std::string line_of(const measure::BenchRow& row) { return row.peer == "gloo" ? row.peer : row.side(); }
 
 PlotCurve& curve_named(std::vector<PlotCurve>& curves, const std::string& name) {
   auto found = std::ranges::find(curves, name, &PlotCurve::name);
@@ -27,20 +27,20 @@ std::int64_t between(std::int64_t one, std::int64_t other) {
 
 }  // namespace
 
-Result<std::string> bench_plot(std::span<const BenchRow> rows) {
+Result<std::string> bench_plot(std::span<const measure::BenchRow> rows) {
   std::vector<PlotCurve> curves;
   PlotCurve limit{"limit of the machine", {}, false, 0};
   std::vector<PlotRange> winners;
   for (std::size_t begin = 0; begin < rows.size();) {
     std::size_t end = begin;
-    const BenchRow* best = nullptr;
+    const measure::BenchRow* best = nullptr;
     for (; end < rows.size() && rows[end].bytes == rows[begin].bytes; ++end) {
-      const BenchRow& row = rows[end];
+      const measure::BenchRow& row = rows[end];
       if (!row.measured()) continue;
       curve_named(curves, line_of(row)).points.push_back({row.bytes, row.seconds});
       if (best == nullptr || row.seconds < best->seconds) best = &row;
     }
-    const BenchRow& any = rows[begin];
+    const measure::BenchRow& any = rows[begin];
     if (any.limit > 0) limit.points.push_back({any.bytes, any.limit});
     if (best != nullptr) {
       // A side wins from half way to the size before to half way to the next.

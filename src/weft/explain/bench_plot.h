@@ -4,12 +4,12 @@
 #include <string>
 
 #include "weft/base/result.h"
-#include "weft/explain/bench_row.h"
+#include "weft/measure/bench_row.h"
 
 namespace weft::explain {
 
 // Rows of one collective, number of ranks and transport: a line a side, one for the machine's limit, and who
 // wins where. Both axes are logarithmic. Fails when nothing was measured.
-Result<std::string> bench_plot(std::span<const BenchRow> rows);
+Result<std::string> bench_plot(std::span<const measure::BenchRow> rows);
 
 }  // namespace weft::explain

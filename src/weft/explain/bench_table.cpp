@@ -19,17 +19,21 @@ std::string number(double value) {
   return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
 
-std::string_view reduction(const BenchRow& row) { return collective::reduces(row.kind) ? "sum" : "none"; }
+std::string_view reduction(const measure::BenchRow& row) {
+  return collective::reduces(row.kind) ? "sum" : "none";
+}
 
-int root(const BenchRow& row) { return row.kind == collective::Kind::broadcast ? 0 : -1; }
+int root(const measure::BenchRow& row) { return row.kind == collective::Kind::broadcast ? 0 : -1; }
 
-double algorithm_bandwidth(const BenchRow& row) { return static_cast<double>(row.bytes) / row.seconds; }
+double algorithm_bandwidth(const measure::BenchRow& row) {
+  return static_cast<double>(row.bytes) / row.seconds;
+}
 
-double bus_bandwidth(const BenchRow& row) {
+double bus_bandwidth(const measure::BenchRow& row) {
   return algorithm_bandwidth(row) * collective::bus_factor(row.kind, row.ranks);
 }
 
-std::vector<std::string> cells(const BenchRow& row, bool begins) {
+std::vector<std::string> cells(const measure::BenchRow& row, bool begins) {
   std::vector<std::string> line = {begins ? std::to_string(row.bytes) : "",
                                    begins ? std::to_string(row.count) : "",
                                    begins ? row.type : "",
@@ -49,13 +53,13 @@ std::vector<std::string> cells(const BenchRow& row, bool begins) {
 }
 
 // "mpich shm at 1 KiB and 3 more sizes: MPI has no sums of bf16", a line a reason.
-std::string failures(std::span<const BenchRow> rows) {
+std::string failures(std::span<const measure::BenchRow> rows) {
   std::string out;
-  const auto same = [](const BenchRow& one, const BenchRow& other) {
+  const auto same = [](const measure::BenchRow& one, const measure::BenchRow& other) {
     return one.side() == other.side() && one.failure == other.failure;
   };
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto is_same = [&](const BenchRow& other) { return same(rows[i], other); };
+    const auto is_same = [&](const measure::BenchRow& other) { return same(rows[i], other); };
     if (rows[i].failure.empty() || std::ranges::any_of(rows.first(i), is_same)) continue;
     const auto more = std::ranges::count_if(rows.subspan(i + 1), is_same);
     out += fmt::format("{} at {}", rows[i].side(), print_bytes(static_cast<double>(rows[i].bytes)));
@@ -68,7 +72,7 @@ std::string failures(std::span<const BenchRow> rows) {
 // Null where there is nothing to say: 0 would be read as a ratio.
 Json known(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
-Json to_json(const BenchRow& row) {
+Json to_json(const measure::BenchRow& row) {
   Json json;
   json["collective"] = collective::name(row.kind);
   json["ranks"] = row.ranks;
@@ -98,7 +102,7 @@ Json to_json(const BenchRow& row) {
   return json;
 }
 
-Json to_json(const BenchSummary& summary) {
+Json to_json(const measure::BenchSummary& summary) {
   return {{"collective", collective::name(summary.kind)},
           {"ranks", summary.ranks},
           {"transport", summary.transport},
@@ -113,9 +117,9 @@ Json to_json(const BenchSummary& summary) {
 
 }  // namespace
 
-std::string bench_table(std::span<const BenchRow> rows) {
+std::string bench_table(std::span<const measure::BenchRow> rows) {
   if (rows.empty()) return {};
-  const BenchRow& first = rows.front();
+  const measure::BenchRow& first = rows.front();
   std::string out = fmt::format("{}, {} ranks, {}{}\n\n", collective::name(first.kind), first.ranks,
                                 first.transport, first.in_place ? ", in place" : "");
   constexpr Align kRight = Align::right;
@@ -134,7 +138,7 @@ std::string bench_table(std::span<const BenchRow> rows) {
                {"limit", kRight}});
   table.add({"(B)", "(elements)", "", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "", ""});
   std::int64_t bytes = -1;
-  for (const BenchRow& row : rows) {
+  for (const measure::BenchRow& row : rows) {
     table.add(cells(row, row.bytes != bytes));
     bytes = row.bytes;
   }
@@ -142,9 +146,9 @@ std::string bench_table(std::span<const BenchRow> rows) {
   return out;
 }
 
-std::string bench_summary(std::span<const BenchRow> rows) {
+std::string bench_summary(std::span<const measure::BenchRow> rows) {
   std::string out;
-  for (const BenchSummary& one : summarize(rows)) {
+  for (const measure::BenchSummary& one : measure::summarize(rows)) {
     out +=
         fmt::format("{}, {} ranks, {}, {}: ", collective::name(one.kind), one.ranks, one.transport, one.side);
     if (one.mean > 0)
@@ -174,7 +178,7 @@ std::string bench_machine(const BenchFacts& facts) {
   return out + "\n";
 }
 
-std::string bench_json(std::span<const BenchRow> rows, const BenchFacts& facts) {
+std::string bench_json(std::span<const measure::BenchRow> rows, const BenchFacts& facts) {
   Json json;
   json["machine"] = {{"cores", facts.cores},
                      {"shm_latency_microseconds", known(facts.shm_latency * 1e6)},
@@ -189,9 +193,10 @@ std::string bench_json(std::span<const BenchRow> rows, const BenchFacts& facts) 
   for (const auto& [side, version] : facts.versions) json["versions"][side] = version;
   json["left_out"] = facts.left_out;
   json["rows"] = Json::array();
-  for (const BenchRow& row : rows) json["rows"].push_back(to_json(row));
+  for (const measure::BenchRow& row : rows) json["rows"].push_back(to_json(row));
   json["summary"] = Json::array();
-  for (const BenchSummary& summary : summarize(rows)) json["summary"].push_back(to_json(summary));
+  for (const measure::BenchSummary& summary : measure::summarize(rows))
+    json["summary"].push_back(to_json(summary));
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

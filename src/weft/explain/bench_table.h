@@ -15,16 +15,16 @@
 #include <utility>
 #include <vector>
 
-#include "weft/explain/bench_row.h"
+#include "weft/measure/bench_row.h"
 
 namespace weft::explain {
 
 // Rows of one collective, number of ranks and transport, sizes ascending, compared.
-std::string bench_table(std::span<const BenchRow> rows);
+std::string bench_table(std::span<const measure::BenchRow> rows);
 
 // "weft private: 2.7 times the best peer in the geometric mean over 10 sizes; least 1.4 at 64 MiB (openmpi no
 // cma)"
-std::string bench_summary(std::span<const BenchRow> rows);
+std::string bench_summary(std::span<const measure::BenchRow> rows);
 
 struct BenchCopies {
   std::int64_t bytes = 0;
@@ -43,6 +43,6 @@ struct BenchFacts {
 std::string bench_machine(const BenchFacts& facts);
 
 // An object with "rows", "summary", "machine", "versions" and "left_out".
-std::string bench_json(std::span<const BenchRow> rows, const BenchFacts& facts);
+std::string bench_json(std::span<const measure::BenchRow> rows, const BenchFacts& facts);
 
 }  // namespace weft::explain

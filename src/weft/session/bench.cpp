@@ -11,29 +11,27 @@
 #include "weft/base/units.h"
 #include "weft/explain/bench_plot.h"
 #include "weft/explain/bench_table.h"
+#include "weft/measure/bench_batch.h"
+#include "weft/measure/bench_machine.h"
+#include "weft/measure/bench_peers.h"
+#include "weft/measure/bench_round.h"
 #include "weft/price/collective_cluster.h"
-#include "weft/session/bench_machine.h"
-#include "weft/session/bench_peers.h"
-#include "weft/session/bench_round.h"
 #include "weft/session/reply.h"
 
 namespace weft::session {
 namespace {
 
 using collective::Kind;
-using explain::BenchRow;
+using measure::BenchRow;
 
-constexpr double kBatchSeconds = 0.010;
-constexpr std::int64_t kMostCalls = 200'000;
 constexpr std::int32_t kMostRanks = 256;
-constexpr std::int64_t kLargestMessage = std::int64_t{4} << 30;
 
 // The request, checked.
 struct Order {
   std::vector<Kind> kinds;
   std::vector<std::int64_t> sizes;
   device::ElementType type = device::ElementType::f32;
-  BenchBuffers buffers = BenchBuffers::private_memory;
+  measure::BenchBuffers buffers = measure::BenchBuffers::private_memory;
 };
 
 Result<Kind> measured_kind(std::string_view word) {
@@ -73,19 +71,19 @@ Result<Order> check(const Bench& request) {
   for (const std::string& transport : request.transports)
     if (auto known = choice<int>("transport", transport, {{"shm", 0}, {"tcp", 1}}); !known.ok())
       return std::move(known).error();
-  WEFT_TRY(buffers, choice<BenchBuffers>("buffers", request.buffers,
-                                         {{"private", BenchBuffers::private_memory},
-                                          {"allocated", BenchBuffers::allocated},
-                                          {"both", BenchBuffers::both}}));
+  WEFT_TRY(buffers, choice<measure::BenchBuffers>("buffers", request.buffers,
+                                                  {{"private", measure::BenchBuffers::private_memory},
+                                                   {"allocated", measure::BenchBuffers::allocated},
+                                                   {"both", measure::BenchBuffers::both}}));
   order.buffers = buffers;
-  WEFT_TRY_STATUS(check_peers(request.against));
+  WEFT_TRY_STATUS(measure::check_peers(request.against));
   const auto type = device::find_element_type(request.type);
   if (!type)
     return user_error(fmt::format("unknown type: {}", request.type), "f64 f32 f16 bf16 i8 i32 i64 u8");
   order.type = *type;
   if (request.repeats < 1)
     return user_error(fmt::format("expected at least 1 repeat, found {}", request.repeats));
-  WEFT_TRY(sizes, bench_sizes(request.sizes, request.step));
+  WEFT_TRY(sizes, measure::bench_sizes(request.sizes, request.step));
   order.sizes = std::move(sizes);
   if (!request.to.empty() && !request.to.ends_with(".svg") && !request.to.ends_with(".json"))
     return user_error(fmt::format("the ending does not say a format: {}", request.to),
@@ -142,7 +140,8 @@ class Benching {
   }
 
   Status run_round(std::int32_t ranks, const std::string& transport) {
-    BenchRound round(line_up({transport, request_.against, order_.buffers, request_.programs}, ranks), ranks);
+    measure::BenchRound round(
+        measure::line_up({transport, request_.against, order_.buffers, request_.programs}, ranks), ranks);
     leave_out(round.left_out());
     if (round.empty()) return {};
     for (const auto& version : round.versions())
@@ -152,7 +151,7 @@ class Benching {
       std::vector<BenchRow> block;
       for (const std::int64_t bytes : order_.sizes) {
         std::vector<BenchRow> rows = measure(round, kind, ranks, transport, bytes);
-        explain::compare(rows);
+        measure::compare(rows);
         block.insert(block.end(), rows.begin(), rows.end());
       }
       say(explain::bench_table(block) + "\n");
@@ -162,17 +161,17 @@ class Benching {
     return {};
   }
 
-  std::vector<BenchRow> measure(BenchRound& round, Kind kind, std::int32_t ranks,
+  std::vector<BenchRow> measure(measure::BenchRound& round, Kind kind, std::int32_t ranks,
                                 const std::string& transport, std::int64_t bytes) {
-    BenchTurn turn;
+    measure::BenchTurn turn;
     turn.kind = kind;
     turn.bytes = bytes;
     turn.type = order_.type;
     turn.in_place = request_.in_place;
     turn.limit = request_.limit;
     std::vector<BenchRow> rows = round.measure(turn, request_.repeats);
-    const double limit = machine_.limit(transport, kind, ranks,
-                                        static_cast<double>(message_bytes(turn, ranks)), request_.in_place);
+    const double limit = machine_.limit(
+        transport, kind, ranks, static_cast<double>(measure::message_bytes(turn, ranks)), request_.in_place);
     for (BenchRow& row : rows) {
       row.transport = transport;
       row.limit = limit;
@@ -194,7 +193,7 @@ class Benching {
 
   const Bench& request_;
   Order order_;
-  BenchMachine machine_;
+  measure::BenchMachine machine_;
   std::vector<BenchRow> rows_;
   explain::BenchFacts facts_;
   std::string text_;
@@ -208,24 +207,5 @@ Result<std::string> answer(const Bench& request) {
 }  // namespace
 
 Reply run(const Bench& request) { return to_reply(answer(request)); }
-
-Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step) {
-  if (step < 2 || step > 1024) return user_error(fmt::format("expected a step of 2 to 1024, found {}", step));
-  WEFT_TRY(doubling, price::parse_sizes(text));
-  const std::int64_t least = doubling.front(), most = doubling.back();
-  if (least < 1 || most > kLargestMessage)
-    return user_error(fmt::format("expected sizes of 1 B to {}, found {}",
-                                  print_bytes(static_cast<double>(kLargestMessage)), text));
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t size = least; size <= most; size *= step) sizes.push_back(size);
-  if (sizes.back() != most) sizes.push_back(most);
-  return sizes;
-}
-
-std::int64_t calls_of_a_batch(double seconds) {
-  if (!(seconds > 0)) return kMostCalls;
-  return static_cast<std::int64_t>(
-      std::clamp(std::round(kBatchSeconds / seconds), 1.0, static_cast<double>(kMostCalls)));
-}
 
 }  // namespace weft::session

@@ -14,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/result.h"
 #include "weft/session/session.h"
 
 namespace weft::session {
@@ -38,14 +37,5 @@ struct Bench {
   std::function<void(std::string_view)> on_output = {};
 };
 Reply run(const Bench& request);
-
-// "256B..64MiB" by factors of `step`; the last is always among them.
-Result<std::vector<std::int64_t>> bench_sizes(std::string_view text, std::int32_t step);
-
-// How many calls take about ten milliseconds, when one takes `seconds`.
-std::int64_t calls_of_a_batch(double seconds);
-
-// One rank of Weft's own side; the bench starts it. Does not return before the bench hangs up.
-Status run_bench_rank(std::string_view transport);
 
 }  // namespace weft::session

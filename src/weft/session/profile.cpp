@@ -1,7 +1,5 @@
 #include "weft/session/profile.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,13 +8,11 @@
 
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
-#include "weft/cost/machine_identity.h"
+#include "weft/explain/profile_cluster.h"
+#include "weft/measure/machine_profile.h"
 #include "weft/run/own_ranks.h"
 #include "weft/session/profile_model.h"
 #include "weft/session/reply.h"
-#include "weft/transport/inproc/endpoint.h"
-#include "weft/transport/shm/endpoint.h"
-#include "weft/transport/tcp/endpoint.h"
 
 namespace weft::session {
 namespace {
@@ -24,7 +20,6 @@ namespace {
 using transport::Job;
 
 constexpr std::int32_t kMostRanks = 1024;
-constexpr std::uint64_t kGroup = 0x70726f66696c65;  // "profile"
 constexpr std::string_view kTransports[] = {"shm", "tcp", "inproc"};
 
 Status check(const Profile& request) {
@@ -34,29 +29,14 @@ Status check(const Profile& request) {
   for (const std::string& transport : request.transports)
     if (std::ranges::count(kTransports, transport) == 0)
       return user_error(fmt::format("unknown transport: {}", transport), "shm and tcp can be profiled");
-  return check_cluster_name(request.name);
-}
-
-std::map<std::string, std::vector<std::int32_t>> ranks_by_host(const Job& job) {
-  std::map<std::string, std::vector<std::int32_t>> hosts;
-  for (std::int32_t rank = 0; rank < job.ranks(); ++rank) hosts[job.member(rank).host].push_back(rank);
-  return hosts;
-}
-
-Result<std::unique_ptr<transport::Endpoint>> make_endpoint(const std::string& name,
-                                                           const std::shared_ptr<Job>& job,
-                                                           std::vector<std::int32_t> members,
-                                                           std::uint64_t group) {
-  if (name == "tcp") return transport::tcp::make_endpoint(job, std::move(members), group);
-  if (name == "inproc") return transport::inproc::make_endpoint(job, std::move(members), group);
-  return transport::shm::make_endpoint(job, std::move(members), group);
+  return explain::check_cluster_name(request.name);
 }
 
 void note(const Profile& request, const Job& job, std::string_view text) {
   if (request.on_note && job.rank() == 0) request.on_note(text);
 }
 
-Status keep(const Profile& request, const MachineProfile& profile) {
+Status keep(const Profile& request, const measure::MachineProfile& profile) {
   if (request.statistics == "none") return {};
   WEFT_TRY(statistics, cost::Statistics::open(request.statistics, cost::Access::write));
   WEFT_TRY_STATUS(statistics.add(profile.rates));
@@ -65,10 +45,12 @@ Status keep(const Profile& request, const MachineProfile& profile) {
 
 // Rank 0's answer; nothing from the others.
 Result<std::string> take_part(const std::shared_ptr<Job>& job, const Profile& request) {
-  WEFT_TRY(profile, measure_machine(job, request));
+  WEFT_TRY(profile,
+           measure::measure_machine(
+               job, {.transports = request.transports, .quick = request.quick, .on_note = request.on_note}));
   job->leave();
   if (job->rank() != 0) return std::string();
-  WEFT_TRY(text, print_cluster(profile, request.name));
+  WEFT_TRY(text, explain::print_cluster(profile, request.name));
   if (const Status kept = keep(request, profile); !kept.ok())
     note(request, *job, fmt::format("the figures were not kept: {}", kept.error().message));
   return text;
@@ -109,53 +91,6 @@ Result<std::string> answer(const Profile& request) {
 }
 
 }  // namespace
-
-Result<MachineProfile> measure_machine(const std::shared_ptr<Job>& job, const Profile& request) {
-  const auto hosts = ranks_by_host(*job);
-  for (const auto& [host, ranks] : hosts)
-    if (ranks.size() != hosts.begin()->second.size())
-      return user_error(fmt::format("every host must have as many ranks as the others, found {} and {}",
-                                    hosts.begin()->second.size(), ranks.size()));
-  MachineProfile profile;
-  profile.machine = cost::machine_identity();
-  profile.ranks = job->ranks();
-  profile.hosts = static_cast<std::int32_t>(hosts.size());
-  profile.cores = available_processors();
-  for (std::int32_t rank = 0; rank < job->ranks(); ++rank)
-    profile.host_of.push_back(
-        static_cast<std::int32_t>(std::distance(hosts.begin(), hosts.find(job->member(rank).host))));
-  profile.memory_bytes =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job->ranks()));
-  for (std::int32_t rank = 0; rank < job->ranks(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;
-  if (job->rank() == 0) {
-    note(request, *job, "copying, reducing, multiplying");
-    RateSizes sizes;
-    if (request.quick) sizes.each /= 10;
-    profile.rates = measure_rates(sizes);
-  }
-  WEFT_TRY(together, job->exchange(everyone, {kGroup, 0}, {}));
-
-  LinkEffort effort;
-  if (request.quick) effort = {.latency = effort.latency / 5, .stream = effort.stream / 5};
-  const std::vector<std::int32_t>& neighbours = hosts.at(job->member(job->rank()).host);
-  std::vector<std::string> transports = request.transports;
-  if (transports.empty()) {
-    if (neighbours.size() > 1) transports.emplace_back("shm");
-    transports.emplace_back("tcp");
-  }
-  std::uint64_t group = kGroup;
-  for (const std::string& transport : transports) {
-    note(request, *job, fmt::format("links over {}", transport));
-    const auto& members = transport == "tcp" ? everyone : neighbours;
-    WEFT_TRY(endpoint, make_endpoint(transport, job, members, ++group));
-    WEFT_TRY(links, measure_links(*job, members, *endpoint, effort));
-    profile.links.insert(profile.links.end(), links.begin(), links.end());
-    WEFT_TRY(done, job->exchange(everyone, {group, 0}, {}));
-  }
-  return profile;
-}
 
 Reply run(const Profile& request) { return to_reply(answer(request)); }
 

@@ -12,17 +12,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "weft/base/result.h"
-#include "weft/cost/statistics.h"
-#include "weft/session/profile_links.h"
-#include "weft/session/profile_rates.h"
 #include "weft/session/session.h"
-#include "weft/transport/job.h"
 
 namespace weft::session {
 
@@ -38,25 +32,5 @@ struct Profile {
   std::function<void(std::string_view)> on_note = {};  // told what is being measured, a line each
 };
 Reply run(const Profile& request);
-
-// What was measured, as rank 0 knows it in the end.
-struct MachineProfile {
-  std::string machine;
-  std::int32_t ranks = 1, hosts = 1;
-  double memory_bytes = 0;  // of a host
-  std::int32_t cores = 1;   // of a host
-  std::vector<cost::Rate> rates;
-  std::vector<cost::LinkTime> links;
-  std::vector<std::int32_t> host_of = {};  // of each rank; empty: all on one
-};
-
-// One rank's part. Collective over the job.
-Result<MachineProfile> measure_machine(const std::shared_ptr<transport::Job>& job, const Profile& request);
-
-// Whether a cluster can be called that.
-Status check_cluster_name(std::string_view name);
-
-// The script: tables as comments, then a device, and a cluster for each transport, the best link last.
-Result<std::string> print_cluster(const MachineProfile& profile, std::string_view name);
 
 }  // namespace weft::session

@@ -6,12 +6,12 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/statistics.h"
+#include "weft/explain/tune_report.h"
+#include "weft/measure/tune_check.h"
+#include "weft/measure/tune_group.h"
 #include "weft/price/collective_cluster.h"
 #include "weft/run/own_ranks.h"
 #include "weft/session/reply.h"
-#include "weft/session/tune_check.h"
-#include "weft/session/tune_group.h"
-#include "weft/session/tune_report.h"
 
 namespace weft::session {
 namespace {
@@ -42,8 +42,8 @@ Result<std::vector<Kind>> kinds_of(const Tune& request) {
   return kinds;
 }
 
-Result<TunePlan> plan_of(const Tune& request, const std::string& transport) {
-  TunePlan plan;
+Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transport) {
+  measure::TunePlan plan;
   const auto found = comm::find_transport(transport);
   if (!found) return user_error(fmt::format("unknown transport: {}", transport), "shm, tcp or mpi");
   plan.transport = *found;
@@ -68,7 +68,7 @@ Result<TunePlan> plan_of(const Tune& request, const std::string& transport) {
 }
 
 // Several groups' results as one.
-void add(Tuned& all, Tuned one) {
+void add(measure::Tuned& all, measure::Tuned one) {
   for (const auto& [setting, candidates] : one.table.settings()) all.table.set(setting, candidates);
   all.measured += one.measured;
   all.skipped += one.skipped;
@@ -77,7 +77,7 @@ void add(Tuned& all, Tuned one) {
   all.dropped.insert(all.dropped.end(), one.dropped.begin(), one.dropped.end());
 }
 
-Status add_to_statistics(const Tune& request, const Tuned& tuned) {
+Status add_to_statistics(const Tune& request, const measure::Tuned& tuned) {
   std::vector<cost::CollectiveTime> times;
   for (const auto& [setting, candidates] : tuned.table.settings())
     for (const comm::Candidate& candidate : candidates)
@@ -88,35 +88,35 @@ Status add_to_statistics(const Tune& request, const Tuned& tuned) {
   return statistics.add(times);
 }
 
-void keep(const Tune& request, const Tuned& tuned) {
+void keep(const Tune& request, const measure::Tuned& tuned) {
   if (request.check || request.statistics == "none") return;
   if (const Status kept = add_to_statistics(request, tuned); !kept.ok() && request.on_note)
     request.on_note(fmt::format("the times were not kept: {}", kept.error().message));
 }
 
 // One rank's part: all transports, one after the other, in the job that there is.
-Result<Tuned> take_part(const std::shared_ptr<transport::Job>& job, const Tune& request) {
+Result<measure::Tuned> take_part(const std::shared_ptr<transport::Job>& job, const Tune& request) {
   std::vector<std::string> transports = request.transports;
   if (transports.empty()) transports.emplace_back("automatic");
-  Tuned all;
+  measure::Tuned all;
   for (const std::string& transport : transports) {
     WEFT_TRY(plan, plan_of(request, transport));
     plan.time /= static_cast<std::int64_t>(transports.size());
     if (job->rank() != 0) plan.on_note = {};
-    WEFT_TRY(tuned, tune_group(job, plan));
+    WEFT_TRY(tuned, measure::tune_group(job, plan));
     add(all, std::move(tuned));
   }
   return all;
 }
 
-Result<Tuned> start_ranks(const Tune& request) {
+Result<measure::Tuned> start_ranks(const Tune& request) {
   std::vector<std::int32_t> ranks = request.ranks;
   if (ranks.empty()) ranks = {2, 4, 8};
   std::vector<std::string> transports = request.transports;
   if (transports.empty()) transports = {"shm", "tcp"};
   const std::int32_t runs = static_cast<std::int32_t>(ranks.size() * transports.size());
   const std::int32_t seconds = std::max(seconds_of(request) / runs, 1);
-  Tuned all;
+  measure::Tuned all;
   for (const std::int32_t each : ranks)
     for (const std::string& transport : transports) {
       run::OwnRanks own{.command = "tune",
@@ -134,7 +134,7 @@ Result<Tuned> start_ranks(const Tune& request) {
       if (request.check && !request.statistics.empty())
         own.arguments.insert(own.arguments.end(), {"--statistics", request.statistics});
       WEFT_TRY(text, run::run_own_ranks(own));
-      WEFT_TRY(tuned, parse_tuned(text));
+      WEFT_TRY(tuned, measure::parse_tuned(text));
       keep(request, tuned);  // whoever ends it here has what was measured so far
       add(all, std::move(tuned));
     }
@@ -157,7 +157,7 @@ Status check_request(const Tune& request) {
   return {};
 }
 
-Result<std::string> finish(const Tune& request, const Tuned& tuned) {
+Result<std::string> finish(const Tune& request, const measure::Tuned& tuned) {
   const bool json = request.format == Format::json;
   const auto note = [&](const std::string& text) {
     if (request.on_note) request.on_note(text);
@@ -166,10 +166,10 @@ Result<std::string> finish(const Tune& request, const Tuned& tuned) {
     const comm::LoadedChoices loaded = comm::load_choices(request.statistics);
     if (!loaded.trouble.empty()) note(fmt::format("nothing was read: {}", loaded.trouble));
     if (loaded.table.settings().empty()) note("nothing was tuned here: the default figures are checked");
-    const TuneChecks checks = check_predictions(loaded.table, tuned.table);
-    return json ? check_json(tuned, checks) : check_text(tuned, checks);
+    const measure::TuneChecks checks = measure::check_predictions(loaded.table, tuned.table);
+    return json ? explain::check_json(tuned, checks) : explain::check_text(tuned, checks);
   }
-  return json ? tuned_json(tuned) : tuned_text(tuned);
+  return json ? explain::tuned_json(tuned) : explain::tuned_text(tuned);
 }
 
 Result<std::string> answer(const Tune& request) {
