@@ -14,7 +14,7 @@ constexpr std::uint64_t slot_for(std::uint64_t hash, std::size_t symbol) {
   return (hash & 0xffffffff00000000u) | static_cast<std::uint32_t>(symbol);
 }
 constexpr std::uint32_t symbol_in(std::uint64_t slot) { return static_cast<std::uint32_t>(slot); }
-constexpr std::size_t kBlock = 16 * 1024;
+constexpr std::size_t kSpellingBlock = 16 * 1024;
 
 std::uint64_t hash_text(std::string_view text) {
   std::uint64_t state = text.size() * 0x9e3779b97f4a7c15u;
@@ -50,7 +50,7 @@ Symbols& Symbols::operator=(const Symbols& other) {
 std::string_view Symbols::keep(std::string_view text) {
   if (text.empty()) return {};
   if (block_used_ + text.size() > block_size_) {
-    block_size_ = std::max(kBlock, text.size());
+    block_size_ = std::max(kSpellingBlock, text.size());
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_size_));
     block_used_ = 0;
   }
