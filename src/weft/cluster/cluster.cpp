@@ -5,16 +5,16 @@
 namespace weft::cluster {
 namespace {
 
-constexpr std::array<std::string_view, kShapes> kNames = {"",      "switch",           "ring", "full", "mesh",
+constexpr std::array<std::string_view, kShapes> kShapeNames = {"",      "switch",           "ring", "full", "mesh",
                                                           "torus", "hybrid_cube_mesh", "mi250"};
 
 }  // namespace
 
-std::string_view name(Shape shape) { return kNames[static_cast<std::size_t>(shape)]; }
+std::string_view name(Shape shape) { return kShapeNames[static_cast<std::size_t>(shape)]; }
 
 std::optional<Shape> find_shape(std::string_view name) {
   for (std::size_t shape = 1; shape < kShapes; ++shape)
-    if (kNames[shape] == name) return static_cast<Shape>(shape);
+    if (kShapeNames[shape] == name) return static_cast<Shape>(shape);
   return std::nullopt;
 }
 
