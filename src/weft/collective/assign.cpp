@@ -12,7 +12,7 @@
 namespace weft::collective {
 namespace {
 
-struct Connection {
+struct PlannedConnection {
   std::int32_t from = 0, to = 0, channel = 0;
   std::int32_t messages = 0;
   std::int32_t after = -1;                  // the connection into `from` that shares its block there
@@ -21,7 +21,7 @@ struct Connection {
 };
 
 struct Network {
-  std::vector<Connection> connections;  // by sender, receiver and channel
+  std::vector<PlannedConnection> connections;  // by sender, receiver and channel
   std::vector<std::int32_t> out;        // of each instruction the connection it sends on, -1: none
 
   std::int32_t in(const Instruction& it) const { return it.giver < 0 ? -1 : out[it.giver]; }
@@ -33,7 +33,7 @@ struct Network {
   }
 };
 
-Network connect(const Instructions& instructions) {
+Network connect_blocks(const Instructions& instructions) {
   using Key = std::tuple<std::int32_t, std::int32_t, std::int32_t>;
   const auto key = [&](const Instruction& it) {
     return Key{it.rank, instructions.list[it.taker].rank, it.channel};
@@ -87,9 +87,9 @@ void join_neighbours(const Instructions& instructions, Network& network) {
 
 // Joins the two directions between a pair of ranks.
 void join_opposites(Network& network) {
-  const auto key = [](const Connection& c) { return std::tuple(c.from, c.to, c.channel); };
+  const auto key = [](const PlannedConnection& c) { return std::tuple(c.from, c.to, c.channel); };
   for (std::size_t out = 0; out < network.connections.size(); ++out) {
-    const Connection& it = network.connections[out];
+    const PlannedConnection& it = network.connections[out];
     if (it.after >= 0) continue;
     const std::tuple back(it.to, it.from, it.channel);
     const auto found = std::ranges::lower_bound(network.connections, back, {}, key);
@@ -109,7 +109,7 @@ std::vector<InstructionBlock> make_blocks(const Instructions& instructions, Netw
   std::vector<Seed> seeds;
   std::vector<bool> has_block(static_cast<std::size_t>(instructions.collective.ranks), false);
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(network.connections.size()); ++i) {
-    const Connection& it = network.connections[i];
+    const PlannedConnection& it = network.connections[i];
     const std::int32_t from = it.after < 0 ? -1 : network.connections[it.after].from;
     seeds.push_back({{it.from, it.to, from, it.channel}, it.after, i});
     if (it.before < 0) seeds.push_back({{it.to, -1, it.from, it.channel}, i, -1});
@@ -200,7 +200,7 @@ Result<Instructions> assign(const Instructions& instructions, const AssignLimits
     const std::int32_t move = it.sent >= 0 ? it.sent : it.done;
     it.channel = sends(it.op) || receives(it.op) ? channels.of_move[move] : -1;
   }
-  Network network = connect(result);
+  Network network = connect_blocks(result);
   if (limits.join) {
     join_neighbours(result, network);
     join_opposites(network);

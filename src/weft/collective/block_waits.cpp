@@ -47,9 +47,9 @@ struct Written {
 };
 
 // One rank's blocks, written step by step in the order of the list.
-class Writer {
+class WaitWriter {
  public:
-  Writer(const Instructions& instructions, std::int32_t first_block, RankProgram& rank, Written& written)
+  WaitWriter(const Instructions& instructions, std::int32_t first_block, RankProgram& rank, Written& written)
       : all_(instructions), first_block_(first_block), rank_(rank), written_(written) {
     version_of_.assign(rank.blocks.size(), -1);
   }
@@ -182,7 +182,7 @@ Program add_waits(const Instructions& ordered) {
   for (std::int32_t i = 0; i < ordered.size(); ++i) of_rank[ordered.list[i].rank].push_back(i);
   Written written(ordered.list.size());
   for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
-    Writer writer(ordered, first_block[rank], program.ranks[rank], written);
+    WaitWriter writer(ordered, first_block[rank], program.ranks[rank], written);
     for (const std::int32_t i : of_rank[rank]) writer.write(i);
   }
   return program;

@@ -94,13 +94,13 @@ std::size_t settle(Ties& ties, const std::vector<std::int32_t>& way, std::int32_
 
 // A message and what fused instructions make of it: who sends it, over which links, on which channel (-1:
 // any).
-struct Chain {
+struct ChannelChain {
   std::vector<std::int32_t> senders, way;
   std::int32_t asked = -1;
 };
 
 // The chain that starts with an instruction; false where none does.
-bool follow(const Instructions& instructions, const Links& links, std::int32_t start, Chain& chain) {
+bool follow_links(const Instructions& instructions, const Links& links, std::int32_t start, ChannelChain& chain) {
   if (instructions.list[start].op != Op::send) return false;
   chain.senders.clear();
   chain.way.clear();
@@ -119,9 +119,9 @@ class RareTies {
  public:
   RareTies(const Instructions& instructions, const Links& links) {
     std::vector<Tie> all;
-    Chain chain;
+    ChannelChain chain;
     for (std::int32_t i = 0; i < instructions.size(); ++i)
-      if (follow(instructions, links, i, chain))
+      if (follow_links(instructions, links, i, chain))
         for (std::size_t k = 1; k < chain.way.size(); ++k)
           all.push_back({chain.asked, chain.way[k - 1], chain.way[k]});
     add(all, [](const Tie& tie) { return std::tuple(tie.asked, tie.in, tie.out); });
@@ -177,10 +177,10 @@ Result<Channels> choose_channels(const Instructions& instructions, std::int32_t 
   const Links links(instructions);
   const RareTies rare(instructions, links);
   Ties ties(links.size());
-  Chain chain;
+  ChannelChain chain;
   std::vector<std::int32_t> way;
   for (std::int32_t i = 0; i < instructions.size(); ++i) {
-    if (!follow(instructions, links, i, chain)) continue;
+    if (!follow_links(instructions, links, i, chain)) continue;
     for (std::size_t begin = 0; begin < chain.way.size();) {
       std::size_t end = begin + 1;
       while (end < chain.way.size() && !rare.contains(chain.asked, chain.way[end - 1], chain.way[end])) ++end;

@@ -11,14 +11,14 @@ namespace weft::collective {
 namespace {
 
 // Far above what any runtime loads; below them no sum of 32 bit numbers overflows.
-constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr std::int64_t kMostChunks = 1 << 25;   // of memory, all ranks together
+constexpr std::int64_t kMostProgramRanks = 1 << 20;
+constexpr std::int64_t kMostProgramChunks = 1 << 25;   // of memory, all ranks together
 constexpr std::int64_t kMostActions = 1 << 24;  // a step of count n being n
-constexpr std::int64_t kMostChannels = 1 << 20;
+constexpr std::int64_t kMostProgramChannels = 1 << 20;
 
-class Form {
+class FormCheck {
  public:
-  explicit Form(const Program& program) : program_(program), collective_(program.collective) {}
+  explicit FormCheck(const Program& program) : program_(program), collective_(program.collective) {}
 
   std::optional<Finding> find() {
     check_collective();
@@ -38,13 +38,13 @@ class Form {
   bool is_rank(std::int32_t rank) const { return rank >= 0 && rank < collective_.ranks; }
 
   void check_collective() {
-    if (collective_.ranks < 1 || collective_.ranks > kMostRanks)
-      return complain({}, "a program has 1 to {} ranks, this one {}", kMostRanks, collective_.ranks);
+    if (collective_.ranks < 1 || collective_.ranks > kMostProgramRanks)
+      return complain({}, "a program has 1 to {} ranks, this one {}", kMostProgramRanks, collective_.ranks);
     if (program_.ranks.size() != static_cast<std::size_t>(collective_.ranks))
       return complain({}, "the collective has {} ranks, the program {}", collective_.ranks,
                       program_.ranks.size());
-    if (program_.channels < 1 || program_.channels > kMostChannels)
-      return complain({}, "a program has 1 to {} channels, this one {}", kMostChannels, program_.channels);
+    if (program_.channels < 1 || program_.channels > kMostProgramChannels)
+      return complain({}, "a program has 1 to {} channels, this one {}", kMostProgramChannels, program_.channels);
     using enum Kind;
     const std::initializer_list<Kind> rooted = {broadcast, reduce, gather, scatter, send};
     if (std::ranges::find(rooted, collective_.kind) != rooted.end() && !is_rank(collective_.root))
@@ -59,9 +59,9 @@ class Form {
   // Whether extent() can be asked.
   void check_blocks() {
     const std::int64_t ranks = collective_.ranks;
-    if (collective_.chunks < 1 || collective_.chunks * ranks > kMostChunks)
+    if (collective_.chunks < 1 || collective_.chunks * ranks > kMostProgramChunks)
       return complain({}, "{} ranks with blocks of {} chunks: expected 1 to {} in all", ranks,
-                      collective_.chunks, kMostChunks);
+                      collective_.chunks, kMostProgramChunks);
     if (collective_.counts.empty()) return;
     const bool pairs = collective_.kind == Kind::all_to_all;
     const std::int64_t expected = pairs ? ranks * ranks : ranks;
@@ -72,7 +72,7 @@ class Form {
       if (count < 0) return complain({}, "a block of {} chunks", count);
       total += count;
     }
-    if (total > kMostChunks) complain({}, "blocks of {} chunks in all: at most {}", total, kMostChunks);
+    if (total > kMostProgramChunks) complain({}, "blocks of {} chunks in all: at most {}", total, kMostProgramChunks);
   }
 
   void check_wants() {
@@ -80,14 +80,14 @@ class Form {
     const auto key = [](const CustomWant& want) { return std::pair(want.rank, want.index); };
     const CustomWant* last = nullptr;
     for (const CustomWant& want : collective_.wants) {
-      if (!is_rank(want.rank) || want.index < 0 || want.index >= kMostChunks)
+      if (!is_rank(want.rank) || want.index < 0 || want.index >= kMostProgramChunks)
         return complain({}, "a promise about output[{}] of gpu {}, which does not exist", want.index,
                         want.rank);
       if (last != nullptr && key(*last) >= key(want))
         return complain({}, "promises out of order or twice: output[{}] of gpu {}", want.index, want.rank);
       last = &want;
       for (const Contribution& part : want.contributions)
-        if (!is_rank(part.rank) || part.index < 0 || part.index >= kMostChunks)
+        if (!is_rank(part.rank) || part.index < 0 || part.index >= kMostProgramChunks)
           return complain({}, "a promise about input[{}] of gpu {}, which does not exist", part.index,
                           part.rank);
     }
@@ -99,9 +99,9 @@ class Form {
       const RankProgram& rank = program_.ranks[rank_];
       for (const Buffer buffer : {Buffer::input, Buffer::output, Buffer::scratch}) {
         const std::int32_t chunks = declared(rank, buffer);
-        if (chunks < 0 || chunks > kMostChunks)
+        if (chunks < 0 || chunks > kMostProgramChunks)
           return complain({rank_, -1, -1}, "{} of {} chunks: expected 0 to {}", name(buffer), chunks,
-                          kMostChunks);
+                          kMostProgramChunks);
         total += memory_chunks(program_, Placement::out_of_place, rank_, buffer);
         if (collective_.kind == Kind::custom || buffer == Buffer::scratch || chunks == 0) continue;
         if (const std::int32_t expected = extent(collective_, buffer, rank_); chunks != expected)
@@ -110,9 +110,9 @@ class Form {
       }
       for (const Threadblock& block : rank.blocks)
         for (const Step& step : block.steps)
-          actions += step.op == Op::nop ? 1 : std::clamp<std::int64_t>(step.count, 1, kMostChunks);
+          actions += step.op == Op::nop ? 1 : std::clamp<std::int64_t>(step.count, 1, kMostProgramChunks);
     }
-    if (total > kMostChunks) return complain({}, "memory of {} chunks: at most {}", total, kMostChunks);
+    if (total > kMostProgramChunks) return complain({}, "memory of {} chunks: at most {}", total, kMostProgramChunks);
     if (actions > kMostActions) complain({}, "steps over {} chunks: at most {}", actions, kMostActions);
   }
 
@@ -213,6 +213,6 @@ class Form {
 
 }  // namespace
 
-std::optional<Finding> check_form(const Program& program) { return Form(program).find(); }
+std::optional<Finding> check_form(const Program& program) { return FormCheck(program).find(); }
 
 }  // namespace weft::collective

@@ -9,7 +9,7 @@ namespace weft::collective {
 namespace {
 
 // How long the chains are that end in one chunk of memory.
-struct Chain {
+struct ClaimChain {
   std::int32_t written = 0, read = 0;
 };
 
@@ -17,12 +17,12 @@ struct Chain {
 
 Measure measure(const Moves& moves) {
   const Cells cells(moves);
-  std::vector<Chain> chains(cells.size());
+  std::vector<ClaimChain> chains(cells.size());
   std::vector<std::int64_t> sent(moves.collective.ranks);
   std::int32_t longest = 0;
   for (const Move& move : moves.moves) {
-    Chain* const from = &chains[cells.at(move.from)];
-    Chain* const to = &chains[cells.at(move.to)];
+    ClaimChain* const from = &chains[cells.at(move.from)];
+    ClaimChain* const to = &chains[cells.at(move.to)];
     std::int32_t chain = 0;
     for (std::int32_t i = 0; i < move.count; ++i)
       chain = std::max({chain, from[i].written, to[i].written, to[i].read});

@@ -36,7 +36,7 @@ Argument read_argument(Reader& reader) {
   return items;
 }
 
-std::string print(const Argument& argument) {
+std::string print_argument(const Argument& argument) {
   if (const auto* number = std::get_if<std::int64_t>(&argument)) return fmt::format("{}", *number);
   // Without quotes a word is read in lower case.
   if (const auto* word = std::get_if<std::string>(&argument))
@@ -109,13 +109,13 @@ Result<AlgorithmReference> parse_reference(std::string_view text) {
   return result;
 }
 
-std::string print(const AlgorithmReference& reference) {
+std::string print_argument(const AlgorithmReference& reference) {
   std::vector<std::string> arguments;
   // What nearly all have comes first, the rest in order of name.
   if (const auto ranks = reference.arguments.find("ranks"); ranks != reference.arguments.end())
-    arguments.push_back(fmt::format("ranks={}", print(ranks->second)));
+    arguments.push_back(fmt::format("ranks={}", print_argument(ranks->second)));
   for (const auto& [name, value] : reference.arguments)
-    if (name != "ranks") arguments.push_back(fmt::format("{}={}", name, print(value)));
+    if (name != "ranks") arguments.push_back(fmt::format("{}={}", name, print_argument(value)));
   return fmt::format("{}({})", reference.name, fmt::join(arguments, ", "));
 }
 

@@ -14,7 +14,7 @@ struct VerbTraits {
   Shape shape;
 };
 
-constexpr std::array<VerbTraits, kVerbs> kTraits = {{
+constexpr std::array<VerbTraits, kVerbs> kVerbTraits = {{
     {"nop", "nop", {}},
     {"barrier", "barrier", {}},
     {"signal", "signal", {}},
@@ -47,11 +47,11 @@ constexpr std::array<VerbTraits, kVerbs> kTraits = {{
     {"pipeline", "pipeline", {}},
 }};
 
-const VerbTraits& traits(Verb verb) { return kTraits[static_cast<std::size_t>(verb)]; }
+const VerbTraits& traits(Verb verb) { return kVerbTraits[static_cast<std::size_t>(verb)]; }
 
 // What the executor's tables hold: src/core/include/execution_common.hpp of MSCCL++ 0.9.
 constexpr std::size_t kMostOperations = 64;     // of a threadblock, pipelines and their bodies included
-constexpr std::size_t kMostChannels = 16;       // of a threadblock, of one path
+constexpr std::size_t kMostBlockChannels = 16;       // of a threadblock, of one path
 constexpr std::size_t kMostRemoteBuffers = 16;  // of a threadblock, of one path
 constexpr std::size_t kMostStepChannels = 8;    // of an operation
 constexpr std::size_t kMostStepOperands = 10;   // on either side of an operation
@@ -101,9 +101,9 @@ std::string_view word(Verb verb) { return traits(verb).word; }
 Shape shape(Verb verb) { return traits(verb).shape; }
 
 std::optional<Verb> find_verb(std::string_view word) {
-  const auto at = std::ranges::find(kTraits, word, &VerbTraits::word);
-  if (at == kTraits.end()) return std::nullopt;
-  return static_cast<Verb>(at - kTraits.begin());
+  const auto at = std::ranges::find(kVerbTraits, word, &VerbTraits::word);
+  if (at == kVerbTraits.end()) return std::nullopt;
+  return static_cast<Verb>(at - kVerbTraits.begin());
 }
 
 bool sums(Verb verb) {
@@ -139,7 +139,7 @@ Status check_limits(const OneSided& plan) {
       Room room;
       room.add(own.blocks[block]);
       WEFT_TRY_STATUS(expect(block, "operations", kMostOperations, room.operations));
-      WEFT_TRY_STATUS(expect(block, "channels of one type", kMostChannels, room.most_channels()));
+      WEFT_TRY_STATUS(expect(block, "channels of one type", kMostBlockChannels, room.most_channels()));
       WEFT_TRY_STATUS(expect(block, "remote buffers", kMostRemoteBuffers, room.most_remote_buffers()));
       WEFT_TRY_STATUS(expect(block, "channels in an operation", kMostStepChannels, room.step_channels));
       WEFT_TRY_STATUS(expect(block, "operands in an operation", kMostStepOperands, room.step_operands));

@@ -15,9 +15,9 @@ using Steps = std::vector<OneSidedStep>;
 
 bool is_packet(char letter) { return letter == 'p' || letter == 'q' || letter == 't'; }
 
-class Writer {
+class OneSidedActionWriter {
  public:
-  Writer(const OneSided& plan, Grain grain)
+  OneSidedActionWriter(const OneSided& plan, Grain grain)
       : plan_(plan), grain_(grain), parts_(parts_of_chunk(plan, std::numeric_limits<std::int32_t>::max())) {}
 
   Actions write() {
@@ -244,6 +244,6 @@ std::vector<RankMemory> memory_of(const OneSided& plan) {
   return memory;
 }
 
-Actions to_actions(const OneSided& plan, Grain grain) { return Writer(plan, grain).write(); }
+Actions to_actions(const OneSided& plan, Grain grain) { return OneSidedActionWriter(plan, grain).write(); }
 
 }  // namespace weft::collective

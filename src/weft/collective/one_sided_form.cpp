@@ -11,8 +11,8 @@ namespace weft::collective {
 namespace {
 
 // Past these a plan is a mistake or an attack: what to_actions() would make no longer fits in memory.
-constexpr std::int32_t kMostRanks = 1 << 16;
-constexpr std::int32_t kMostChunks = 1 << 24;  // of a buffer, parts included
+constexpr std::int32_t kMostOneSidedRanks = 1 << 16;
+constexpr std::int32_t kMostOneSidedChunks = 1 << 24;  // of a buffer, parts included
 constexpr std::int32_t kMostParts = 1 << 12;
 constexpr std::size_t kMostOperands = 1 << 14;  // on either side of a step, ranks of switches counted
 constexpr std::int64_t kMostDeeds = 1 << 23;    // chunks touched, signals, waits: of all steps together
@@ -32,12 +32,12 @@ std::string_view name(Operand::Where where) {
   return kNames[static_cast<std::size_t>(where)];
 }
 
-class Form {
+class OneSidedForm {
  public:
-  explicit Form(const OneSided& plan) : plan_(plan), ranks_(static_cast<std::int32_t>(plan.ranks.size())) {}
+  explicit OneSidedForm(const OneSided& plan) : plan_(plan), ranks_(static_cast<std::int32_t>(plan.ranks.size())) {}
 
   std::optional<Finding> find() {
-    if (ranks_ < 1 || ranks_ > kMostRanks || ranks_ != plan_.collective.ranks)
+    if (ranks_ < 1 || ranks_ > kMostOneSidedRanks || ranks_ != plan_.collective.ranks)
       return malformed({}, fmt::format("expected {} ranks, found {}", plan_.collective.ranks, ranks_));
     parts_ = parts_of_chunk(plan_, kMostParts);
     if (parts_ == 0)
@@ -69,17 +69,17 @@ class Form {
     if (!collective.counts.empty()) return malformed({}, "expected blocks of one size, found several");
     const bool blocks = collective.kind != Kind::all_reduce && collective.kind != Kind::custom;
     const std::int64_t chunks = std::int64_t{collective.chunks} * (blocks ? ranks_ : 1);
-    if (collective.chunks >= 1 && chunks <= kMostChunks / parts_) return std::nullopt;
+    if (collective.chunks >= 1 && chunks <= kMostOneSidedChunks / parts_) return std::nullopt;
     return malformed(
-        {}, fmt::format("expected 1 to {} chunks in a buffer, found {}", kMostChunks / parts_, chunks));
+        {}, fmt::format("expected 1 to {} chunks in a buffer, found {}", kMostOneSidedChunks / parts_, chunks));
   }
 
   std::optional<Finding> of_buffers(std::int32_t rank) const {
     const OneSidedRank& own = plan_.ranks[rank];
     for (const std::int32_t chunks : {own.input_chunks, own.output_chunks, own.scratch_chunks})
-      if (chunks < 0 || chunks > kMostChunks / parts_)
+      if (chunks < 0 || chunks > kMostOneSidedChunks / parts_)
         return malformed({rank}, fmt::format("expected at most {} chunks in a buffer, found {}",
-                                             kMostChunks / parts_, chunks));
+                                             kMostOneSidedChunks / parts_, chunks));
     for (const auto* peers : {&own.memory_peers, &own.port_peers})
       for (const std::int32_t peer : *peers)
         if (!is_rank(peer))
@@ -206,9 +206,9 @@ class Form {
           where, fmt::format("expected a range within {} chunks of {} of gpu {}, found {} from {}", chunks,
                              name(slot.buffer), rank, operand.count, slot.index));
     };
-    if (operand.index < 0 || operand.index >= kMostChunks)  // before anything is added to it
+    if (operand.index < 0 || operand.index >= kMostOneSidedChunks)  // before anything is added to it
       return malformed(where,
-                       fmt::format("expected an index below {}, found {}", kMostChunks, operand.index));
+                       fmt::format("expected an index below {}, found {}", kMostOneSidedChunks, operand.index));
     std::int64_t cells = operand.count;
     switch (operand.where) {
       case Operand::Where::local:
@@ -269,7 +269,7 @@ class Form {
 
 }  // namespace
 
-std::optional<Finding> check_form(const OneSided& plan) { return Form(plan).find(); }
+std::optional<Finding> check_form(const OneSided& plan) { return OneSidedForm(plan).find(); }
 
 Report check(const OneSided& plan) {
   Report report;

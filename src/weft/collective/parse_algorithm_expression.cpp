@@ -31,7 +31,7 @@ constexpr auto kBuiltins = std::to_array<BuiltinFunction>({
     {"repeat", Operator::repeat, 2, 2},
 });
 
-constexpr std::string_view describe(ParameterType type) {
+constexpr std::string_view describe_type(ParameterType type) {
   return type == ParameterType::number ? "a number" : type == ParameterType::word ? "a word" : "a list";
 }
 
@@ -363,7 +363,7 @@ ExpressionId AlgorithmParser::many(Operator op, const std::vector<ExpressionId>&
 
 void AlgorithmParser::require(ExpressionId id, ParameterType wanted) {
   if (reader_.failed() || type(id) == wanted) return;
-  reader_.fail_at(span(id), fmt::format("expected {}, found {}", describe(wanted), describe(type(id))));
+  reader_.fail_at(span(id), fmt::format("expected {}, found {}", describe_type(wanted), describe_type(type(id))));
 }
 
 ParameterType AlgorithmParser::type(ExpressionId id) const {

@@ -101,7 +101,7 @@ constexpr std::array<Pass, 8> kPasses = {{
     {"instances", Stage::program, Stage::program, run_instances},
 }};
 
-constexpr std::array<std::string_view, kPasses.size()> kNames = [] {
+constexpr std::array<std::string_view, kPasses.size()> kPassNames = [] {
   std::array<std::string_view, kPasses.size()> names{};
   for (std::size_t i = 0; i < kPasses.size(); ++i) names[i] = kPasses[i].name;
   return names;
@@ -109,7 +109,7 @@ constexpr std::array<std::string_view, kPasses.size()> kNames = [] {
 
 }  // namespace
 
-std::span<const std::string_view> pass_names() { return kNames; }
+std::span<const std::string_view> pass_names() { return kPassNames; }
 
 Result<std::string> run_passes(const Moves& moves, std::span<const std::string_view> names,
                                const CompileOptions& options) {
@@ -122,10 +122,10 @@ Result<std::string> run_passes(const Moves& moves, std::span<const std::string_v
                                    [&](const Pass& candidate) { return candidate.name == name; });
     if (pass == kPasses.end())
       return user_error(fmt::format("there is no pass {}", name),
-                        fmt::format("passes are {}", fmt::join(kNames, ", ")));
+                        fmt::format("passes are {}", fmt::join(kPassNames, ", ")));
     if (pass->needs != stage)
       return user_error(fmt::format("pass {} does not fit what there is before it", name),
-                        fmt::format("the passes in their order are {}", fmt::join(kNames, ", ")));
+                        fmt::format("the passes in their order are {}", fmt::join(kPassNames, ", ")));
     WEFT_TRY_STATUS(pass->run(state, options));
     stage = pass->leaves;
   }

@@ -10,7 +10,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int64_t kMostChunks = std::int64_t{1} << 30;  // in a buffer
+constexpr std::int64_t kMostBufferChunks = std::int64_t{1} << 30;  // in a buffer
 
 Status check_counts(const Collective& collective) {
   const std::vector<std::int32_t>& counts = collective.counts;
@@ -26,15 +26,15 @@ Status check_counts(const Collective& collective) {
     if (count < 0) return user_error(fmt::format("a count is negative: {}", count));
     total += count;
   }
-  if (total > kMostChunks)
-    return user_error(fmt::format("buffers are too large: {} chunks, at most {}", total, kMostChunks));
+  if (total > kMostBufferChunks)
+    return user_error(fmt::format("buffers are too large: {} chunks, at most {}", total, kMostBufferChunks));
   return {};
 }
 
 Status check_wants(const Collective& collective) {
   for (const CustomWant& want : collective.wants) {
     const auto within = [&](std::int64_t rank, std::int64_t index) {
-      return rank >= 0 && rank < collective.ranks && index >= 0 && index < kMostChunks;
+      return rank >= 0 && rank < collective.ranks && index >= 0 && index < kMostBufferChunks;
     };
     if (!within(want.rank, want.index))
       return user_error(fmt::format("no such place: output[{}] of {}", want.index, want.rank));
@@ -52,7 +52,7 @@ Status check_collective(const Collective& collective) {
   if (ranks < 1 || ranks > kMostRanks)
     return user_error(fmt::format("ranks are 1 to {}: {}", kMostRanks, ranks));
   if (chunks < 1) return user_error(fmt::format("a block has one chunk at least: {}", chunks));
-  if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostChunks)
+  if (chunks * (has_block_a_rank(collective.kind) ? ranks : 1) > kMostBufferChunks)
     return user_error(fmt::format("buffers are too large: {} chunks a block, {} ranks", chunks, ranks));
   for (const auto& [what, rank] : {std::pair("root", collective.root), std::pair("peer", collective.peer)})
     if (rank < 0 || rank >= ranks)

@@ -10,7 +10,7 @@ struct OpTraits {
   bool sends, receives, reads_source, reads_target, writes_target;
 };
 
-constexpr std::array<OpTraits, kOps> kTraits = {{
+constexpr std::array<OpTraits, kOps> kOpTraits = {{
     {"nop", false, false, false, false, false},
     {"copy", false, false, true, false, true},
     {"reduce", false, false, true, true, true},
@@ -22,7 +22,7 @@ constexpr std::array<OpTraits, kOps> kTraits = {{
     {"receive_reduce_copy_send", true, true, true, false, true},
 }};
 
-const OpTraits& traits(Op op) { return kTraits[static_cast<std::size_t>(op)]; }
+const OpTraits& traits(Op op) { return kOpTraits[static_cast<std::size_t>(op)]; }
 
 }  // namespace
 

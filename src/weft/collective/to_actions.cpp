@@ -34,7 +34,7 @@ struct Ends {
 };
 
 // Numbers the connections by sender, receiver and channel.
-Ends connect(const Program& program, Actions& actions) {
+Ends connect_ends(const Program& program, Actions& actions) {
   std::vector<End> ends;
   std::int32_t agent = 0;
   for (std::int32_t rank = 0; rank < program.collective.ranks; ++rank) {
@@ -68,12 +68,12 @@ Bases bases_of(const Program& program, Placement placement, std::int32_t rank) {
   return bases;
 }
 
-class Writer {
+class ActionWriter {
  public:
-  Writer(const Program& program, Placement placement, Grain grain) : program_(program), grain_(grain) {
+  ActionWriter(const Program& program, Placement placement, Grain grain) : program_(program), grain_(grain) {
     actions_.collective = program.collective;
     actions_.placement = placement;
-    ends_ = connect(program, actions_);
+    ends_ = connect_ends(program, actions_);
     reserve();
     for (std::int32_t rank = 0; rank < program.collective.ranks; ++rank) write(rank);
   }
@@ -162,7 +162,7 @@ class Writer {
 }  // namespace
 
 Actions to_actions(const Program& program, Placement placement, Grain grain) {
-  return Writer(program, placement, grain).take();
+  return ActionWriter(program, placement, grain).take();
 }
 
 }  // namespace weft::collective

@@ -8,7 +8,7 @@
 namespace weft::collective {
 namespace {
 
-constexpr std::int32_t kDeepestCall = 16;  // of algorithms
+constexpr std::int32_t kDeepestAlgorithm = 16;  // of algorithms
 
 }  // namespace
 
@@ -26,7 +26,7 @@ const Algorithm* Tracer::find_callee(Run& run, const Call& call, Span span) {
 bool Tracer::execute(Run& run, const Call& call, Span span) {
   const Algorithm* const algorithm = find_callee(run, call, span);
   if (!algorithm) return false;
-  if (run.depth >= kDeepestCall)
+  if (run.depth >= kDeepestAlgorithm)
     return run.values.fail(span, fmt::format("algorithms call each other too deep: {}", run.depth + 1));
   if (algorithm->in_place() != call.chunk.has_value())
     return run.values.fail(
