@@ -55,11 +55,11 @@ struct Load {
   double wire = 0, copied = 0, reduced = 0;
 };
 
-Load times(double factor, const Load& load) {
+Load multiplied(double factor, const Load& load) {
   return {factor * load.messages, factor * load.wire, factor * load.copied, factor * load.reduced};
 }
 
-struct Work {
+struct CandidateWork {
   double steps = 0;
   Load rank;               // of the rank that does most
   Load all;                // of all together
@@ -68,8 +68,8 @@ struct Work {
 };
 
 // Where every rank does the same.
-Work alike(double ranks, double steps, const Load& load) {
-  return {.steps = steps, .rank = load, .all = times(ranks, load)};
+CandidateWork alike(double ranks, double steps, const Load& load) {
+  return {.steps = steps, .rank = load, .all = multiplied(ranks, load)};
 }
 
 bool shares_memory(const Setting& setting) {
@@ -114,7 +114,7 @@ double staged_copies(Kind kind, double ranks) {
   }
 }
 
-Work direct_work(DirectWay way, const Setting& setting) {
+CandidateWork direct_work(DirectWay way, const Setting& setting) {
   const double ranks = setting.ranks;
   const double staged = staged_copies(setting.kind, ranks);
   const bool sums = collective::reduces(setting.kind);
@@ -156,8 +156,8 @@ std::string short_name(const collective::AlgorithmReference& reference) {
 }
 
 // What the moves come to.
-Work counted(const collective::Moves& moves, bool crosses) {
-  Work work;
+CandidateWork counted(const collective::Moves& moves, bool crosses) {
+  CandidateWork work;
   work.steps = static_cast<double>(collective::measure(moves).steps);
   work.chunk =
       1.0 / static_cast<double>(std::max<std::int64_t>(collective::loop_chunks(moves.collective), 1));
@@ -187,7 +187,7 @@ Work counted(const collective::Moves& moves, bool crosses) {
 }
 
 // What the algorithm claims of the rank that sends most, as if all ranks did as much.
-std::optional<Work> claimed(const collective::Algorithm& algorithm, const collective::Arguments& arguments,
+std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm, const collective::Arguments& arguments,
                             const Setting& setting) {
   const auto claims = collective::claims(algorithm, arguments);
   if (!claims.ok() || !claims->steps || !claims->wire) return std::nullopt;
@@ -210,19 +210,19 @@ std::optional<Work> claimed(const collective::Algorithm& algorithm, const collec
     const bool gathers = setting.kind == Kind::all_reduce && steps > 1;
     load.reduced = kReadsOnArrival * std::max(gathers ? load.wire - gathered : load.wire, gathered);
   }
-  Work work = alike(setting.ranks, steps, load);
+  CandidateWork work = alike(setting.ranks, steps, load);
   work.chunk = chunk;
   return work;
 }
 
-std::optional<Work> work_of_program(const Setting& setting, std::string_view text) {
+std::optional<CandidateWork> work_of_program(const Setting& setting, std::string_view text) {
   const auto reference = collective::parse_reference(text);
   if (!reference.ok()) return std::nullopt;
   const auto* algorithm = collective::shipped_algorithms().find(reference->name);
   if (algorithm == nullptr || algorithm->kind() != setting.kind) return std::nullopt;
   const auto arguments = arguments_of(*algorithm, setting, reference->arguments);
   const bool crosses = setting.hosts > 1 && setting.ranks % setting.hosts == 0;
-  std::optional<Work> work;
+  std::optional<CandidateWork> work;
   if (setting.ranks > (crosses ? kMostTracedRanks : kMostCountedRanks))
     work = claimed(*algorithm, arguments, setting);
   if (!work && setting.ranks <= kMostTracedRanks) {
@@ -240,9 +240,9 @@ std::optional<Work> work_of_program(const Setting& setting, std::string_view tex
 }
 
 // Asked again for every size of call, it is counted once.
-std::optional<Work> program_work(const Setting& setting, std::string_view text) {
+std::optional<CandidateWork> program_work(const Setting& setting, std::string_view text) {
   static std::mutex mutex;
-  static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<Work>> known;
+  static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<CandidateWork>> known;
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] =
       known.try_emplace({setting.kind, setting.ranks, setting.hosts, std::string(text)});
@@ -312,7 +312,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
     return best;
   }
   const double ranks = setting.ranks;
-  Work work = alike(ranks, ranks, {.messages = ranks, .wire = ranks});
+  CandidateWork work = alike(ranks, ranks, {.messages = ranks, .wire = ranks});
   double call = 0;
   if (collective::reduces(setting.kind)) work.rank.reduced = ranks, work.all.reduced = ranks * ranks;
   if (const auto way = find_direct_way(algorithm)) {

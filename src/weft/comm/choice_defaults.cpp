@@ -77,7 +77,7 @@ std::map<Setting, std::vector<Candidate>> by_setting(std::span<const cost::Colle
   return settings;
 }
 
-constexpr std::string_view kTransports[] = {"inproc", "shm", "tcp", "mpi"};
+constexpr std::string_view kKnownTransports[] = {"inproc", "shm", "tcp", "mpi"};
 
 }  // namespace
 
@@ -100,7 +100,7 @@ LoadedChoices load_choices(const std::string& path) {
     WEFT_TRY(links, statistics.links());
     WEFT_TRY(rates, statistics.rates());
     for (auto& [setting, candidates] : by_setting(times)) loaded.table.set(setting, std::move(candidates));
-    for (const std::string_view transport : kTransports) {
+    for (const std::string_view transport : kKnownTransports) {
       Figures figures = loaded.table.figures_of(transport);
       calibrate(figures, transport, links, rates);
       loaded.table.set_figures(std::string(transport), std::move(figures));

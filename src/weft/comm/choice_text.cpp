@@ -76,8 +76,8 @@ bool read_candidate(const Fields& fields, Candidate& candidate) {
 }
 
 bool read_time(const Fields& fields, const std::vector<TimePoint>& before, TimePoint& time) {
-  constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
-  return fields.size() == 3 && read(fields[1], std::int64_t{1}, kMostBytes, time.bytes) &&
+  constexpr std::int64_t kMostSaidBytes = std::int64_t{1} << 60;
+  return fields.size() == 3 && read(fields[1], std::int64_t{1}, kMostSaidBytes, time.bytes) &&
          read_cost(fields[2], time.seconds) && time.seconds > 0 &&
          (before.empty() || before.back().bytes < time.bytes);
 }

@@ -16,7 +16,7 @@ constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastLettersBytes = 64 << 10
                       kMostLettersBytes = 512 << 10;
 constexpr std::size_t kLettersAhead = 16;  // so many of the longest have room
 
-constexpr std::size_t whole_lines(std::size_t bytes) {
+constexpr std::size_t lines_around(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
 
@@ -35,7 +35,7 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
   // Kinds with a block for every rank cut a slot into so many lines at least.
   const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
-  half_bytes_ = whole_lines(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
+  half_bytes_ = lines_around(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
   letters_ = sizeof(RankCounters) + kPlaces * sizeof(CallHeader);
   slots_ = letters_ + letters_bytes_;
   rank_bytes_ = slots_ + 2 * half_bytes_;
@@ -45,7 +45,7 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
       std::clamp(kPairsTogether / (ways * kPairSlots) / kCacheLine * kCacheLine, kCacheLine, kMostPairBytes);
   pair_stride_ = sizeof(PairCounters) + kPairSlots * (sizeof(PairHeader) + pair_bytes_);
 
-  facts_ = whole_lines(sizeof(transport::Doorbells));
+  facts_ = lines_around(sizeof(transport::Doorbells));
   poison_ = facts_ + sizeof(GroupFacts);
   streams_ = poison_ + sizeof(PoisonRecord);
   pairs_ = streams_ + kPriorities * all * rank_bytes_;

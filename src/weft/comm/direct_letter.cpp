@@ -14,7 +14,7 @@ void copy(std::byte* target, const std::byte* source, std::size_t bytes) {
 }
 
 // In the order of ranks, so that every rank gets the same bits.
-void combine(DirectOperation& operation) {
+void combine_letters(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   std::array<const void*, transport::kMostLocalRanks> terms;
   const auto ranks = static_cast<std::size_t>(operation.side->ranks);
@@ -106,7 +106,7 @@ Progress step_letter(DirectOperation& operation) {
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
              blocks.bytes(other, me));
     }
-    if (reduces && kind != Kind::barrier) combine(operation);
+    if (reduces && kind != Kind::barrier) combine_letters(operation);
     if (operation.gives) expect_next_letter(operation);
   }
   // Whoever needs this rank to have finished either offered a buffer or gave without taking.

@@ -20,7 +20,7 @@ constexpr std::int64_t kCrowdedCopyBytes = 8 << 10;
 // From here on copies are most of a call, and not waits.
 constexpr std::int64_t kMuchCopied = 256 << 10;
 
-constexpr std::size_t whole_lines(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
+constexpr std::size_t lines_within(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
 
 void number_pieces(DirectOperation& operation) {
   operation.piece_count = (operation.blocks.largest() + operation.unit - 1) / operation.unit;
@@ -43,7 +43,7 @@ void cut_into_pieces(DirectOperation& operation) {
       std::min(static_cast<std::size_t>(side.tuning.piece_bytes), side.layout.half_bytes() / 2);
   const std::size_t pieces = side.crowded ? kPiecesACrowdedCall : kPiecesACall;
   const std::size_t wish = std::clamp(message * targets / pieces, std::min(least, most), most);
-  operation.unit = std::max(whole_lines(wish / targets), kCacheLine);
+  operation.unit = std::max(lines_within(wish / targets), kCacheLine);
   operation.slot_bytes = operation.unit * targets;
   operation.slots = side.layout.half_bytes() / operation.slot_bytes;
   if (!side.crowded) operation.slots = std::min(operation.slots, kSlotsInUse);
@@ -57,8 +57,8 @@ void cut_to_fetch(DirectOperation& operation) {
   const bool may_use_slots = !operation.two_shot && !operation.blocks.differ_by_target();
   const std::size_t message = std::max(operation.blocks.largest(), std::size_t{1});
   const std::size_t shares = operation.two_shot ? static_cast<std::size_t>(side.ranks) : 1;
-  operation.unit = std::min(bytes_to_fetch(side) * shares, whole_lines(message + kCacheLine - 1));
-  if (may_use_slots) operation.unit = std::min(operation.unit, whole_lines(side.layout.half_bytes() / 2));
+  operation.unit = std::min(bytes_to_fetch(side) * shares, lines_within(message + kCacheLine - 1));
+  if (may_use_slots) operation.unit = std::min(operation.unit, lines_within(side.layout.half_bytes() / 2));
   operation.slot_bytes = operation.unit;
   number_pieces(operation);
   operation.slots = may_use_slots ? side.layout.half_bytes() / operation.unit : operation.piece_count;

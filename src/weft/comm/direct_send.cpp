@@ -8,7 +8,7 @@ namespace weft::comm {
 namespace {
 
 // At most so many bytes in one step.
-constexpr std::size_t kStepBytes = 128 << 10;
+constexpr std::size_t kSendStepBytes = 128 << 10;
 
 PairCounters& counters(std::byte* pair) { return *reinterpret_cast<PairCounters*>(pair); }
 std::byte* letter(PairHeader& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
@@ -60,7 +60,7 @@ Progress step_send(DirectOperation& operation) {
     counters(pair).sent.store(piece + 1, std::memory_order_release);
     side.bells.ring(call.peer);
     ++operation.taken;
-    if ((moved += bytes) >= kStepBytes) return Progress::moved;
+    if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
   }
   return finish(operation, wire);
 }
@@ -92,7 +92,7 @@ Progress step_receive(DirectOperation& operation) {
     counters(pair).received.store(piece + 1, std::memory_order_release);
     side.bells.ring(call.root);
     ++operation.taken;
-    if ((moved += bytes) >= kStepBytes) return Progress::moved;
+    if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
   }
   return finish(operation, wire);
 }

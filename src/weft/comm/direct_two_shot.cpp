@@ -35,7 +35,7 @@ Stretch share_of(const DirectOperation& operation, std::uint64_t piece, std::int
 }
 
 // A rank whose input can be reached only takes the slot, for its results.
-void copy_in(DirectOperation& operation) {
+void copy_in_share(DirectOperation& operation) {
   const std::uint64_t piece = operation.copied_in++;
   if (operation.offer == Offer::buffer) return;
   const std::int32_t me = operation.side->rank;
@@ -109,7 +109,7 @@ void reduce_share(const DirectOperation& operation, std::span<const void* const>
   }
 }
 
-bool combine(DirectOperation& operation, Progress& answer) {
+bool combine_share(DirectOperation& operation, Progress& answer) {
   const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const std::uint64_t piece = operation.combined;
   const Stretch share = share_of(operation, piece, me);
@@ -197,7 +197,7 @@ Progress step_two_shot(DirectOperation& operation) {
     if (operation.copied_in == pieces || (is_own(operation.offer) && !operation.all_known)) return false;
     if (operation.copied_in >= operation.taken + operation.slots) return false;  // results are still there
     if (!slot_is_free(operation, answer)) return false;
-    copy_in(operation);
+    copy_in_share(operation);
     return true;
   };
   // Newer pieces are tried first: what is waited for in the end is what the oldest piece lacks, so that the
@@ -216,7 +216,7 @@ Progress step_two_shot(DirectOperation& operation) {
     return Progress::moved;
   }
   if (answer == Progress::failed) return answer;
-  if (operation.combined < operation.copied_in && combine(operation, answer)) {
+  if (operation.combined < operation.copied_in && combine_share(operation, answer)) {
     if (!copies_out) operation.piece_taken();
     return Progress::moved;
   }
