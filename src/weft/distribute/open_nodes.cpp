@@ -33,9 +33,9 @@ int first_loop(const NodeView& node, const plan::Signature& signature, std::span
   return -1;
 }
 
-class Chooser {
+class OpenNodeChooser {
  public:
-  Chooser(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+  OpenNodeChooser(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
           std::span<const IndexList> lists, const Exceptions& exceptions)
       : graph_(graph), signatures_(signatures), mesh_(mesh), lists_(lists), exceptions_(exceptions) {}
 
@@ -104,7 +104,7 @@ class Chooser {
 std::vector<NodeId> choose_openings(const plan::Graph& graph, const Signatures& signatures,
                                     const plan::Mesh& mesh, std::span<const IndexList> lists,
                                     const Exceptions& exceptions) {
-  return Chooser(graph, signatures, mesh, lists, exceptions).run();
+  return OpenNodeChooser(graph, signatures, mesh, lists, exceptions).run();
 }
 
 Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const NodeId> nodes) {

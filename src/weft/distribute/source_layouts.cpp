@@ -15,7 +15,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::string_view kNext = "next ";
+constexpr std::string_view kNextWord = "next ";
 
 // What the readers of a value want it to be on one axis: nothing yet, one thing, or different things.
 class Wish {
@@ -32,9 +32,9 @@ class Wish {
   std::optional<AxisLayout> one_;
 };
 
-class Chooser {
+class SourceChooser {
  public:
-  Chooser(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
+  SourceChooser(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
           const LoopChoices& choices, const Distribution& distribution, const Exceptions& exceptions,
           std::int64_t smallest_share)
       : graph_(graph),
@@ -67,8 +67,8 @@ class Chooser {
     }
     for (const plan::Output& output : graph_.outputs()) {
       const std::string_view name = graph_.text(output.name);
-      if (!name.starts_with(kNext)) continue;
-      const auto parameter = parameters.find(name.substr(kNext.size()));
+      if (!name.starts_with(kNextWord)) continue;
+      const auto parameter = parameters.find(name.substr(kNextWord.size()));
       if (parameter == parameters.end()) continue;
       const NodeId update = graph_.value(output.value).producer;
       const std::span<const ValueId> inputs = graph_.node(update).inputs;
@@ -203,7 +203,7 @@ SourceLayouts choose_source_layouts(const plan::Graph& graph, const Phases& phas
                                     const Signatures& signatures, const LoopChoices& choices,
                                     const Distribution& distribution, const Exceptions& exceptions,
                                     std::int64_t smallest_share) {
-  return Chooser(graph, phases, signatures, choices, distribution, exceptions, smallest_share).run();
+  return SourceChooser(graph, phases, signatures, choices, distribution, exceptions, smallest_share).run();
 }
 
 }  // namespace weft::distribute
