@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // As nccl-tests rounds: few digits where many would be noise.
-std::string number(double value) {
+std::string print_figure(double value) {
   if (value <= 0) return "-";
   return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
 }
@@ -45,9 +45,9 @@ std::vector<std::string> cells(const measure::BenchRow& row, bool begins) {
     return line;
   }
   for (const std::string& cell :
-       {number(row.seconds * 1e6), fmt::format("{:.2f}", algorithm_bandwidth(row) / 1e9),
+       {print_figure(row.seconds * 1e6), fmt::format("{:.2f}", algorithm_bandwidth(row) / 1e9),
         fmt::format("{:.2f}", bus_bandwidth(row) / 1e9), std::to_string(row.wrong),
-        number(row.processor_seconds * 1e6), number(row.ratio_to_best_peer), number(row.ratio_to_limit)})
+        print_figure(row.processor_seconds * 1e6), print_figure(row.ratio_to_best_peer), print_figure(row.ratio_to_limit)})
     line.push_back(cell);
   return line;
 }

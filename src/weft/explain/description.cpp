@@ -11,6 +11,7 @@
 namespace weft::explain {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using plan::NodeId;
 
 struct TensorLine {
@@ -105,7 +106,6 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
 }
 
 std::string print_json(const language::BoundModel& model, const std::string& name) {
-  using Json = nlohmann::ordered_json;
   const plan::Graph& graph = model.graph;
   const Description description = describe(graph);
   Json json = {{"model", name},

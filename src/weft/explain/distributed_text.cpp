@@ -23,7 +23,7 @@ std::string difference(double predicted, double measured) {
   return fmt::format("{:+.0f} %", 100 * (measured / predicted - 1));
 }
 
-std::string headline(const DistributedExplanation& explanation) {
+std::string distributed_headline(const DistributedExplanation& explanation) {
   std::string sizes;
   for (const auto& [name, size] : explanation.sizes)
     sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
@@ -58,9 +58,9 @@ std::string mesh_lines(const DistributedExplanation& explanation) {
 }
 
 // The tree, predicted and measured side by side: both are outlines of one plan, so they have one shape.
-class Rows {
+class DistributedRows {
  public:
-  Rows(const DistributedExplanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
+  DistributedRows(const DistributedExplanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
 
   void add(const Entry& predicted, const Entry* measured, const std::string& branch,
            const std::string& below) {
@@ -110,7 +110,7 @@ std::string tree(const DistributedExplanation& explanation) {
                {"predicted", Align::right},
                {"measured", Align::right},
                {"off by", Align::right}});
-  Rows rows(explanation, table);
+  DistributedRows rows(explanation, table);
   for (const Phase& phase : explanation.phases) {
     const auto outlined = [&](std::span<const double> seconds) {
       Entry entry = outline(*explanation.local, phase.begin, phase.end, explanation.cluster.device, seconds);
@@ -203,7 +203,7 @@ double DistributedExplanation::utilization(double seconds) const {
 }
 
 std::string print_text(const DistributedExplanation& explanation) {
-  std::string text = headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
+  std::string text = distributed_headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
   text += collective_table(prediction, explanation.verbose);
   text += whole_step(explanation) + memory_line(prediction, explanation.memory_bytes) + "\n";

@@ -28,9 +28,9 @@ std::string print_ratio(double part, double whole) {
   return fmt::format("{:.{}f}x", ratio, ratio >= 0.995 ? 1 : 2);
 }
 
-class Rows {
+class ExplanationRows {
  public:
-  Rows(const Explanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
+  ExplanationRows(const Explanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
 
   // A phase, at the root, has no branch and no one result.
   void add(const Entry& entry, const std::string& branch, const std::string& below) {
@@ -192,7 +192,7 @@ std::string print_text(const Explanation& explanation) {
                {"bound by"}});
   double seconds = 0;
   plan::Work work;
-  Rows rows(explanation, table);
+  ExplanationRows rows(explanation, table);
   for (const Phase& phase : explanation.phases) {
     const Entry entry = outline(explanation, phase);
     seconds += entry.seconds;

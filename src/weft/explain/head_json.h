@@ -9,11 +9,10 @@ namespace weft::explain {
 // Of an Explanation or a DistributedExplanation.
 template <class Explained>
 nlohmann::ordered_json head_json(const Explained& explanation) {
-  using Json = nlohmann::ordered_json;
-  Json json = {{"task", explanation.task}, {"model", explanation.model}};
-  json["indices"] = Json::object();
+  nlohmann::ordered_json json = {{"task", explanation.task}, {"model", explanation.model}};
+  json["indices"] = nlohmann::ordered_json::object();
   for (const auto& [name, size] : explanation.sizes) json["indices"][name] = size;
-  json["settings"] = Json::object();
+  json["settings"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : explanation.settings) json["settings"][name] = value;
   json["cluster"] = explanation.cluster.name;
   json["device"] = explanation.cluster.device.name;

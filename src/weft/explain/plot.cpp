@@ -13,11 +13,11 @@
 namespace weft::explain {
 namespace {
 
-constexpr double kLeft = 72, kTop = 44, kPlotWidth = 640, kPlotHeight = 360;
-constexpr double kBottom = kTop + kPlotHeight, kRight = kLeft + kPlotWidth;
+constexpr double kPlotLeft = 72, kPlotTop = 44, kPlotWidth = 640, kPlotHeight = 360;
+constexpr double kBottom = kPlotTop + kPlotHeight, kPlotRight = kPlotLeft + kPlotWidth;
 constexpr double kWinnersTop = kBottom + 46, kWinnersHeight = 20;
-constexpr double kLegendLeft = kRight + 20, kLegendLine = 20;
-constexpr std::string_view kGrid = "#e5e7eb", kFrame = "#6b7280", kGrey = "#4b5563";
+constexpr double kLegendLeft = kPlotRight + 20, kLegendLine = 20;
+constexpr std::string_view kGrid = "#e5e7eb", kFrame = "#6b7280", kPlotGrey = "#4b5563";
 
 struct Axis {
   double low = 0, high = 1;  // of the logarithm (base 2 or 10), or of the value itself
@@ -34,14 +34,14 @@ class Plot {
     double longest = 0;
     for (const PlotCurve& curve : curves_) longest = std::max(longest, text_width(curve.name, 12));
     const double width = kLegendLeft + 28 + std::clamp(longest, 60.0, 400.0) + 16;
-    const double legend_end = kTop + kLegendLine * static_cast<double>(curves_.size()) + 16;
+    const double legend_end = kPlotTop + kLegendLine * static_cast<double>(curves_.size()) + 16;
     const double height =
         std::max(winners_.empty() ? kBottom + 52 : kWinnersTop + kWinnersHeight + 16, legend_end);
     Svg svg(width, height);
-    svg.text(kLeft, 24, options_.title, {.size = 15, .bold = true});
+    svg.text(kPlotLeft, 24, options_.title, {.size = 15, .bold = true});
     draw_size_axis(svg);
     draw_value_axis(svg);
-    svg.rect(kLeft, kTop, kPlotWidth, kPlotHeight, {.stroke = kFrame});
+    svg.rect(kPlotLeft, kPlotTop, kPlotWidth, kPlotHeight, {.stroke = kFrame});
     for (const PlotCurve& curve : curves_) draw_curve(svg, curve);
     draw_legend(svg);
     draw_winners(svg);
@@ -88,7 +88,7 @@ class Plot {
   }
 
   double place_x(double bytes) const {
-    return kLeft + (std::log2(bytes) - x_.low) / (x_.high - x_.low) * kPlotWidth;
+    return kPlotLeft + (std::log2(bytes) - x_.low) / (x_.high - x_.low) * kPlotWidth;
   }
 
   double place_y(double value) const {
@@ -102,23 +102,23 @@ class Plot {
     for (int power = first; power <= last; ++power) {
       const double x = place_x(std::exp2(power));
       if ((power - first) % step != 0) continue;
-      svg.line({x, kTop}, {x, kBottom}, {.stroke = kGrid});
+      svg.line({x, kPlotTop}, {x, kBottom}, {.stroke = kGrid});
       svg.text(x, kBottom + 16, print_bytes(std::exp2(power)),
-               {.size = 11, .anchor = Anchor::middle, .fill = kGrey});
+               {.size = 11, .anchor = Anchor::middle, .fill = kPlotGrey});
     }
-    svg.text(kLeft + kPlotWidth / 2, kBottom + 34, "size of the message",
-             {.anchor = Anchor::middle, .fill = kGrey});
+    svg.text(kPlotLeft + kPlotWidth / 2, kBottom + 34, "size of the message",
+             {.anchor = Anchor::middle, .fill = kPlotGrey});
   }
 
   void draw_value_axis(Svg& svg) const {
     for (const double tick : is_time() ? time_ticks() : round_ticks(y_.high, 6)) {
       const double y = place_y(tick);
-      svg.line({kLeft, y}, {kRight, y}, {.stroke = kGrid});
-      svg.text(kLeft - 6, y + 4, is_time() ? print_seconds(tick) : fmt::format("{:g}", tick / 1e9),
-               {.size = 11, .anchor = Anchor::end, .fill = kGrey});
+      svg.line({kPlotLeft, y}, {kPlotRight, y}, {.stroke = kGrid});
+      svg.text(kPlotLeft - 6, y + 4, is_time() ? print_seconds(tick) : fmt::format("{:g}", tick / 1e9),
+               {.size = 11, .anchor = Anchor::end, .fill = kPlotGrey});
     }
-    svg.text(16, kTop + kPlotHeight / 2, is_time() ? "time" : "bus bandwidth, GB/s",
-             {.anchor = Anchor::middle, .fill = kGrey, .upright = true});
+    svg.text(16, kPlotTop + kPlotHeight / 2, is_time() ? "time" : "bus bandwidth, GB/s",
+             {.anchor = Anchor::middle, .fill = kPlotGrey, .upright = true});
   }
 
   // 1, 2 and 5 of every decade, or its beginning alone where there are many.
@@ -150,7 +150,7 @@ class Plot {
   }
 
   void draw_legend(Svg& svg) const {
-    double y = kTop + 8;
+    double y = kPlotTop + 8;
     for (const PlotCurve& curve : curves_) {
       if (curve.measured)
         svg.circle({kLegendLeft + 10, y}, 3,
@@ -165,10 +165,10 @@ class Plot {
 
   void draw_winners(Svg& svg) const {
     if (winners_.empty()) return;
-    svg.text(kLeft - 6, kWinnersTop + 14, "fastest", {.size = 11, .anchor = Anchor::end, .fill = kGrey});
+    svg.text(kPlotLeft - 6, kWinnersTop + 14, "fastest", {.size = 11, .anchor = Anchor::end, .fill = kPlotGrey});
     for (const PlotRange& range : winners_) {
       const auto at = [&](std::int64_t bytes) {
-        return std::clamp(place_x(static_cast<double>(std::max<std::int64_t>(bytes, 1))), kLeft, kRight);
+        return std::clamp(place_x(static_cast<double>(std::max<std::int64_t>(bytes, 1))), kPlotLeft, kPlotRight);
       };
       const double left = at(range.min_bytes), right = at(range.max_bytes);
       const std::string title =

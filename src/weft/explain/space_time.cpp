@@ -20,7 +20,7 @@ using collective::Program;
 using collective::Slot;
 using collective::Step;
 
-constexpr double kLeft = 12, kLabels = 96, kTop = 92, kRankGap = 8, kRight = 28;
+constexpr double kLeft = 12, kLabels = 96, kTop = 92, kRankGap = 8, kRightMargin = 28;
 constexpr double kMostBoard = 6000;  // pixels, as far as boxes can shrink
 constexpr std::string_view kGrey = "#4b5563", kPale = "#f3f4f6", kArrow = "#374151", kNever = "#dc2626";
 
@@ -44,7 +44,7 @@ constexpr std::array<OpLook, collective::kOps> kLooks = {{{"#ffffff", "nop"},
 
 const OpLook& look(Op op) { return kLooks[static_cast<std::size_t>(op)]; }
 
-std::string print_slot(Slot slot, std::int32_t count) {
+std::string print_slot_shortly(Slot slot, std::int32_t count) {
   const char letter = name(slot.buffer)[0];
   return count == 1 ? fmt::format("{}{}", letter, slot.index)
                     : fmt::format("{}{}-{}", letter, slot.index, std::int64_t{slot.index} + count - 1);
@@ -53,7 +53,7 @@ std::string print_slot(Slot slot, std::int32_t count) {
 // The chunk that says most about a step: where it writes, else what it reads.
 std::string chunk_label(const Step& step) {
   if (step.op == Op::nop) return {};
-  return print_slot(writes_target(step.op) ? step.target : step.source, step.count);
+  return print_slot_shortly(writes_target(step.op) ? step.target : step.source, step.count);
 }
 
 class Drawing {
@@ -68,7 +68,7 @@ class Drawing {
     place_lanes();
     place_steps();
     find_legend();
-    Svg svg(std::max(kLabels + board_, legend_width_) + kRight, bottom_ + (left_out() > 0 ? 24 : 8));
+    Svg svg(std::max(kLabels + board_, legend_width_) + kRightMargin, bottom_ + (left_out() > 0 ? 24 : 8));
     draw_title(svg);
     draw_axis(svg);
     draw_lanes(svg);
