@@ -63,7 +63,7 @@ Result<Lists> read_lists(std::string_view yml) {
   return lists;
 }
 
-Result<double> read_number(std::string_view key, std::string_view text) {
+Result<double> read_config_number(std::string_view key, std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
@@ -124,7 +124,7 @@ Result<sim::TraceNetwork> parse_astra_network(std::string_view yml) {
       if (list.size() != dimensions)
         return user_error(
             fmt::format("topology has {} dimensions, {} has {}", dimensions, kKeys[k + 1], list.size()));
-      WEFT_TRY(number, read_number(kKeys[k + 1], list[d]));
+      WEFT_TRY(number, read_config_number(kKeys[k + 1], list[d]));
       numbers[k] = number;
     }
     if (numbers[0] < 1 || numbers[0] > (1 << 20) || numbers[0] != std::floor(numbers[0]))

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kMostFileBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kMostTraceBytes = std::int64_t{1} << 30;
 constexpr std::int32_t kMostRanks = 1 << 16;
 
 // "llama.12.et" -> {"llama", 12}
@@ -108,13 +108,13 @@ Result<sim::ExecutionTrace> read_chakra(const std::string& folder_or_prefix) {
   const std::string groups = files.prefix.string() + ".json";
   std::error_code error;
   if (fs::exists(groups, error)) {
-    WEFT_TRY(text, read_file(groups, kMostFileBytes));
+    WEFT_TRY(text, read_file(groups, kMostTraceBytes));
     if (const Status parsed = parse_chakra_groups(text, trace); !parsed.ok())
       return user_error(fmt::format("{}: {}", groups, parsed.error().message), parsed.error().hint);
   }
   for (std::size_t rank = 0; rank < files.ranks.size(); ++rank) {
     const std::string file = file_of(files.prefix, rank);
-    WEFT_TRY(bytes, read_file(file, kMostFileBytes));
+    WEFT_TRY(bytes, read_file(file, kMostTraceBytes));
     WEFT_TRY_STATUS(parse_chakra(bytes, file, trace));
   }
   return trace;

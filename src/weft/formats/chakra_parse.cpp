@@ -16,7 +16,6 @@
 namespace weft::formats {
 namespace {
 
-using namespace chakra;
 using sim::ExecutionTrace;
 using sim::TraceNode;
 
@@ -26,7 +25,7 @@ constexpr std::uint64_t kMostMicroseconds = 1'000'000'000'000'000;  // 31 years
 constexpr std::size_t kMostNodes = 1 << 22, kMostDependencies = 1 << 26;
 constexpr double kMostWork = 0x1p60;  // bytes or operations of a node
 
-struct Attribute {
+struct ChakraAttribute {
   std::string_view name, text;
   std::optional<double> number;
   std::uint64_t whole = 0;  // as it stands, negative ones wrapped around
@@ -36,7 +35,7 @@ std::uint64_t whole_of(double value) {
   return value >= 0 && value < 0x1p63 ? static_cast<std::uint64_t>(value) : 0;
 }
 
-void set_value(const WireField& field, Attribute& attribute) {
+void set_value(const WireField& field, ChakraAttribute& attribute) {
   const auto set = [&](double value, std::uint64_t whole) {
     attribute.number = value;
     attribute.whole = whole;
@@ -46,32 +45,32 @@ void set_value(const WireField& field, Attribute& attribute) {
   };
   const auto low_bits = static_cast<std::uint32_t>(field.whole);
   switch (field.number) {
-    case kDouble:
+    case chakra::kDouble:
       return set(std::bit_cast<double>(field.whole), whole_of(std::bit_cast<double>(field.whole)));
-    case kFloat: return set(std::bit_cast<float>(low_bits), whole_of(std::bit_cast<float>(low_bits)));
-    case kSint32:
-    case kSint64: return set_signed(unzigzag(field.whole));
-    case kSfixed32: return set_signed(static_cast<std::int32_t>(low_bits));
-    case kInt32:
-    case kInt64:
-    case kSfixed64: return set_signed(static_cast<std::int64_t>(field.whole));
-    case kUint32:
-    case kUint64:
-    case kFixed32:
-    case kFixed64:
-    case kBool: return set(static_cast<double>(field.whole), field.whole);
+    case chakra::kFloat: return set(std::bit_cast<float>(low_bits), whole_of(std::bit_cast<float>(low_bits)));
+    case chakra::kSint32:
+    case chakra::kSint64: return set_signed(unzigzag(field.whole));
+    case chakra::kSfixed32: return set_signed(static_cast<std::int32_t>(low_bits));
+    case chakra::kInt32:
+    case chakra::kInt64:
+    case chakra::kSfixed64: return set_signed(static_cast<std::int64_t>(field.whole));
+    case chakra::kUint32:
+    case chakra::kUint64:
+    case chakra::kFixed32:
+    case chakra::kFixed64:
+    case chakra::kBool: return set(static_cast<double>(field.whole), field.whole);
     default: return;  // lists, and what later versions may add
   }
 }
 
-bool read_attribute(std::string_view bytes, Attribute& attribute) {
+bool read_attribute(std::string_view bytes, ChakraAttribute& attribute) {
   WireReader reader(bytes);
   WireField field;
   while (!reader.at_end()) {
     if (!reader.read_field(field)) return false;
-    if (field.number == kAttributeName) {
+    if (field.number == chakra::kAttributeName) {
       attribute.name = field.bytes;
-    } else if (field.number == kString) {
+    } else if (field.number == chakra::kString) {
       attribute.text = field.bytes;
     } else {
       set_value(field, attribute);
@@ -88,9 +87,9 @@ struct RawNode {
   std::string_view group;
 };
 
-class Reader {
+class ChakraReader {
  public:
-  Reader(std::string_view bytes, std::string_view name, ExecutionTrace& trace)
+  ChakraReader(std::string_view bytes, std::string_view name, ExecutionTrace& trace)
       : file_(bytes), name_(name), trace_(trace) {
     for (std::size_t g = 0; g < trace.groups.size(); ++g)
       groups_.emplace(trace.groups[g].name, static_cast<std::int32_t>(g));
@@ -119,18 +118,18 @@ class Reader {
     while (!reader.at_end()) {
       if (!reader.read_field(field)) return cut_short(fmt::format("node number {}", nodes_.size()));
       switch (field.number) {
-        case kId: raw.node.id = field.whole; break;
-        case kName: raw.node.name = field.bytes; break;
-        case kType: raw.type = field.whole; break;
-        case kControl:
-        case kData: WEFT_TRY_STATUS(read_dependencies(field, raw)); break;
-        case kDuration:
+        case chakra::kId: raw.node.id = field.whole; break;
+        case chakra::kName: raw.node.name = field.bytes; break;
+        case chakra::kType: raw.type = field.whole; break;
+        case chakra::kControl:
+        case chakra::kData: WEFT_TRY_STATUS(read_dependencies(field, raw)); break;
+        case chakra::kDuration:
           if (field.whole > kMostMicroseconds)
             return complain(fmt::format("node {} takes too long: {} us", raw.node.id, field.whole));
           // duration_nanos is finer, and an attribute: those come later.
           raw.node.seconds = static_cast<double>(field.whole) / 1e6;
           break;
-        case kAttribute: WEFT_TRY_STATUS(read_node_attribute(field.bytes, raw)); break;
+        case chakra::kAttribute: WEFT_TRY_STATUS(read_node_attribute(field.bytes, raw)); break;
         default: break;
       }
     }
@@ -155,7 +154,7 @@ class Reader {
   }
 
   Status read_node_attribute(std::string_view bytes, RawNode& raw) {
-    Attribute attribute;
+    ChakraAttribute attribute;
     if (!read_attribute(bytes, attribute))
       return cut_short(fmt::format("an attribute of node {}", raw.node.id));
     if (attribute.name == "pg_name") raw.group = attribute.text;
@@ -164,7 +163,7 @@ class Reader {
     if (attribute.name == "is_cpu_op") raw.node.on_cpu = attribute.whole != 0;
     if (attribute.name == "comm_type")
       raw.node.collective =
-          attribute.whole < std::size(kCollectives) ? kCollectives[attribute.whole] : Collective::other;
+          attribute.whole < std::size(chakra::kCollectives) ? chakra::kCollectives[attribute.whole] : chakra::Collective::other;
     if (attribute.name == "comm_src") raw.from = signed_whole;
     if (attribute.name == "comm_dst") raw.to = signed_whole;
     if (attribute.name == "comm_tag") raw.node.tag = signed_whole;
@@ -176,7 +175,7 @@ class Reader {
     if (size) raw.node.bytes = signed_whole;
     if (attribute.name == "num_ops") raw.node.operations = *attribute.number;
     if (attribute.name == "tensor_size") raw.node.tensor_bytes = *attribute.number;
-    if (attribute.name == kNanoseconds && attribute.whole <= kMostMicroseconds)
+    if (attribute.name == chakra::kNanoseconds && attribute.whole <= kMostMicroseconds)
       raw.node.seconds = static_cast<double>(attribute.whole) / 1e9;
     return {};
   }
@@ -193,8 +192,8 @@ class Reader {
     result.nodes.reserve(nodes_.size());
     for (RawNode& raw : nodes_) {
       TraceNode& node = raw.node;
-      if (raw.type >= std::size(kKinds)) ++unknown_kinds;
-      node.kind = raw.type < std::size(kKinds) ? kKinds[raw.type] : Kind::nothing;
+      if (raw.type >= std::size(chakra::kKinds)) ++unknown_kinds;
+      node.kind = raw.type < std::size(chakra::kKinds) ? chakra::kKinds[raw.type] : chakra::Kind::nothing;
       for (const std::uint64_t id : raw.after) {
         const auto found = number.find(id);
         if (found == number.end())
@@ -220,8 +219,8 @@ class Reader {
 
   Status set_partner(RawNode& raw, std::int32_t rank) const {
     TraceNode& node = raw.node;
-    if (node.kind == Kind::send || node.kind == Kind::receive) {
-      const bool send = node.kind == Kind::send;
+    if (node.kind == chakra::Kind::send || node.kind == chakra::Kind::receive) {
+      const bool send = node.kind == chakra::Kind::send;
       const std::int64_t self = send ? raw.from : raw.to, peer = send ? raw.to : raw.from;
       if (self >= 0 && self != rank)
         return complain(fmt::format("node {} \"{}\" {} rank {}, but this is rank {}", node.id,
@@ -232,7 +231,7 @@ class Reader {
                                     node.name.substr(0, 80), send ? "sends to" : "receives from"));
       node.peer = static_cast<std::int32_t>(peer);
     }
-    if (node.kind != Kind::collective || raw.group.empty() || raw.group == "0") return {};
+    if (node.kind != chakra::Kind::collective || raw.group.empty() || raw.group == "0") return {};
     const auto found = groups_.find(raw.group);
     if (found == groups_.end())
       return user_error(fmt::format("{}: node {} \"{}\" is done by group {}, which is not known", name_,
@@ -253,7 +252,7 @@ class Reader {
 }  // namespace
 
 Status parse_chakra(std::string_view bytes, std::string_view name, sim::ExecutionTrace& trace) {
-  return Reader(bytes, name, trace).read();
+  return ChakraReader(bytes, name, trace).read();
 }
 
 }  // namespace weft::formats

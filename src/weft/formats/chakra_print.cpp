@@ -12,7 +12,6 @@
 namespace weft::formats {
 namespace {
 
-using namespace chakra;
 using sim::TraceNode;
 
 constexpr std::string_view kWrittenVersion = "0.0.4";
@@ -21,15 +20,15 @@ class NodeWriter {
  public:
   void attribute(std::string_view name, std::uint32_t field, std::uint64_t value) {
     WireWriter attribute;
-    attribute.field(kAttributeName, name);
+    attribute.field(chakra::kAttributeName, name);
     attribute.field(field, value);
-    node_.field(kAttribute, attribute.bytes());
+    node_.field(chakra::kAttribute, attribute.bytes());
   }
   void attribute(std::string_view name, std::string_view text) {
     WireWriter attribute;
-    attribute.field(kAttributeName, name);
-    attribute.field(kString, text);
-    node_.field(kAttribute, attribute.bytes());
+    attribute.field(chakra::kAttributeName, name);
+    attribute.field(chakra::kString, text);
+    node_.field(chakra::kAttribute, attribute.bytes());
   }
   WireWriter& node() { return node_; }
 
@@ -44,17 +43,17 @@ std::uint64_t number_of(const List& list, Value value) {
 
 void write_communication(const TraceNode& node, const sim::ExecutionTrace& trace, std::size_t rank,
                          NodeWriter& writer) {
-  writer.attribute("comm_size", kInt64, static_cast<std::uint64_t>(node.bytes));
-  if (node.kind == Kind::collective) {
-    const bool other = node.collective == Collective::other;
-    writer.attribute("comm_type", kInt64, other ? kOtherNumber : number_of(kCollectives, node.collective));
+  writer.attribute("comm_size", chakra::kInt64, static_cast<std::uint64_t>(node.bytes));
+  if (node.kind == chakra::Kind::collective) {
+    const bool other = node.collective == chakra::Collective::other;
+    writer.attribute("comm_type", chakra::kInt64, other ? chakra::kOtherNumber : number_of(chakra::kCollectives, node.collective));
     if (node.group >= 0) writer.attribute("pg_name", trace.groups[static_cast<std::size_t>(node.group)].name);
     return;
   }
   const auto self = static_cast<std::uint64_t>(rank), peer = static_cast<std::uint64_t>(node.peer);
-  writer.attribute("comm_src", kInt32, node.kind == Kind::send ? self : peer);
-  writer.attribute("comm_dst", kInt32, node.kind == Kind::send ? peer : self);
-  writer.attribute("comm_tag", kInt32, static_cast<std::uint64_t>(node.tag));
+  writer.attribute("comm_src", chakra::kInt32, node.kind == chakra::Kind::send ? self : peer);
+  writer.attribute("comm_dst", chakra::kInt32, node.kind == chakra::Kind::send ? peer : self);
+  writer.attribute("comm_tag", chakra::kInt32, static_cast<std::uint64_t>(node.tag));
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ void write_communication(const TraceNode& node, const sim::ExecutionTrace& trace
 std::string print_chakra(const sim::ExecutionTrace& trace, std::size_t rank) {
   WireWriter file;
   WireWriter metadata;
-  metadata.field(kVersion, kWrittenVersion);
+  metadata.field(chakra::kVersion, kWrittenVersion);
   file.delimited(metadata.bytes());
   const std::vector<TraceNode>& nodes = trace.ranks[rank].nodes;
   // Microseconds are whole, so what one node's are too few of the next one's get: sums stay right.
@@ -70,29 +69,29 @@ std::string print_chakra(const sim::ExecutionTrace& trace, std::size_t rank) {
   std::vector<std::uint64_t> after;
   for (const TraceNode& node : nodes) {
     NodeWriter writer;
-    writer.node().field(kId, node.id);
-    writer.node().field(kName, node.name);
-    writer.node().field(kType, number_of(kKinds, node.kind));
+    writer.node().field(chakra::kId, node.id);
+    writer.node().field(chakra::kName, node.name);
+    writer.node().field(chakra::kType, number_of(chakra::kKinds, node.kind));
     after.clear();
     for (const std::uint32_t before : node.after) after.push_back(nodes[before].id);
-    writer.node().packed(kData, after);
-    const bool computes = node.kind == Kind::compute || node.kind == Kind::memory;
+    writer.node().packed(chakra::kData, after);
+    const bool computes = node.kind == chakra::Kind::compute || node.kind == chakra::Kind::memory;
     double microseconds = std::round(node.seconds * 1e6);
     if (computes) {
       exact += node.seconds * 1e6;
       microseconds = std::max(std::round(exact) - written, 0.0);
       written += microseconds;
     }
-    if (microseconds > 0) writer.node().field(kDuration, static_cast<std::uint64_t>(microseconds));
-    writer.attribute("is_cpu_op", kBool, node.on_cpu ? 1 : 0);
+    if (microseconds > 0) writer.node().field(chakra::kDuration, static_cast<std::uint64_t>(microseconds));
+    writer.attribute("is_cpu_op", chakra::kBool, node.on_cpu ? 1 : 0);
     if (computes) {
-      writer.attribute("num_ops", kInt64, static_cast<std::uint64_t>(node.operations));
-      writer.attribute("tensor_size", kUint64, static_cast<std::uint64_t>(node.tensor_bytes));
-    } else if (node.kind != Kind::nothing) {
+      writer.attribute("num_ops", chakra::kInt64, static_cast<std::uint64_t>(node.operations));
+      writer.attribute("tensor_size", chakra::kUint64, static_cast<std::uint64_t>(node.tensor_bytes));
+    } else if (node.kind != chakra::Kind::nothing) {
       write_communication(node, trace, rank, writer);
     }
     if (node.seconds > 0)
-      writer.attribute(kNanoseconds, kUint64, static_cast<std::uint64_t>(std::round(node.seconds * 1e9)));
+      writer.attribute(chakra::kNanoseconds, chakra::kUint64, static_cast<std::uint64_t>(std::round(node.seconds * 1e9)));
     file.delimited(writer.node().bytes());
   }
   return file.take();

@@ -36,9 +36,9 @@ std::int32_t group_of(std::vector<std::int32_t> ranks, const plan::Mesh& mesh, s
   return static_cast<std::int32_t>(trace.groups.size()) - 1;
 }
 
-class RankWriter {
+class RankTraceWriter {
  public:
-  RankWriter(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
+  RankTraceWriter(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
              std::int32_t rank, sim::ExecutionTrace& trace)
       : program_(program), timeline_(timeline), mesh_(mesh), rank_(rank), trace_(trace) {}
 
@@ -125,7 +125,7 @@ class RankWriter {
 
 void add_rank(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
               std::int32_t rank, sim::ExecutionTrace& trace) {
-  trace.ranks.push_back(RankWriter(program, timeline, mesh, rank, trace).write());
+  trace.ranks.push_back(RankTraceWriter(program, timeline, mesh, rank, trace).write());
 }
 
 Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, const plan::Mesh& mesh) {

@@ -11,7 +11,6 @@
 namespace weft::formats {
 namespace {
 
-using collective::Kind;
 using Json = nlohmann::json;
 
 class JsonReader {
@@ -29,7 +28,7 @@ class JsonReader {
     }
     if (const auto name = json.find("collective"); name != json.end()) {
       const auto kind = name->is_string() ? collective::find_kind(name->get_ref<const std::string&>())
-                                          : std::optional<Kind>();
+                                          : std::optional<collective::Kind>();
       if (!kind) return wrong("collective: the name of one, such as all_reduce", described(*name));
       table.kind = *kind;
     }

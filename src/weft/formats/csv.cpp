@@ -11,16 +11,16 @@
 namespace weft::formats {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_csv_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 const char* skip_spaces(const char* at, const char* end) {
-  while (at != end && is_space(*at)) ++at;
+  while (at != end && is_csv_space(*at)) ++at;
   return at;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+std::string_view trim_value(std::string_view text) {
+  while (!text.empty() && is_csv_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_csv_space(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -29,7 +29,7 @@ template <class Visit>
 void for_each_value(std::string_view line, Visit visit) {
   for (std::int64_t index = 0;; ++index) {
     const std::size_t comma = line.find(',');
-    if (!visit(index, trim(line.substr(0, comma))) || comma == std::string_view::npos) return;
+    if (!visit(index, trim_value(line.substr(0, comma))) || comma == std::string_view::npos) return;
     line.remove_prefix(comma + 1);
   }
 }
@@ -100,9 +100,9 @@ Misfit read_carefully(std::string_view text, T& value) {
   return Misfit::none;
 }
 
-class Parser {
+class CsvParser {
  public:
-  Parser(std::string_view text, std::span<const Field> fields, std::string_view path)
+  CsvParser(std::string_view text, std::span<const Field> fields, std::string_view path)
       : rest_(text), fields_(fields), width_(row_width(fields)), path_(path) {}
 
   Result<Table> parse() {
@@ -140,7 +140,7 @@ class Parser {
   bool next_line() {
     if (rest_.empty()) return false;
     const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    line_ = trim(rest_.substr(0, end));
+    line_ = trim_value(rest_.substr(0, end));
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     ++line_number_;
     return true;
@@ -205,8 +205,8 @@ class Parser {
         const bool ends = after == end || *after == ',';
         if (error != std::errc() || !ends || !is_finite(*out)) {
           after = std::find(at, end, ',');
-          const Misfit misfit = read_carefully(trim({at, after}), *out);
-          if (misfit != Misfit::none) return value_error(misfit, index, field, trim({at, after}));
+          const Misfit misfit = read_carefully(trim_value({at, after}), *out);
+          if (misfit != Misfit::none) return value_error(misfit, index, field, trim_value({at, after}));
         }
       }
       const bool last = index + 1 == width_;
@@ -259,7 +259,7 @@ class Parser {
 
 Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path) {
   WEFT_TRY_STATUS(check(fields));
-  return Parser(text, fields, path).parse();
+  return CsvParser(text, fields, path).parse();
 }
 
 }  // namespace weft::formats

@@ -14,7 +14,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::string_view kMagic = "\x1f\x8b";
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, and a gzip wrapper around it
 
 class Inflater {
@@ -51,7 +51,7 @@ class Inflater {
 }  // namespace
 
 Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path) {
-  if (!bytes.starts_with(kMagic))
+  if (!bytes.starts_with(kGzipMagic))
     return user_error(fmt::format("{} is not a gzip file: expected it to begin with 1f 8b", path),
                       "if it is not compressed, take .gz off its name");
   Inflater inflater;
@@ -71,7 +71,7 @@ Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes
     const int verdict = inflater.step(bytes, out, filled);
     if (verdict == Z_STREAM_END) {
       if (bytes.empty()) break;
-      if (!bytes.starts_with(kMagic))
+      if (!bytes.starts_with(kGzipMagic))
         return world_error(
             fmt::format("{} is damaged: {} bytes follow the end of its contents", path, bytes.size()));
       inflater.restart();

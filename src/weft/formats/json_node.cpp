@@ -12,7 +12,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::size_t kMostJsonBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostDepth = 64;
 constexpr std::size_t kMostValues = std::size_t{16} << 20;
 
@@ -76,8 +76,8 @@ std::string found(const Json& value) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text) {
-  if (text.size() > kMostBytes)
-    return user_error(fmt::format("expected at most {} bytes, found {}", kMostBytes, text.size()));
+  if (text.size() > kMostJsonBytes)
+    return user_error(fmt::format("expected at most {} bytes, found {}", kMostJsonBytes, text.size()));
   // The parser takes a zero byte for the end of the text and would not see what follows it.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
     return user_error(fmt::format("expected JSON, found an error at byte {}", zero + 1));

@@ -14,7 +14,7 @@ namespace {
 
 using namespace collective;
 
-constexpr std::array<std::string_view, 3> kNames = {"msccl", "azure", "rccl"};
+constexpr std::array<std::string_view, 3> kTargetNames = {"msccl", "azure", "rccl"};
 
 // As compiled in: MSCCL_MAX_NUM_STEPS, MSCCL_MAX_NUM_THREAD_BLOCKS; of LL and LL128 the lines or elements a
 // thread holds times the threads, which with the 8 steps of a connection cancels to the data of one step.
@@ -32,8 +32,8 @@ constexpr std::int64_t kSimpleSlot =
     (std::int64_t{4} << 20) / 8 * 4;    // NCCL_BUFFSIZE / steps * steps a chunk
 constexpr std::int32_t kChannels = 32;  // MAXCHANNELS of these runtimes
 constexpr std::int32_t kPeersOfChannel = 32;
-constexpr std::int32_t kCount = 71;
-constexpr std::int32_t kWaitBlock = std::numeric_limits<std::int8_t>::max();
+constexpr std::int32_t kMostCount = 71;
+constexpr std::int32_t kMostWaitBlock = std::numeric_limits<std::int8_t>::max();
 constexpr std::int32_t kOffset = std::numeric_limits<std::int16_t>::max();
 constexpr std::int64_t kNodes = 4096;  // XML nodes a rank keeps: <algo>, its own <gpu>, tbs and steps
 constexpr std::int64_t kChildren = 1024;
@@ -100,9 +100,9 @@ class Findings {
   }
 
   void step(const Where& where, const Step& step) {
-    at_most("depid", where, step.wait_block, kWaitBlock, "as depid");
+    at_most("depid", where, step.wait_block, kMostWaitBlock, "as depid");
     if (step.op == Op::nop) return;
-    at_most("cnt", where, step.count, kCount, "chunks in a transfer");
+    at_most("cnt", where, step.count, kMostCount, "chunks in a transfer");
     at_most("offset", where, std::max(step.source.index, step.target.index), kOffset, "as offset");
   }
 
@@ -114,12 +114,12 @@ class Findings {
 
 }  // namespace
 
-std::string_view name(Target target) { return kNames[static_cast<std::size_t>(target)]; }
+std::string_view name(Target target) { return kTargetNames[static_cast<std::size_t>(target)]; }
 
 std::optional<Target> find_target(std::string_view name) {
-  const auto at = std::ranges::find(kNames, name);
-  if (at == kNames.end()) return std::nullopt;
-  return static_cast<Target>(at - kNames.begin());
+  const auto at = std::ranges::find(kTargetNames, name);
+  if (at == kTargetNames.end()) return std::nullopt;
+  return static_cast<Target>(at - kTargetNames.begin());
 }
 
 std::string print(const TargetFinding& finding) {

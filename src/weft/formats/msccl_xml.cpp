@@ -20,7 +20,7 @@ namespace {
 
 using namespace collective;
 
-constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kAnyMscclNumber = std::numeric_limits<std::int32_t>::max();
 
 Error placed(const Where& where, Error error) {
   error.message = fmt::format("{}: {}", print(where), error.message);
@@ -28,9 +28,9 @@ Error placed(const Where& where, Error error) {
 }
 
 // A program as it is being read. Syntax first, element by element; then, with all of it known, meaning.
-class Reader {
+class MscclReader {
  public:
-  Reader(const XmlElement& algo, const XmlReadOptions& options) : algo_(algo), options_(options) {}
+  MscclReader(const XmlElement& algo, const XmlReadOptions& options) : algo_(algo), options_(options) {}
 
   Result<XmlProgram> read() {
     if (algo_.tag() != "algo")
@@ -183,7 +183,7 @@ class Reader {
     const std::array<std::pair<std::string_view, std::int32_t*>, 3> numbers = {
         {{"send", &block.send_to}, {"recv", &block.receive_from}, {"chan", &block.channel}}};
     for (const auto& [attribute, to] : numbers) {
-      auto number = tb.integer(attribute, -1, kAny);
+      auto number = tb.integer(attribute, -1, kAnyMscclNumber);
       if (!number.ok()) return placed(where, std::move(number).error());
       *to = static_cast<std::int32_t>(*number);
     }
@@ -294,7 +294,7 @@ class Reader {
 
 Result<XmlProgram> read_msccl_xml(std::string_view text, const XmlReadOptions& options) {
   WEFT_TRY(document, XmlDocument::parse(text, Quotes::double_only));
-  return Reader(document.root(), options).read();
+  return MscclReader(document.root(), options).read();
 }
 
 }  // namespace weft::formats

@@ -16,26 +16,26 @@ namespace {
 
 using namespace collective;
 
-constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kAnyStepNumber = std::numeric_limits<std::int32_t>::max();
 
 // In the order in which everybody writes them; all are required.
-constexpr std::array<std::string_view, 10> kAttributes = {"s",      "type", "srcbuf", "srcoff", "dstbuf",
+constexpr std::array<std::string_view, 10> kStepAttributes = {"s",      "type", "srcbuf", "srcoff", "dstbuf",
                                                           "dstoff", "cnt",  "depid",  "deps",   "hasdep"};
 // clang-format off
-enum Attribute { kPosition, kType, kSourceBuffer, kSourceOffset, kTargetBuffer, kTargetOffset, kCount,
+enum StepAttribute { kPosition, kType, kSourceBuffer, kSourceOffset, kTargetBuffer, kTargetOffset, kCount,
                  kWaitBlock, kWaitStep, kPublishes };
 // clang-format on
 
 struct Range {
-  Attribute attribute;
+  StepAttribute attribute;
   std::int64_t low, high;
 };
-constexpr std::array<Range, 7> kNumbers = {{{kPosition, 0, kAny},
+constexpr std::array<Range, 7> kStepNumbers = {{{kPosition, 0, kAnyStepNumber},
                                             {kSourceOffset, -1, kMaxXmlChunks},
                                             {kTargetOffset, -1, kMaxXmlChunks},
                                             {kCount, 0, kMaxXmlChunks},
-                                            {kWaitBlock, -1, kAny},
-                                            {kWaitStep, -1, kAny},
+                                            {kWaitBlock, -1, kAnyStepNumber},
+                                            {kWaitStep, -1, kAnyStepNumber},
                                             {kPublishes, 0, 1}}};
 
 std::optional<Op> find_op(std::string_view type) {
@@ -53,14 +53,14 @@ std::optional<Buffer> find_buffer(std::string_view letter) {
 }  // namespace
 
 Status read_msccl_step(const XmlElement& element, std::int32_t position, Step& step) {
-  std::array<std::string_view, kAttributes.size()> values;
-  element.find_all(kAttributes, values);
+  std::array<std::string_view, kStepAttributes.size()> values;
+  element.find_all(kStepAttributes, values);
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (values[i].data() == nullptr) return element.missing(kAttributes[i]);
-  std::array<std::int32_t, kAttributes.size()> numbers{};
-  for (const auto& [attribute, low, high] : kNumbers) {
+    if (values[i].data() == nullptr) return element.missing(kStepAttributes[i]);
+  std::array<std::int32_t, kStepAttributes.size()> numbers{};
+  for (const auto& [attribute, low, high] : kStepNumbers) {
     const auto number = whole_number(values[attribute], low, high);
-    if (!number) return element.not_in_range(kAttributes[attribute], low, high);
+    if (!number) return element.not_in_range(kStepAttributes[attribute], low, high);
     numbers[attribute] = static_cast<std::int32_t>(*number);
   }
   if (numbers[kPosition] != position)

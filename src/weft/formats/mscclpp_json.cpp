@@ -16,7 +16,7 @@ namespace {
 using namespace collective;
 using Nodes = std::vector<JsonNode>;
 
-constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kMostPlanNumber = std::numeric_limits<std::int32_t>::max();
 constexpr std::array<Path, 3> kPaths = {Path::memory, Path::port, Path::switched};
 
 Result<Path> read_path(const JsonNode& node, const char* key) {
@@ -48,7 +48,7 @@ class RankReader {
     WEFT_TRY_STATUS(read_remote_buffers(gpu));
     WEFT_TRY(semaphores, gpu.optional_list("semaphores"));
     for (const JsonNode& semaphore : semaphores) {
-      WEFT_TRY(value, semaphore.whole("init_value", 0, kMost));
+      WEFT_TRY(value, semaphore.whole("init_value", 0, kMostPlanNumber));
       own_.semaphores.push_back(value);
     }
     WEFT_TRY(blocks, gpu.list("threadblocks"));
@@ -189,14 +189,14 @@ class RankReader {
 
   static Status read_extras(const JsonNode& op, OneSidedStep& step) {
     if (step.verb == Verb::barrier) {
-      WEFT_TRY(id, op.whole("barrier_id", 0, kMost - 1));
-      WEFT_TRY(members, op.whole("num_threadblocks", 1, kMost));
+      WEFT_TRY(id, op.whole("barrier_id", 0, kMostPlanNumber - 1));
+      WEFT_TRY(members, op.whole("num_threadblocks", 1, kMostPlanNumber));
       step.barrier = id;
       step.members = members;
     }
     if (op.has("tbg_info")) {
       WEFT_TRY(group, op.at("tbg_info"));
-      WEFT_TRY(parts, group.whole("tbg_size", 1, kMost));
+      WEFT_TRY(parts, group.whole("tbg_size", 1, kMostPlanNumber));
       WEFT_TRY(part, group.whole("tb_id", 0, parts - 1));
       step.parts = parts;
       step.part = part;

@@ -12,7 +12,7 @@ namespace weft::formats {
 using namespace collective;
 
 namespace {
-constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t kMostPartNumber = std::numeric_limits<std::int32_t>::max();
 }  // namespace
 
 Result<OneSided> read_plan_head(const JsonNode& top) {
@@ -34,11 +34,11 @@ Result<OneSided> read_plan_head(const JsonNode& top) {
   WEFT_TRY(double_scratch, top.truth("use_double_scratch_buffer", false));
   plan.double_scratch = double_scratch;
   if (top.has("num_threads_per_block")) {
-    WEFT_TRY(threads, top.whole("num_threads_per_block", 1, kMost));
+    WEFT_TRY(threads, top.whole("num_threads_per_block", 1, kMostPartNumber));
     plan.threads_per_block = threads;
   }
   if (top.has("buffer_alignment")) {
-    WEFT_TRY(alignment, top.whole("buffer_alignment", 1, kMost));
+    WEFT_TRY(alignment, top.whole("buffer_alignment", 1, kMostPartNumber));
     plan.alignment = alignment;
   }
   WEFT_TRY(min_bytes, top.size("min_message_size", 0));
@@ -58,7 +58,7 @@ Result<Buffer> read_buffer(const JsonNode& node, const char* key) {
 }
 
 Status expect_id(const JsonNode& node, std::size_t index) {
-  WEFT_TRY(id, node.whole("id", 0, kMost));
+  WEFT_TRY(id, node.whole("id", 0, kMostPartNumber));
   if (static_cast<std::size_t>(id) == index) return {};
   WEFT_TRY(value, node.at("id"));
   return value.error(fmt::format("expected {}, its place in the list, found {}", index, id));

@@ -22,7 +22,7 @@ namespace {
 
 using namespace collective;
 
-constexpr std::int32_t kMost = kMostPlanChunks;
+constexpr std::int32_t kMostV1Number = kMostPlanChunks;
 
 // What makes up an operation here: `sources` local ones from `srcs`, then remote ones from `i_cids`;
 // `first` stands for the src fields, which come before them. The same for targets.
@@ -74,9 +74,9 @@ class OldRankReader {
   explicit OldRankReader(std::int32_t ranks) : ranks_(ranks) {}
 
   Result<OneSidedRank> read(const JsonNode& gpu) {
-    WEFT_TRY(inputs, gpu.whole("inputChunks", 0, kMost));
-    WEFT_TRY(outputs, gpu.whole("outputChunks", 0, kMost));
-    WEFT_TRY(scratch, gpu.whole("scratchChunks", 0, kMost));
+    WEFT_TRY(inputs, gpu.whole("inputChunks", 0, kMostV1Number));
+    WEFT_TRY(outputs, gpu.whole("outputChunks", 0, kMostV1Number));
+    WEFT_TRY(scratch, gpu.whole("scratchChunks", 0, kMostV1Number));
     own_.input_chunks = inputs;
     own_.output_chunks = outputs;
     own_.scratch_chunks = scratch;
@@ -163,14 +163,14 @@ class OldRankReader {
       step.path = path;
     }
     if (op.has("cnt")) {
-      WEFT_TRY(count, op.whole("cnt", 1, kMost));
+      WEFT_TRY(count, op.whole("cnt", 1, kMostV1Number));
       count_ = count;
     } else {
       count_ = 1;
     }
     if (step.verb == Verb::barrier) {
-      WEFT_TRY(id, op.whole("barrier_id", 0, kMost));
-      WEFT_TRY(members, op.whole("nthread_blocks", 1, kMost));
+      WEFT_TRY(id, op.whole("barrier_id", 0, kMostV1Number));
+      WEFT_TRY(members, op.whole("nthread_blocks", 1, kMostV1Number));
       step.barrier = id;
       step.members = members;
     }
@@ -205,7 +205,7 @@ class OldRankReader {
   Status read_switch_step(const JsonNode& op, OneSidedStep step) {
     for (const bool source : {true, false}) {
       WEFT_TRY(buffer, read_buffer(op, source ? "srcbuff" : "dstbuff"));
-      WEFT_TRY(index, op.whole(source ? "srcoff" : "dstoff", 0, kMost));
+      WEFT_TRY(index, op.whole(source ? "srcoff" : "dstoff", 0, kMostV1Number));
       WEFT_TRY(ids, op.list(source ? "i_cids" : "o_cids"));
       const std::vector<Channel>& known = numbers_[{Path::switched, buffer, buffer}];
       if (ids.empty()) return op.error("expected a switch channel, found none");
@@ -221,7 +221,7 @@ class OldRankReader {
   Status add_local(const JsonNode& op, const char* buffer_key, const char* index_key,
                    std::vector<Operand>& operands) const {
     WEFT_TRY(buffer, read_buffer(op, buffer_key));
-    WEFT_TRY(index, op.whole(index_key, 0, kMost));
+    WEFT_TRY(index, op.whole(index_key, 0, kMostV1Number));
     operands.push_back({Operand::Where::local, 0, buffer, index, count_});
     return {};
   }
@@ -242,7 +242,7 @@ class OldRankReader {
     WEFT_TRY(nodes, op.list(ids_key));
     for (const JsonNode& node : nodes) {
       WEFT_TRY(id, node.whole("id", 0, static_cast<std::int32_t>(known.size()) - 1));
-      WEFT_TRY(index, node.whole("off", 0, kMost));
+      WEFT_TRY(index, node.whole("off", 0, kMostV1Number));
       if (operands != nullptr)
         operands->push_back({Operand::Where::remote, known[id].peer, target, index, count_});
       // Memory is reached through the buffer alone; a channel is for signals and for the port.

@@ -32,16 +32,16 @@ class Numbering {
   std::map<T, std::int32_t> numbers_;
 };
 
-struct RemoteBuffer {
+struct WrittenRemoteBuffer {
   std::int32_t rank = 0;
   Buffer buffer = Buffer::input;
 
-  friend auto operator<=>(const RemoteBuffer&, const RemoteBuffer&) = default;
+  friend auto operator<=>(const WrittenRemoteBuffer&, const WrittenRemoteBuffer&) = default;
 };
 
-class RankWriter {
+class RankPlanWriter {
  public:
-  explicit RankWriter(const OneSidedRank& rank) : rank_(rank) {}
+  explicit RankPlanWriter(const OneSidedRank& rank) : rank_(rank) {}
 
   Ordered write(std::size_t id) {
     Ordered gpu;
@@ -54,7 +54,7 @@ class RankWriter {
     gpu["channels"] = write_channels();
     Ordered& buffers = gpu["remote_buffers"] = Ordered::array();
     for (std::size_t i = 0; i < remote_.things().size(); ++i) {
-      const RemoteBuffer& remote = remote_.things()[i];
+      const WrittenRemoteBuffer& remote = remote_.things()[i];
       Ordered paths = Ordered::array();
       for (const Path path : reached_by_[i].things()) paths.push_back(name(path));
       buffers.push_back(
@@ -160,7 +160,7 @@ class RankWriter {
   }
 
   const OneSidedRank& rank_;
-  Numbering<RemoteBuffer> remote_;
+  Numbering<WrittenRemoteBuffer> remote_;
   std::vector<Numbering<Path>> reached_by_;                       // by remote buffer
   std::array<Numbering<std::int32_t>, 4> channels_, references_;  // of the threadblock being written, by Path
 };
@@ -175,7 +175,7 @@ Result<std::string> write_mscclpp_json(const OneSided& plan) {
   top["inplace"] = plan.in_place;
   top["reuse_resources"] = plan.reuse_resources;
   Ordered& gpus = top["gpus"] = Ordered::array();
-  for (std::size_t i = 0; i < plan.ranks.size(); ++i) gpus.push_back(RankWriter(plan.ranks[i]).write(i));
+  for (std::size_t i = 0; i < plan.ranks.size(); ++i) gpus.push_back(RankPlanWriter(plan.ranks[i]).write(i));
   top["num_threads_per_block"] = plan.threads_per_block;
   top["use_double_scratch_buffer"] = plan.double_scratch;
   top["buffer_alignment"] = plan.alignment;

@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kTypes = {"LOC", "NVL", "NVB", "C2C",
 struct PatternNumbers {
   int id, pattern;
 };
-constexpr std::array<PatternNumbers, 2> kNumbers = {{{0, 4}, {1, 3}}};
+constexpr std::array<PatternNumbers, 2> kPatternNumbers = {{{0, 4}, {1, 3}}};
 
 Status check_channel(const NcclChannel& channel, const std::vector<std::int32_t>& devices,
                      std::size_t number) {
@@ -39,7 +39,7 @@ Status check_channel(const NcclChannel& channel, const std::vector<std::int32_t>
   return {};
 }
 
-Status check(const NcclGraph& graph) {
+Status check_graph(const NcclGraph& graph) {
   if (graph.channels.empty()) return user_error("a graph has no channel");
   if (graph.channels.size() > kMaxChannels)
     return user_error(
@@ -67,8 +67,8 @@ std::string device(std::string_view tag, std::int32_t number) {
 Result<std::string> write_nccl_graphs(const std::vector<NcclGraph>& graphs) {
   std::string out = "<graphs version=\"1\">\n";
   for (const NcclGraph& graph : graphs) {
-    WEFT_TRY_STATUS(check(graph));
-    const PatternNumbers& numbers = kNumbers[static_cast<std::size_t>(graph.pattern)];
+    WEFT_TRY_STATUS(check_graph(graph));
+    const PatternNumbers& numbers = kPatternNumbers[static_cast<std::size_t>(graph.pattern)];
     const bool cross = std::ranges::any_of(
         graph.channels, [](const NcclChannel& channel) { return channel.net_in != channel.net_out; });
     out += fmt::format(

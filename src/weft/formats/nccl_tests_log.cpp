@@ -13,8 +13,6 @@
 namespace weft::formats {
 namespace {
 
-using collective::Kind;
-
 constexpr std::size_t kMostWords = 32;  // of a line that can be a row
 
 constexpr std::string_view kAlgorithmNote = "# Weft algorithm: ";
@@ -35,7 +33,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 template <class T>
-std::optional<T> read_number(std::string_view text) {
+std::optional<T> parse_number(std::string_view text) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -87,16 +85,16 @@ std::optional<Layout> layout_of_row(std::size_t words) {
 }
 
 // What the columns of a row say about the collective; nothing where two of them look alike.
-std::optional<Kind> kind_of_row(const Layout& layout, std::span<const std::string_view> words) {
+std::optional<collective::Kind> kind_of_row(const Layout& layout, std::span<const std::string_view> words) {
   const bool has_root = layout.root >= 0 && !words[static_cast<std::size_t>(layout.root)].starts_with('-');
   const bool sums = layout.redop >= 0 && words[static_cast<std::size_t>(layout.redop)] != "none";
-  if (has_root) return sums ? Kind::reduce : Kind::broadcast;
+  if (has_root) return sums ? collective::Kind::reduce : collective::Kind::broadcast;
   if (!sums || layout.algorithm_bandwidth < 0 || layout.bus_bandwidth < 0) return std::nullopt;
-  const auto algorithm = read_number<double>(words[static_cast<std::size_t>(layout.algorithm_bandwidth)]);
-  const auto bus = read_number<double>(words[static_cast<std::size_t>(layout.bus_bandwidth)]);
+  const auto algorithm = parse_number<double>(words[static_cast<std::size_t>(layout.algorithm_bandwidth)]);
+  const auto bus = parse_number<double>(words[static_cast<std::size_t>(layout.bus_bandwidth)]);
   // Small bandwidths have too few digits for a quotient.
   if (!algorithm || !bus || *algorithm < 0.5) return std::nullopt;
-  return *bus > 0.97 * *algorithm ? Kind::all_reduce : Kind::reduce_scatter;
+  return *bus > 0.97 * *algorithm ? collective::Kind::all_reduce : collective::Kind::reduce_scatter;
 }
 
 class LogReader {
@@ -122,7 +120,7 @@ class LogReader {
           "a row is a line that nccl-tests prints for a size, such as: 1024 256 float sum -1 11.88 "
           "0.09 0.15 0 11.88 0.09 0.15 0");
     if (table_.ranks == 0) table_.ranks = listed_ranks_;
-    if (table_.kind == Kind::custom && guess_) table_.kind = *guess_;
+    if (table_.kind == collective::Kind::custom && guess_) table_.kind = *guess_;
     return std::move(table_);
   }
 
@@ -138,7 +136,7 @@ class LogReader {
     while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
     if (line.starts_with(kAlgorithmNote)) table_.algorithm = line.substr(kAlgorithmNote.size());
     if (line.starts_with(kRanksNote))
-      if (const auto ranks = read_number<std::int32_t>(line.substr(kRanksNote.size()));
+      if (const auto ranks = parse_number<std::int32_t>(line.substr(kRanksNote.size()));
           ranks && *ranks > 0 && *ranks <= kMostCollectiveRanks)
         table_.ranks = *ranks;
     if (line.starts_with(kTestNote)) {
@@ -164,7 +162,7 @@ class LogReader {
       return wrong(fmt::format("the {} columns of the header", layout->words),
                    fmt::format("{}", words.size()));
     CollectiveRow row;
-    const auto bytes = read_number<std::int64_t>(words[0]);
+    const auto bytes = parse_number<std::int64_t>(words[0]);
     if (!bytes || *bytes > kMostCollectiveBytes)
       return wrong(fmt::format("a size of at most {} bytes", kMostCollectiveBytes), quoted(words[0]));
     row.bytes = *bytes;
@@ -187,7 +185,7 @@ class LogReader {
     if (column < 0) return {};
     const std::string_view word = words[static_cast<std::size_t>(column)];
     if (word == "N/A") return {};
-    const auto time = read_number<double>(word);
+    const auto time = parse_number<double>(word);
     if (!time || !(*time >= 0 && *time <= kMostMicroseconds))
       return wrong("a time in microseconds", quoted(word));
     microseconds = *time;
@@ -204,7 +202,7 @@ class LogReader {
   std::int64_t line_ = 0;
   CollectiveTable table_;
   std::optional<Layout> layout_;
-  std::optional<Kind> guess_;
+  std::optional<collective::Kind> guess_;
   std::int32_t listed_ranks_ = 0;
   bool in_place_first_ = false;
 };
@@ -223,8 +221,8 @@ std::string print_half(const CollectiveRow& row, double microseconds, double bus
                      gigabytes * bus_factor, 0);
 }
 
-bool has_root(Kind kind) {
-  return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::gather || kind == Kind::scatter;
+bool has_root(collective::Kind kind) {
+  return kind == collective::Kind::broadcast || kind == collective::Kind::reduce || kind == collective::Kind::gather || kind == collective::Kind::scatter;
 }
 
 }  // namespace
@@ -243,7 +241,7 @@ std::string print_nccl_tests_log(const CollectiveTable& table) {
       algorithm, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   if (!algorithm.empty()) out += fmt::format("{}{}\n", kAlgorithmNote, algorithm);
   if (table.ranks > 0) out += fmt::format("{}{}\n", kRanksNote, table.ranks);
-  if (table.kind != Kind::custom)
+  if (table.kind != collective::Kind::custom)
     out += fmt::format("{}{}_perf\n#\n", kTestNote, collective::name(table.kind));
   constexpr std::string_view kHeader =
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6} {:>6}  {:>7}  "

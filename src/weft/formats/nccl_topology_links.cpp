@@ -12,7 +12,6 @@ namespace weft::formats {
 namespace {
 
 using Vertex = NcclVertex;
-using Kind = NcclLink::Kind;
 
 constexpr double kLocal = 5000;  // GB/s: NCCL's word for no limit
 constexpr std::string_view kSwitchClass = "0x068000", kCpuClass = "0x068001";
@@ -68,12 +67,12 @@ class Graph {
     return pci >= 0 ? Vertex{Vertex::Kind::pci, pci} : Vertex{Vertex::Kind::cpu, cpu};
   }
 
-  void add(Vertex from, Vertex to, Kind kind, double bandwidth, double latency) {
+  void add(Vertex from, Vertex to, NcclLink::Kind kind, double bandwidth, double latency) {
     if (from == to) return;
     NcclLink& link = links_[{from, to, kind}];
     link = {from, to, kind, link.bandwidth + bandwidth, latency};
   }
-  void add_both(Vertex a, Vertex b, Kind kind, double bandwidth, double latency) {
+  void add_both(Vertex a, Vertex b, NcclLink::Kind kind, double bandwidth, double latency) {
     add(a, b, kind, bandwidth, latency);
     add(b, a, kind, bandwidth, latency);
   }
@@ -82,7 +81,7 @@ class Graph {
     for (std::size_t a = 0; a < system_.cpus.size(); ++a)
       for (std::size_t b = 0; b < system_.cpus.size(); ++b)
         if (a != b && system_.cpus[a].host == system_.cpus[b].host)
-          add({Vertex::Kind::cpu, index(a)}, {Vertex::Kind::cpu, index(b)}, Kind::system,
+          add({Vertex::Kind::cpu, index(a)}, {Vertex::Kind::cpu, index(b)}, NcclLink::Kind::system,
               cpu_bandwidth(system_.cpus[a]), kPciLatency);
   }
 
@@ -91,10 +90,10 @@ class Graph {
       const NcclPci& pci = system_.pcis[i];
       if (!is_vertex(index(i))) continue;
       const Vertex self{Vertex::Kind::pci, index(i)};
-      add_both(self, above(pci.cpu, pci.parent), Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+      add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
       for (const std::string& target : pci.links)
         if (const auto other = by_bus_.find(key(pci.cpu, target)); other != by_bus_.end())
-          add(self, other->second, Kind::pci, kLocal, kPciLatency);
+          add(self, other->second, NcclLink::Kind::pci, kLocal, kPciLatency);
     }
   }
 
@@ -102,15 +101,15 @@ class Graph {
     const NcclGpu& gpu = system_.gpus[i];
     const NcclPci& pci = system_.pcis[gpu.pci];
     const Vertex self{Vertex::Kind::gpu, i}, cpu{Vertex::Kind::cpu, pci.cpu};
-    add_both(self, above(pci.cpu, pci.parent), Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+    add_both(self, above(pci.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
     for (const NcclPeer& peer : gpu.peers) {
       if (peer.kind == NcclPeer::Kind::c2c) {
         constexpr double kMegabytes = 1000;  // of a gigabyte
-        add_both(self, cpu, Kind::c2c, peer.bandwidth * peer.count / kMegabytes, kDirectLatency);
+        add_both(self, cpu, NcclLink::Kind::c2c, peer.bandwidth * peer.count / kMegabytes, kDirectLatency);
         continue;
       }
       const bool xgmi = peer.kind == NcclPeer::Kind::xgmi;
-      const Kind kind = xgmi ? Kind::xgmi : Kind::nvlink;
+      const NcclLink::Kind kind = xgmi ? NcclLink::Kind::xgmi : NcclLink::Kind::nvlink;
       const double bandwidth =
           peer.count * (xgmi ? xgmi_bandwidth(gpu.architecture) : nvlink_bandwidth(gpu.compute));
       if (peer.target_class == kCpuClass) {
@@ -128,16 +127,16 @@ class Graph {
   void add_nic(std::int32_t i) {
     const NcclNic& nic = system_.nics[i];
     const Vertex self{Vertex::Kind::nic, i};
-    if (nic.pci < 0) return add_both(self, {Vertex::Kind::cpu, nic.cpu}, Kind::pci, kLocal, kPciLatency);
+    if (nic.pci < 0) return add_both(self, {Vertex::Kind::cpu, nic.cpu}, NcclLink::Kind::pci, kLocal, kPciLatency);
     const NcclPci& pci = system_.pcis[nic.pci];
-    add_both(self, above(nic.cpu, pci.parent), Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
+    add_both(self, above(nic.cpu, pci.parent), NcclLink::Kind::pci, pci_bandwidth(pci.speed, pci.width), kPciLatency);
   }
 
   void add_net(std::int32_t i) {
     const NcclNet& net = system_.nets[i];
     constexpr double kUnknownSpeed = 10000, kMegabits = 8000;  // of a gigabyte
     const double speed = net.speed > 0 ? net.speed : kUnknownSpeed;
-    add_both({Vertex::Kind::nic, net.nic}, {Vertex::Kind::net, i}, Kind::net, speed / kMegabits,
+    add_both({Vertex::Kind::nic, net.nic}, {Vertex::Kind::net, i}, NcclLink::Kind::net, speed / kMegabits,
              net.latency > 0 ? net.latency * 1e-6 : kNetLatency);
   }
 
@@ -145,7 +144,7 @@ class Graph {
   std::set<std::int32_t> has_device_;
   std::map<std::string_view, std::int32_t> first_cpu_;  // by host
   std::map<std::pair<std::string_view, std::string>, Vertex> by_bus_;
-  std::map<std::tuple<Vertex, Vertex, Kind>, NcclLink> links_;
+  std::map<std::tuple<Vertex, Vertex, NcclLink::Kind>, NcclLink> links_;
 };
 
 }  // namespace

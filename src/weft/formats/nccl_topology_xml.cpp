@@ -10,7 +10,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::int64_t kAny = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kAnyTopologyNumber = std::numeric_limits<std::int32_t>::max();
 
 Result<std::int32_t> number(const XmlElement& element, std::string_view attribute, std::int64_t low,
                             std::int64_t high, std::int64_t absent) {
@@ -41,12 +41,12 @@ struct Parent {
   std::int32_t pci = -1;
 };
 
-class Reader {
+class NcclTopologyReader {
  public:
   Result<NcclSystem> read(const XmlElement& root) {
     if (root.tag() != "system")
       return root.error(fmt::format("the root of an NCCL topology is <system>, not <{}>", root.tag()));
-    WEFT_TRY(version, number(root, "version", 0, kAny, 1));
+    WEFT_TRY(version, number(root, "version", 0, kAnyTopologyNumber, 1));
     system_.version = version;
     for (XmlElement cpu = root.first_child("cpu"); cpu; cpu = cpu.next_sibling("cpu"))
       WEFT_TRY_STATUS(read_cpu(cpu));
@@ -67,9 +67,9 @@ class Reader {
 
   Status read_cpu(const XmlElement& element) {
     NcclCpu cpu;
-    WEFT_TRY(numa, element.integer("numaid", -1, kAny));
-    WEFT_TRY(family, element.integer_or("familyid", -1, kAny, 0));
-    WEFT_TRY(model, element.integer_or("modelid", -1, kAny, 0));
+    WEFT_TRY(numa, element.integer("numaid", -1, kAnyTopologyNumber));
+    WEFT_TRY(family, element.integer_or("familyid", -1, kAnyTopologyNumber, 0));
+    WEFT_TRY(model, element.integer_or("modelid", -1, kAnyTopologyNumber, 0));
     cpu.numa = numa;
     cpu.family = family;
     cpu.model = model;
@@ -112,10 +112,10 @@ class Reader {
   Status read_gpu(const XmlElement& element, const Parent& parent) {
     NcclGpu gpu;
     gpu.pci = parent.pci;
-    WEFT_TRY(device, number(element, "dev", -1, kAny, -1));
-    WEFT_TRY(rank, number(element, "rank", -1, kAny, -1));
-    WEFT_TRY(compute, number(element, "sm", 0, kAny, 0));
-    WEFT_TRY(direct, number(element, "gdr", 0, kAny, 0));
+    WEFT_TRY(device, number(element, "dev", -1, kAnyTopologyNumber, -1));
+    WEFT_TRY(rank, number(element, "rank", -1, kAnyTopologyNumber, -1));
+    WEFT_TRY(compute, number(element, "sm", 0, kAnyTopologyNumber, 0));
+    WEFT_TRY(direct, number(element, "gdr", 0, kAnyTopologyNumber, 0));
     gpu.device = device;
     gpu.rank = rank;
     gpu.compute = compute;
@@ -147,8 +147,8 @@ class Reader {
     for (XmlElement child = element.first_child("net"); child; child = child.next_sibling("net")) {
       NcclNet net;
       net.nic = nic;
-      WEFT_TRY(device, number(child, "dev", -1, kAny, -1));
-      WEFT_TRY(port, number(child, "port", -1, kAny, 0));
+      WEFT_TRY(device, number(child, "dev", -1, kAnyTopologyNumber, -1));
+      WEFT_TRY(port, number(child, "port", -1, kAnyTopologyNumber, 0));
       WEFT_TRY(speed, real(child, "speed", -1));
       WEFT_TRY(latency, real(child, "latency", -1));
       net.device = device;
@@ -168,7 +168,7 @@ class Reader {
 
 Result<NcclSystem> read_nccl_topology(std::string_view text) {
   WEFT_TRY(document, XmlDocument::parse(text, Quotes::double_only));
-  return Reader().read(document.root());
+  return NcclTopologyReader().read(document.root());
 }
 
 }  // namespace weft::formats

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::string_view kElements = "<f4, <f8, <i4, <i8 or |u1";
 
 struct Header {
@@ -112,9 +112,9 @@ class HeaderReader {
   std::string_view rest_;
 };
 
-class Parser {
+class NpyHeaderParser {
  public:
-  Parser(std::string_view bytes, std::span<const Field> fields, std::string_view path)
+  NpyHeaderParser(std::string_view bytes, std::span<const Field> fields, std::string_view path)
       : rest_(bytes), fields_(fields), path_(path) {}
 
   Result<Table> parse() {
@@ -139,10 +139,10 @@ class Parser {
   }
 
   Result<Header> read_header() {
-    if (!kMagic.starts_with(rest_.substr(0, kMagic.size())) || rest_.empty())
+    if (!kNpyMagic.starts_with(rest_.substr(0, kNpyMagic.size())) || rest_.empty())
       return user_error(fmt::format("{} is not an npy file: expected it to begin with \\x93NUMPY", path_),
                         "write it with numpy.save");
-    rest_.remove_prefix(std::min(kMagic.size(), rest_.size()));
+    rest_.remove_prefix(std::min(kNpyMagic.size(), rest_.size()));
     const auto major = take_number(1), minor = take_number(1);
     if (!minor) return cut_short();
     if (*major < 1 || *major > 3 || *minor != 0)
@@ -232,7 +232,7 @@ class Parser {
 
 Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
   WEFT_TRY_STATUS(check(fields));
-  return Parser(bytes, fields, path).parse();
+  return NpyHeaderParser(bytes, fields, path).parse();
 }
 
 }  // namespace weft::formats

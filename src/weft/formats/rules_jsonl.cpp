@@ -17,16 +17,15 @@ namespace {
 using rule::Details;
 using rule::Equation;
 using rule::Operand;
-using rule::Operation;
 using rule::Verb;
 
 // More than any rule has; what keeps a hostile line cheap.
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostInputs = 64, kMostOperations = 64, kMostOperands = 16, kMostOutputs = 64;
 constexpr std::int32_t kLargestSize = 1 << 16, kMostRank = 8;
-constexpr std::int32_t kLargestKernel = 64, kLargestStride = 64, kMostParts = 16, kMostRanks = 16;
+constexpr std::int32_t kLargestKernel = 64, kLargestStride = 64, kMostParts = 16, kMostTensorRank = 16;
 
-constexpr std::array<std::string_view, 20> kAttributes = {
+constexpr std::array<std::string_view, 20> kRuleAttributes = {
     "act",   "kernel", "stride",      "pad",    "axis",   "rank",   "n",     "dim",  "degree", "perm",
     "parts", "groups", "materialize", "reduce", "factor", "concat", "split", "root", "shift",  "layout"};
 
@@ -56,12 +55,12 @@ Result<Operand> read_operand(const JsonNode& at, std::string_view text, const Eq
 
 class AttributeReader {
  public:
-  AttributeReader(const JsonNode& attributes, const Json& json, Operation& operation)
+  AttributeReader(const JsonNode& attributes, const Json& json, rule::Operation& operation)
       : at_(attributes), json_(json), operation_(operation), details_(operation.details) {}
 
   Status read() {
     if (operation_.verb == Verb::sum) details_.axis = -1;
-    WEFT_TRY_STATUS(at_.expect_only(kAttributes));
+    WEFT_TRY_STATUS(at_.expect_only(kRuleAttributes));
     WEFT_TRY_STATUS(read_window());
     WEFT_TRY_STATUS(read_numbers());
     WEFT_TRY_STATUS(read_words());
@@ -101,8 +100,8 @@ class AttributeReader {
     WEFT_TRY_STATUS(number("dim", 0, kMostRank - 1, details_.axis));
     WEFT_TRY_STATUS(number("degree", 1, kMostParts, details_.parts));
     WEFT_TRY_STATUS(number("parts", 2, kMostParts, details_.parts));
-    WEFT_TRY_STATUS(number("root", 0, kMostRanks - 1, details_.root));
-    WEFT_TRY_STATUS(number("shift", -kMostRanks, kMostRanks, details_.shift));
+    WEFT_TRY_STATUS(number("root", 0, kMostTensorRank - 1, details_.root));
+    WEFT_TRY_STATUS(number("shift", -kMostTensorRank, kMostTensorRank, details_.shift));
     details_.evenly = at_.has("parts");
     if (operation_.verb == Verb::split) WEFT_TRY_STATUS(number("n", 2, kMostParts, details_.parts));
     if (operation_.verb == Verb::all_to_all) {
@@ -148,14 +147,14 @@ class AttributeReader {
   Status read_groups() {
     if (!at_.has("groups")) return {};
     WEFT_TRY(groups, at_.list("groups"));
-    WEFT_TRY_STATUS(expect_at_most(at_, groups.size(), kMostRanks, "groups"));
+    WEFT_TRY_STATUS(expect_at_most(at_, groups.size(), kMostTensorRank, "groups"));
     for (std::size_t k = 0; k < groups.size(); ++k) {
       const Json& list = json_["groups"][k];
-      if (!list.is_array() || list.empty() || list.size() > kMostRanks)
-        return groups[k].error(fmt::format("expected a list of 1 to {} ranks", kMostRanks));
+      if (!list.is_array() || list.empty() || list.size() > kMostTensorRank)
+        return groups[k].error(fmt::format("expected a list of 1 to {} ranks", kMostTensorRank));
       std::vector<std::int32_t> group;
       for (const Json& rank : list) {
-        WEFT_TRY(value, JsonNode(rank).whole(0, kMostRanks - 1));
+        WEFT_TRY(value, JsonNode(rank).whole(0, kMostTensorRank - 1));
         group.push_back(value);
       }
       details_.groups.push_back(std::move(group));
@@ -165,17 +164,17 @@ class AttributeReader {
 
   const JsonNode& at_;
   const Json& json_;
-  Operation& operation_;
+  rule::Operation& operation_;
   Details& details_;
 };
 
-Result<Operation> read_operation(const JsonNode& at, const Json& json, const Equation& equation) {
+Result<rule::Operation> read_operation(const JsonNode& at, const Json& json, const Equation& equation) {
   WEFT_TRY(word, at.text("op"));
   const auto verb = rule::find_verb(word);
   if (!verb)
     return at.error(fmt::format("no operation is called '{}'", shown(word)),
                     did_you_mean(word, rule::verb_names()));
-  Operation operation{.verb = *verb, .operands = {}, .details = {}};
+  rule::Operation operation{.verb = *verb, .operands = {}, .details = {}};
   operation.details.spreads =
       word == "add" || word == "mul" || word == "sub";  // the words of rules on a mesh
   if (at.has("attrs")) {
@@ -192,7 +191,7 @@ Result<Operation> read_operation(const JsonNode& at, const Json& json, const Equ
 }
 
 Status read_side(const JsonNode& top, const Json& json, const char* key, const Equation& equation,
-                 std::vector<Operation>& side) {
+                 std::vector<rule::Operation>& side) {
   WEFT_TRY(nodes, top.list(key));
   WEFT_TRY_STATUS(expect_at_most(top, nodes.size(), kMostOperations, "operations"));
   for (std::size_t k = 0; k < nodes.size(); ++k) {
@@ -299,9 +298,9 @@ Result<Equation> read_rule(std::string_view line) {
   WEFT_TRY_STATUS(read_side(top, json, "target", equation, equation.target));
   WEFT_TRY_STATUS(read_outputs(top, equation));
   if (top.has("ranks")) {
-    WEFT_TRY(ranks, top.wholes("ranks", 1, kMostRanks));
-    if (ranks.empty() || ranks.size() > kMostRanks)
-      return top.error(fmt::format("expected 1 to {} rank counts, found {}", kMostRanks, ranks.size()));
+    WEFT_TRY(ranks, top.wholes("ranks", 1, kMostTensorRank));
+    if (ranks.empty() || ranks.size() > kMostTensorRank)
+      return top.error(fmt::format("expected 1 to {} rank counts, found {}", kMostTensorRank, ranks.size()));
     equation.ranks = std::move(ranks);
   }
   WEFT_TRY_STATUS(rule::check_form(equation));

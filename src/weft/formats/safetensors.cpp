@@ -122,7 +122,7 @@ Status check_layout(std::vector<const HeaderTensor*> tensors, std::int64_t data,
   return {};
 }
 
-Status check_size(const HeaderTensor& tensor, std::string_view path) {
+Status check_tensor_size(const HeaderTensor& tensor, std::string_view path) {
   const StoredType* stored = find_stored(tensor.dtype);
   if (stored == nullptr) {
     std::vector<std::string_view> names;
@@ -236,7 +236,7 @@ Result<Checkpoint> parse_safetensors(std::string_view bytes, std::string_view pa
   std::ranges::sort(header.tensors, {}, &HeaderTensor::name);
   std::vector<const HeaderTensor*> layout;
   for (const HeaderTensor& tensor : header.tensors) {
-    WEFT_TRY_STATUS(check_size(tensor, path));
+    WEFT_TRY_STATUS(check_tensor_size(tensor, path));
     layout.push_back(&tensor);
   }
   WEFT_TRY_STATUS(check_layout(std::move(layout), static_cast<std::int64_t>(bytes.size()), path));

@@ -19,7 +19,7 @@ constexpr std::size_t kMostDims = 64;
 // end of the reading, with `problem` saying what was expected.
 enum class Place : std::uint8_t { before, names, metadata, tensor, shape, offsets, after };
 
-class Reader : public nlohmann::json_sax<Json> {
+class SafetensorsReader : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader header;
   std::string problem;
@@ -154,7 +154,7 @@ class Reader : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Result<SafetensorsHeader> read_safetensors_header(std::string_view json, std::string_view path) {
-  Reader reader;
+  SafetensorsReader reader;
   // The parser takes a zero byte for the end of the text and would not see what follows it.
   const std::size_t zero = json.find('\0');
   if (zero != std::string_view::npos)

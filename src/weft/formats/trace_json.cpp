@@ -5,18 +5,17 @@
 namespace weft::formats {
 
 std::string print_trace_json(const Trace& trace) {
-  using Json = nlohmann::ordered_json;
-  Json events = Json::array();
+  nlohmann::ordered_json events = nlohmann::ordered_json::array();
   for (const TraceName& name : trace.names) {
     const bool process = name.thread < 0;
-    Json event = {{"ph", "M"}, {"name", process ? "process_name" : "thread_name"}, {"pid", name.process}};
+    nlohmann::ordered_json event = {{"ph", "M"}, {"name", process ? "process_name" : "thread_name"}, {"pid", name.process}};
     if (!process) event["tid"] = name.thread;
     event["args"] = {{"name", name.name}};
     events.push_back(std::move(event));
   }
   constexpr double kMicroseconds = 1e6;
   for (const TraceEvent& event : trace.events) {
-    Json row = {{"ph", "X"},
+    nlohmann::ordered_json row = {{"ph", "X"},
                 {"pid", event.process},
                 {"tid", event.thread},
                 {"name", event.name},
@@ -26,8 +25,8 @@ std::string print_trace_json(const Trace& trace) {
     for (const auto& [key, value] : event.facts) row["args"][key] = value;
     events.push_back(std::move(row));
   }
-  const Json json = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const nlohmann::ordered_json json = {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace weft::formats

@@ -23,7 +23,7 @@ Status check_word(std::string_view what, std::string_view word, std::span<const 
   return user_error(fmt::format("the tuner does not know the {}: {}", what, word), did_you_mean(word, known));
 }
 
-Status check(const TunerRow& row) {
+Status check_row(const TunerRow& row) {
   WEFT_TRY_STATUS(check_word("collective", row.coll, kCollectives));
   WEFT_TRY_STATUS(check_word("algorithm", row.algo, kAlgorithms));
   WEFT_TRY_STATUS(check_word("protocol", row.proto, kProtocols));
@@ -39,7 +39,7 @@ Status check(const TunerRow& row) {
 Result<std::string> write_tuner_csv(const std::vector<TunerRow>& rows) {
   std::string out = "# coll,min,max,algo,proto,channels,nNodes,nRanks,numPipeOps,regBuff\n";
   for (const TunerRow& row : rows) {
-    WEFT_TRY_STATUS(check(row));
+    WEFT_TRY_STATUS(check_row(row));
     out += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", row.coll, row.min, row.max, row.algo, row.proto,
                        row.channels, row.nNodes, row.nRanks, row.numPipeOps, row.regBuff);
   }
