@@ -18,12 +18,12 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 5> kAttributes = {{{"lr", AttributeKind::real, false, 1e-3},
+constexpr std::array<plan::AttributeSpec, 5> kAdamAttributes = {{{"lr", AttributeKind::real, false, 1e-3},
                                                              {"beta1", AttributeKind::real, false, 0.9},
                                                              {"beta2", AttributeKind::real, false, 0.999},
                                                              {"epsilon", AttributeKind::real, false, 1e-8},
                                                              {"decay", AttributeKind::real, false, 0.01}}};
-constexpr std::size_t kLr = 0, kBeta1 = 1, kBeta2 = 2, kEpsilon = 3, kDecay = 4;
+constexpr std::size_t kAdamLr = 0, kAdamBeta1 = 1, kAdamBeta2 = 2, kAdamEpsilon = 3, kAdamDecay = 4;
 
 class AdamOperator final : public OperatorOf<AdamOperator> {
  public:
@@ -31,7 +31,7 @@ class AdamOperator final : public OperatorOf<AdamOperator> {
 
   std::string_view name() const override { return decays_ ? "adamw" : "adam"; }
   std::span<const plan::AttributeSpec> attributes() const override {
-    return std::span(kAttributes).first(decays_ ? kAttributes.size() : kDecay);
+    return std::span(kAdamAttributes).first(decays_ ? kAdamAttributes.size() : kAdamDecay);
   }
   std::size_t fewest_inputs() const override { return 5; }
   std::size_t most_inputs() const override { return 5; }
@@ -51,9 +51,9 @@ class AdamOperator final : public OperatorOf<AdamOperator> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const auto& n = at.numbers;
-    const T one = n.from(1), lr = n.from(node.real(kLr)), epsilon = n.from(node.real(kEpsilon));
-    const T beta1 = n.from(node.real(kBeta1)), beta2 = n.from(node.real(kBeta2));
-    const T decay = decays_ ? n.from(node.real(kDecay)) : T();
+    const T one = n.from(1), lr = n.from(node.real(kAdamLr)), epsilon = n.from(node.real(kAdamEpsilon));
+    const T beta1 = n.from(node.real(kAdamBeta1)), beta2 = n.from(node.real(kAdamBeta2));
+    const T decay = decays_ ? n.from(node.real(kAdamDecay)) : T();
     const T times = at.input(4).data[0] + one;
     const T warm1 = one - n.power(beta1, times), warm2 = one - n.power(beta2, times);
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i) {

@@ -13,23 +13,23 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 3> kAllToAllAttributes = {
     {{"axis", AttributeKind::word}, {"from", AttributeKind::index}, {"to", AttributeKind::index}}};
-constexpr std::size_t kFrom = 1, kTo = 2;
+constexpr std::size_t kAllToAllFrom = 1, kAllToAllTo = 2;
 
 class AllToAll final : public Communication {
  public:
   std::string_view name() const override { return "all-to-all"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAllToAllAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
-    return {.take = Exchange::Take::joined, .join = node.symbol(kFrom), .keep = node.symbol(kTo)};
+    return {.take = Exchange::Take::joined, .join = node.symbol(kAllToAllFrom), .keep = node.symbol(kAllToAllTo)};
   }
 
   // The way back.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value, add_all_to_all(g.graph, g.of_result(), axis(node), node.symbol(kTo), node.symbol(kFrom)));
+    WEFT_TRY(value, add_all_to_all(g.graph, g.of_result(), axis(node), node.symbol(kAllToAllTo), node.symbol(kAllToAllFrom)));
     g.set(0, value);
     return {};
   }

@@ -14,13 +14,13 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 6> kAvgPoolAttributes = {
     kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class AvgPool final : public OperatorOf<AvgPool> {
  public:
   std::string_view name() const override { return "avg-pool"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAvgPoolAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 

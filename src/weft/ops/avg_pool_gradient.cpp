@@ -16,27 +16,27 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 7> kAttributes = {{kPoolSizeSpec,
+constexpr std::array<plan::AttributeSpec, 7> kAvgPoolGradientAttributes = {{kPoolSizeSpec,
                                                              kPoolStrideSpec,
                                                              kPoolPaddingSpec,
                                                              {"type", plan::AttributeKind::type},
                                                              kPoolPaddingWSpec,
                                                              kPoolHighSpec,
                                                              kPoolWideSpec}};
-constexpr std::size_t kType = 3;
+constexpr std::size_t kAvgPoolGradientType = 3;
 
 class AvgPoolGradient final : public OperatorOf<AvgPoolGradient> {
  public:
   std::string_view name() const override { return "avg-pool-gradient"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kAvgPoolGradientAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
-    WEFT_TRY(pool, pooling(node, node.type(kType)));
+    WEFT_TRY(pool, pooling(node, node.type(kAvgPoolGradientType)));
     WEFT_TRY_STATUS(expect_result_gradient(node, 0, pool.result));
-    return results.add(node.input_type(0).dtype, node.type(kType).dims);
+    return results.add(node.input_type(0).dtype, node.type(kAvgPoolGradientType).dims);
   }
 
   plan::Signature signature(const NodeView& node) const override { return plane_loops(node); }
@@ -44,7 +44,7 @@ class AvgPoolGradient final : public OperatorOf<AvgPoolGradient> {
   plan::Work work(const NodeView& node) const override {
     plan::Work work = bytes_of(node);
     work.flops = static_cast<double>(node.input_type(0).elements()) *
-                 (*pooling(node, node.type(kType))).window_points();
+                 (*pooling(node, node.type(kAvgPoolGradientType))).window_points();
     return work;
   }
 

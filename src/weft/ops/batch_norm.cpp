@@ -23,17 +23,17 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 4> kBatchNormAttributes = {
     {{"over", AttributeKind::indices},
      {"epsilon", AttributeKind::real, false, 1e-5},
      {"momentum", AttributeKind::real, false, 0.1},
      {"mode", AttributeKind::word, false, 0, "train"}}};
-constexpr std::size_t kOver = 0, kEpsilon = 1, kMomentum = 2, kMode = 3;
+constexpr std::size_t kBatchNormOver = 0, kBatchNormEpsilon = 1, kBatchNormMomentum = 2, kBatchNormMode = 3;
 
 class BatchNorm final : public OperatorOf<BatchNorm> {
  public:
   std::string_view name() const override { return "batch-norm"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kBatchNormAttributes; }
   std::size_t fewest_inputs() const override { return 3; }
   std::size_t most_inputs() const override { return 3; }
 
@@ -41,10 +41,10 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const plan::Type x = node.input_type(0);
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(same_dtype(node));
-    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
-    if (node.word(kMode) != "train" && node.word(kMode) != "infer")
-      return user_error(fmt::format("batch-norm mode must be train or infer, found {}", node.word(kMode)));
-    const DimList channel = without(x.dims, node.indices(kOver));
+    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kBatchNormOver)));
+    if (node.word(kBatchNormMode) != "train" && node.word(kBatchNormMode) != "infer")
+      return user_error(fmt::format("batch-norm mode must be train or infer, found {}", node.word(kBatchNormMode)));
+    const DimList channel = without(x.dims, node.indices(kBatchNormOver));
     for (const std::size_t i : {1u, 2u}) {
       const std::span<const plan::Dim> found = node.input_type(i).dims;
       if (!std::ranges::is_permutation(channel, found))
@@ -60,7 +60,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    return parallel_loops_except(node, node.indices(kOver));
+    return parallel_loops_except(node, node.indices(kBatchNormOver));
   }
 
   plan::Work work(const NodeView& node) const override { return flops_each(node, trains(node) ? 6 : 2); }
@@ -71,7 +71,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     if (g.wants(1) || g.wants(2)) return user_error("batch-norm has no gradient for its running statistics");
     const plan::ValueId dy = g.of_result(), y = node.result(0), rstd = node.result(3);
     Formula f(g.graph);
-    g.set(0, trains(node) ? centered_gradient(f, node.input_type(0), node.indices(kOver), dy, y, rstd)
+    g.set(0, trains(node) ? centered_gradient(f, node.input_type(0), node.indices(kBatchNormOver), dy, y, rstd)
                           : f(mul(), {dy, rstd}));
     return f.status();
   }
@@ -80,11 +80,11 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const auto& n = at.numbers;
-    const Rows rows(node.input_type(0), node.indices(kOver));
-    const DimList channel = without(node.input_type(0).dims, node.indices(kOver));
+    const Rows rows(node.input_type(0), node.indices(kBatchNormOver));
+    const DimList channel = without(node.input_type(0).dims, node.indices(kBatchNormOver));
     const auto means = offsets_along(node.input_type(1), channel),
                variances = offsets_along(node.input_type(2), channel);
-    const T epsilon = n.from(node.real(kEpsilon)), momentum = n.from(node.real(kMomentum)), one = n.from(1);
+    const T epsilon = n.from(node.real(kBatchNormEpsilon)), momentum = n.from(node.real(kBatchNormMomentum)), one = n.from(1);
     const auto count = static_cast<std::int64_t>(rows.columns.size());
     const T unbias = count > 1 ? n.divide(n.from_integer(count), n.from_integer(count - 1)) : one;
 
@@ -107,7 +107,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
   }
 
  private:
-  static bool trains(const NodeView& node) { return node.word(kMode) == "train"; }
+  static bool trains(const NodeView& node) { return node.word(kBatchNormMode) == "train"; }
 };
 
 }  // namespace

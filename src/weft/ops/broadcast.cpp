@@ -15,18 +15,18 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"type", AttributeKind::type}}};
-constexpr std::size_t kType = 0;
+constexpr std::array<plan::AttributeSpec, 1> kBroadcastAttributes = {{{"type", AttributeKind::type}}};
+constexpr std::size_t kBroadcastType = 0;
 
 class Broadcast final : public OperatorOf<Broadcast> {
  public:
   std::string_view name() const override { return "broadcast"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kBroadcastAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    const plan::Type x = node.input_type(0), to = node.type(kType);
+    const plan::Type x = node.input_type(0), to = node.type(kBroadcastType);
     if (x.dtype != to.dtype)
       return user_error(fmt::format("broadcast keeps the dtype: {} cannot become {}", plan::name(x.dtype),
                                     plan::name(to.dtype)));

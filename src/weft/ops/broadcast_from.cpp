@@ -15,17 +15,17 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kBroadcastFromAttributes = {
     {{"axis", AttributeKind::word}, {"root", AttributeKind::integer, false}}};
-constexpr std::size_t kRoot = 1;
+constexpr std::size_t kBroadcastFromRoot = 1;
 
 class BroadcastFrom final : public Communication {
  public:
   std::string_view name() const override { return "broadcast-from"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kBroadcastFromAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
-    return {.take = Exchange::Take::root, .rank = node.integer(kRoot)};
+    return {.take = Exchange::Take::root, .rank = node.integer(kBroadcastFromRoot)};
   }
 };
 

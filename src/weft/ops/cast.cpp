@@ -15,18 +15,18 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"to", AttributeKind::dtype}}};
-constexpr std::size_t kTo = 0;
+constexpr std::array<plan::AttributeSpec, 1> kCastAttributes = {{{"to", AttributeKind::dtype}}};
+constexpr std::size_t kCastTo = 0;
 
 class Cast final : public OperatorOf<Cast> {
  public:
   std::string_view name() const override { return "cast"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kCastAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    return results.add(node.dtype(kTo), node.input_type(0).dims);
+    return results.add(node.dtype(kCastTo), node.input_type(0).dims);
   }
 
   plan::Signature signature(const NodeView& node) const override { return parallel_loops(node); }
@@ -40,7 +40,7 @@ class Cast final : public OperatorOf<Cast> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const plan::DType from = at.node().input_type(0).dtype, to = at.node().dtype(kTo);
+    const plan::DType from = at.node().input_type(0).dtype, to = at.node().dtype(kCastTo);
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i) {
       const T x = at.input(0).data[i];
       T& y = at.result(0).data[i];

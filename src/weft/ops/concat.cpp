@@ -16,18 +16,18 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"along", AttributeKind::index}}};
-constexpr std::size_t kAlong = 0;
+constexpr std::array<plan::AttributeSpec, 1> kConcatAttributes = {{{"along", AttributeKind::index}}};
+constexpr std::size_t kConcatAlong = 0;
 
 class Concat final : public OperatorOf<Concat> {
  public:
   std::string_view name() const override { return "concat"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kConcatAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 64; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kConcatAlong);
     const plan::Type first = node.input_type(0);
     WEFT_TRY_STATUS(same_dtype(node));
     WEFT_TRY_STATUS(pick(first.dims, {&along, 1}, node));
@@ -49,7 +49,7 @@ class Concat final : public OperatorOf<Concat> {
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kConcatAlong);
     return parallel_loops_except(node, {&along, 1});
   }
 
@@ -57,7 +57,7 @@ class Concat final : public OperatorOf<Concat> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kConcatAlong);
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       const std::int64_t end = begin + node.input_type(i).size_of(along);
@@ -73,7 +73,7 @@ class Concat final : public OperatorOf<Concat> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kConcatAlong);
     const Blocks y(node.result_type(0), along);
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < node.input_count(); ++i) {

@@ -19,13 +19,13 @@ using plan::Dim;
 using plan::NodeView;
 using plan::Type;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"to", plan::AttributeKind::indices}}};
-constexpr std::size_t kTo = 0;
+constexpr std::array<plan::AttributeSpec, 1> kContractAttributes = {{{"to", plan::AttributeKind::indices}}};
+constexpr std::size_t kContractTo = 0;
 
 class Contract final : public OperatorOf<Contract> {
  public:
   std::string_view name() const override { return "contract"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kContractAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 64; }
 
@@ -33,7 +33,7 @@ class Contract final : public OperatorOf<Contract> {
     WEFT_TRY(joined, join_inputs(node));
     WEFT_TRY_STATUS(expect(node, 0, Elements::number));
     WEFT_TRY_STATUS(same_dtype(node));
-    WEFT_TRY(kept, pick(joined, node.indices(kTo), node));
+    WEFT_TRY(kept, pick(joined, node.indices(kContractTo), node));
     return results.add(node.input_type(0).dtype, kept);
   }
 

@@ -19,13 +19,13 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 6> kAttributes = {kStrideSpec,   kPaddingSpec, kGroupsSpec,
+constexpr std::array<plan::AttributeSpec, 6> kConv2dAttributes = {kStrideSpec,   kPaddingSpec, kGroupsSpec,
                                                             kPaddingWSpec, kHighSpec,    kWideSpec};
 
 class Conv2d final : public OperatorOf<Conv2d> {
  public:
   std::string_view name() const override { return "conv2d"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kConv2dAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 

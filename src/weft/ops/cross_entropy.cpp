@@ -16,23 +16,23 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"over", AttributeKind::index}}};
-constexpr std::size_t kOver = 0;
+constexpr std::array<plan::AttributeSpec, 1> kCrossEntropyAttributes = {{{"over", AttributeKind::index}}};
+constexpr std::size_t kCrossEntropyOver = 0;
 
 class CrossEntropy final : public OperatorOf<CrossEntropy> {
  public:
   std::string_view name() const override { return "cross-entropy"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kCrossEntropyAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    WEFT_TRY(rows, labelled_rows(node, node.symbol(kOver)));
+    WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyOver)));
     return results.add(node.input_type(0).dtype, rows);
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    const Symbol over = node.symbol(kOver);
+    const Symbol over = node.symbol(kCrossEntropyOver);
     return parallel_loops_except(node, {&over, 1});
   }
 
@@ -45,7 +45,7 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const plan::AttributeValue over = node.symbol(kOver);
+    const plan::AttributeValue over = node.symbol(kCrossEntropyOver);
     const std::initializer_list<plan::ValueId> operands = {node.input(0), node.input(1), g.of_result()};
     WEFT_TRY(value, g.graph.add_value(cross_entropy_gradient(), operands, {&over, 1}));
     g.set(0, value);
@@ -54,7 +54,7 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Labels<T> labels(at, at.node().symbol(kOver));
+    const Labels<T> labels(at, at.node().symbol(kCrossEntropyOver));
     for (std::size_t row = 0; row < labels.rows.starts.size(); ++row) {
       const std::int64_t label = labels.of(row);
       if (label < 0) continue;

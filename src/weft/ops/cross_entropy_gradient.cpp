@@ -18,18 +18,18 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"over", AttributeKind::index}}};
-constexpr std::size_t kOver = 0;
+constexpr std::array<plan::AttributeSpec, 1> kCrossEntropyGradientAttributes = {{{"over", AttributeKind::index}}};
+constexpr std::size_t kCrossEntropyGradientOver = 0;
 
 class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
  public:
   std::string_view name() const override { return "cross-entropy-gradient"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kCrossEntropyGradientAttributes; }
   std::size_t fewest_inputs() const override { return 3; }
   std::size_t most_inputs() const override { return 3; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    WEFT_TRY(rows, labelled_rows(node, node.symbol(kOver)));
+    WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyGradientOver)));
     const plan::Type dloss = node.input_type(2);
     if (dloss.dtype != node.input_type(0).dtype || !std::ranges::equal(dloss.dims, rows))
       return user_error(fmt::format("operand 2 must be the gradient of the loss: expected {}, found {}",
@@ -39,7 +39,7 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    const Symbol over = node.symbol(kOver);
+    const Symbol over = node.symbol(kCrossEntropyGradientOver);
     return parallel_loops_except(node, {&over, 1});
   }
 
@@ -47,7 +47,7 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Labels<T> labels(at, at.node().symbol(kOver));
+    const Labels<T> labels(at, at.node().symbol(kCrossEntropyGradientOver));
     for (std::size_t row = 0; row < labels.rows.starts.size(); ++row) {
       const std::int64_t label = labels.of(row);
       if (label < 0) continue;

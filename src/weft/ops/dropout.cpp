@@ -21,26 +21,26 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"rate", AttributeKind::real},
+constexpr std::array<plan::AttributeSpec, 4> kDropoutAttributes = {{{"rate", AttributeKind::real},
                                                              {"stream", AttributeKind::integer, false},
                                                              {"begin", AttributeKind::integer, false},
                                                              {"whole", AttributeKind::word, false, 0, ""}}};
-constexpr std::size_t kRate = 0, kStream = 1, kBegin = 2, kWhole = 3;
+constexpr std::size_t kDropoutRate = 0, kDropoutStream = 1, kDropoutBegin = 2, kDropoutWhole = 3;
 
 class Dropout final : public OperatorOf<Dropout> {
  public:
   std::string_view name() const override { return "dropout"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kDropoutAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(expect_step(node, 1));
-    const double rate = node.real(kRate);
+    const double rate = node.real(kDropoutRate);
     if (!(rate >= 0 && rate < 1))
       return user_error(fmt::format("rate must be at least 0 and below 1, found {}", rate));
-    Result<WholePlace> place = read_whole_place(node.input_type(0), node.integer(kBegin), node.word(kWhole));
+    Result<WholePlace> place = read_whole_place(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole));
     if (!place.ok()) return std::move(place).error();
     return results.add(node.input_type(0));
   }
@@ -55,8 +55,8 @@ class Dropout final : public OperatorOf<Dropout> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const std::initializer_list<plan::ValueId> operands = {g.of_result(), node.input(1)};
-    const std::array<plan::AttributeValue, 4> attributes = {node.real(kRate), node.integer(kStream),
-                                                            node.integer(kBegin), node.symbol(kWhole)};
+    const std::array<plan::AttributeValue, 4> attributes = {node.real(kDropoutRate), node.integer(kDropoutStream),
+                                                            node.integer(kDropoutBegin), node.symbol(kDropoutWhole)};
     WEFT_TRY(value, g.graph.add_value(dropout(), operands, attributes));
     g.set(0, value);
     return {};
@@ -65,12 +65,12 @@ class Dropout final : public OperatorOf<Dropout> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const auto step = static_cast<std::uint64_t>(at.numbers.to_integer(at.input(1).data[0]));
-    const auto stream = static_cast<std::uint64_t>(at.node().integer(kStream));
-    const double rate = at.node().real(kRate);
+    const auto stream = static_cast<std::uint64_t>(at.node().integer(kDropoutStream));
+    const double rate = at.node().real(kDropoutRate);
     const T kept = at.numbers.from(1 - rate);
     const NodeView& node = at.node();
     const WholePlace whole =
-        read_whole_place(node.input_type(0), node.integer(kBegin), node.word(kWhole)).value();
+        read_whole_place(node.input_type(0), node.integer(kDropoutBegin), node.word(kDropoutWhole)).value();
     Walk walk(sizes_of(node.input_type(0).dims));
     walk.track(whole.strides);
     std::size_t i = 0;

@@ -18,23 +18,23 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kGatherAttributes = {
     {{"along", AttributeKind::index}, {"begin", AttributeKind::integer, false}}};
-constexpr std::size_t kAlong = 0, kBegin = 1;
+constexpr std::size_t kGatherAlong = 0, kGatherBegin = 1;
 
 class Gather final : public OperatorOf<Gather> {
  public:
   std::string_view name() const override { return "gather"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kGatherAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kGatherAlong);
     const plan::Type table = node.input_type(1);
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
     WEFT_TRY_STATUS(pick(table.dims, {&along, 1}, node));
-    WEFT_TRY_STATUS(expect_between("begin", node.integer(kBegin), 0, kLargestStep));
+    WEFT_TRY_STATUS(expect_between("begin", node.integer(kGatherBegin), 0, kLargestStep));
     if (node.input_type(0).has(along))
       return user_error(
           fmt::format("positions must not have the index {} that they pick from", node.text(along)),
@@ -45,7 +45,7 @@ class Gather final : public OperatorOf<Gather> {
 
   plan::Signature signature(const NodeView& node) const override {
     return loops_by_name(node, [&](const plan::Loop& loop) {
-      return loop.index == node.symbol(kAlong) ? Behaviour{plan::Role::reduced, plan::Monoid::sum, true}
+      return loop.index == node.symbol(kGatherAlong) ? Behaviour{plan::Role::reduced, plan::Monoid::sum, true}
                                                : kParallel;
     });
   }
@@ -60,9 +60,9 @@ class Gather final : public OperatorOf<Gather> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     const plan::Type table = node.input_type(1);
-    const plan::Dim along{node.symbol(kAlong), table.size_of(node.symbol(kAlong))};
+    const plan::Dim along{node.symbol(kGatherAlong), table.size_of(node.symbol(kGatherAlong))};
     WEFT_TRY(value, add_scatter_add(g.graph, node.input(0), g.of_result(), along, indices_of(table.dims),
-                                    node.integer(kBegin)));
+                                    node.integer(kGatherBegin)));
     g.set(1, value);
     return {};
   }
@@ -71,11 +71,11 @@ class Gather final : public OperatorOf<Gather> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const plan::Type y = node.result_type(0), table = node.input_type(1);
-    const plan::Dim along{node.symbol(kAlong), table.size_of(node.symbol(kAlong))};
+    const plan::Dim along{node.symbol(kGatherAlong), table.size_of(node.symbol(kGatherAlong))};
     const std::int64_t stride = strides_along(table, {&along, 1})[0];
     const auto places = offsets_along(node.input_type(0), y.dims), rows = offsets_along(table, y.dims);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::int64_t row = at.numbers.to_integer(at.input(0).data[places[i]]) - node.integer(kBegin);
+      const std::int64_t row = at.numbers.to_integer(at.input(0).data[places[i]]) - node.integer(kGatherBegin);
       if (row >= 0 && row < along.size) at.result(0).data[i] = at.input(1).data[rows[i] + row * stride];
     }
   }

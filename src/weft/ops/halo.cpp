@@ -15,22 +15,22 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kAttributes = {{{"axis", AttributeKind::word},
+constexpr std::array<plan::AttributeSpec, 4> kHaloAttributes = {{{"axis", AttributeKind::word},
                                                              {"along", AttributeKind::index},
                                                              {"before", AttributeKind::integer, false},
                                                              {"after", AttributeKind::integer, false}}};
-constexpr std::size_t kAlong = 1, kBefore = 2, kAfter = 3;
+constexpr std::size_t kHaloAlong = 1, kHaloBefore = 2, kHaloAfter = 3;
 
 class Halo final : public Communication {
  public:
   std::string_view name() const override { return "halo"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kHaloAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
     return {.take = Exchange::Take::bordered,
-            .join = node.symbol(kAlong),
-            .before = node.integer(kBefore),
-            .after = node.integer(kAfter)};
+            .join = node.symbol(kHaloAlong),
+            .before = node.integer(kHaloBefore),
+            .after = node.integer(kHaloAfter)};
   }
 
   // What reads borders gives the gradient of the whole value, no rank an addend of another's block.

@@ -15,10 +15,10 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<std::string_view, 7> kKinds = {
+constexpr std::array<std::string_view, 7> kExchangeKinds = {
     "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast-from", "permute-ranks", "halo"};
 
-constexpr std::array<plan::AttributeSpec, 12> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 12> kExchangeAttributes = {
     {{"kind", AttributeKind::word},
      {"axis", AttributeKind::word},
      {"ranks", AttributeKind::integer},
@@ -31,8 +31,8 @@ constexpr std::array<plan::AttributeSpec, 12> kAttributes = {
      {"size", AttributeKind::integer, false},
      {"before", AttributeKind::integer, false},
      {"after", AttributeKind::integer, false}}};
-constexpr std::size_t kKind = 0, kAxis = 1, kRanks = 2, kType = 3, kAlong = 4, kTo = 5, kMonoid = 6, kBy = 7,
-                      kTakes = 8, kSize = 9, kBefore = 10, kAfter = 11;
+constexpr std::size_t kExchangeKind = 0, kExchangeAxis = 1, kExchangeRanks = 2, kExchangeType = 3, kExchangeAlong = 4, kExchangeTo = 5, kExchangeMonoid = 6, kExchangeBy = 7,
+                      kExchangeTakes = 8, kExchangeSize = 9, kExchangeBefore = 10, kExchangeAfter = 11;
 
 bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
   const std::int64_t first = plan::share_of(whole, ranks, 0).size;
@@ -42,28 +42,28 @@ bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
 class Exchanging final : public OperatorOf<Exchanging> {
  public:
   std::string_view name() const override { return "exchange"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kExchangeAttributes; }
   std::size_t fewest_inputs() const override { return 0; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    if (std::ranges::find(kKinds, node.word(kKind)) == kKinds.end())
-      return user_error(fmt::format("unknown kind of exchange '{}'", node.word(kKind)),
-                        did_you_mean(node.word(kKind), kKinds));
-    if (node.word(kAxis).empty()) return user_error("exchange needs the name of a mesh axis");
-    if (plan::find_monoid(node.word(kMonoid)) == plan::Monoid::none)
-      return user_error(fmt::format("monoid must be sum, max or min, found {}", node.word(kMonoid)));
-    WEFT_TRY_STATUS(expect_between("ranks", node.integer(kRanks), 1, plan::kMostRanks));
-    WEFT_TRY_STATUS(expect_between("by", node.integer(kBy), -plan::kMostRanks, plan::kMostRanks));
-    WEFT_TRY_STATUS(expect_between("takes", node.integer(kTakes), 0, 1));
-    WEFT_TRY_STATUS(expect_between("size", node.integer(kSize), 0, kLargestStep));
-    WEFT_TRY_STATUS(expect_between("before", node.integer(kBefore), 0, plan::kWidestBorder));
-    WEFT_TRY_STATUS(expect_between("after", node.integer(kAfter), 0, plan::kWidestBorder));
+    if (std::ranges::find(kExchangeKinds, node.word(kExchangeKind)) == kExchangeKinds.end())
+      return user_error(fmt::format("unknown kind of exchange '{}'", node.word(kExchangeKind)),
+                        did_you_mean(node.word(kExchangeKind), kExchangeKinds));
+    if (node.word(kExchangeAxis).empty()) return user_error("exchange needs the name of a mesh axis");
+    if (plan::find_monoid(node.word(kExchangeMonoid)) == plan::Monoid::none)
+      return user_error(fmt::format("monoid must be sum, max or min, found {}", node.word(kExchangeMonoid)));
+    WEFT_TRY_STATUS(expect_between("ranks", node.integer(kExchangeRanks), 1, plan::kMostRanks));
+    WEFT_TRY_STATUS(expect_between("by", node.integer(kExchangeBy), -plan::kMostRanks, plan::kMostRanks));
+    WEFT_TRY_STATUS(expect_between("takes", node.integer(kExchangeTakes), 0, 1));
+    WEFT_TRY_STATUS(expect_between("size", node.integer(kExchangeSize), 0, kLargestStep));
+    WEFT_TRY_STATUS(expect_between("before", node.integer(kExchangeBefore), 0, plan::kWidestBorder));
+    WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kWidestBorder));
     const LocalExchange what = read_local_exchange(node);
     if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo)
       WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
     WEFT_TRY_STATUS(check_sides(node, what));
-    return results.add(node.type(kType));
+    return results.add(node.type(kExchangeType));
   }
 
   // What it does depends on the other ranks, so no one can cut it further.
@@ -80,14 +80,14 @@ class Exchanging final : public OperatorOf<Exchanging> {
   static Status check_halo(const NodeView& node, const LocalExchange& what) {
     if (!what.gives && !what.takes) return {};
     if (what.gives) WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&what.joins, 1}, node));
-    if (what.takes) WEFT_TRY_STATUS(pick(node.type(kType).dims, {&what.joins, 1}, node));
+    if (what.takes) WEFT_TRY_STATUS(pick(node.type(kExchangeType).dims, {&what.joins, 1}, node));
     std::int64_t given = 0, taken = 0;
     for (std::int64_t rank = 0; rank < what.ranks; ++rank) {
       given += halo_between(what, what.by, rank).size;
       taken += halo_between(what, rank, what.by).size;
     }
     const std::int64_t gives = what.gives ? node.input_type(0).size_of(what.joins) : 0,
-                       takes = what.takes ? node.type(kType).size_of(what.joins) : 0;
+                       takes = what.takes ? node.type(kExchangeType).size_of(what.joins) : 0;
     if (gives == given && takes == taken) return {};
     return user_error(
         fmt::format("the blocks of a halo say that rank {} gives {} and takes {}, found {} and {}", what.by,
@@ -97,7 +97,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
   // Operand and result agree on every index that is neither joined nor handed out; of those one side has
   // all and the other a block.
   static Status check_sides(const NodeView& node, const LocalExchange& what) {
-    const plan::Type to = node.type(kType);
+    const plan::Type to = node.type(kExchangeType);
     const bool uses_along = what.joins.valid() || what.parts.valid();
     const bool is_halo = what.kind == ExchangeKind::halo;
     const bool is_gather =
@@ -106,7 +106,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
         what.kind == ExchangeKind::reduce_scatter || what.kind == ExchangeKind::all_to_all;
     if (uses_along && (node.text(is_gather ? what.joins : what.parts).empty() ||
                        (is_gather && is_scatter && node.text(what.parts).empty())))
-      return user_error(fmt::format("{} needs the index it goes along", node.word(kKind)));
+      return user_error(fmt::format("{} needs the index it goes along", node.word(kExchangeKind)));
     if (what.joins.valid() && what.joins == what.parts)
       return user_error(
           fmt::format("all-to-all needs two different indices, found {} twice", node.text(what.joins)));
@@ -130,36 +130,36 @@ class Exchanging final : public OperatorOf<Exchanging> {
     }
     if (agree) return {};
     const Symbols& symbols = node.graph().symbols();
-    return user_error(fmt::format("{} over {} ranks cannot make {} of {}", node.word(kKind), what.ranks,
+    return user_error(fmt::format("{} over {} ranks cannot make {} of {}", node.word(kExchangeKind), what.ranks,
                                   print(to, symbols), print(from, symbols)));
   }
 };
 
 }  // namespace
 
-std::string_view name(ExchangeKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
+std::string_view name(ExchangeKind kind) { return kExchangeKinds[static_cast<std::size_t>(kind)]; }
 
 ExchangeKind exchange_kind(const NodeView& node) {
-  return static_cast<ExchangeKind>(std::ranges::find(kKinds, node.word(kKind)) - kKinds.begin());
+  return static_cast<ExchangeKind>(std::ranges::find(kExchangeKinds, node.word(kExchangeKind)) - kExchangeKinds.begin());
 }
 
 LocalExchange read_local_exchange(const NodeView& node) {
   LocalExchange what;
   what.kind = exchange_kind(node);
-  what.axis = node.word(kAxis);
-  what.ranks = static_cast<std::int32_t>(node.integer(kRanks));
+  what.axis = node.word(kExchangeAxis);
+  what.ranks = static_cast<std::int32_t>(node.integer(kExchangeRanks));
   if (what.kind == ExchangeKind::all_gather || what.kind == ExchangeKind::all_to_all ||
       what.kind == ExchangeKind::halo)
-    what.joins = node.symbol(kAlong);
-  if (what.kind == ExchangeKind::reduce_scatter) what.parts = node.symbol(kAlong);
-  if (what.kind == ExchangeKind::all_to_all) what.parts = node.symbol(kTo);
-  what.monoid = plan::find_monoid(node.word(kMonoid));
-  what.by = node.integer(kBy);
+    what.joins = node.symbol(kExchangeAlong);
+  if (what.kind == ExchangeKind::reduce_scatter) what.parts = node.symbol(kExchangeAlong);
+  if (what.kind == ExchangeKind::all_to_all) what.parts = node.symbol(kExchangeTo);
+  what.monoid = plan::find_monoid(node.word(kExchangeMonoid));
+  what.by = node.integer(kExchangeBy);
   what.gives = node.input_count() > 0;
-  what.takes = node.integer(kTakes) != 0;
-  what.size = node.integer(kSize);
-  what.before = node.integer(kBefore);
-  what.after = node.integer(kAfter);
+  what.takes = node.integer(kExchangeTakes) != 0;
+  what.size = node.integer(kExchangeSize);
+  what.before = node.integer(kExchangeBefore);
+  what.after = node.integer(kExchangeAfter);
   return what;
 }
 

@@ -14,7 +14,7 @@ namespace weft::ops {
 namespace {
 
 // What a rank that combined nothing adds. Whole numbers have no infinity: the extreme of their kind does.
-double neutral(const plan::Layout& layout, plan::DType dtype) {
+double neutral_number(const plan::Layout& layout, plan::DType dtype) {
   const double most = !is_integer(dtype)          ? std::numeric_limits<double>::infinity()
                       : dtype == plan::DType::i64 ? 0x1.fffffffffffffp62  // the largest below 2^63
                                                   : std::numeric_limits<std::int32_t>::max();
@@ -98,7 +98,7 @@ Status Localizer::add_neutral(ValueId result) {
   if (is_empty(shares_of(result))) return {};
   WEFT_TRY(type, local_type(result));
   const plan::DType dtype = graph_.type(result).dtype;
-  WEFT_TRY(number, add_constant(local_.graph, neutral(layouts_[result.value], dtype), dtype));
+  WEFT_TRY(number, add_constant(local_.graph, neutral_number(layouts_[result.value], dtype), dtype));
   WEFT_TRY(value, add_broadcast(local_.graph, number, local_.graph.type(type).dims));
   local_.values[result.value] = value;
   return {};

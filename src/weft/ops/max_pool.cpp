@@ -14,13 +14,13 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 6> kMaxPoolAttributes = {
     kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class MaxPool final : public OperatorOf<MaxPool> {
  public:
   std::string_view name() const override { return "max-pool"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kMaxPoolAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 

@@ -15,13 +15,13 @@ namespace {
 
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 6> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 6> kMaxPoolGradientAttributes = {
     kPoolSizeSpec, kPoolStrideSpec, kPoolPaddingSpec, kPoolPaddingWSpec, kPoolHighSpec, kPoolWideSpec};
 
 class MaxPoolGradient final : public OperatorOf<MaxPoolGradient> {
  public:
   std::string_view name() const override { return "max-pool-gradient"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kMaxPoolGradientAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 

@@ -17,14 +17,14 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kMergeAttributes = {
     {{"along", AttributeKind::indices}, {"into", AttributeKind::index}}};
-constexpr std::size_t kAlong = 0, kInto = 1;
+constexpr std::size_t kMergeAlong = 0, kMergeInto = 1;
 
 class Merge final : public OperatorOf<Merge> {
  public:
   std::string_view name() const override { return "merge"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kMergeAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
@@ -32,7 +32,7 @@ class Merge final : public OperatorOf<Merge> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
-    const std::span<const Symbol> along = node.indices(kAlong);
+    const std::span<const Symbol> along = node.indices(kMergeAlong);
     if (along.empty()) return user_error("merge needs at least one index");
     WEFT_TRY(parts, pick(x.dims, along, node));
     const auto first = static_cast<std::size_t>(x.position(along[0]));
@@ -44,7 +44,7 @@ class Merge final : public OperatorOf<Merge> {
                         node.text(along[i - 1])),
             "transpose first");
     std::vector<plan::Dim> dims(x.dims.begin(), x.dims.begin() + static_cast<std::ptrdiff_t>(first));
-    dims.push_back({node.symbol(kInto), points_of(parts)});
+    dims.push_back({node.symbol(kMergeInto), points_of(parts)});
     const std::span<const plan::Dim> rest = x.dims.subspan(first + along.size());
     dims.insert(dims.end(), rest.begin(), rest.end());
     return results.add(x.dtype, dims);
@@ -52,8 +52,8 @@ class Merge final : public OperatorOf<Merge> {
 
   plan::Signature signature(const NodeView& node) const override {
     const plan::Type x = node.input_type(0);
-    const int first = x.position(node.indices(kAlong)[0]);
-    const int parts = static_cast<int>(node.indices(kAlong).size());
+    const int first = x.position(node.indices(kMergeAlong)[0]);
+    const int parts = static_cast<int>(node.indices(kMergeAlong).size());
     plan::Signature signature;
     for (int at = 0; at < static_cast<int>(x.rank()); ++at) {
       const bool inner = at > first && at < first + parts;
@@ -68,8 +68,8 @@ class Merge final : public OperatorOf<Merge> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(parts, pick(node.input_type(0).dims, node.indices(kAlong), node));
-    WEFT_TRY(value, add_split(g.graph, g.of_result(), node.symbol(kInto), parts));
+    WEFT_TRY(parts, pick(node.input_type(0).dims, node.indices(kMergeAlong), node));
+    WEFT_TRY(value, add_split(g.graph, g.of_result(), node.symbol(kMergeInto), parts));
     g.set(0, value);
     return {};
   }

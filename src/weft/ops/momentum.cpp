@@ -15,14 +15,14 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kMomentumAttributes = {
     {{"lr", AttributeKind::real}, {"momentum", AttributeKind::real, false, 0.9}}};
-constexpr std::size_t kLr = 0, kMomentum = 1;
+constexpr std::size_t kMomentumLr = 0, kMomentum = 1;
 
 class Momentum final : public OperatorOf<Momentum> {
  public:
   std::string_view name() const override { return "momentum"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kMomentumAttributes; }
   std::size_t fewest_inputs() const override { return 3; }
   std::size_t most_inputs() const override { return 3; }
 
@@ -39,7 +39,7 @@ class Momentum final : public OperatorOf<Momentum> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const T lr = at.numbers.from(at.node().real(kLr)), mu = at.numbers.from(at.node().real(kMomentum));
+    const T lr = at.numbers.from(at.node().real(kMomentumLr)), mu = at.numbers.from(at.node().real(kMomentum));
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i) {
       const T m = mu * at.input(2).data[i] + at.input(1).data[i];
       at.result(0).data[i] = at.input(0).data[i] - lr * m;

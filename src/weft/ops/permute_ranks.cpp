@@ -13,23 +13,23 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kPermuteRanksAttributes = {
     {{"axis", AttributeKind::word}, {"by", AttributeKind::integer, false, 1}}};
-constexpr std::size_t kBy = 1;
+constexpr std::size_t kPermuteRanksBy = 1;
 
 class PermuteRanks final : public Communication {
  public:
   std::string_view name() const override { return "permute-ranks"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kPermuteRanksAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
-    return {.take = Exchange::Take::shifted, .rank = node.integer(kBy)};
+    return {.take = Exchange::Take::shifted, .rank = node.integer(kPermuteRanksBy)};
   }
 
   // The way back.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value, add_permute_ranks(g.graph, g.of_result(), axis(node), -node.integer(kBy)));
+    WEFT_TRY(value, add_permute_ranks(g.graph, g.of_result(), axis(node), -node.integer(kPermuteRanksBy)));
     g.set(0, value);
     return {};
   }

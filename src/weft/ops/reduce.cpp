@@ -26,35 +26,35 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"kind", AttributeKind::word},
+constexpr std::array<plan::AttributeSpec, 3> kReduceAttributes = {{{"kind", AttributeKind::word},
                                                              {"to", AttributeKind::indices},
                                                              {"count", AttributeKind::integer, false}}};
-constexpr std::size_t kKind = 0, kTo = 1, kCount = 2;
+constexpr std::size_t kReduceKind = 0, kReduceTo = 1, kReduceCount = 2;
 
-constexpr std::array<std::string_view, 5> kKinds = {"sum", "mean", "max", "min", "peak"};
+constexpr std::array<std::string_view, 5> kReduceKinds = {"sum", "mean", "max", "min", "peak"};
 
 class Reduce final : public OperatorOf<Reduce> {
  public:
   std::string_view name() const override { return "reduce"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kReduceAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    const std::string_view kind = node.word(kKind);
-    if (std::ranges::find(kKinds, kind) == kKinds.end())
+    const std::string_view kind = node.word(kReduceKind);
+    if (std::ranges::find(kReduceKinds, kind) == kReduceKinds.end())
       return user_error(fmt::format("reduce kind must be sum, mean, max, min or peak, found {}", kind),
-                        did_you_mean(kind, kKinds));
+                        did_you_mean(kind, kReduceKinds));
     WEFT_TRY_STATUS(expect(node, 0, kind == "mean" ? Elements::real : Elements::number));
-    if (node.integer(kCount) < 0)
-      return user_error(fmt::format("count must be at least 0, found {}", node.integer(kCount)));
-    WEFT_TRY(kept, pick(node.input_type(0).dims, node.indices(kTo), node));
+    if (node.integer(kReduceCount) < 0)
+      return user_error(fmt::format("count must be at least 0, found {}", node.integer(kReduceCount)));
+    WEFT_TRY(kept, pick(node.input_type(0).dims, node.indices(kReduceTo), node));
     return results.add(node.input_type(0).dtype, kept);
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    const std::string_view kind = node.word(kKind);
-    const bool cut_mean = kind == "mean" && node.integer(kCount) == 0;
+    const std::string_view kind = node.word(kReduceKind);
+    const bool cut_mean = kind == "mean" && node.integer(kReduceCount) == 0;
     const plan::Monoid monoid = kind == "max" || kind == "peak" ? plan::Monoid::max
                                 : kind == "min"                 ? plan::Monoid::min
                                                                 : plan::Monoid::sum;
@@ -75,15 +75,15 @@ class Reduce final : public OperatorOf<Reduce> {
     const NodeView& node = g.node();
     const plan::Type x = node.input_type(0);
     Formula f(g.graph);
-    if (node.word(kKind) == "peak") return {};
-    if (node.word(kKind) == "sum") {
+    if (node.word(kReduceKind) == "peak") return {};
+    if (node.word(kReduceKind) == "sum") {
       g.set(0, f.sum(g.of_result(), x.dims));
-    } else if (node.word(kKind) == "mean") {
+    } else if (node.word(kReduceKind) == "mean") {
       const plan::ValueId total = f.number(static_cast<double>(count(node)), g.of_result());
       g.set(0, f.sum(f(div(), {g.of_result(), total}), x.dims));
     } else {
       const plan::ValueId chosen = f.cast(f(equal(), {node.input(0), node.result(0)}), x.dtype);
-      const plan::ValueId ties = f.reduce("sum", chosen, node.indices(kTo));
+      const plan::ValueId ties = f.reduce("sum", chosen, node.indices(kReduceTo));
       g.set(0, f(mul(), {chosen, f(div(), {g.of_result(), ties})}));
     }
     return f.status();
@@ -93,7 +93,7 @@ class Reduce final : public OperatorOf<Reduce> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const plan::Type x = node.input_type(0);
-    const std::string_view kind = node.word(kKind);
+    const std::string_view kind = node.word(kReduceKind);
     if (std::is_same_v<T, Field> && kind == "peak") return;  // results start as zeros
     const auto combine = [&](T a, T b) {
       return kind == "max" || kind == "peak" ? at.numbers.max(a, b)
@@ -101,7 +101,7 @@ class Reduce final : public OperatorOf<Reduce> {
                                              : a + b;
     };
     const auto rows = offsets_along(x, node.result_type(0).dims);
-    const auto columns = offsets_along(x, without(x.dims, node.indices(kTo)));
+    const auto columns = offsets_along(x, without(x.dims, node.indices(kReduceTo)));
     for (std::size_t row = 0; row < rows.size(); ++row) {
       T total = at.input(0).data[rows[row]];
       for (std::size_t column = 1; column < columns.size(); ++column)
@@ -113,8 +113,8 @@ class Reduce final : public OperatorOf<Reduce> {
 
  private:
   static std::int64_t count(const NodeView& node) {
-    if (node.integer(kCount) > 0) return node.integer(kCount);
-    return points_of(without(node.input_type(0).dims, node.indices(kTo)));
+    if (node.integer(kReduceCount) > 0) return node.integer(kReduceCount);
+    return points_of(without(node.input_type(0).dims, node.indices(kReduceTo)));
   }
 };
 

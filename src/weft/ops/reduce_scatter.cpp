@@ -13,27 +13,27 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"axis", AttributeKind::word},
+constexpr std::array<plan::AttributeSpec, 3> kReduceScatterAttributes = {{{"axis", AttributeKind::word},
                                                              {"along", AttributeKind::index},
                                                              {"kind", AttributeKind::word, false, 0, "sum"}}};
-constexpr std::size_t kAlong = 1, kKind = 2;
+constexpr std::size_t kReduceScatterAlong = 1, kReduceScatterKind = 2;
 
 class ReduceScatter final : public Communication {
  public:
   std::string_view name() const override { return "reduce-scatter"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kReduceScatterAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
     return {.take = Exchange::Take::combined,
-            .monoid = plan::find_monoid(node.word(kKind)),
-            .keep = node.symbol(kAlong)};
+            .monoid = plan::find_monoid(node.word(kReduceScatterKind)),
+            .keep = node.symbol(kReduceScatterAlong)};
   }
 
   // Every addend of a sum has the sum's gradient, all of it. Which rank had the extreme is not known here.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    if (plan::find_monoid(node.word(kKind)) != plan::Monoid::sum) return Operator::gradient(g);
-    WEFT_TRY(value, add_all_gather(g.graph, g.of_result(), axis(node), node.symbol(kAlong)));
+    if (plan::find_monoid(node.word(kReduceScatterKind)) != plan::Monoid::sum) return Operator::gradient(g);
+    WEFT_TRY(value, add_all_gather(g.graph, g.of_result(), axis(node), node.symbol(kReduceScatterAlong)));
     g.set(0, value);
     return {};
   }

@@ -15,14 +15,14 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kRenameAttributes = {
     {{"from", AttributeKind::indices}, {"to", AttributeKind::indices}}};
-constexpr std::size_t kFrom = 0, kTo = 1;
+constexpr std::size_t kRenameFrom = 0, kRenameTo = 1;
 
 class Rename final : public OperatorOf<Rename> {
  public:
   std::string_view name() const override { return "rename"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kRenameAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
@@ -30,7 +30,7 @@ class Rename final : public OperatorOf<Rename> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
-    const std::span<const Symbol> from = node.indices(kFrom), to = node.indices(kTo);
+    const std::span<const Symbol> from = node.indices(kRenameFrom), to = node.indices(kRenameTo);
     if (from.size() != to.size())
       return user_error(
           fmt::format("rename needs as many new names as old ones, found {} and {}", to.size(), from.size()));
@@ -54,7 +54,7 @@ class Rename final : public OperatorOf<Rename> {
   plan::Work work(const NodeView&) const override { return {}; }
 
   Status gradient(Gradient& g) const override {
-    WEFT_TRY(value, add_rename(g.graph, g.of_result(), g.node().indices(kTo), g.node().indices(kFrom)));
+    WEFT_TRY(value, add_rename(g.graph, g.of_result(), g.node().indices(kRenameTo), g.node().indices(kRenameFrom)));
     g.set(0, value);
     return {};
   }

@@ -15,27 +15,27 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kRmsNormAttributes = {
     {{"over", AttributeKind::indices}, {"epsilon", AttributeKind::real, false, 1e-5}}};
-constexpr std::size_t kOver = 0, kEpsilon = 1;
+constexpr std::size_t kRmsNormOver = 0, kRmsNormEpsilon = 1;
 
 class RmsNorm final : public OperatorOf<RmsNorm> {
  public:
   std::string_view name() const override { return "rms-norm"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kRmsNormAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
-    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
+    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kRmsNormOver)));
     WEFT_TRY_STATUS(results.add(x));
-    return results.add(x.dtype, without(x.dims, node.indices(kOver)));
+    return results.add(x.dtype, without(x.dims, node.indices(kRmsNormOver)));
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    return parallel_loops_except(node, node.indices(kOver));
+    return parallel_loops_except(node, node.indices(kRmsNormOver));
   }
 
   // An element is squared, summed and scaled.
@@ -45,15 +45,15 @@ class RmsNorm final : public OperatorOf<RmsNorm> {
     const NodeView& node = g.node();
     WEFT_TRY_STATUS(only_through_first(g));
     Formula f(g.graph);
-    g.set(0, scaled_gradient(f, node.input_type(0), node.indices(kOver), g.of_result(), node.result(0),
+    g.set(0, scaled_gradient(f, node.input_type(0), node.indices(kRmsNormOver), g.of_result(), node.result(0),
                              node.result(1)));
     return f.status();
   }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Rows rows(at.node().input_type(0), at.node().indices(kOver));
-    const T epsilon = at.numbers.from(at.node().real(kEpsilon));
+    const Rows rows(at.node().input_type(0), at.node().indices(kRmsNormOver));
+    const T epsilon = at.numbers.from(at.node().real(kRmsNormEpsilon));
     const T count = at.numbers.from_integer(static_cast<std::int64_t>(rows.columns.size()));
     for (std::size_t row = 0; row < rows.starts.size(); ++row) {
       const T* x = at.input(0).data.data() + rows.starts[row];

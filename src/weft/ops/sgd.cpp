@@ -12,13 +12,13 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"lr", AttributeKind::real}}};
-constexpr std::size_t kLr = 0;
+constexpr std::array<plan::AttributeSpec, 1> kSgdAttributes = {{{"lr", AttributeKind::real}}};
+constexpr std::size_t kSgdLr = 0;
 
 class Sgd final : public OperatorOf<Sgd> {
  public:
   std::string_view name() const override { return "sgd"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSgdAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
   std::size_t most_inputs() const override { return 2; }
 
@@ -33,7 +33,7 @@ class Sgd final : public OperatorOf<Sgd> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const T lr = at.numbers.from(at.node().real(kLr));
+    const T lr = at.numbers.from(at.node().real(kSgdLr));
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i)
       at.result(0).data[i] = at.input(0).data[i] - lr * at.input(1).data[i];
   }

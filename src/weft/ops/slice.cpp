@@ -16,21 +16,21 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 3> kSliceAttributes = {
     {{"along", AttributeKind::index}, {"begin", AttributeKind::integer}, {"end", AttributeKind::integer}}};
-constexpr std::size_t kAlong = 0, kBegin = 1, kEnd = 2;
+constexpr std::size_t kSliceAlong = 0, kSliceBegin = 1, kSliceEnd = 2;
 
 class Slice final : public OperatorOf<Slice> {
  public:
   std::string_view name() const override { return "slice"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSliceAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
-    const Symbol along = node.symbol(kAlong);
-    const std::int64_t begin = node.integer(kBegin), end = node.integer(kEnd);
+    const Symbol along = node.symbol(kSliceAlong);
+    const std::int64_t begin = node.integer(kSliceBegin), end = node.integer(kSliceEnd);
     WEFT_TRY(found, pick(x.dims, {&along, 1}, node));
     if (begin < 0 || begin >= end || end > found[0].size)
       return user_error(fmt::format("slice must lie within index {} of size {}, found {} to {}",
@@ -41,7 +41,7 @@ class Slice final : public OperatorOf<Slice> {
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kSliceAlong);
     return parallel_loops_except(node, {&along, 1});
   }
 
@@ -53,17 +53,17 @@ class Slice final : public OperatorOf<Slice> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const Symbol along = node.symbol(kAlong);
+    const Symbol along = node.symbol(kSliceAlong);
     const std::int64_t size = node.input_type(0).size_of(along);
-    WEFT_TRY(value, add_pad(g.graph, g.of_result(), along, node.integer(kBegin), size - node.integer(kEnd)));
+    WEFT_TRY(value, add_pad(g.graph, g.of_result(), along, node.integer(kSliceBegin), size - node.integer(kSliceEnd)));
     g.set(0, value);
     return {};
   }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Blocks x(at.node().input_type(0), at.node().symbol(kAlong));
-    const std::int64_t begin = at.node().integer(kBegin), count = at.node().integer(kEnd) - begin;
+    const Blocks x(at.node().input_type(0), at.node().symbol(kSliceAlong));
+    const std::int64_t begin = at.node().integer(kSliceBegin), count = at.node().integer(kSliceEnd) - begin;
     T* to = at.result(0).data.data();
     for (std::int64_t outer = 0; outer < x.outer; ++outer)
       to = std::copy_n(at.input(0).data.data() + (outer * x.size + begin) * x.inner, count * x.inner, to);

@@ -13,23 +13,23 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kSliceAcrossAttributes = {
     {{"axis", AttributeKind::word}, {"along", AttributeKind::index}}};
-constexpr std::size_t kAlong = 1;
+constexpr std::size_t kSliceAcrossAlong = 1;
 
 class SliceAcross final : public Communication {
  public:
   std::string_view name() const override { return "slice-across"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSliceAcrossAttributes; }
 
   Exchange exchange(const NodeView& node) const override {
-    return {.take = Exchange::Take::own, .keep = node.symbol(kAlong)};
+    return {.take = Exchange::Take::own, .keep = node.symbol(kSliceAcrossAlong)};
   }
 
   // A replicated value has a replicated gradient, made of the shares' gradients.
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    WEFT_TRY(value, add_all_gather(g.graph, g.of_result(), axis(node), node.symbol(kAlong)));
+    WEFT_TRY(value, add_all_gather(g.graph, g.of_result(), axis(node), node.symbol(kSliceAcrossAlong)));
     g.set(0, value);
     return {};
   }

@@ -16,38 +16,38 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAttributes = {{{"experts", AttributeKind::integer},
+constexpr std::array<plan::AttributeSpec, 3> kSlotAttributes = {{{"experts", AttributeKind::integer},
                                                              {"capacity", AttributeKind::integer},
                                                              {"over", AttributeKind::indices}}};
-constexpr std::size_t kExperts = 0, kCapacity = 1, kOver = 2;
+constexpr std::size_t kSlotExperts = 0, kSlotCapacity = 1, kSlotOver = 2;
 
 class Slot final : public OperatorOf<Slot> {
  public:
   std::string_view name() const override { return "slot"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSlotAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     constexpr std::int64_t kLargestSlot = std::int64_t{1} << 31;  // slots are i32
     WEFT_TRY_STATUS(expect(node, 0, Elements::integer));
-    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
-    WEFT_TRY_STATUS(expect_between("experts", node.integer(kExperts), 1, kLargestSlot));
+    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kSlotOver)));
+    WEFT_TRY_STATUS(expect_between("experts", node.integer(kSlotExperts), 1, kLargestSlot));
     WEFT_TRY_STATUS(
-        expect_between("capacity", node.integer(kCapacity), 1, kLargestSlot / node.integer(kExperts)));
+        expect_between("capacity", node.integer(kSlotCapacity), 1, kLargestSlot / node.integer(kSlotExperts)));
     return results.add(plan::DType::i32, node.input_type(0).dims);
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    return parallel_loops_except(node, node.indices(kOver));
+    return parallel_loops_except(node, node.indices(kSlotOver));
   }
 
   plan::Work work(const NodeView& node) const override { return flops_each(node, 2); }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Rows rows(at.node().input_type(0), at.node().indices(kOver));
-    const std::int64_t experts = at.node().integer(kExperts), capacity = at.node().integer(kCapacity);
+    const Rows rows(at.node().input_type(0), at.node().indices(kSlotOver));
+    const std::int64_t experts = at.node().integer(kSlotExperts), capacity = at.node().integer(kSlotCapacity);
     for (const std::int64_t start : rows.starts) {
       std::map<std::int64_t, std::int64_t> taken;  // by expert
       for (const std::int64_t column : rows.columns) {

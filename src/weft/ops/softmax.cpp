@@ -18,24 +18,24 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"over", AttributeKind::indices}}};
-constexpr std::size_t kOver = 0;
+constexpr std::array<plan::AttributeSpec, 1> kSoftmaxAttributes = {{{"over", AttributeKind::indices}}};
+constexpr std::size_t kSoftmaxOver = 0;
 
 class Softmax final : public OperatorOf<Softmax> {
  public:
   std::string_view name() const override { return "softmax"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSoftmaxAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
-    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kOver)));
+    WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kSoftmaxOver)));
     return results.add(node.input_type(0));
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    return parallel_loops_except(node, node.indices(kOver));
+    return parallel_loops_except(node, node.indices(kSoftmaxOver));
   }
 
   // An element costs an exp, a maximum, a subtraction, a sum and a division.
@@ -46,14 +46,14 @@ class Softmax final : public OperatorOf<Softmax> {
     const NodeView& node = g.node();
     const plan::ValueId y = node.result(0), dy = g.of_result();
     Formula f(g.graph);
-    const plan::ValueId along_y = f.product({dy, y}, without(node.result_type(0).dims, node.indices(kOver)));
+    const plan::ValueId along_y = f.product({dy, y}, without(node.result_type(0).dims, node.indices(kSoftmaxOver)));
     g.set(0, f(mul(), {y, f(sub(), {dy, along_y})}));
     return f.status();
   }
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const Rows rows(at.node().input_type(0), at.node().indices(kOver));
+    const Rows rows(at.node().input_type(0), at.node().indices(kSoftmaxOver));
     for (const std::int64_t start : rows.starts) {
       const T* x = at.input(0).data.data() + start;
       T* y = at.result(0).data.data() + start;

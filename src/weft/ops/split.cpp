@@ -18,22 +18,22 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAttributes = {
+constexpr std::array<plan::AttributeSpec, 2> kSplitAttributes = {
     {{"along", AttributeKind::index}, {"into", AttributeKind::type}}};
-constexpr std::size_t kAlong = 0, kInto = 1;
+constexpr std::size_t kSplitAlong = 0, kSplitInto = 1;
 
 class Split final : public OperatorOf<Split> {
  public:
   std::string_view name() const override { return "split"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kSplitAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   bool is_view() const override { return true; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    const plan::Type x = node.input_type(0), into = node.type(kInto);
-    const Symbol along = node.symbol(kAlong);
+    const plan::Type x = node.input_type(0), into = node.type(kSplitInto);
+    const Symbol along = node.symbol(kSplitAlong);
     WEFT_TRY(found, pick(x.dims, {&along, 1}, node));
     if (into.rank() == 0) return user_error("split needs at least one index to split into");
     if (into.elements() != found[0].size)
@@ -48,8 +48,8 @@ class Split final : public OperatorOf<Split> {
 
   plan::Signature signature(const NodeView& node) const override {
     const std::span<const plan::Dim> dims = node.result_type(0).dims;
-    const int first = node.input_type(0).position(node.symbol(kAlong));
-    const int parts = static_cast<int>(node.type(kInto).rank());
+    const int first = node.input_type(0).position(node.symbol(kSplitAlong));
+    const int parts = static_cast<int>(node.type(kSplitInto).rank());
     plan::Signature signature;
     for (int at = 0; at < static_cast<int>(dims.size()); ++at) {
       const bool inner = at > first && at < first + parts;
@@ -65,7 +65,7 @@ class Split final : public OperatorOf<Split> {
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
     WEFT_TRY(value,
-             add_merge(g.graph, g.of_result(), indices_of(node.type(kInto).dims), node.symbol(kAlong)));
+             add_merge(g.graph, g.of_result(), indices_of(node.type(kSplitInto).dims), node.symbol(kSplitAlong)));
     g.set(0, value);
     return {};
   }

@@ -15,19 +15,19 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kAttributes = {{{"to", AttributeKind::indices}}};
-constexpr std::size_t kTo = 0;
+constexpr std::array<plan::AttributeSpec, 1> kTransposeAttributes = {{{"to", AttributeKind::indices}}};
+constexpr std::size_t kTransposeTo = 0;
 
 class Transpose final : public OperatorOf<Transpose> {
  public:
   std::string_view name() const override { return "transpose"; }
-  std::span<const plan::AttributeSpec> attributes() const override { return kAttributes; }
+  std::span<const plan::AttributeSpec> attributes() const override { return kTransposeAttributes; }
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
-    WEFT_TRY(dims, pick(x.dims, node.indices(kTo), node));
+    WEFT_TRY(dims, pick(x.dims, node.indices(kTransposeTo), node));
     if (dims.size() != x.rank())
       return user_error(fmt::format("transpose must keep all of {}, found {}",
                                     print_indices(x.dims, node.graph().symbols()),
