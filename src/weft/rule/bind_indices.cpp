@@ -13,12 +13,12 @@ namespace {
 
 // Bounds for rules that nobody would write: ways that variables cover values, and steps of a search.
 constexpr std::size_t kMostCovers = 4096;
-constexpr int kMostSteps = 20000;
-constexpr std::size_t kMostVariables = 64;
+constexpr int kMostBindingSteps = 20000;
+constexpr std::size_t kMostBindable = 64;
 
 std::uint64_t bit(std::size_t place) { return std::uint64_t{1} << place; }
 
-bool has(const std::vector<Symbol>& list, Symbol index) {
+bool has_symbol(const std::vector<Symbol>& list, Symbol index) {
   return std::ranges::find(list, index) != list.end();
 }
 
@@ -42,7 +42,7 @@ class IndexBinder::Search {
     if (at == found_.size()) return (singles_ & ~taken) == 0;
     Found& found = found_[at];
     for (const Cover& cover : found.covers) {
-      if (++steps_ > kMostSteps) return false;
+      if (++steps_ > kMostBindingSteps) return false;
       // A single variable is taken once; one that is known stands for just those indices.
       if ((cover.variables & singles_ & taken) != 0) continue;
       if ((cover.variables & known_) != found.required) continue;
@@ -64,7 +64,7 @@ class IndexBinder::Search {
 IndexBinder::IndexBinder(const Rule& rule) : rule_(&rule) {
   lists_.resize(rule.left.values, nullptr);
   masks_.resize(rule.indices.size(), 0);
-  bindable_ = rule.left.values <= kLargestLeft && rule.indices.size() <= kMostVariables;
+  bindable_ = rule.left.values <= kLargestLeft && rule.indices.size() <= kMostBindable;
   if (!bindable_) return;
   for (std::size_t v = 0; v < rule.left.values; ++v) {
     if (v < rule.inputs.size())
@@ -205,7 +205,7 @@ bool IndexBinder::bind(const Draft& draft, Match& match, std::string* because) c
     index.covers = {std::ranges::lower_bound(covers_, index.values, {}, &Cover::values),
                     std::ranges::upper_bound(covers_, index.values, {}, &Cover::values)};
     for (std::size_t variable = 0; variable < masks_.size(); ++variable)
-      if ((known & bit(variable)) != 0 && masks_[variable] != 0 && has(bound[variable], index.index))
+      if ((known & bit(variable)) != 0 && masks_[variable] != 0 && has_symbol(bound[variable], index.index))
         index.required |= bit(variable);
     if (index.covers.empty()) {
       if (because != nullptr)

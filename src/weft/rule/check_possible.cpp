@@ -55,7 +55,7 @@ bool holds(Condition::Kind kind, std::int64_t a, std::int64_t b) {
 }
 
 // `number` against a literal that stands on its right, or on its left.
-void narrow(Left& left, Condition::Kind kind, std::int64_t bound, bool bound_is_right) {
+void narrow_range(Left& left, Condition::Kind kind, std::int64_t bound, bool bound_is_right) {
   switch (kind) {
     case Condition::Kind::equal:
       left.low = std::max(left.low, bound);
@@ -120,7 +120,7 @@ Status check_possible(const Rule& rule) {
           break;
         }
         Left& left = of(a ? condition.right : condition.left);
-        narrow(left, condition.kind, a ? *a : *b, b.has_value());
+        narrow_range(left, condition.kind, a ? *a : *b, b.has_value());
         if (!left.possible()) return impossible(condition);
     }
   }

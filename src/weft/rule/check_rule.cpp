@@ -10,8 +10,6 @@
 namespace weft::rule {
 namespace {
 
-bool has(const IndexList& list, std::uint16_t index) { return std::ranges::find(list, index) != list.end(); }
-
 // Values are joined by the nodes that touch them; all nodes must end up together.
 Status check_connected(const Rule& rule) {
   std::vector<std::size_t> parent(rule.left.values);
@@ -48,8 +46,8 @@ Status check_outputs(const Rule& rule) {
   return {};
 }
 
-Status check_sizes(const Rule& rule, const Number& number) {
-  for (const Number& part : number.parts) WEFT_TRY_STATUS(check_sizes(rule, part));
+Status check_number_sizes(const Rule& rule, const Number& number) {
+  for (const Number& part : number.parts) WEFT_TRY_STATUS(check_number_sizes(rule, part));
   if (number.kind != Number::Kind::size || !rule.left.has_list[number.value]) return {};
   if (has(rule.left.lists[number.value], number.index)) return {};
   return user_error(fmt::format("size({0}, {1}): {0} has indices {2}", rule.left.names[number.value],
@@ -77,13 +75,13 @@ Status check_numbers(const Rule& rule) {
   for (const Side* side : {&rule.left, &rule.right})
     for (const PatternNode& node : side->nodes)
       for (const AttributeTerm& term : node.attributes) {
-        WEFT_TRY_STATUS(check_sizes(rule, term.number));
-        for (const Number& size : term.sizes) WEFT_TRY_STATUS(check_sizes(rule, size));
+        WEFT_TRY_STATUS(check_number_sizes(rule, term.number));
+        for (const Number& size : term.sizes) WEFT_TRY_STATUS(check_number_sizes(rule, size));
         if (side == &rule.right) WEFT_TRY_STATUS(check_open_sizes(rule, node, term));
       }
   for (const Condition& condition : rule.when) {
-    WEFT_TRY_STATUS(check_sizes(rule, condition.left));
-    WEFT_TRY_STATUS(check_sizes(rule, condition.right));
+    WEFT_TRY_STATUS(check_number_sizes(rule, condition.left));
+    WEFT_TRY_STATUS(check_number_sizes(rule, condition.right));
   }
   return {};
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kProposals = 120;
 constexpr int kTests = 80;
-constexpr int kDraws = 2;  // at each of the sizes tested: a comparison may go unnoticed once
+constexpr int kSizeDraws = 2;  // at each of the sizes tested: a comparison may go unnoticed once
 constexpr std::size_t kValueDraws = 400;
 constexpr double kMostWork = 2e7;  // operations spent on finding values, and again on making them small
 constexpr std::size_t kMostShrunk = 256;  // elements whose values are made small one by one
@@ -19,7 +19,7 @@ constexpr std::size_t kMostShrunk = 256;  // elements whose values are made smal
 // Whether it fails there, and no less plainly: other values show more than other shapes, and those more
 // than a target that makes no sense.
 bool fails(Trial& trial, const PlacedSizes& at, Outcome known, Random& random) {
-  const Outcome outcome = trial.at(at.sizes, at.ranks, kDraws, random).outcome;
+  const Outcome outcome = trial.at(at.sizes, at.ranks, kSizeDraws, random).outcome;
   return is_bad(outcome) && outcome >= known;
 }
 
@@ -145,7 +145,7 @@ std::int64_t elements_in(const InputSizes& sizes) {
 PlacedSizes smallest_failure(Trial& trial, const LegalSizes& legal, const PlacedSizes& failing,
                              Random& random) {
   PlacedSizes best = failing;
-  Outcome known = trial.at(failing.sizes, failing.ranks, kDraws, random).outcome;
+  Outcome known = trial.at(failing.sizes, failing.ranks, kSizeDraws, random).outcome;
   if (!is_bad(known)) known = Outcome::other_values;  // a comparison that went unnoticed this time
   std::set<std::pair<std::int64_t, InputSizes>> proposals;
   for (int k = 0; k < kProposals; ++k)
@@ -180,7 +180,7 @@ Counterexample counterexample_at(Trial& trial, const PlacedSizes& failing, Rando
   for (std::size_t k = 0; k < equation.inputs.size(); ++k)
     example.inputs.push_back({equation.inputs[k].name, failing.sizes[k], {}});
   Tried tried = trial.at(failing.sizes, failing.ranks, 1, random);
-  for (int again = 0; again < kDraws && !is_bad(tried.outcome); ++again)
+  for (int again = 0; again < kSizeDraws && !is_bad(tried.outcome); ++again)
     tried = trial.at(failing.sizes, failing.ranks, 4, random);
   if (!tried.instance) {
     example.right = tried.why;

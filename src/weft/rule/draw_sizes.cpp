@@ -9,8 +9,6 @@
 namespace weft::rule {
 namespace {
 
-bool has(const IndexList& list, std::uint16_t index) { return std::ranges::find(list, index) != list.end(); }
-
 std::size_t attribute_place(const plan::Operator& op, std::string_view name) {
   const auto specs = op.attributes();
   return static_cast<std::size_t>(std::ranges::find(specs, name, &plan::AttributeSpec::name) - specs.begin());

@@ -77,9 +77,9 @@ struct Theory::Known {
 namespace {
 
 // The search for one derivation.
-class Search {
+class ConsequenceSearch {
  public:
-  Search(const Vocabulary& words, const Equation& equation, Theory::Limits limits)
+  ConsequenceSearch(const Vocabulary& words, const Equation& equation, Theory::Limits limits)
       : graph_(words, equation.distributed() ? equation.ranks.front() : 1, limits.nodes) {
     const std::int32_t ranks = equation.distributed() ? equation.ranks.front() : 1;
     for (const EquationInput& input : equation.inputs) {
@@ -233,7 +233,7 @@ std::optional<std::vector<std::size_t>> derive_with(Vocabulary& words,
     write(left, goal.source, source, words);
     write(right, goal.target, target, words);
   }
-  Search search(words, goal, limits);
+  ConsequenceSearch search(words, goal, limits);
   std::vector<std::pair<ClassId, ClassId>> ends;
   for (const auto& [left, right] : outputs) {
     const auto a = search.add(left), b = search.add(right);

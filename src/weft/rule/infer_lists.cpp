@@ -13,8 +13,6 @@ namespace {
 
 using Lists = std::vector<std::optional<IndexList>>;
 
-bool has(const IndexList& list, std::uint16_t index) { return std::ranges::find(list, index) != list.end(); }
-
 class Inference {
  public:
   Inference(const Rule& rule, const PatternNode& node, std::span<const std::optional<IndexList>> operands)

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::uint16_t kUnmet = std::numeric_limits<std::uint16_t>::max();
 
-class Writer {
+class LeftTestWriter {
  public:
-  explicit Writer(const Rule& rule) : rule_(rule), side_(rule.left), producer_(side_.values, kUnmet) {
+  explicit LeftTestWriter(const Rule& rule) : rule_(rule), side_(rule.left), producer_(side_.values, kUnmet) {
     written_.nodes.assign(side_.nodes.size(), kUnmet);
     written_.values.assign(side_.values, kUnmet);
     for (std::size_t n = 0; n < side_.nodes.size(); ++n)
@@ -144,7 +144,7 @@ class Writer {
 
 }  // namespace
 
-LeftTests left_tests(const Rule& rule) { return Writer(rule).write(); }
+LeftTests left_tests(const Rule& rule) { return LeftTestWriter(rule).write(); }
 
 std::size_t root_of(const Rule& rule) {
   const std::uint16_t output = rule.outputs[0].left;

@@ -8,11 +8,9 @@
 namespace weft::rule {
 namespace {
 
-using Kind = SizeCondition::Kind;
-
-constexpr int kMostSteps = 48;
+constexpr int kMostRepairs = 48;
 constexpr std::int64_t kLargestKernel = 3;
-constexpr std::int64_t kLargestSize = 1 << 16;  // no such sizes are tried; keeps sums within 64 bits
+constexpr std::int64_t kLargestLegalSize = 1 << 16;  // no such sizes are tried; keeps sums within 64 bits
 
 std::int64_t small_size(Random& random, std::int64_t largest) {
   // Ones and twos find most mistakes, and cost least.
@@ -48,7 +46,7 @@ void LegalSizes::join() {
       if (head == b) head = a;
   };
   for (const SizeCondition& condition : conditions_.all) {
-    if (condition.kind != Kind::equal) continue;
+    if (condition.kind != SizeCondition::Kind::equal) continue;
     if (condition.a.is_unknown() && condition.b.is_unknown()) {
       const std::size_t a = head(condition.a.terms[0].first), b = head(condition.b.terms[0].first);
       if (a != b) merge(std::min(a, b), std::max(a, b));
@@ -62,7 +60,7 @@ void LegalSizes::join() {
   for (const SizeCondition& condition : conditions_.all) {
     SizeCondition left = condition;
     left.a = headed(condition.a), left.b = headed(condition.b), left.c = headed(condition.c);
-    if (left.kind == Kind::equal && left.a == left.b) continue;
+    if (left.kind == SizeCondition::Kind::equal && left.a == left.b) continue;
     if (std::ranges::find(open_, left) == open_.end()) open_.push_back(std::move(left));
   }
 }
@@ -126,7 +124,7 @@ bool LegalSizes::set(Random& random, std::vector<std::int64_t>& values, const Li
     const auto& [unknown, factor] = size.terms[(first + k) % size.terms.size()];
     const auto at = static_cast<std::size_t>(unknown);
     const std::int64_t missing = wanted - size.at(values) + factor * values[at];
-    if (missing % factor != 0 || missing / factor < 1 || missing / factor > kLargestSize) continue;
+    if (missing % factor != 0 || missing / factor < 1 || missing / factor > kLargestLegalSize) continue;
     values[at] = missing / factor;
     return true;
   }
@@ -138,25 +136,25 @@ bool LegalSizes::mend(Random& random, std::vector<std::int64_t>& values, const S
   const std::int64_t a = condition.a.at(values), b = condition.b.at(values), c = condition.c.at(values);
   const bool left = random.below(2) == 0;
   switch (condition.kind) {
-    case Kind::equal:
+    case SizeCondition::Kind::equal:
       return set(random, values, left ? condition.a : condition.b, left ? b : a) ||
              set(random, values, left ? condition.b : condition.a, left ? a : b);
-    case Kind::at_least: return set(random, values, condition.a, b) || set(random, values, condition.b, a);
-    case Kind::divides:
+    case SizeCondition::Kind::at_least: return set(random, values, condition.a, b) || set(random, values, condition.b, a);
+    case SizeCondition::Kind::divides:
       return set(random, values, condition.a,
                  condition.parts * random.between(1, std::max<std::int64_t>(largest / condition.parts, 1)));
-    case Kind::windows: {
+    case SizeCondition::Kind::windows: {
       if (c < 1 || b < 1) return false;
       const std::int64_t count = windows_along(c, b, condition.stride, condition.same_padding).count;
       if (count < 1) return set(random, values, condition.c, b + random.between(0, 2));
       return set(random, values, condition.a, count);
     }
-    case Kind::slice:
+    case SizeCondition::Kind::slice:
       if (b < condition.parts)
         return set(random, values, condition.b, condition.parts + random.between(0, 3));
       return set(random, values, condition.a, b / condition.parts) ||
              set(random, values, condition.b, a * condition.parts);
-    case Kind::grouped: {
+    case SizeCondition::Kind::grouped: {
       if (b >= 1 && a >= 1 && a % b == 0) {
         const std::int64_t groups = a / b;
         return set(random, values, condition.c, groups * random.between(1, 2)) ||
@@ -173,9 +171,9 @@ bool LegalSizes::mend(Random& random, std::vector<std::int64_t>& values, const S
 std::optional<InputSizes> LegalSizes::draw(Random& random, std::int32_t turn, std::int64_t largest) const {
   std::vector<std::int64_t> values = begin(random, turn, largest);
   for (const SizeCondition& condition : open_)
-    if (condition.kind == Kind::grouped && turn % 3 != 0)
+    if (condition.kind == SizeCondition::Kind::grouped && turn % 3 != 0)
       group(random, values, condition, turn % 2 == 1 || random.below(4) == 0);
-  for (int step = 0; step < kMostSteps; ++step) {
+  for (int step = 0; step < kMostRepairs; ++step) {
     const std::size_t first = open_.empty() ? 0 : random.below(open_.size());
     const SizeCondition* broken = nullptr;
     for (std::size_t k = 0; k < open_.size() && broken == nullptr; ++k)

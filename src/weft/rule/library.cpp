@@ -18,12 +18,12 @@ namespace weft::rule {
 namespace {
 
 constexpr std::int64_t kLargestFile = 1 << 24;
-constexpr std::uint64_t kSeed = 0x10ad;
+constexpr std::uint64_t kLibrarySeed = 0x10ad;
 
 // Most guards that can never hold are seen from their text; the others by looking for a place where they do.
 Status check_instance(const Rule& rule) {
   if (rule.when.empty()) return {};
-  Random random(kSeed);
+  Random random(kLibrarySeed);
   InstanceOptions options;
   options.attempts *= 4;
   const auto instance = draw_instance(rule, random, options);
@@ -32,7 +32,7 @@ Status check_instance(const Rule& rule) {
                     "perhaps its guard can never hold");
 }
 
-Status append(std::vector<Rule>& rules, std::string_view text, std::string_view path) {
+Status append_rules(std::vector<Rule>& rules, std::string_view text, std::string_view path) {
   WEFT_TRY(parsed, parse_rules(text, path, ops::all()));
   for (Rule& rule : parsed) {
     WEFT_TRY_STATUS(check_instance(rule));
@@ -54,7 +54,7 @@ const std::vector<Rule>& shipped_rules() {
 
 Result<std::vector<Rule>> load_rules(std::span<const EmbeddedFile> files) {
   std::vector<Rule> rules;
-  for (const EmbeddedFile& file : files) WEFT_TRY_STATUS(append(rules, file.text, file.path));
+  for (const EmbeddedFile& file : files) WEFT_TRY_STATUS(append_rules(rules, file.text, file.path));
   WEFT_TRY_STATUS(check_names(rules));
   return rules;
 }
@@ -74,7 +74,7 @@ Result<std::vector<Rule>> load_rules(const std::string& path) {
   std::vector<Rule> rules;
   for (const std::string& each : paths) {
     WEFT_TRY(text, read_file(each, kLargestFile));
-    WEFT_TRY_STATUS(append(rules, text, each));
+    WEFT_TRY_STATUS(append_rules(rules, text, each));
   }
   WEFT_TRY_STATUS(check_names(rules));
   return rules;

@@ -11,7 +11,7 @@ namespace weft::rule {
 namespace {
 
 // Of one array. Concats could double sizes at every level; nothing new is learnt from large ones.
-constexpr std::int64_t kMostElements = 1024;
+constexpr std::int64_t kMostMeaningElements = 1024;
 
 using ops::Field;
 using ops::Tensor;
@@ -118,7 +118,7 @@ const Signature& Meaning::apply(std::size_t operation, std::array<TypeId, 2> ope
     auto shapes = infer_on(operation, mesh, operands);
     if (!shapes.ok() || shapes->size() != results.size()) return signature;
     for (std::size_t k = 0; k < results.size(); ++k) {
-      if (elements_of((*shapes)[k]) > kMostElements || elements_of((*shapes)[k]) == 0) return signature;
+      if (elements_of((*shapes)[k]) > kMostMeaningElements || elements_of((*shapes)[k]) == 0) return signature;
       if (kind.must_change_shape && (*shapes)[k].sizes == types_[operands[0]][mesh].sizes) return signature;
       results[k].push_back(std::move((*shapes)[k]));
     }

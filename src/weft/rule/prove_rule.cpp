@@ -13,7 +13,7 @@ namespace weft::rule {
 namespace {
 
 constexpr int kGuardRounds = 3;
-constexpr std::size_t kRoundingInstances = 8;
+constexpr std::size_t kRuleRoundingInstances = 8;
 constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
 
 class RuleProver {
@@ -138,7 +138,7 @@ class RuleProver {
     proof_.verdict.error_probability =
         error_bound(most, compared, {static_cast<std::int64_t>(judged.size()), options_.draws, runs_});
     std::vector<RuleInstance> some;
-    for (std::size_t k = 0; k < std::min(judged.size(), kRoundingInstances); ++k)
+    for (std::size_t k = 0; k < std::min(judged.size(), kRuleRoundingInstances); ++k)
       some.push_back(std::move(judged[k].instance));
     proof_.verdict.rounding = classify_rounding(some, random_);
     return std::move(proof_);

@@ -17,7 +17,6 @@ namespace weft::rule {
 namespace {
 
 using syntax::Statement;
-using syntax::Term;
 using syntax::Word;
 
 constexpr std::size_t kMostValues = 4096;
@@ -172,7 +171,7 @@ class Resolver {
     return {};
   }
 
-  Result<std::uint16_t> value(const Term& term, Reading& reading, bool is_left) {
+  Result<std::uint16_t> value(const syntax::Term& term, Reading& reading, bool is_left) {
     if (term.call) return node(term, reading, is_left);
     const auto found = reading.names.find(term.name.text);
     if (found != reading.names.end()) return found->second;
@@ -184,11 +183,11 @@ class Resolver {
     return user_error(fmt::format("unbound value: {}", term.name.text), std::move(hint), term.name.span);
   }
 
-  Result<std::uint16_t> node(const Term& term, Reading& reading, bool is_left) {
+  Result<std::uint16_t> node(const syntax::Term& term, Reading& reading, bool is_left) {
     PatternNode made;
     std::vector<std::optional<IndexList>> lists;
     WEFT_TRY_STATUS(find_operator(term, made));
-    for (const Term& operand : term.operands) {
+    for (const syntax::Term& operand : term.operands) {
       WEFT_TRY(place, value(operand, reading, is_left));
       made.operands.push_back(place);
       reading.used.insert(place);
@@ -218,7 +217,7 @@ class Resolver {
     return reading.side.nodes.back().first_result;
   }
 
-  Status find_operator(const Term& term, PatternNode& made) const {
+  Status find_operator(const syntax::Term& term, PatternNode& made) const {
     if (const auto found = operator_variables_.find(term.name.text); found != operator_variables_.end()) {
       made.operator_variable = found->second;
       return {};
@@ -233,7 +232,7 @@ class Resolver {
     return user_error(fmt::format("unknown operator: {}", name), did_you_mean(name, known), term.name.span);
   }
 
-  Status check_arity(const Term& term, const PatternNode& made) const {
+  Status check_arity(const syntax::Term& term, const PatternNode& made) const {
     const auto refuse = [&](std::string_view takes, bool one) {
       return user_error(fmt::format("{} takes {} operand{}, found {}", term.name.text, takes, one ? "" : "s",
                                     made.operands.size()),

@@ -5,16 +5,16 @@
 namespace weft::rule {
 namespace {
 
-constexpr int kDraws = 2;
+constexpr int kRoundingDraws = 2;
 
-struct Arithmetic {
+struct SideArithmetic {
   double products = 0, quotients = 0;
 
-  friend bool operator==(const Arithmetic&, const Arithmetic&) = default;
+  friend bool operator==(const SideArithmetic&, const SideArithmetic&) = default;
 };
 
-Arithmetic arithmetic_of(const EquationSide& side) {
-  Arithmetic total;
+SideArithmetic arithmetic_of_side(const EquationSide& side) {
+  SideArithmetic total;
   for (const plan::Graph* graph : side.plans())
     for (std::size_t id = 0; id < graph->node_count(); ++id) {
       const plan::NodeView node = graph->view(plan::NodeId(id));
@@ -39,13 +39,13 @@ bool same_bits(const std::vector<Held<double>>& left, const std::vector<Held<dou
 Rounding classify_rounding(const Equation& equation, std::span<const Instance> instances, Random& random) {
   bool exact = true;
   for (const Instance& instance : instances)
-    for (int draw = 0; exact && draw < kDraws; ++draw) {
+    for (int draw = 0; exact && draw < kRoundingDraws; ++draw) {
       const auto inputs = real_numbers(equation, instance, random);
       exact = same_bits(instance.source.run<double>(inputs, {}), instance.target.run<double>(inputs, {}));
     }
   if (exact) return Rounding::exact;
   for (const Instance& instance : instances)
-    if (arithmetic_of(instance.source) != arithmetic_of(instance.target)) return Rounding::changes;
+    if (arithmetic_of_side(instance.source) != arithmetic_of_side(instance.target)) return Rounding::changes;
   return Rounding::reassociates;
 }
 

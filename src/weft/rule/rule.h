@@ -30,6 +30,7 @@
 //     left  y = f(all-gather(x, axis=a, along=n))
 //     right y = all-gather(f(x), axis=a, along=n)
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ struct IndexVariable {
 };
 
 using IndexList = std::vector<std::uint16_t>;  // into Rule::indices
+
+inline bool has(const IndexList& list, std::uint16_t index) { return std::ranges::find(list, index) != list.end(); }
 
 // A whole number that a match determines.
 struct Number {

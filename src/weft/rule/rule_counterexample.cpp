@@ -7,9 +7,9 @@
 namespace weft::rule {
 namespace {
 
-constexpr int kSmallDraws = 96, kValueDraws = 48, kFieldDraws = 3;
+constexpr int kSmallDraws = 96, kRuleValueDraws = 48, kFieldDraws = 3;
 
-bool fails(const RuleInstance& instance, Random& random) {
+bool fails_at(const RuleInstance& instance, Random& random) {
   if (instance.refusal) return true;
   for (int draw = 0; draw < kFieldDraws; ++draw) {
     const auto run = run_field(instance, random);
@@ -53,7 +53,7 @@ Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random
     found.right = instance.refusal->message;
     return found;
   }
-  for (int draw = 0; draw < kValueDraws; ++draw) {
+  for (int draw = 0; draw < kRuleValueDraws; ++draw) {
     const auto run = run_whole(instance, random);
     if (!run.ok()) {
       found.right = run.error().message;
@@ -90,7 +90,7 @@ Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInsta
     options.largest = draw < kSmallDraws / 2 ? 2 : 3;
     auto instance = draw_instance(rule, random, options);
     if (!instance.ok()) break;
-    if (!better(*instance, *smallest) || !fails(*instance, random)) continue;
+    if (!better(*instance, *smallest) || !fails_at(*instance, random)) continue;
     kept = std::move(instance).value();
     smallest = &*kept;
   }

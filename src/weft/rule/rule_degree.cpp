@@ -12,7 +12,7 @@
 namespace weft::rule {
 namespace {
 
-constexpr std::int64_t kLargestDegree = std::int64_t{1} << 40;
+constexpr std::int64_t kLargestRuleDegree = std::int64_t{1} << 40;
 
 template <std::size_t N>
 bool is_one_of(const plan::Operator& op, const std::array<const ops::Operator& (*)(), N>& makers) {
@@ -36,11 +36,11 @@ bool is_linear(const plan::Operator& op) {
   return is_one_of(op, kSuch) || ops::find_communication(op) != nullptr;
 }
 
-constexpr int kDraws = 2;
+constexpr int kDegreeDraws = 2;
 
 // Operations on elements, and the nodes that do them: a sum of two products that becomes one has as many of
 // the first, a regrouping with other broadcasts as many of the second. Distributing a factor changes both.
-struct Arithmetic {
+struct DegreeArithmetic {
   double elements = 0, nodes = 0;
 
   void add(double count) {
@@ -67,8 +67,8 @@ Choice choice_of(const plan::NodeView& node) {
 }
 
 // The nodes of the left come before the first that only the right has.
-std::array<Arithmetic, 2> arithmetic_of(const plan::Graph& graph, std::size_t first, std::size_t last) {
-  Arithmetic products, quotients;
+std::array<DegreeArithmetic, 2> arithmetic_of(const plan::Graph& graph, std::size_t first, std::size_t last) {
+  DegreeArithmetic products, quotients;
   for (std::size_t id = first; id < last; ++id) {
     const plan::NodeView node = graph.view(plan::NodeId(id));
     const auto elements = static_cast<double>(node.result_type(0).elements());
@@ -80,8 +80,8 @@ std::array<Arithmetic, 2> arithmetic_of(const plan::Graph& graph, std::size_t fi
   return {products, quotients};
 }
 
-bool regroups(const std::array<Arithmetic, 2>& left, const std::array<Arithmetic, 2>& right) {
-  return std::ranges::equal(left, right, [](const Arithmetic& a, const Arithmetic& b) {
+bool regroups(const std::array<DegreeArithmetic, 2>& left, const std::array<DegreeArithmetic, 2>& right) {
+  return std::ranges::equal(left, right, [](const DegreeArithmetic& a, const DegreeArithmetic& b) {
     return a.elements == b.elements || a.nodes == b.nodes;
   });
 }
@@ -117,8 +117,8 @@ std::int64_t degree(const RuleInstance& instance) {
                               : multiplies            ? sum
                                                       : 4 * sum;  // norms and gates: squares and quotients
     for (std::size_t k = 0; k < node.result_count(); ++k)
-      degrees[node.result(k).value] = std::min(made, kLargestDegree);
-    largest = std::max(largest, std::min(made, kLargestDegree));
+      degrees[node.result(k).value] = std::min(made, kLargestRuleDegree);
+    largest = std::max(largest, std::min(made, kLargestRuleDegree));
   }
   return 2 * largest;  // of a quotient's numerator times the other's denominator
 }
@@ -159,7 +159,7 @@ Comparisons comparisons(const RuleInstance& instance) {
 Rounding classify_rounding(std::span<const RuleInstance> instances, Random& random) {
   bool exact = true;
   for (const RuleInstance& instance : instances)
-    for (int draw = 0; exact && is_real(instance) && draw < kDraws; ++draw) {
+    for (int draw = 0; exact && is_real(instance) && draw < kDegreeDraws; ++draw) {
       const auto run = run_real(instance, random);
       exact = run.ok() && !run->difference;
     }

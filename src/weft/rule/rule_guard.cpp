@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostAtoms = 256;
 
-Number literal(std::int64_t value) {
+Number literal_number(std::int64_t value) {
   Number number;
   number.literal = value;
   return number;
@@ -23,7 +23,7 @@ Number combined(Number::Kind kind, Number a, Number b) {
   return number;
 }
 
-Condition compare(Condition::Kind kind, Number left, Number right = {}) {
+Condition comparison(Condition::Kind kind, Number left, Number right = {}) {
   Condition condition;
   condition.kind = kind;
   condition.left = std::move(left);
@@ -39,13 +39,13 @@ class Atoms {
     distinct_indices();
     using enum Condition::Kind;
     for (const Number& variable : variables_)
-      for (const std::int64_t value : {1, 0}) add(compare(equal, variable, literal(value)));
+      for (const std::int64_t value : {1, 0}) add(comparison(equal, variable, literal_number(value)));
     for (std::size_t a = 0; a < sizes_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        if (sizes_[a].index == sizes_[b].index) add(compare(equal, sizes_[b], sizes_[a]));
-    for (const Number& size : sizes_) add(compare(equal, size, literal(1)));
+        if (sizes_[a].index == sizes_[b].index) add(comparison(equal, sizes_[b], sizes_[a]));
+    for (const Number& size : sizes_) add(comparison(equal, size, literal_number(1)));
     for (std::uint16_t input = 0; input < rule.inputs.size(); ++input) {
-      Condition condition = compare(real, {});
+      Condition condition = comparison(real, {});
       condition.value = input;
       add(condition);
       condition.kind = same_dtype;
@@ -54,35 +54,35 @@ class Atoms {
     }
     if (is_distributed(rule))
       for (const Number& size : sizes_) {
-        Condition condition = compare(whole, {});
+        Condition condition = comparison(whole, {});
         condition.value = size.value;
         condition.other = size.index;
         add(condition);
       }
     for (std::size_t a = 0; a < sizes_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        if (sizes_[a].index != sizes_[b].index) add(compare(equal, sizes_[b], sizes_[a]));
+        if (sizes_[a].index != sizes_[b].index) add(comparison(equal, sizes_[b], sizes_[a]));
     for (const Number& variable : variables_)
       for (const Number& size : sizes_) {
-        add(compare(
+        add(comparison(
             equal, size,
-            combined(Number::Kind::add, combined(Number::Kind::multiply, literal(2), variable), literal(1))));
-        add(compare(divides, variable, size));
-        add(compare(less_equal, variable, size));
-        add(compare(less_equal, size, variable));
+            combined(Number::Kind::add, combined(Number::Kind::multiply, literal_number(2), variable), literal_number(1))));
+        add(comparison(divides, variable, size));
+        add(comparison(less_equal, variable, size));
+        add(comparison(less_equal, size, variable));
       }
     for (const Number& a : variables_)
       for (const Number& b : variables_)
-        if (!(a == b)) add(compare(less_equal, a, b));
+        if (!(a == b)) add(comparison(less_equal, a, b));
     for (const Number& ranks : ranks_)
-      for (const Number& size : sizes_) add(compare(divides, ranks, size));
+      for (const Number& size : sizes_) add(comparison(divides, ranks, size));
     for (const Number& size : sizes_) {
-      add(compare(odd, size));
-      add(compare(even, size));
+      add(comparison(odd, size));
+      add(comparison(even, size));
     }
     for (const Number& a : sizes_)
       for (const Number& b : sizes_)
-        if (!(a == b)) add(compare(less_equal, a, b));
+        if (!(a == b)) add(comparison(less_equal, a, b));
   }
 
   const std::vector<Condition>& all() const { return all_; }
@@ -120,7 +120,7 @@ class Atoms {
           return std::ranges::find(list, a) != list.end() && std::ranges::find(list, b) != list.end();
         });
         if (together) continue;
-        Condition condition = compare(Condition::Kind::distinct, {});
+        Condition condition = comparison(Condition::Kind::distinct, {});
         condition.value = b;
         condition.other = a;
         add(condition);
@@ -147,9 +147,9 @@ Bits both(const Bits& a, const Bits& b) {
   return result;
 }
 
-class Search {
+class RuleGuardSearch {
  public:
-  Search(const std::vector<Bits>& holds, const Bits& good, const Bits& bad)
+  RuleGuardSearch(const std::vector<Bits>& holds, const Bits& good, const Bits& bad)
       : holds_(holds), good_(good), bad_(bad) {}
 
   std::vector<std::size_t> best() {
@@ -201,7 +201,7 @@ std::optional<std::vector<Condition>> find_guard(const Rule& rule, std::span<con
     for (std::size_t atom = 0; atom < atoms.all().size(); ++atom)
       if (holds(atoms.all()[atom], judged[i].instance.place(rule))) holding[atom][i / 64] |= bit;
   }
-  const std::vector<std::size_t> best = Search(holding, good, bad).best();
+  const std::vector<std::size_t> best = RuleGuardSearch(holding, good, bad).best();
   if (best.empty()) return std::nullopt;
   std::vector<Condition> guard;
   for (const std::size_t atom : best) guard.push_back(atoms.all()[atom]);

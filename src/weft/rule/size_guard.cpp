@@ -10,27 +10,26 @@
 namespace weft::rule {
 namespace {
 
-using Kind = SizeCondition::Kind;
-using Bits = std::vector<std::uint64_t>;
+using SizeBits = std::vector<std::uint64_t>;
 
-constexpr std::size_t kMostAtoms = 6;         // in one guard
+constexpr std::size_t kMostSizeAtoms = 6;         // in one guard
 constexpr std::size_t kMostCandidates = 400;  // to choose from
 constexpr std::int32_t kMostDims = 64;        // beyond, pairs of dims are too many to compare
 
-int count(const Bits& bits) {
+int count(const SizeBits& bits) {
   int total = 0;
   for (const std::uint64_t word : bits) total += std::popcount(word);
   return total;
 }
 
-Bits both(Bits a, const Bits& b) {
+SizeBits both_sizes(SizeBits a, const SizeBits& b) {
   for (std::size_t k = 0; k < a.size(); ++k) a[k] &= b[k];
   return a;
 }
 
 // At which samples an atom holds.
-Bits truth(const GuardAtom& atom, std::span<const SizeSample> samples) {
-  Bits bits((samples.size() + 63) / 64, 0);
+SizeBits truth(const GuardAtom& atom, std::span<const SizeSample> samples) {
+  SizeBits bits((samples.size() + 63) / 64, 0);
   for (std::size_t k = 0; k < samples.size(); ++k)
     if (holds(atom, samples[k])) bits[k / 64] |= std::uint64_t{1} << (k % 64);
   return bits;
@@ -38,7 +37,7 @@ Bits truth(const GuardAtom& atom, std::span<const SizeSample> samples) {
 
 struct Candidate {
   const GuardAtom* atom;
-  Bits good, bad;  // where it holds
+  SizeBits good, bad;  // where it holds
 };
 
 // What is kept of the good samples, less a little for every atom said.
@@ -46,9 +45,9 @@ double worth(int kept, int all, int cost) {
   return static_cast<double>(kept) / std::max(all, 1) - 0.01 * cost;
 }
 
-class Search {
+class SizeGuardSearch {
  public:
-  Search(std::span<const GuardAtom> atoms, const SizeSample& example, std::span<const SizeSample> good,
+  SizeGuardSearch(std::span<const GuardAtom> atoms, const SizeSample& example, std::span<const SizeSample> good,
          std::span<const SizeSample> bad)
       : goods_(static_cast<int>(good.size())), bads_(static_cast<int>(bad.size())) {
     for (const GuardAtom& atom : atoms) {
@@ -70,7 +69,7 @@ class Search {
     for (const Candidate& one : candidates_) {
       if (count(one.bad) == 0) offer({&one}, one.good);
       for (const Candidate& two : candidates_)
-        if (&one < &two && count(both(one.bad, two.bad)) == 0) offer({&one, &two}, both(one.good, two.good));
+        if (&one < &two && count(both_sizes(one.bad, two.bad)) == 0) offer({&one, &two}, both_sizes(one.good, two.good));
     }
     greedy();
     if (best_.empty()) return std::nullopt;
@@ -81,7 +80,7 @@ class Search {
   }
 
  private:
-  void offer(std::vector<const Candidate*> chosen, const Bits& good) {
+  void offer(std::vector<const Candidate*> chosen, const SizeBits& good) {
     int cost = 0;
     for (const Candidate* candidate : chosen) cost += candidate->atom->cost;
     const double value = worth(count(good), goods_, cost);
@@ -94,37 +93,37 @@ class Search {
   void greedy() {
     std::vector<const Candidate*> chosen;
     if (candidates_.empty()) return;
-    Bits good(candidates_[0].good.size(), ~std::uint64_t{0}),
+    SizeBits good(candidates_[0].good.size(), ~std::uint64_t{0}),
         bad(candidates_[0].bad.size(), ~std::uint64_t{0});
     int left = bads_, kept = goods_;
-    while (left > 0 && chosen.size() < kMostAtoms) {
+    while (left > 0 && chosen.size() < kMostSizeAtoms) {
       const Candidate* next = nullptr;
       double most = 0;
       for (const Candidate& candidate : candidates_) {
-        const int ruled_out = left - count(both(bad, candidate.bad));
+        const int ruled_out = left - count(both_sizes(bad, candidate.bad));
         if (ruled_out == 0) continue;
-        const int lost = kept - count(both(good, candidate.good));
+        const int lost = kept - count(both_sizes(good, candidate.good));
         const double gain = ruled_out / (1.0 + 4.0 * lost + 0.1 * candidate.atom->cost);
         if (next == nullptr || gain > most) next = &candidate, most = gain;
       }
       if (next == nullptr) return;
-      good = chosen.empty() ? next->good : both(good, next->good);
-      bad = chosen.empty() ? next->bad : both(bad, next->bad);
+      good = chosen.empty() ? next->good : both_sizes(good, next->good);
+      bad = chosen.empty() ? next->bad : both_sizes(bad, next->bad);
       chosen.push_back(next);
       left = count(bad), kept = count(good);
     }
     if (left > 0) return;
     drop_needless(chosen);
     good = chosen[0]->good;
-    for (const Candidate* candidate : chosen) good = both(good, candidate->good);
+    for (const Candidate* candidate : chosen) good = both_sizes(good, candidate->good);
     offer(chosen, good);
   }
 
   void drop_needless(std::vector<const Candidate*>& chosen) const {
     for (std::size_t k = chosen.size(); k-- > 0 && chosen.size() > 1;) {
-      Bits bad(chosen[0]->bad.size(), ~std::uint64_t{0});
+      SizeBits bad(chosen[0]->bad.size(), ~std::uint64_t{0});
       for (std::size_t other = 0; other < chosen.size(); ++other)
-        if (other != k) bad = both(std::move(bad), chosen[other]->bad);
+        if (other != k) bad = both_sizes(std::move(bad), chosen[other]->bad);
       if (count(bad) == 0) chosen.erase(chosen.begin() + static_cast<std::ptrdiff_t>(k));
     }
   }
@@ -171,34 +170,34 @@ std::vector<GuardAtom> guard_atoms(const Equation& equation, const SizeCondition
   for (const SizeConditions* side : {&source, target}) {
     if (side == nullptr) continue;
     for (const SizeCondition& condition : side->all) {
-      if (condition.kind != Kind::grouped) continue;
+      if (condition.kind != SizeCondition::Kind::grouped) continue;
       // One group: image and weight have as many channels.
       std::string text;
       for (std::size_t k = 0; k < source.dims.size(); ++k)
         if (source.dims[k].size() == 4 && condition.b == unknown(source.dims[k][1]) && side == &source)
           text = fmt::format("groups({}) = 1", equation.inputs[k].name);
-      add({.kind = Kind::equal, .a = condition.a, .b = condition.b, .c = {}}, text.empty() ? 2 : 1, text);
+      add({.kind = SizeCondition::Kind::equal, .a = condition.a, .b = condition.b, .c = {}}, text.empty() ? 2 : 1, text);
     }
   }
   if (target != nullptr)
     for (const SizeCondition& condition : target->all)
-      if (condition.kind == Kind::equal || condition.kind == Kind::divides ||
-          condition.kind == Kind::at_least)
+      if (condition.kind == SizeCondition::Kind::equal || condition.kind == SizeCondition::Kind::divides ||
+          condition.kind == SizeCondition::Kind::at_least)
         add(condition, condition.a.terms.size() + condition.b.terms.size() > 2 ? 2 : 1);
   // A size that the source fixes is as good as a number: `= 1` says it better than an equation with it.
   const auto fixed = [&](std::int32_t which) {
     return std::ranges::any_of(source.all, [&](const SizeCondition& condition) {
-      return condition.kind == Kind::equal && ((condition.a == unknown(which) && condition.b.terms.empty()) ||
+      return condition.kind == SizeCondition::Kind::equal && ((condition.a == unknown(which) && condition.b.terms.empty()) ||
                                                (condition.b == unknown(which) && condition.a.terms.empty()));
     });
   };
   for (std::int32_t one = 0; one < source.inputs; ++one) {
     if (source.inputs > kMostDims || fixed(one)) continue;
     for (std::int32_t two = one + 1; two < source.inputs; ++two)
-      if (!fixed(two)) add({.kind = Kind::equal, .a = unknown(one), .b = unknown(two), .c = {}}, 2);
-    add({.kind = Kind::equal, .a = unknown(one), .b = Linear{1, {}}, .c = {}}, 3);
+      if (!fixed(two)) add({.kind = SizeCondition::Kind::equal, .a = unknown(one), .b = unknown(two), .c = {}}, 2);
+    add({.kind = SizeCondition::Kind::equal, .a = unknown(one), .b = Linear{1, {}}, .c = {}}, 3);
     if (equation.distributed()) {
-      const SizeCondition whole{.kind = Kind::divides, .a = unknown(one), .b = {}, .c = {}};
+      const SizeCondition whole{.kind = SizeCondition::Kind::divides, .a = unknown(one), .b = {}, .c = {}};
       std::string text = print(whole, source, equation);
       text.replace(text.find('(') + 1, 1, "ranks");
       add(whole, 2, text, true);
@@ -209,7 +208,7 @@ std::vector<GuardAtom> guard_atoms(const Equation& equation, const SizeCondition
 
 std::optional<SizeGuard> find_guard(std::span<const GuardAtom> atoms, const SizeSample& example,
                                     std::span<const SizeSample> good, std::span<const SizeSample> bad) {
-  return Search(atoms, example, good, bad).find();
+  return SizeGuardSearch(atoms, example, good, bad).find();
 }
 
 }  // namespace weft::rule

@@ -8,9 +8,9 @@
 namespace weft::rule {
 namespace {
 
-class Writer {
+class EquationWriter {
  public:
-  explicit Writer(const TermTable& terms) : terms_(terms) {}
+  explicit EquationWriter(const TermTable& terms) : terms_(terms) {}
 
   Operand write(TermId id, std::vector<Operation>& side, std::map<TermId, std::int32_t>& placed) {
     const Term& term = terms_[id];
@@ -50,7 +50,7 @@ class Writer {
 
 Equation equation_of(const TermTable& terms, std::span<const std::array<TermId, 2>> outputs) {
   Equation equation;
-  Writer writer(terms);
+  EquationWriter writer(terms);
   std::map<TermId, std::int32_t> in_source, in_target;
   for (const auto& [source, target] : outputs) {
     const Operand left = writer.write(source, equation.source, in_source);
