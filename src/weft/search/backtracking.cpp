@@ -11,14 +11,14 @@ namespace weft::search {
 namespace {
 
 // A plan, by the way to it: the last move, and the plan before.
-struct Found {
+struct FoundChange {
   rule::Match move;
   std::size_t before;
 };
 
 constexpr std::size_t kStart = 0;
 
-std::vector<rule::Match> way_to(std::size_t plan, std::span<const Found> found,
+std::vector<rule::Match> way_to(std::size_t plan, std::span<const FoundChange> found,
                                 std::span<const rule::Match> start) {
   std::vector<rule::Match> way;
   for (; plan != kStart; plan = found[plan].before) way.push_back(found[plan].move);
@@ -41,7 +41,7 @@ struct Waiting {
 
 bool backtrack(Workbench& bench, const Price& known, const BacktrackingOptions& options) {
   const std::vector<rule::Match> start = bench.path();
-  std::vector<Found> found = {{{}, kStart}};
+  std::vector<FoundChange> found = {{{}, kStart}};
   std::unordered_set<std::uint64_t> seen = {bench.ledger().fingerprint()};
   std::priority_queue<Waiting> queue;
   queue.push({bench.price().seconds, kStart});

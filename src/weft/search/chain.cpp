@@ -19,7 +19,7 @@ using plan::ValueId;
 
 constexpr std::int32_t kNowhere = -1;
 
-std::uint64_t key_of(const Entry& entry) {
+std::uint64_t key_of_entry(const Entry& entry) {
   return static_cast<std::uint64_t>(entry.scope.value) << 32 | entry.label.value;
 }
 
@@ -76,7 +76,7 @@ class Cutter {
       if (!flowing || ops::is_source(node.op())) continue;
       flow_.push_back(NodeId(n));
       for (const ValueId value : node.node().inputs) last_reader_[value.value] = n;
-      last_of_entry_[key_of(entry_of(node.node()))] = n;
+      last_of_entry_[key_of_entry(entry_of(node.node()))] = n;
     }
   }
 
@@ -103,7 +103,7 @@ class Cutter {
       const NodeView node = graph_.view(id);
       found.back().nodes.push_back(id);
       found.back().multiplies |= multiplies_by_parameter(node);
-      open_until = std::max(open_until, last_of_entry_[key_of(entry_of(node.node()))]);
+      open_until = std::max(open_until, last_of_entry_[key_of_entry(entry_of(node.node()))]);
       while (!crossing.empty() && crossing.begin()->first <= id.value) {
         alive -= crossing.begin()->second;
         crossing.erase(crossing.begin());
@@ -140,7 +140,7 @@ class Cutter {
   // Everything else belongs to the part of its entry, or else of what it reads.
   void take_home() {
     std::unordered_map<std::uint64_t, std::int32_t> of_entry;
-    for (const NodeId node : flow_) of_entry.emplace(key_of(entry_of(graph_.node(node))), home_[node.value]);
+    for (const NodeId node : flow_) of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
     // What flows nowhere goes to its first reader, so readers are asked from the last node on.
     for (std::size_t n = forward_; n-- > 0;) {
       if (home_[n] == kNowhere) continue;
@@ -154,7 +154,7 @@ class Cutter {
         continue;
       }
       if (home_[n] == kNowhere && (node.scope.valid() || node.label.valid()))
-        if (const auto known = of_entry.find(key_of(entry_of(node))); known != of_entry.end())
+        if (const auto known = of_entry.find(key_of_entry(entry_of(node))); known != of_entry.end())
           home_[n] = known->second;
       for (const ValueId value : node.inputs)
         if (home_[n] == kNowhere) home_[n] = home_[graph_.value(value).producer.value];

@@ -5,14 +5,14 @@
 namespace weft::search {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoWay = std::numeric_limits<double>::infinity();
 
 // What is cheapest up to some step, by that step's choice, and the choices that lead there.
 struct Ways {
   std::vector<double> cost;
   std::vector<std::vector<std::size_t>> choices;
 
-  explicit Ways(std::size_t count) : cost(count, kNever), choices(count) {}
+  explicit Ways(std::size_t count) : cost(count, kNoWay), choices(count) {}
 
   void offer(std::size_t choice, double price, const std::vector<std::size_t>& before) {
     // The first way is taken even where none is possible, so that there is one.

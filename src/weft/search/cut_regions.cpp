@@ -18,16 +18,16 @@ namespace {
 using plan::NodeId;
 using plan::ValueId;
 
-constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoRegion = static_cast<std::size_t>(-1);
 constexpr int kReadersHeld = 1;  // levels: two make most models one region
 
 bool is_weight(const plan::Operator& op) { return &op == &ops::parameter() || &op == &ops::state(); }
 
 // Nodes that are computed for every question, in order, and where they must stay together.
-class Line {
+class RegionLine {
  public:
-  explicit Line(const plan::Graph& whole)
-      : runs_(cost::nodes_that_run(whole)), places_(whole.node_count(), kNowhere) {
+  explicit RegionLine(const plan::Graph& whole)
+      : runs_(cost::nodes_that_run(whole)), places_(whole.node_count(), kNoRegion) {
     for (std::size_t n = 0; n < whole.node_count(); ++n) {
       if (!runs_[n] || whole.node(NodeId(n)).op == &ops::input()) continue;
       places_[n] = nodes_.size();
@@ -41,14 +41,14 @@ class Line {
 
   // No cut between the first and the last of these.
   void hold_together(std::span<const NodeId> group) {
-    std::size_t first = kNowhere, last = 0;
+    std::size_t first = kNoRegion, last = 0;
     for (const NodeId node : group) {
       const std::size_t place = places_[node.value];
-      if (place == kNowhere) continue;
+      if (place == kNoRegion) continue;
       first = std::min(first, place);
       last = std::max(last, place);
     }
-    if (first == kNowhere) return;
+    if (first == kNoRegion) return;
     ++held_[first];
     --held_[last];
   }
@@ -88,9 +88,9 @@ std::vector<NodeId> with_readers(const rule::Draft& draft, std::vector<NodeId> n
 }
 
 // Makes the plan of one part.
-class Extraction {
+class RegionExtraction {
  public:
-  Extraction(const plan::Graph& whole, const std::vector<bool>& runs)
+  RegionExtraction(const plan::Graph& whole, const std::vector<bool>& runs)
       : whole_(whole), runs_(runs), transplant_(whole, region_.plan, [this](Symbol index) {
           region_.indices.push_back(index);
           return region_.plan.symbol(fmt::format("i{}", region_.indices.size() - 1));
@@ -170,9 +170,9 @@ class Extraction {
   std::unordered_map<std::uint32_t, ValueId> values_;  // of the whole -> of the region
 };
 
-std::vector<Region> extract_all(const plan::Graph& whole, const Line& line) {
+std::vector<Region> extract_all(const plan::Graph& whole, const RegionLine& line) {
   const std::vector<std::span<const NodeId>> parts = line.parts();
-  std::vector<std::size_t> part_of(whole.node_count(), kNowhere);
+  std::vector<std::size_t> part_of(whole.node_count(), kNoRegion);
   for (std::size_t p = 0; p < parts.size(); ++p)
     for (const NodeId node : parts[p]) part_of[node.value] = p;
   std::vector<char> leaves(whole.value_count(), 0);  // its region, for another or for the user
@@ -183,14 +183,14 @@ std::vector<Region> extract_all(const plan::Graph& whole, const Line& line) {
 
   std::vector<Region> regions;
   for (const std::span<const NodeId> part : parts)
-    regions.push_back(Extraction(whole, line.runs()).extract(part, leaves));
+    regions.push_back(RegionExtraction(whole, line.runs()).extract(part, leaves));
   return regions;
 }
 
 }  // namespace
 
 std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules) {
-  Line line(whole);
+  RegionLine line(whole);
   {
     // A draft of a plan without copies or dead nodes numbers its nodes as the plan does.
     const rule::Draft draft(whole);
@@ -208,7 +208,7 @@ std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules) {
 }
 
 Region as_region(const plan::Graph& whole) {
-  Line line(whole);
+  RegionLine line(whole);
   line.hold_together(line.nodes());
   return line.nodes().empty() ? Region() : std::move(extract_all(whole, line).front());
 }

@@ -19,9 +19,9 @@ constexpr double kWorthIt = 1e-3;
 
 bool before(const Found& a, const Found& b) { return a.score < b.score; }
 
-class Descent {
+class DistributionDescent {
  public:
-  Descent(const DistributionSpace& space, Evaluator& evaluator, const DistributionBudget& budget)
+  DistributionDescent(const DistributionSpace& space, Evaluator& evaluator, const DistributionBudget& budget)
       : space_(space), evaluator_(evaluator), budget_(budget) {}
 
   SearchOutcome run() {
@@ -144,7 +144,7 @@ class Descend final : public DistributionStrategy {
  public:
   SearchOutcome search(const DistributionSpace& space, Evaluator& evaluator,
                        const DistributionBudget& budget) const override {
-    return Descent(space, evaluator, budget).run();
+    return DistributionDescent(space, evaluator, budget).run();
   }
 };
 

@@ -11,9 +11,9 @@ namespace weft::search {
 namespace {
 
 // The value at `layers` of the line through what two shorter plans gave. Never below the longer plan's.
-class Line {
+class TimeLine {
  public:
-  Line(std::int64_t shorter, std::int64_t longer, std::int64_t layers)
+  TimeLine(std::int64_t shorter, std::int64_t longer, std::int64_t layers)
       : steps_(static_cast<double>(layers - longer) / static_cast<double>(longer - shorter)) {}
 
   double at(double shorter, double longer) const {
@@ -25,7 +25,7 @@ class Line {
   double steps_;
 };
 
-Evaluation continued(const Line& line, const Evaluation& a, const Evaluation& b) {
+Evaluation continued(const TimeLine& line, const Evaluation& a, const Evaluation& b) {
   Evaluation whole = b;
   const auto carry_on = [&](auto field) { whole.*field = line.at(a.*field, b.*field); };
   carry_on(&Evaluation::seconds);
@@ -121,7 +121,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
     for (const std::int64_t layer : layers_of_nodes(made.plan.graph, made.plan.phases))
       counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
     const Least shorter = least_of_plan(made.plan, quickest, counts);
-    const Line line(kShorter, kLonger, layers_);
+    const TimeLine line(kShorter, kLonger, layers_);
     least = {line.at(shorter.seconds, least.seconds), line.at(shorter.bytes, least.bytes)};
   }
   const Digest plan = key_of(made.plan);
@@ -287,7 +287,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
     least_.erase(job.text);
     spreads_.erase(job.text);
     if (longer_ && job.shorter.ok() && job.longer.ok())
-      job.longer = continued(Line(kShorter, kLonger, layers_), *job.shorter, *job.longer);
+      job.longer = continued(TimeLine(kShorter, kLonger, layers_), *job.shorter, *job.longer);
     known_.emplace(std::move(job.text), std::move(job.shorter.ok() ? job.longer : job.shorter));
   }
 }

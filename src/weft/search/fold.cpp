@@ -24,7 +24,7 @@ struct Place {
 };
 
 // The outermost REPEAT around a scope.
-Place place_of(const Graph& graph, ScopeId scope) {
+Place fold_place_of(const Graph& graph, ScopeId scope) {
   Place place;
   for (int depth = 0; scope.valid() && depth < plan::kDeepestScope; ++depth) {
     const plan::Scope& here = graph.scope(scope);
@@ -42,7 +42,7 @@ class Homes {
  public:
   Homes(const Graph& graph, const distribute::Phases& phases) : graph_(graph), of_node_(graph.node_count()) {
     for (std::size_t n = 0; n < graph.node_count(); ++n)
-      of_node_[n] = place_of(graph, graph.node(NodeId(n)).scope);
+      of_node_[n] = fold_place_of(graph, graph.node(NodeId(n)).scope);
     for (std::size_t n = phases.update_begin.value; n < graph.node_count(); ++n) adopt(NodeId(n));
   }
 

@@ -24,15 +24,15 @@ std::optional<std::size_t> number_after(char letter, std::string_view name) {
 }
 
 // Which of the region's incoming values or sources a node of its plan stands for; nothing when it is neither.
-enum class Entry : std::uint8_t { none, input, source };
+enum class EntryKind : std::uint8_t { none, input, source };
 
-Entry entry_of(const plan::Operator& op) {
-  if (&op == &ops::input()) return Entry::input;
-  return &op == &ops::parameter() || &op == &ops::state() ? Entry::source : Entry::none;
+EntryKind entry_kind_of(const plan::Operator& op) {
+  if (&op == &ops::input()) return EntryKind::input;
+  return &op == &ops::parameter() || &op == &ops::state() ? EntryKind::source : EntryKind::none;
 }
 
 std::optional<std::size_t> entry_number(const plan::NodeView& node) {
-  return number_after(entry_of(node.op()) == Entry::input ? 'x' : 'p', node.word(0));
+  return number_after(entry_kind_of(node.op()) == EntryKind::input ? 'x' : 'p', node.word(0));
 }
 
 class Joining {
@@ -54,10 +54,10 @@ class Joining {
     std::vector<ValueId> values(better.value_count());
     for (std::size_t n = 0; n < better.node_count(); ++n) {
       const plan::NodeView node = better.view(NodeId(n));
-      if (const Entry entry = entry_of(node.op()); entry != Entry::none) {
+      if (const EntryKind entry = entry_kind_of(node.op()); entry != EntryKind::none) {
         const std::size_t which = *entry_number(node);
         values[node.result(0).value] =
-            value_of(entry == Entry::input ? region.inputs[which] : whole_.result(region.sources[which]));
+            value_of(entry == EntryKind::input ? region.inputs[which] : whole_.result(region.sources[which]));
         continue;
       }
       std::vector<ValueId> inputs;
@@ -130,11 +130,11 @@ NodeId Region::node_labelled(std::string_view label) const {
 bool fits(const plan::Graph& plan, const Region& region) {
   std::unordered_map<std::string, ValueId> entries;
   for (std::size_t n = 0; n < region.plan.node_count(); ++n)
-    if (const plan::NodeView node = region.plan.view(NodeId(n)); entry_of(node.op()) != Entry::none)
+    if (const plan::NodeView node = region.plan.view(NodeId(n)); entry_kind_of(node.op()) != EntryKind::none)
       entries.emplace(node.word(0), node.result(0));
   for (std::size_t n = 0; n < plan.node_count(); ++n) {
     const plan::NodeView node = plan.view(NodeId(n));
-    if (entry_of(node.op()) == Entry::none) continue;
+    if (entry_kind_of(node.op()) == EntryKind::none) continue;
     const auto own = entries.find(std::string(node.word(0)));
     if (own == entries.end() || !same_type(plan, node.result(0), region.plan, own->second)) return false;
   }

@@ -25,8 +25,8 @@ constexpr std::uint64_t kSearchVersion = 1;
 constexpr int kMostRounds = 8;  // two or three are usual
 
 std::optional<std::chrono::steady_clock::time_point> deadline_in(double seconds) {
-  constexpr double kNever = 1e8;  // three years: beyond what a clock's ticks can hold, some day
-  if (!(seconds < kNever)) return std::nullopt;
+  constexpr double kBeyondClocks = 1e8;  // three years: beyond what a clock's ticks can hold, some day
+  if (!(seconds < kBeyondClocks)) return std::nullopt;
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                 std::chrono::duration<double>(std::max(seconds, 0.0)));
 }

@@ -17,7 +17,7 @@ using distribute::Distribution;
 constexpr std::size_t kBases = 2;         // of what the descent found, each on a mesh of its own
 constexpr std::size_t kMostKinds = 128;   // of parts
 constexpr std::int64_t kWholePlans = 12;  // whole plans estimated at the end
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kNoPrice = std::numeric_limits<double>::infinity();
 
 // How estimates of parts become one number. Alone, a part hides less of its communication than the whole plan
 // will, and how much less nobody knows: so both ends are tried, and, for plans that are too large, a
@@ -174,7 +174,7 @@ class Improving {
     for (std::size_t v = 0; v < table.size(); ++v)
       for (std::size_t w = 0; w < table[v].size(); ++w) {
         const auto &a = steps_[from].alone[v], &b = steps_[to].alone[w], &both = table[v][w];
-        extra[v].push_back(a && b && both ? weights.of(*both) - weights.of(*a) - weights.of(*b) : kNever);
+        extra[v].push_back(a && b && both ? weights.of(*both) - weights.of(*a) - weights.of(*b) : kNoPrice);
       }
     return extra;
   }
@@ -183,7 +183,7 @@ class Improving {
     ChainCosts made;
     for (const Step& step : steps_) {
       std::vector<double>& nodes = made.nodes.emplace_back();
-      for (const auto& alone : step.alone) nodes.push_back(alone ? weights.of(*alone) : kNever);
+      for (const auto& alone : step.alone) nodes.push_back(alone ? weights.of(*alone) : kNoPrice);
     }
     for (std::size_t s = 0; s < joins_.size(); ++s)
       made.joins.push_back(joined(joins_[s], s, s + 1, weights));

@@ -31,16 +31,16 @@ struct Outlook {
   }
 };
 
-std::uint64_t key_of(const rule::Match& match, const Horizon& horizon) {
+std::uint64_t key_of_match(const rule::Match& match, const Horizon& horizon) {
   Hasher hasher;
   hasher.number(static_cast<std::uint64_t>(horizon.depth)).number(match.rule);
   for (const plan::ValueId value : match.values) hasher.number(value.value);
   return hasher.digest().high;
 }
 
-class Descent {
+class RelaxedDescent {
  public:
-  explicit Descent(Workbench& bench) : bench_(bench) {}
+  explicit RelaxedDescent(Workbench& bench) : bench_(bench) {}
 
   // Takes what pays: at the nearest horizon all of it, at a farther one the best and what was put by. False
   // when nothing did.
@@ -64,8 +64,8 @@ class Descent {
 };
 
 // Where nothing near has changed since, a match is worth what it was worth.
-bool Descent::is_news(const rule::Match& match, const Horizon& horizon) const {
-  const auto known = considered_.find(key_of(match, horizon));
+bool RelaxedDescent::is_news(const rule::Match& match, const Horizon& horizon) const {
+  const auto known = considered_.find(key_of_match(match, horizon));
   if (known == considered_.end()) return true;
   const rule::Draft& draft = bench_.draft();
   const auto changed = [&](plan::NodeId node) {
@@ -77,9 +77,9 @@ bool Descent::is_news(const rule::Match& match, const Horizon& horizon) const {
   });
 }
 
-void Descent::consider(const rule::Match& match, const Horizon& horizon) {
+void RelaxedDescent::consider(const rule::Match& match, const Horizon& horizon) {
   if (bench_.spent()) return;
-  considered_[key_of(match, horizon)] = taken_;
+  considered_[key_of_match(match, horizon)] = taken_;
   Outlook outlook;
   outlook.as_of = taken_;
   outlook.from = outlook.to = bench_.price();
@@ -92,7 +92,7 @@ void Descent::consider(const rule::Match& match, const Horizon& horizon) {
   if (outlook.pays()) waiting_.push_back(std::move(outlook));
 }
 
-void Descent::note_price(std::size_t base, Outlook& best) {
+void RelaxedDescent::note_price(std::size_t base, Outlook& best) {
   ++bench_.counts.plans;
   if (!bench_.price().is_below(best.to)) return;
   best.to = bench_.price();
@@ -100,7 +100,7 @@ void Descent::note_price(std::size_t base, Outlook& best) {
   best.moves.assign(path.begin() + static_cast<std::ptrdiff_t>(base), path.end());
 }
 
-void Descent::look(const Horizon& horizon, int depth, std::size_t base, Outlook& best) {
+void RelaxedDescent::look(const Horizon& horizon, int depth, std::size_t base, Outlook& best) {
   if (depth == 0) return;
   struct Next {
     Price price;
@@ -128,7 +128,7 @@ void Descent::look(const Horizon& horizon, int depth, std::size_t base, Outlook&
   }
 }
 
-Outlook Descent::take_best_waiting() {
+Outlook RelaxedDescent::take_best_waiting() {
   // Of equals the first: the search must not depend on how a heap arranges them.
   const auto best = std::ranges::max_element(
       waiting_, [](const Outlook& a, const Outlook& b) { return b.is_better_than(a); });
@@ -138,13 +138,13 @@ Outlook Descent::take_best_waiting() {
 }
 
 // False when other moves came between; the bench may then be anywhere on the way.
-bool Descent::replay(const Outlook& outlook) {
+bool RelaxedDescent::replay(const Outlook& outlook) {
   return std::ranges::all_of(outlook.moves, [&](const rule::Match& match) {
     return bench_.still_matches(match) && bench_.take(match);
   });
 }
 
-bool Descent::descend(const Horizon& horizon) {
+bool RelaxedDescent::descend(const Horizon& horizon) {
   for (const rule::Match& match : bench_.matches())
     if (is_news(match, horizon)) consider(match, horizon);
   bool found = false;
@@ -179,7 +179,7 @@ bool Descent::descend(const Horizon& horizon) {
 }  // namespace
 
 void relaxed_search(Workbench& bench) {
-  Descent descent(bench);
+  RelaxedDescent descent(bench);
   for (std::size_t i = 0; i < std::size(kHorizons) && !bench.spent();)
     i = descent.descend(kHorizons[i]) ? 0 : i + 1;
 }
