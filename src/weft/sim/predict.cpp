@@ -26,7 +26,7 @@ using Programs = std::vector<std::shared_ptr<const program::Program>>;
 constexpr std::size_t kMostTasks = std::size_t{1} << 25;
 
 // Busy and exposed time of one rank.
-struct RankTotals {
+struct PredictedTotals {
   double compute = 0, communication = 0, exposed = 0;
 };
 
@@ -63,8 +63,8 @@ double length_outside(std::span<const Interval> a, std::span<const Interval> b) 
   return length(a) - common;
 }
 
-RankTotals totals_of(const ProgramTasks& tasks, std::span<const program::TaskTime> times) {
-  RankTotals totals;
+PredictedTotals totals_of(const ProgramTasks& tasks, std::span<const program::TaskTime> times) {
+  PredictedTotals totals;
   std::vector<Interval> computing, moving;
   for (std::size_t t = 0; t < times.size(); ++t) {
     const bool computes = tasks.exchange[t] == ProgramTasks::kComputes;
@@ -81,13 +81,13 @@ RankTotals totals_of(const ProgramTasks& tasks, std::span<const program::TaskTim
 std::size_t describe_busiest(Prediction& prediction, const StepRun& run,
                              std::span<const ProgramTasks* const> ranks, const plan::Mesh& mesh) {
   std::size_t busiest = 0;
-  RankTotals most;
+  PredictedTotals most;
   // Ranks of one program and equal times would all answer alike; the first of each program is asked.
   const ProgramTasks* seen = nullptr;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (ranks[rank] == seen) continue;
     seen = ranks[rank];
-    const RankTotals totals = totals_of(*ranks[rank], run.times(rank));
+    const PredictedTotals totals = totals_of(*ranks[rank], run.times(rank));
     if (rank == 0 || totals.compute > most.compute) most = totals, busiest = rank;
   }
   prediction.compute_seconds = most.compute;
