@@ -12,6 +12,7 @@
 #include "weft/transport/rendezvous.h"
 #include "weft/transport/secret.h"
 #include "weft/transport/tcp/socket.h"
+#include "weft/transport/variable.h"
 
 namespace weft::transport {
 namespace {
@@ -29,11 +30,6 @@ constexpr Launcher kLaunchers[] = {
     {"mpiexec (MPICH)", "PMI_RANK", "PMI_SIZE"},
     {"srun", "SLURM_PROCID", "SLURM_NTASKS"},
 };
-
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
 
 Result<std::int64_t> number(const char* name, std::int64_t low, std::int64_t high) {
   const std::string_view text = variable(name);

@@ -20,7 +20,7 @@
 namespace weft::transport {
 namespace {
 
-Error lost(const Death& death) {
+Error lost_process(const Death& death) {
   if (death.left) return world_error(fmt::format("rank {} has left the job", death.rank));
   return world_error(fmt::format("rank {} is lost: {}", death.rank, death.how));
 }
@@ -91,7 +91,7 @@ std::optional<Error> ProcessJob::trouble_with(std::span<const std::int32_t> memb
   if (given_up_) return world_error(fmt::format("the other ranks gave this rank up: {}", *given_up_));
   if (leaving_) return user_error(fmt::format("this rank has left the job: rank {}", rank_));
   for (const Death& death : deaths_) {
-    if (std::ranges::binary_search(members, death.rank)) return lost(death);
+    if (std::ranges::binary_search(members, death.rank)) return lost_process(death);
   }
   return {};
 }
@@ -117,7 +117,7 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
     // Whoever died when its parcel was here already may have died too early for those that are missing, who
     // have given up then.
     for (const Death& death : deaths_)
-      if (!error && !death.left && std::ranges::binary_search(members, death.rank)) error = lost(death);
+      if (!error && !death.left && std::ranges::binary_search(members, death.rank)) error = lost_process(death);
     if (!error && late) {
       error = world_error(
           fmt::format("{} did not come to an exchange within {}", name_ranks(missing), print_time(timeout_)),

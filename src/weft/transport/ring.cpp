@@ -5,18 +5,18 @@
 namespace weft::transport {
 namespace {
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kRingLine = 64;
 constexpr std::size_t kPage = 4096;
-constexpr std::int32_t kMostSlots = 1 << 16;
+constexpr std::int32_t kMostRingSlots = 1 << 16;
 constexpr std::int64_t kMostSlotBytes = std::int64_t{1} << 40;
 
-static_assert(sizeof(Slot) <= Slot::kDataOffset && Slot::kDataOffset == kLine);
+static_assert(sizeof(Slot) <= Slot::kDataOffset && Slot::kDataOffset == kRingLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
 std::size_t slot_stride(const Capacity& capacity) {
-  return kLine + round_up(static_cast<std::size_t>(capacity.slot_bytes), kLine);
+  return kRingLine + round_up(static_cast<std::size_t>(capacity.slot_bytes), kRingLine);
 }
 
 std::atomic<std::uint64_t>* taken_in(std::byte* memory) {
@@ -24,13 +24,13 @@ std::atomic<std::uint64_t>* taken_in(std::byte* memory) {
 }
 
 // A line between: processors that fetch lines in pairs do not tie the counter to the first slot.
-constexpr std::size_t kFirstSlot = 2 * kLine;
+constexpr std::size_t kFirstSlot = 2 * kRingLine;
 
 }  // namespace
 
 Result<std::size_t> ring_bytes(const Capacity& capacity) {
-  if (capacity.slots < 1 || capacity.slots > kMostSlots)
-    return user_error(fmt::format("a connection has 1 to {} slots: {}", kMostSlots, capacity.slots));
+  if (capacity.slots < 1 || capacity.slots > kMostRingSlots)
+    return user_error(fmt::format("a connection has 1 to {} slots: {}", kMostRingSlots, capacity.slots));
   if (capacity.slot_bytes < 1 || capacity.slot_bytes > kMostSlotBytes)
     return user_error(fmt::format("a slot has 1 to {} bytes: {}", kMostSlotBytes, capacity.slot_bytes));
   return round_up(kFirstSlot + static_cast<std::size_t>(capacity.slots) * slot_stride(capacity), kPage);

@@ -16,16 +16,12 @@
 
 #include "weft/base/sha256.h"
 #include "weft/transport/rendezvous.h"
+#include "weft/transport/variable.h"
 
 namespace weft::transport {
 namespace {
 
 constexpr std::size_t kShortest = 16, kLongest = 4096;  // bytes of a secret
-
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
 
 Error file_error(const std::string& path, int error) {
   return world_error(fmt::format("the job's secret cannot be read: {}: {}", path, std::strerror(error)),

@@ -23,8 +23,8 @@ using std::chrono::nanoseconds;
 
 // A look at the sockets is a system call: it costs as much as so many spins on memory.
 constexpr std::int32_t kSpinsPerLook = 100;
-constexpr std::int32_t kFewestSpins = 16;
-constexpr std::uint64_t kTopic = kEndpointTopics + (std::uint64_t{1} << 62);  // far from those of shm
+constexpr std::int32_t kFewestMixedSpins = 16;
+constexpr std::uint64_t kMixedTopic = kEndpointTopics + (std::uint64_t{1} << 62);  // far from those of shm
 
 // What becomes of each wire, and where.
 struct Sorted {
@@ -103,7 +103,7 @@ Result<Ends> MixedEndpoint::open(std::span<const Wire> wires, const Capacity& ca
   const Sorted sorted = sort(wires);
   Result<Ends> near = parts_.near.endpoint ? parts_.near.endpoint->open(sorted.near, capacity) : Ends{};
   // So that no other machine waits for sockets of one that has no memory left.
-  const Topic topic{parts_.group, kTopic + parts_.number++};
+  const Topic topic{parts_.group, kMixedTopic + parts_.number++};
   WEFT_TRY_STATUS(share_outcome(*parts_.job, parts_.members, topic, near.ok() ? Status() : near.error()));
   WEFT_TRY(far, parts_.far->open(sorted.far, capacity));
   Ends ends;
@@ -129,7 +129,7 @@ bool MixedEndpoint::stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, 
     spins_.store(std::min(spins * 2, parts_.patience.spins), std::memory_order_relaxed);
     return true;
   }
-  spins_.store(std::max(spins / 2, std::min(kFewestSpins, parts_.patience.spins)), std::memory_order_relaxed);
+  spins_.store(std::max(spins / 2, std::min(kFewestMixedSpins, parts_.patience.spins)), std::memory_order_relaxed);
   for (const auto end = std::min(until, Clock::now() + parts_.patience.yields); Clock::now() < end;) {
     yield_core();
     if (near_signal() != near_seen || look_far()) return true;
@@ -190,7 +190,7 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
   parts.job = std::move(job);
   parts.members = std::move(members);
   const Status made = make_parts(parts);
-  WEFT_TRY_STATUS(share_outcome(*parts.job, parts.members, {group, kTopic + parts.number++}, made));
+  WEFT_TRY_STATUS(share_outcome(*parts.job, parts.members, {group, kMixedTopic + parts.number++}, made));
   return {std::make_unique<MixedEndpoint>(std::move(parts))};
 }
 

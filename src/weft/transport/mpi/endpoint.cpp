@@ -25,10 +25,10 @@ using Clock = std::chrono::steady_clock;
 // nothing shows that it does: naps would slow it down, so its time at a modest 1 GB/s is waited awake.
 constexpr nanoseconds kAwake{200'000};
 constexpr double kModestNanosecondsPerByte = 1;
-constexpr nanoseconds kShortestNap{50'000};
-constexpr nanoseconds kLongestNap{1'000'000};
+constexpr nanoseconds kShortestWireNap{50'000};
+constexpr nanoseconds kLongestWireNap{1'000'000};
 
-constexpr std::int64_t kMostSlotBytes = 1 << 30;  // MPI counts bytes by an int
+constexpr std::int64_t kMostMpiSlotBytes = 1 << 30;  // MPI counts bytes by an int
 
 // What each rank tells the others when wires are opened.
 struct Opening {
@@ -37,7 +37,7 @@ struct Opening {
   std::int32_t first_tag = 0;  // of the wires into this rank, in their order
 };
 
-std::uint64_t digest_of(std::span<const Wire> wires, const Capacity& capacity) {
+std::uint64_t digest_of_wires(std::span<const Wire> wires, const Capacity& capacity) {
   Hasher hasher;
   for (const Wire& wire : wires) hasher.number(wire.from).number(wire.to).number(wire.channel);
   return hasher.number(capacity.slots).number(capacity.slot_bytes).digest().low;
@@ -59,7 +59,7 @@ class MpiEndpoint final : public Endpoint {
     WEFT_TRY_STATUS(check(wires, capacity));
     const auto into_me = std::ranges::count(wires, rank_, &Wire::to);
     WEFT_TRY(first_tag, reserve(static_cast<std::int32_t>(into_me)));
-    const Opening mine{digest_of(wires, capacity), traffic_->library->rank(), first_tag};
+    const Opening mine{digest_of_wires(wires, capacity), traffic_->library->rank(), first_tag};
     WEFT_TRY(all, tell(mine));
     const double full = static_cast<double>(capacity.slots) * static_cast<double>(capacity.slot_bytes);
     awake_ =
@@ -104,7 +104,7 @@ class MpiEndpoint final : public Endpoint {
       if (before + waited < awake_) {
         std::this_thread::yield();
       } else {
-        nap(seen, std::min(std::clamp((before + waited) / 8, kShortestNap, kLongestNap), patience - waited));
+        nap(seen, std::min(std::clamp((before + waited) / 8, kShortestWireNap, kLongestWireNap), patience - waited));
       }
     }
   }
@@ -126,9 +126,9 @@ class MpiEndpoint final : public Endpoint {
   const std::string& host(std::int32_t rank) const { return job_->member(members_[rank]).host; }
 
   Status check(std::span<const Wire> wires, const Capacity& capacity) const {
-    if (capacity.slots < 1 || capacity.slot_bytes < 0 || capacity.slot_bytes > kMostSlotBytes) {
+    if (capacity.slots < 1 || capacity.slot_bytes < 0 || capacity.slot_bytes > kMostMpiSlotBytes) {
       return user_error(fmt::format("a wire has at least one slot, of at most {} bytes: {} slots of {} bytes",
-                                    kMostSlotBytes, capacity.slots, capacity.slot_bytes));
+                                    kMostMpiSlotBytes, capacity.slots, capacity.slot_bytes));
     }
     for (const Wire& wire : wires) {
       if (std::min(wire.from, wire.to) < 0 || std::max(wire.from, wire.to) >= ranks()) {

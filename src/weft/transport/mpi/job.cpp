@@ -28,8 +28,8 @@ namespace {
 using std::chrono::nanoseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr nanoseconds kShortestNap{20'000};
-constexpr nanoseconds kLongestNap{1'000'000};
+constexpr nanoseconds kShortestJobNap{20'000};
+constexpr nanoseconds kLongestJobNap{1'000'000};
 
 class MpiJob final : public Job {
  public:
@@ -217,7 +217,7 @@ class MpiJob final : public Job {
   Result<std::optional<std::string>> wait_for(LetterKind kind, Topic topic, std::int32_t from,
                                               Clock::time_point deadline) {
     const Key key{kind, topic.group, topic.number, from};
-    for (nanoseconds nap = kShortestNap;; nap = std::min(2 * nap, kLongestNap)) {
+    for (nanoseconds nap = kShortestJobNap;; nap = std::min(2 * nap, kLongestJobNap)) {
       take_in();
       std::unique_lock lock(mutex_);
       if (const auto found = arrived_.find(key); found != arrived_.end()) {
@@ -236,11 +236,11 @@ class MpiJob final : public Job {
   }
 
   void watch(std::stop_token stop) {
-    for (nanoseconds nap = kShortestNap; !stop.stop_requested(); nap = std::min(2 * nap, kLongestNap)) {
+    for (nanoseconds nap = kShortestJobNap; !stop.stop_requested(); nap = std::min(2 * nap, kLongestJobNap)) {
       take_in();
       const bool delivered = deliver();
       answer_doctor();
-      if (post_->busy() || delivered) nap = kShortestNap;
+      if (post_->busy() || delivered) nap = kShortestJobNap;
       std::this_thread::sleep_for(nap);
     }
   }

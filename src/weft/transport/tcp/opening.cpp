@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kTokenBytes = 16, kDigestDigits = 32;
 constexpr std::size_t kMostStrangers = 64;                       // beyond the wires that are awaited
 constexpr std::chrono::milliseconds kDeathsEvery{20};            // how often the job is asked for deaths
-constexpr std::uint64_t kTopic = std::uint64_t{0x746370} << 40;  // "tcp": no other exchanges of the group
+constexpr std::uint64_t kTcpTopic = std::uint64_t{0x746370} << 40;  // "tcp": no other exchanges of the group
 
 // What a rank tells the others: the digest of what it opens, random bytes for the key, and where it listens
 // or, after '!', why it cannot.
@@ -106,7 +106,7 @@ class Loop {
   // Whether a connection is made for this wire, not just for the one that goes back.
   bool is_called(const Wire& wire) const { return wire.from < wire.to || !way_back(wire); }
 
-  Topic topic(std::uint64_t part) const { return {opening_.group, kTopic + 2 * opening_.number + part}; }
+  Topic topic(std::uint64_t part) const { return {opening_.group, kTcpTopic + 2 * opening_.number + part}; }
   std::int32_t job_rank(std::int32_t rank) const { return opening_.members[static_cast<std::size_t>(rank)]; }
 
   Result<std::vector<Notice>> exchange_notices(const Notice& mine) {
@@ -130,7 +130,7 @@ class Loop {
   // A rank that cannot connect says so at once: others would wait for it until their time is over. Who is
   // told stops, and has no trouble of its own to report.
   Status connect_all_or_none(std::span<const Notice> notices) {
-    const std::uint64_t group = mix(opening_.group ^ kTopic);
+    const std::uint64_t group = mix(opening_.group ^ kTcpTopic);
     job_.handle(group, [this](std::int32_t from, std::uint64_t number, std::string_view trouble) {
       if (number == opening_.number) hear(from, trouble);
     });
