@@ -63,7 +63,7 @@ std::string links_table(const measure::MachineProfile& profile) {
 }
 
 // What a rank can send while the others do as well, and how long the first byte takes.
-struct Wire {
+struct WirePrice {
   double bytes_per_second = 0, latency_seconds = 0;
 };
 
@@ -74,7 +74,7 @@ bool crosses(const measure::MachineProfile& profile, const cost::LinkTime& link)
   return link.transport == "tcp" && from < host.size() && to < host.size() && host[from] != host[to];
 }
 
-std::optional<Wire> wire_of(const measure::MachineProfile& profile, std::string_view transport) {
+std::optional<WirePrice> wire_of(const measure::MachineProfile& profile, std::string_view transport) {
   std::vector<double> alone, together, latencies;
   for (const cost::LinkTime& link : profile.links) {
     if (link.transport != transport || (profile.hosts > 1 && transport == "tcp" && !crosses(profile, link)))
@@ -83,7 +83,7 @@ std::optional<Wire> wire_of(const measure::MachineProfile& profile, std::string_
     latencies.push_back(link.latency_seconds);
   }
   if (latencies.empty() || (alone.empty() && together.empty())) return std::nullopt;
-  return Wire{median(together.empty() ? alone : together), median(latencies)};
+  return WirePrice{median(together.empty() ? alone : together), median(latencies)};
 }
 
 // A device is one rank: what is left of its host when all of that host's ranks work.
@@ -130,7 +130,7 @@ std::string cluster_text(const measure::MachineProfile& profile, std::string_vie
                      profile.ranks / profile.hosts, name, links);
 }
 
-std::string link_text(std::string_view transport, std::string_view level, const Wire& wire) {
+std::string link_text(std::string_view transport, std::string_view level, const WirePrice& wire) {
   return fmt::format("\n  LINK {} {} node ({}, {})", transport, level, print_rate(wire.bytes_per_second),
                      print_seconds(wire.latency_seconds));
 }

@@ -38,7 +38,7 @@ std::vector<Row> rows_of(const measure::Tuned& tuned) {
 }
 
 std::string buffers(bool allocated) { return allocated ? "allocated" : "private"; }
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent_of(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // What there is to say of measuring itself.
 std::string remarks(const measure::Tuned& tuned) {
@@ -60,7 +60,7 @@ void add_remarks(Json& json, const measure::Tuned& tuned) {
   json["dropped"] = tuned.dropped;
 }
 
-std::string print(const Json& json) {
+std::string print_json(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -77,12 +77,12 @@ Json to_json(const measure::TuneCheck& check) {
 
 std::vector<std::string> cells(const measure::TuneCheck& check) {
   return {fmt::to_string(check.predictions),
-          percent(check.median_error),
+          percent_of(check.median_error),
           fmt::to_string(check.choices),
-          percent(check.median_cost),
-          percent(check.mean_cost),
-          percent(check.worst_cost),
-          percent(check.as_run)};
+          percent_of(check.median_cost),
+          percent_of(check.mean_cost),
+          percent_of(check.worst_cost),
+          percent_of(check.as_run)};
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ std::string tuned_json(const measure::Tuned& tuned) {
     json["rows"].push_back(std::move(one));
   }
   add_remarks(json, tuned);
-  return print(json);
+  return print_json(json);
 }
 
 std::string check_text(const measure::Tuned& tuned, const measure::TuneChecks& checks) {
@@ -169,7 +169,7 @@ std::string check_json(const measure::Tuned& tuned, const measure::TuneChecks& c
   }
   json["all"] = to_json(checks.all);
   add_remarks(json, tuned);
-  return print(json);
+  return print_json(json);
 }
 
 }  // namespace weft::explain

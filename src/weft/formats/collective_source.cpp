@@ -19,7 +19,7 @@
 namespace weft::formats {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;  // of a file
+constexpr std::int64_t kMostSourceBytes = std::int64_t{256} << 20;  // of a file
 
 bool is_file(const std::string& path) {
   std::error_code unused;
@@ -67,7 +67,7 @@ Result<CollectiveSource> traced(const collective::Algorithm& algorithm, collecti
   return source;
 }
 
-Result<CollectiveSource> from_text(const std::string& text, const std::string& path,
+Result<CollectiveSource> source_from_text(const std::string& text, const std::string& path,
                                    const std::string& parameters, const CollectiveReading& reading) {
   CollectiveSource source;
   const std::string word = first_word(text);
@@ -117,8 +117,8 @@ Result<CollectiveSource> read_collective(std::string_view reference, const Colle
   // What has a slash or a dot before any parenthesis was meant to be a file.
   const bool meant = path.substr(0, path.find('(')).find_first_of("/.") != std::string::npos;
   if (meant || is_file(path)) {
-    WEFT_TRY(text, read_file(path, kMostBytes));
-    return from_text(text, path, parameters, reading);
+    WEFT_TRY(text, read_file(path, kMostSourceBytes));
+    return source_from_text(text, path, parameters, reading);
   }
   auto named = collective::parse_reference(reference);
   if (!named.ok()) return with_text(named.error(), std::string(reference));

@@ -24,7 +24,7 @@ constexpr double kMostCopied = 256 << 20;  // more takes proportionally longer
 constexpr double kTurnSeconds = 0.004;
 constexpr int kTurns = 5;
 
-double now() {
+double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -42,13 +42,13 @@ void copy_for_a_while(std::size_t bytes, std::atomic<int>& waiting, double& seco
   double estimate = 0;
   for (int turn = 0; turn <= kTurns; ++turn) {
     const int calls = estimate > 0 ? std::max(1, static_cast<int>(kTurnSeconds / estimate)) : 1;
-    const double begin = now();
+    const double begin = now_seconds();
     for (int i = 0; i < calls; ++i) {
       std::memcpy(target.get(), source.get(), bytes);
       // The copy is looked at, as far as the compiler knows.
       asm volatile("" : : "r"(target.get()) : "memory");
     }
-    estimate = (now() - begin) / calls;
+    estimate = (now_seconds() - begin) / calls;
     if (turn > 0) times.push_back(estimate);
   }
   seconds = best(times);
@@ -65,15 +65,15 @@ double measure_copy(double bytes, int threads) {
   return *std::ranges::max_element(seconds);
 }
 
-struct alignas(128) Flag {
+struct alignas(128) SharedFlag {
   std::atomic<int> turn{0};
 };
 
 double measure_flags() {
   // Few trips a round: on a machine that others use, some rounds are still undisturbed.
   constexpr int kRounds = 50, kTrips = 100;
-  Flag ping, pong;
-  const auto wait_for = [](const Flag& flag, int value) {
+  SharedFlag ping, pong;
+  const auto wait_for = [](const SharedFlag& flag, int value) {
     for (int spins = 0; flag.turn.load(std::memory_order_acquire) < value; ++spins)
       if (spins > 2000) std::this_thread::yield();
   };
@@ -96,12 +96,12 @@ double measure_flags() {
   });
   std::vector<double> times;
   for (int round = 0; round < kRounds; ++round) {
-    const double begin = now();
+    const double begin = now_seconds();
     for (int i = round * kTrips + 1; i <= (round + 1) * kTrips; ++i) {
       ping.turn.store(i, std::memory_order_release);
       wait_for(pong, i);
     }
-    times.push_back((now() - begin) / (2 * kTrips));
+    times.push_back((now_seconds() - begin) / (2 * kTrips));
   }
   other.join();
   if (apart) sched_setaffinity(0, sizeof(all), &all);
@@ -199,15 +199,15 @@ void BenchMachine::measure_tcp() {
     send_all(end, bytes.data(), kPing);
   });
   std::vector<char> bytes(kPiece);
-  double begin = now();
+  double begin = now_seconds();
   for (int i = 0; i < kTrips; ++i)
     if (!send_all(one.number, bytes.data(), kPing) || !receive_all(one.number, bytes.data(), kPing)) return;
-  tcp_latency_ = (now() - begin) / (2 * kTrips);
-  begin = now();
+  tcp_latency_ = (now_seconds() - begin) / (2 * kTrips);
+  begin = now_seconds();
   for (int i = 0; i < kPieces; ++i)
     if (!send_all(one.number, bytes.data(), kPiece)) return;
   if (!receive_all(one.number, bytes.data(), kPing)) return;
-  tcp_rate_ = static_cast<double>(kPiece) * kPieces / (now() - begin);
+  tcp_rate_ = static_cast<double>(kPiece) * kPieces / (now_seconds() - begin);
 }
 
 double BenchMachine::limit(std::string_view transport, Kind kind, std::int32_t ranks, double message_bytes,

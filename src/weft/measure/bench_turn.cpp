@@ -9,12 +9,12 @@
 namespace weft::measure {
 namespace {
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+constexpr std::int64_t kMostTurnBytes = std::int64_t{1} << 40;
 constexpr std::int64_t kMostIterations = 1'000'000'000;
 constexpr double kMostSeconds = 1e6;
 
 // A whole number of [least, most], nothing around it.
-Result<std::int64_t> number(std::string_view what, std::string_view text, std::int64_t least,
+Result<std::int64_t> number_between(std::string_view what, std::string_view text, std::int64_t least,
                             std::int64_t most) {
   std::int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -34,12 +34,12 @@ Result<double> seconds(std::string_view what, std::string_view text) {
 
 Status read_setting(std::string_view key, std::string_view value, BenchTurn& turn) {
   const auto flag = [&](bool& target) -> Status {
-    WEFT_TRY(given, number(key, value, 0, 1));
+    WEFT_TRY(given, number_between(key, value, 0, 1));
     target = given == 1;
     return {};
   };
   const auto count = [&](std::int64_t& target, std::int64_t least, std::int64_t most) -> Status {
-    WEFT_TRY(given, number(key, value, least, most));
+    WEFT_TRY(given, number_between(key, value, least, most));
     target = given;
     return {};
   };
@@ -98,7 +98,7 @@ Result<BenchTurn> parse_bench_turn(std::string_view line) {
   BenchTurn turn;
   WEFT_TRY(kind, collective::parse_kind(words[0]));
   turn.kind = kind;
-  WEFT_TRY(bytes, number("a size", words[1], 1, kMostBytes));
+  WEFT_TRY(bytes, number_between("a size", words[1], 1, kMostTurnBytes));
   turn.bytes = bytes;
   const auto type = device::find_element_type(words[2]);
   if (!type) return user_error(fmt::format("unknown type: {}", words[2]));
@@ -124,7 +124,7 @@ Result<BenchAnswer> parse_bench_answer(std::string_view line) {
     return user_error(fmt::format("expected two times and a count, found '{}'", line.substr(0, 40)));
   WEFT_TRY(wall, seconds("seconds a call", words[0]));
   WEFT_TRY(processor, seconds("processor seconds a call", words[1]));
-  WEFT_TRY(wrong, number("wrong elements", words[2], 0, kMostBytes));
+  WEFT_TRY(wrong, number_between("wrong elements", words[2], 0, kMostTurnBytes));
   return BenchAnswer{wall, processor, wrong};
 }
 
@@ -136,8 +136,8 @@ Result<BenchHello> parse_bench_hello(std::string_view line) {
   const std::vector<std::string_view> words = words_of(line);
   if (words.size() < 3 || words[0] != "hello")
     return user_error(fmt::format("expected a rank's hello, found '{}'", line.substr(0, 40)));
-  WEFT_TRY(ranks, number("ranks", words[2], 1, 1 << 20));
-  WEFT_TRY(rank, number("a rank", words[1], 0, ranks - 1));
+  WEFT_TRY(ranks, number_between("ranks", words[2], 1, 1 << 20));
+  WEFT_TRY(rank, number_between("a rank", words[1], 0, ranks - 1));
   BenchHello hello{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(ranks), {}};
   for (std::size_t i = 3; i < words.size(); ++i)
     hello.version += fmt::format("{}{}", hello.version.empty() ? "" : " ", words[i]);

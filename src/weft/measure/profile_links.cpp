@@ -15,9 +15,9 @@ using transport::Wire;
 constexpr transport::Capacity kCapacity{.slots = 4, .slot_bytes = 128 << 10};
 constexpr std::size_t kSmall = 8;
 constexpr int kBatches = 9, kStreams = 4;          // the best counts
-constexpr std::uint64_t kTopicGroup = 0x70726f66;  // "prof"
+constexpr std::uint64_t kProfileTopicGroup = 0x70726f66;  // "prof"
 
-enum class Flag : std::uint8_t { more, last };
+enum class MoreFlag : std::uint8_t { more, last };
 
 double seconds_between(Clock::time_point start, Clock::time_point end) {
   return std::max(std::chrono::duration<double>(end - start).count(), 1e-9);
@@ -78,8 +78,8 @@ class Prober {
   // Repeats `attempt` until it is true, asleep in between.
   template <class Attempt>
   Status until(Attempt&& attempt);
-  Status send(std::int32_t peer, std::size_t bytes, Flag flag);
-  Result<Flag> receive(std::int32_t peer, std::size_t bytes);
+  Status send(std::int32_t peer, std::size_t bytes, MoreFlag flag);
+  Result<MoreFlag> receive(std::int32_t peer, std::size_t bytes);
   Status open();
   Result<std::vector<transport::Parcel>> everyone(std::string mine);
   Status measure_pair(std::int32_t a, std::int32_t b);
@@ -117,14 +117,14 @@ Status Prober::until(Attempt&& attempt) {
   }
 }
 
-Status Prober::send(std::int32_t peer, std::size_t bytes, Flag flag) {
+Status Prober::send(std::int32_t peer, std::size_t bytes, MoreFlag flag) {
   buffer_[0] = static_cast<std::byte>(flag);
   return until([&] { return to(peer).send_from(std::span(buffer_).first(bytes)); });
 }
 
-Result<Flag> Prober::receive(std::int32_t peer, std::size_t bytes) {
+Result<MoreFlag> Prober::receive(std::int32_t peer, std::size_t bytes) {
   WEFT_TRY_STATUS(until([&] { return from(peer).receive_into(std::span(target_).first(bytes)); }));
-  return target_[0] == static_cast<std::byte>(Flag::last) ? Flag::last : Flag::more;
+  return target_[0] == static_cast<std::byte>(MoreFlag::last) ? MoreFlag::last : MoreFlag::more;
 }
 
 Status Prober::open() {
@@ -147,7 +147,7 @@ Result<double> Prober::ping(std::int32_t peer) {
     const auto start = Clock::now();
     for (bool last = false; !last; ++trips) {
       last = trips > 0 && Clock::now() - start > effort_.latency / kBatches;
-      WEFT_TRY_STATUS(send(peer, kSmall, last && last_batch ? Flag::last : Flag::more));
+      WEFT_TRY_STATUS(send(peer, kSmall, last && last_batch ? MoreFlag::last : MoreFlag::more));
       WEFT_TRY(answer, receive(peer, kSmall));
       (void)answer;
     }
@@ -160,8 +160,8 @@ Result<double> Prober::ping(std::int32_t peer) {
 Status Prober::pong(std::int32_t peer) {
   for (;;) {
     WEFT_TRY(flag, receive(peer, kSmall));
-    WEFT_TRY_STATUS(send(peer, kSmall, Flag::more));
-    if (flag == Flag::last) return {};
+    WEFT_TRY_STATUS(send(peer, kSmall, MoreFlag::more));
+    if (flag == MoreFlag::last) return {};
   }
 }
 
@@ -173,7 +173,7 @@ Result<double> Prober::pour(std::int32_t peer) {
     const auto start = Clock::now();
     for (bool last = false; !last; ++messages) {
       last = messages >= kCapacity.slots && Clock::now() - start > effort_.stream / kStreams;
-      WEFT_TRY_STATUS(send(peer, buffer_.size(), last ? Flag::last : Flag::more));
+      WEFT_TRY_STATUS(send(peer, buffer_.size(), last ? MoreFlag::last : MoreFlag::more));
     }
     WEFT_TRY(acknowledged, receive(peer, kSmall));
     (void)acknowledged;
@@ -188,9 +188,9 @@ Status Prober::drain(std::int32_t peer) {
   for (int stream = 0; stream < kStreams; ++stream) {
     for (;;) {
       WEFT_TRY(flag, receive(peer, target_.size()));
-      if (flag == Flag::last) break;
+      if (flag == MoreFlag::last) break;
     }
-    WEFT_TRY_STATUS(send(peer, kSmall, Flag::more));
+    WEFT_TRY_STATUS(send(peer, kSmall, MoreFlag::more));
   }
   return {};
 }
@@ -201,25 +201,25 @@ Result<double> Prober::pour_round() {
   bool sent_last = false, received_last = false;
   std::int64_t received = 0, sent = 0;
   const auto start = Clock::now();
-  buffer_[0] = static_cast<std::byte>(Flag::more);
+  buffer_[0] = static_cast<std::byte>(MoreFlag::more);
   bool pending = false;  // a message that was begun must be finished as it is
   while (!sent_last || !received_last) {
     WEFT_TRY_STATUS(until([&] {
       bool moved = false;
       if (!sent_last) {
         if (!pending && sent >= kCapacity.slots && Clock::now() - start > effort_.stream / kStreams)
-          buffer_[0] = static_cast<std::byte>(Flag::last);
+          buffer_[0] = static_cast<std::byte>(MoreFlag::last);
         pending = !to(next).send_from(buffer_);
         if (!pending) {
           moved = true;
           ++sent;
-          sent_last = buffer_[0] == static_cast<std::byte>(Flag::last);
+          sent_last = buffer_[0] == static_cast<std::byte>(MoreFlag::last);
         }
       }
       if (!received_last && from(before).receive_into(target_)) {
         moved = true;
         ++received;
-        received_last = target_[0] == static_cast<std::byte>(Flag::last);
+        received_last = target_[0] == static_cast<std::byte>(MoreFlag::last);
       }
       return moved;
     }));
@@ -229,7 +229,7 @@ Result<double> Prober::pour_round() {
 
 // Gives `mine` to all and waits for theirs; nobody burns a core meanwhile.
 Result<std::vector<transport::Parcel>> Prober::everyone(std::string mine) {
-  const std::uint64_t group = kTopicGroup + static_cast<std::uint64_t>(members_.front());
+  const std::uint64_t group = kProfileTopicGroup + static_cast<std::uint64_t>(members_.front());
   return job_.exchange(members_, {group, exchanges_++}, {std::move(mine), -1});
 }
 

@@ -16,7 +16,7 @@ namespace {
 using comm::Setting;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kTopicGroup = 0x74756e65;  // "tune"
+constexpr std::uint64_t kTuneTopicGroup = 0x74756e65;  // "tune"
 constexpr std::int32_t kFewestRounds = 2;          // after the first, whatever the time
 constexpr std::int32_t kMostOverrun = 2;           // times a setting's share, before sizes are left out
 constexpr std::int64_t kTypicalBytes = 64 << 10;
@@ -34,7 +34,7 @@ class Conductor {
 
  private:
   Result<std::vector<transport::Parcel>> exchange(std::string mine) {
-    return job_.exchange(everyone_, {kTopicGroup, exchanges_++}, {std::move(mine), -1});
+    return job_.exchange(everyone_, {kTuneTopicGroup, exchanges_++}, {std::move(mine), -1});
   }
   // What every rank measured.
   Result<std::vector<TuneTimes>> ask(const TuneOrder& order);
@@ -169,9 +169,9 @@ Result<Tuned> parse_tuned(std::string_view text) {
     if (read.ec != std::errc{} || read.ptr == end || (*read.ptr != '\t' && *read.ptr != '\n')) return wrong();
     at_number = read.ptr + 1;
   }
-  constexpr std::string_view kDropped = "\ndropped\t";
-  for (std::size_t at = head.find(kDropped); at != std::string_view::npos; at = head.find(kDropped, at + 1)) {
-    const std::string_view rest = head.substr(at + kDropped.size());
+  constexpr std::string_view kDroppedLine = "\ndropped\t";
+  for (std::size_t at = head.find(kDroppedLine); at != std::string_view::npos; at = head.find(kDroppedLine, at + 1)) {
+    const std::string_view rest = head.substr(at + kDroppedLine.size());
     tuned.dropped.emplace_back(rest.substr(0, rest.find('\n')));
   }
   WEFT_TRY(parsed, comm::ChoiceTable::parse(text.substr(table + 7, text.size() - 4 - (table + 7))));

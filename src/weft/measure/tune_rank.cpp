@@ -11,11 +11,10 @@ namespace weft::measure {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
 constexpr std::int64_t kElement = sizeof(float);
 
-comm::Call call_of(const TuneOrder& order, std::int32_t ranks) {
+comm::Call call_of_order(const TuneOrder& order, std::int32_t ranks) {
   comm::Call call;
   call.kind = order.kind;
   call.type = comm::ElementType::f32;
@@ -33,9 +32,9 @@ Error unreadable() {
 }  // namespace
 
 std::string print(const TuneOrder& order) {
-  Json turns = Json::array();
+  nlohmann::json turns = nlohmann::json::array();
   for (const TuneOrder::Turn& turn : order.turns) turns.push_back({turn.algorithm, turn.iterations});
-  return Json{{"end", order.end},         {"kind", collective::name(order.kind)},
+  return nlohmann::json{{"end", order.end},         {"kind", collective::name(order.kind)},
               {"bytes", order.bytes},     {"allocated", order.allocated},
               {"batches", order.batches}, {"warm_up", order.warm_up},
               {"turns", std::move(turns)}}
@@ -45,7 +44,7 @@ std::string print(const TuneOrder& order) {
 Result<TuneOrder> parse_tune_order(std::string_view text) {
   TuneOrder order;
   try {
-    const Json json = Json::parse(text);
+    const nlohmann::json json = nlohmann::json::parse(text);
     const auto kind = collective::find_kind(json.at("kind").get<std::string>());
     if (!kind) return unreadable();
     order.kind = *kind;
@@ -54,24 +53,24 @@ Result<TuneOrder> parse_tune_order(std::string_view text) {
     order.allocated = json.at("allocated");
     order.batches = json.at("batches");
     order.warm_up = json.at("warm_up");
-    for (const Json& turn : json.at("turns")) order.turns.push_back({turn.at(0), turn.at(1)});
-  } catch (const Json::exception&) {
+    for (const nlohmann::json& turn : json.at("turns")) order.turns.push_back({turn.at(0), turn.at(1)});
+  } catch (const nlohmann::json::exception&) {
     return unreadable();
   }
   return order;
 }
 
 std::string print(const TuneTimes& times) {
-  return Json{times.batches, times.troubles}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return nlohmann::json{times.batches, times.troubles}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<TuneTimes> parse_tune_times(std::string_view text) {
   TuneTimes times;
   try {
-    const Json json = Json::parse(text);
+    const nlohmann::json json = nlohmann::json::parse(text);
     times.batches = json.at(0).get<std::vector<std::vector<double>>>();
     times.troubles = json.at(1).get<std::vector<std::string>>();
-  } catch (const Json::exception&) {
+  } catch (const nlohmann::json::exception&) {
     return unreadable();
   }
   if (times.batches.size() != times.troubles.size()) return unreadable();
@@ -180,7 +179,7 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
     std::ranges::fill(times.troubles, ready.error().message);
     return times;
   }
-  comm::Call call = call_of(order, ranks());
+  comm::Call call = call_of_order(order, ranks());
   call.input = buffers.input;
   call.output = buffers.output;
   for (std::int32_t batch = 0; batch < order.batches; ++batch)

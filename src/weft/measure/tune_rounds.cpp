@@ -11,13 +11,13 @@ namespace weft::measure {
 namespace {
 
 constexpr double kNear = 3;                          // times the best: may still win
-constexpr double kFarBehind = 2 * kNear;             // said by a few calls alone
+constexpr double kFarBehindBest = 2 * kNear;             // said by a few calls alone
 constexpr double kNearIfLarge = 2;                   // each call costs much of the time
 constexpr std::int64_t kBandwidthBound = 256 << 10;  // from here on the order of candidates hardly changes
 constexpr std::int64_t kLarge = 16 << 20;            // one call takes long and is steady
-constexpr double kBatchSeconds = 2e-3;
+constexpr double kTuneBatchSeconds = 2e-3;
 constexpr std::int32_t kFirstBatches = 3, kFirstLargeBatches = 2, kBatchesARound = 2;
-constexpr std::int32_t kFirstCalls = 4, kFewestIterations = 2, kMostIterations = 1000;
+constexpr std::int32_t kFirstCalls = 4, kFewestIterations = 2, kMostTuneIterations = 1000;
 
 // What is used without any measurement, and what would be used: never left out.
 bool is_asked_for(std::string_view name) { return name == comm::kDirect || name == kChosen; }
@@ -60,14 +60,14 @@ TuneOrder TuneRounds::order(std::int64_t bytes, std::int32_t round) const {
   if (round > 0) {
     const auto found = by_size_.find(bytes);
     if (found == by_size_.end()) return order;
-    const double near = bytes < kBandwidthBound ? kFarBehind : bytes < kLarge ? kNear : kNearIfLarge;
+    const double near = bytes < kBandwidthBound ? kFarBehindBest : bytes < kLarge ? kNear : kNearIfLarge;
     const double limit = best_of(found->second) * near;
     order.batches = kBatchesARound;
     order.warm_up = bytes < kLarge;
     for (const auto& [name, times] : found->second) {
       if (failed_.contains(name) || (times.first > limit && !is_asked_for(name))) continue;
       const double fewest = bytes < kLarge ? kFewestIterations : 1;
-      const double fit = std::clamp(kBatchSeconds / times.first, fewest, double{kMostIterations});
+      const double fit = std::clamp(kTuneBatchSeconds / times.first, fewest, double{kMostTuneIterations});
       order.turns.push_back({name, static_cast<std::int32_t>(fit)});
     }
     Random random(static_cast<std::uint64_t>(bytes) * 64 + static_cast<std::uint64_t>(round));

@@ -18,12 +18,10 @@
 namespace weft::price {
 namespace {
 
-using Kind = program::Exchange::Kind;
-
 // A ring of 64 over eight channels takes a tenth of a second to simulate at one size: larger groups are
 // carried on from these.
 constexpr std::array<std::int32_t, 3> kKnownRanks = {8, 16, 32};
-constexpr std::int32_t kMostRanks = kKnownRanks.back();
+constexpr std::int32_t kMostPricedRanks = kKnownRanks.back();
 constexpr std::int64_t kMostWired = 1024;  // devices whose every wire is looked at
 
 bool is_switched(const cluster::Link& link) {
@@ -88,7 +86,7 @@ ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport)
 
 ExchangePrices::~ExchangePrices() = default;
 
-std::optional<cost::ExchangePrice> ExchangePrices::price(Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::price(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                          std::int64_t bytes) {
   if (link.ranks < 2 || bytes <= 0) return std::nullopt;
   const Question question{kind, link.cluster_axis, link.ranks, link.stride, bytes};
@@ -118,7 +116,7 @@ ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cos
   const auto [found, fresh] = curves_.try_emplace({kind, link.cluster_axis, link.ranks});
   if (!fresh) return found->second.get();
   std::array<GroupTimes*, kKnownRanks.size()> known{};
-  if (link.ranks > kMostRanks) {
+  if (link.ranks > kMostPricedRanks) {
     if (!is_switched(cluster_.axes[link.cluster_axis].link)) return nullptr;
     cost::MeshLink group = link;
     for (std::size_t i = 0; i < known.size(); ++i) {
@@ -132,7 +130,7 @@ ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cos
   found->second.reset(
       new Curve{PriceCurve(most->candidates().size(),
                            [=, ranks = link.ranks](std::size_t candidate, std::int64_t bytes) {
-                             return ranks > kMostRanks ? carried_seconds(known, ranks, candidate, bytes)
+                             return ranks > kMostPricedRanks ? carried_seconds(known, ranks, candidate, bytes)
                                                        : most->seconds(candidate, bytes);
                            }),
                 most});
@@ -145,7 +143,7 @@ double ExchangePrices::slowdown(const cost::MeshLink& link, std::int64_t bytes) 
   Curve* const all_reduce = curve_of(collective::Kind::all_reduce, link);
   const auto simulated = all_reduce != nullptr ? all_reduce->seconds.at(bytes) : std::nullopt;
   if (!simulated) return 1;
-  return cost::exchange_seconds(Kind::all_reduce, link, static_cast<double>(bytes)).seconds() /
+  return cost::exchange_seconds(program::Exchange::Kind::all_reduce, link, static_cast<double>(bytes)).seconds() /
          simulated->seconds;
 }
 
@@ -153,11 +151,11 @@ bool ExchangePrices::was_measured(const cost::MeshLink& link) const {
   return !link.across_nodes && is_switched(cluster_.axes[link.cluster_axis].link);
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                               std::int64_t bytes) {
   if (!(link.bytes_per_second > 0)) return std::nullopt;
-  if (kind == Kind::permute || kind == Kind::halo) return among_neighbours(kind, link, bytes);
-  if (kind == Kind::all_reduce && was_measured(link)) {
+  if (kind == program::Exchange::Kind::permute || kind == program::Exchange::Kind::halo) return among_neighbours(kind, link, bytes);
+  if (kind == program::Exchange::Kind::all_reduce && was_measured(link)) {
     cost::ExchangePrice fitted = cost::exchange_seconds(kind, link, static_cast<double>(bytes));
     fitted.source = cost::Source::fitted;
     return fitted;
@@ -169,13 +167,13 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(Kind kind, const c
   const double slower = slowdown(link, bytes), latency = std::min(least->seconds, at->seconds);
   return cost::ExchangePrice{latency * slower, (at->seconds - latency) * slower,
                              curve->names->name_of(at->candidate),
-                             link.ranks > kMostRanks ? cost::Source::carried : cost::Source::simulated};
+                             link.ranks > kMostPricedRanks ? cost::Source::carried : cost::Source::simulated};
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                                     std::int64_t bytes) {
   const cluster::Axis& axis = cluster_.axes[link.cluster_axis];
-  const bool halo = kind == Kind::halo;
+  const bool halo = kind == program::Exchange::Kind::halo;
   sim::Neighbours neighbours{link.ranks, link.stride, /*both_ways=*/halo, /*closed=*/!halo};
   cost::MeshLink wired = link;
   wired.ranks = static_cast<std::int32_t>(axis.size);
@@ -207,10 +205,10 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(Kind kind, c
   return best;
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::on_local(Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                             std::int64_t bytes) {
   // What only neighbours need runs as an all-to-all in which most give nothing.
-  const bool few = kind == Kind::permute || kind == Kind::halo;
+  const bool few = kind == program::Exchange::Kind::permute || kind == program::Exchange::Kind::halo;
   const comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
                               .ranks = link.ranks,
                               .transport = transport_,

@@ -15,7 +15,7 @@ using collective::Protocol;
 using cost::Growth;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr std::int32_t kMostSlices = 8;  // as weft collective choose walks
+constexpr std::int32_t kMostGroupSlices = 8;  // as weft collective choose walks
 
 struct Usual {
   Variant variant;
@@ -57,7 +57,7 @@ bool may_win(Protocol protocol, std::int64_t bytes) {
   return true;
 }
 
-bool is_even(const cluster::Link& link) {
+bool is_even_group(const cluster::Link& link) {
   using enum cluster::Shape;
   return link.shape == unstated || link.shape == switched || link.shape == full;
 }
@@ -73,7 +73,7 @@ std::int32_t lanes_for(double bytes_per_second) {
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
                                            const cluster::Link& link) {
   std::vector<Usual> variants = usual_winners(kind, lanes_for(link.bytes_per_second));
-  if (!is_even(link))
+  if (!is_even_group(link))
     for (Variant& variant : shipped_variants(kind, wires)) variants.push_back({std::move(variant)});
   std::vector<GroupCandidate> candidates;
   for (const Usual& one : variants)
@@ -90,7 +90,7 @@ const PricedProgram* GroupTimes::program(std::size_t candidate) {
   if (fresh) {
     const GroupCandidate& wanted = candidates_[candidate];
     if (auto made = prepare(wanted.reference, wires_, wanted.protocol, wanted.instances); made.ok()) {
-      made->parameters.most_slices = kMostSlices;
+      made->parameters.most_slices = kMostGroupSlices;
       found->second = std::move(*made);
     }
   }

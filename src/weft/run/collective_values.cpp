@@ -21,7 +21,7 @@ using comm::ReduceOp;
 
 constexpr std::int64_t kMostExact = 256;  // up to here bf16 has every whole number
 constexpr std::int64_t kMostFactors = 6;  // of 2 in a product: 64
-constexpr std::int64_t kMostElements = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostCheckedElements = std::numeric_limits<std::int32_t>::max();
 
 std::uint64_t scrambled(std::int32_t rank, std::int64_t place) {
   return mix(static_cast<std::uint64_t>(place) + (static_cast<std::uint64_t>(rank + 1) << 44));
@@ -185,7 +185,7 @@ void fill_input(const ElementCollective& what, std::int32_t rank, Values values,
 
 Result<Expected> expected_output(const ElementCollective& what, std::int32_t rank) {
   const std::int64_t elements = what.elements(Buffer::output, rank);
-  if (elements > kMostElements || what.call.count > kMostElements / what.ranks())
+  if (elements > kMostCheckedElements || what.call.count > kMostCheckedElements / what.ranks())
     return user_error(fmt::format("too many elements to verify: {}", elements), "fewer --bytes");
   Expected expected;
   const auto element = static_cast<std::int64_t>(device::size_of(what.call.type));

@@ -69,7 +69,7 @@ std::vector<InputMemory> memory_of(exec::Rank& rank) {
 
 // Numbers become the elements of an input, from element `first` on.
 template <class T>
-void write(const InputMemory& input, std::int64_t first, std::span<const T> numbers) {
+void write_numbers(const InputMemory& input, std::int64_t first, std::span<const T> numbers) {
   const plan::DType dtype = input.dtype;
   std::byte* memory = input.bytes.data();
   const bool same = (std::is_same_v<T, float> && dtype == plan::DType::f32) ||
@@ -128,11 +128,11 @@ class TableFeed final : public Feed {
   void write_field(const InputMemory& input, std::size_t f, std::int64_t at, std::int64_t row) const {
     const formats::Field& field = table_.fields()[f];
     if (field.dtype == plan::DType::f32)
-      write(input, at * field.width, table_.row<float>(f, row));
+      write_numbers(input, at * field.width, table_.row<float>(f, row));
     else if (field.dtype == plan::DType::i32)
-      write(input, at * field.width, table_.row<std::int32_t>(f, row));
+      write_numbers(input, at * field.width, table_.row<std::int32_t>(f, row));
     else
-      write(input, at * field.width, table_.row<std::int64_t>(f, row));
+      write_numbers(input, at * field.width, table_.row<std::int64_t>(f, row));
   }
 
   const formats::Table table_;
@@ -235,7 +235,7 @@ class MadeUpFeed final : public Feed {
     for (std::int64_t done = 0; done < elements;) {
       const std::size_t at = (from + static_cast<std::uint64_t>(done)) % kSupply;
       const std::size_t run = std::min(kSupply - at, static_cast<std::size_t>(elements - done));
-      write(input, done, std::span(supply_).subspan(at, run));
+      write_numbers(input, done, std::span(supply_).subspan(at, run));
       done += static_cast<std::int64_t>(run);
     }
   }

@@ -15,7 +15,7 @@ namespace {
 using comm::ElementType;
 using program::Port;
 
-std::vector<std::int64_t> shape_of(const plan::Type& type) {
+std::vector<std::int64_t> shape_of_type(const plan::Type& type) {
   std::vector<std::int64_t> shape;
   for (const plan::Dim& dim : type.dims) shape.push_back(dim.size);
   return shape;
@@ -75,7 +75,7 @@ Status Member::fill(const Weights& weights) {
     const Tensor* known = nullptr;
     if (!weights.tensors.empty()) {
       const bool needed = source.kind == SharedSource::Kind::parameter;
-      WEFT_TRY(found, find_tensor(weights, source.name, source.type.dtype, shape_of(source.type), needed));
+      WEFT_TRY(found, find_tensor(weights, source.name, source.type.dtype, shape_of_type(source.type), needed));
       known = found;
     }
     const std::span<std::byte> memory = rank_->memory(*port);
@@ -138,7 +138,7 @@ Status Member::gather(Weights& weights, bool everywhere) {
     const Port* const port = port_of(source);
     const std::span<const std::byte> mine =
         port == nullptr ? std::span<const std::byte>() : std::as_const(*rank_).memory(*port);
-    Tensor tensor{source.type.dtype, shape_of(source.type), {}};
+    Tensor tensor{source.type.dtype, shape_of_type(source.type), {}};
     if (source.is_whole(0)) {
       if (keeps) tensor.bytes.assign(mine.begin(), mine.end());
     } else {

@@ -35,10 +35,9 @@ Status for_sources(Rank& rank, Visit visit) {
 }
 
 Result<double> timed_step(exec::Rank& rank) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   WEFT_TRY_STATUS(rank.step());
-  return std::chrono::duration<double>(Clock::now() - begin).count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void make_up(exec::Rank& rank, std::uint64_t seed) {
@@ -59,7 +58,7 @@ std::string print_type(const program::Program& program, const Port& port) {
   return plan::print(program.graph->type(port.value), program.graph->symbols());
 }
 
-OutputAgreement compare(const exec::Rank& a, const Port& of_a, const exec::Rank& b, const Port& of_b) {
+OutputAgreement compare_outputs(const exec::Rank& a, const Port& of_a, const exec::Rank& b, const Port& of_b) {
   OutputAgreement found{of_a.name};
   for (std::int64_t i = 0; i < of_a.place.elements(); ++i) {
     const double x = device::load_element(of_a.place.dtype, a.memory(of_a).data(), i);
@@ -144,7 +143,7 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
       return user_error(fmt::format("{} gives {} of {}, {} gives {}", a.name, output.name,
                                     print_type(of_a, output), b.name,
                                     same == nullptr ? "none" : print_type(of_b, *same)));
-    agreement.outputs.push_back(compare(*first, output, *second, *same));
+    agreement.outputs.push_back(compare_outputs(*first, output, *second, *same));
   }
   return agreement;
 }

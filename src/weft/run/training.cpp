@@ -80,7 +80,7 @@ std::optional<plan::NodeId> find_fault(exec::Rank& rank, const program::Task& ta
   return first;
 }
 
-std::string describe(const program::Program& program, plan::NodeId id) {
+std::string describe_node(const program::Program& program, plan::NodeId id) {
   if (!id.valid()) return "a copy";
   const plan::Node& node = program.graph->node(id);
   const std::string path = program.graph->path(node.scope, node.label);
@@ -99,7 +99,7 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& cop
       if (Status ran = rank.run_in_order({&t, 1}); !ran.ok()) return std::move(ran).error();
       if (const auto fault = find_fault(rank, rank.program().tasks[t]))
         return user_error(fmt::format("{}; the first number that is not finite came out of {}, at step {}",
-                                      message, describe(rank.program(), *fault), print_exact(again + 1)),
+                                      message, describe_node(rank.program(), *fault), print_exact(again + 1)),
                           std::move(hint));
     }
   }

@@ -20,7 +20,7 @@ void write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   run::write_initial(graph.view(graph.value(port.value).producer), seed, rank.memory(port));
 }
 
-std::string print(plan::DType dtype, std::span<const std::int64_t> shape) {
+std::string print_shape(plan::DType dtype, std::span<const std::int64_t> shape) {
   return fmt::format("{}[{}]", plan::name(dtype), fmt::join(shape, ","));
 }
 
@@ -81,7 +81,7 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
   if (tensor.dtype != dtype || tensor.shape != shape)
     return user_error(
         fmt::format("what {} learned has {} as {}, this plan has it as {}", weights.model, name,
-                    print(tensor.dtype, tensor.shape), print(dtype, shape)),
+                    print_shape(tensor.dtype, tensor.shape), print_shape(dtype, shape)),
         "give the sizes and the precision it was trained with; TRAIN with restart = true starts anew");
   return &tensor;
 }

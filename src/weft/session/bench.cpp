@@ -24,7 +24,7 @@ namespace {
 using collective::Kind;
 using measure::BenchRow;
 
-constexpr std::int32_t kMostRanks = 256;
+constexpr std::int32_t kMostBenchRanks = 256;
 
 // The request, checked.
 struct Order {
@@ -57,7 +57,7 @@ Result<Value> choice(std::string_view what, std::string_view word,
                     hint.empty() ? fmt::format("{}", fmt::join(names, ", ")) : hint);
 }
 
-Result<Order> check(const Bench& request) {
+Result<Order> check_bench(const Bench& request) {
   Order order;
   if (request.collectives.empty())
     return user_error("expected a collective to measure, found none", "weft bench all-reduce");
@@ -66,8 +66,8 @@ Result<Order> check(const Bench& request) {
     order.kinds.push_back(kind);
   }
   for (const std::int32_t ranks : request.ranks)
-    if (ranks < 2 || ranks > kMostRanks)
-      return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostRanks, ranks));
+    if (ranks < 2 || ranks > kMostBenchRanks)
+      return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostBenchRanks, ranks));
   for (const std::string& transport : request.transports)
     if (auto known = choice<int>("transport", transport, {{"shm", 0}, {"tcp", 1}}); !known.ok())
       return std::move(known).error();
@@ -200,7 +200,7 @@ class Benching {
 };
 
 Result<std::string> answer(const Bench& request) {
-  WEFT_TRY(order, check(request));
+  WEFT_TRY(order, check_bench(request));
   return Benching(request, std::move(order)).answer();
 }
 

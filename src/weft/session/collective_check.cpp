@@ -28,7 +28,7 @@ struct Judged {
 };
 
 // None: no target was asked for, or MSCCL++.
-Result<std::optional<formats::Target>> target_of(const std::string& name) {
+Result<std::optional<formats::Target>> named_target(const std::string& name) {
   const auto target = formats::find_target(name);
   if (target || name.empty() || name == "mscclpp") return target;
   constexpr std::string_view kTargets[] = {"msccl", "azure", "rccl", "mscclpp"};
@@ -152,7 +152,7 @@ nlohmann::ordered_json to_json(const Judged& judged) {
 }  // namespace
 
 Reply run(const CollectiveCheck& request) {
-  const auto target = target_of(request.target);
+  const auto target = named_target(request.target);
   if (!target.ok()) return complain(target.error());
   Reply reply;
   auto all = nlohmann::ordered_json::array();

@@ -44,20 +44,20 @@ Result<std::string> to_graph(const collective::Program& program) {
   return formats::write_nccl_graphs({graph});
 }
 
-Status judge(const collective::Report& report) {
+Status judge_report(const collective::Report& report) {
   return formats::expect_right(report, "not written, because it is");
 }
 
 Result<std::string> to_json(const formats::CollectiveSource& source,
                             const collective::CompileOptions& options) {
   if (source.one_sided) {
-    WEFT_TRY_STATUS(judge(collective::check(*source.one_sided)));
+    WEFT_TRY_STATUS(judge_report(collective::check(*source.one_sided)));
     return formats::write_mscclpp_json(*source.one_sided);
   }
   WEFT_TRY(program, formats::to_program(source, options));
-  WEFT_TRY_STATUS(judge(collective::check(program)));
+  WEFT_TRY_STATUS(judge_report(collective::check(program)));
   WEFT_TRY(lowered, collective::lower_one_sided(program));
-  WEFT_TRY_STATUS(judge(collective::check(lowered)));
+  WEFT_TRY_STATUS(judge_report(collective::check(lowered)));
   return formats::write_mscclpp_json(lowered);
 }
 
@@ -72,7 +72,7 @@ Result<std::string> render(const formats::CollectiveSource& source, const std::s
         fmt::format("the ending does not say a format: {}", path),
         ".xml (MSCCL), .json (MSCCL++), .program (Weft's text) or .graph.xml (NCCL_GRAPH_FILE)");
   WEFT_TRY(program, formats::to_program(source, options));
-  WEFT_TRY_STATUS(judge(collective::check(program)));
+  WEFT_TRY_STATUS(judge_report(collective::check(program)));
   if (is_graph) return to_graph(program);
   if (!is_xml) return collective::print(program);
   WEFT_TRY(dialect, find_dialect(dialect_name));
@@ -82,7 +82,7 @@ Result<std::string> render(const formats::CollectiveSource& source, const std::s
 }
 
 // Makes the file and says what it holds.
-Result<std::string> write(const formats::CollectiveSource& source, const std::string& path,
+Result<std::string> write_dialect(const formats::CollectiveSource& source, const std::string& path,
                           const std::string& dialect, const collective::CompileOptions& options) {
   WEFT_TRY(text, render(source, path, dialect, options));
   WEFT_TRY_STATUS(write_file_atomically(path, text));
@@ -102,7 +102,7 @@ Result<std::string> convert(const CollectiveConvert& request) {
   WEFT_TRY(operands, find_operands(request.operands));
   WEFT_TRY(source, formats::read_collective(request.from, {.operands = operands}));
   WEFT_TRY_STATUS(formats::hold_to(source, request.as));
-  return write(source, request.to, request.dialect, {});
+  return write_dialect(source, request.to, request.dialect, {});
 }
 
 Result<std::string> compile(const CollectiveCompile& request) {
@@ -127,7 +127,7 @@ Result<std::string> compile(const CollectiveCompile& request) {
     WEFT_TRY(program, formats::to_program(source, options));
     return collective::print(program);
   }
-  return write(source, request.to, request.dialect, options);
+  return write_dialect(source, request.to, request.dialect, options);
 }
 
 }  // namespace

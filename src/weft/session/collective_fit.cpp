@@ -26,7 +26,7 @@ struct Fitted {
 };
 
 // The shape by the words in a table's name; a ring where it says nothing.
-sim::AlgorithmShape shape_of(const formats::CollectiveTable& table) {
+sim::AlgorithmShape shape_of_table(const formats::CollectiveTable& table) {
   const std::int32_t ranks = std::max(table.ranks, 2);
   const auto says = [&](std::string_view word) { return table.algorithm.find(word) != std::string::npos; };
   if (says("tree")) return sim::tree_all_reduce(ranks);
@@ -43,7 +43,7 @@ Result<Fitted> fit_table(const std::string& path, bool every_other) {
   std::vector<sim::Measurement> kept, out;
   for (std::size_t i = 0; i < fitted.all.size(); ++i)
     (every_other && i % 2 != 0 ? out : kept).push_back(fitted.all[i]);
-  WEFT_TRY(fit, sim::fit(kept, shape_of(table)));
+  WEFT_TRY(fit, sim::fit(kept, shape_of_table(table)));
   fitted.fit = std::move(fit);
   std::vector<double> errors;
   for (const sim::Measurement& point : out)
@@ -91,7 +91,7 @@ std::vector<Meeting> meetings(const std::vector<Fitted>& all) {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
-std::string describe(const sim::Regime& regime) {
+std::string describe_regime(const sim::Regime& regime) {
   const std::string range = fmt::format("{} to {}", print_bytes(static_cast<double>(regime.first_bytes)),
                                         print_bytes(static_cast<double>(regime.last_bytes)));
   if (regime.growth == sim::Growth::streaming)
@@ -111,7 +111,7 @@ std::string to_text(const std::vector<Fitted>& all) {
                         fitted.fit.bandwidth() > 0 ? print_rate(fitted.fit.bandwidth()) : "not reached",
                         fitted.fit.shape.steps, percent(fitted.fit.median_relative_error),
                         percent(fitted.fit.max_relative_error));
-    for (const sim::Regime& regime : fitted.fit.regimes) text += describe(regime);
+    for (const sim::Regime& regime : fitted.fit.regimes) text += describe_regime(regime);
     if (fitted.median_between)
       text += fmt::format("  sizes between: median error {}, worst {}\n", percent(*fitted.median_between),
                           percent(*fitted.worst_between));

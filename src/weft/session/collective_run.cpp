@@ -28,9 +28,9 @@ namespace {
 
 using collective::Kind;
 
-constexpr std::int32_t kMostRanks = 256;
+constexpr std::int32_t kMostRunRanks = 256;
 constexpr std::int32_t kMostRepeats = 100'000;
-constexpr std::string_view kTransports[] = {"inproc", "shm", "tcp"};
+constexpr std::string_view kRunTransports[] = {"inproc", "shm", "tcp"};
 
 // What all ranks found, in one.
 struct Summary {
@@ -63,8 +63,8 @@ Result<double> parse_measure(const std::string& text, Dimension dimension, std::
 }
 
 Status check_transport(const std::string& transport) {
-  if (std::ranges::find(kTransports, transport) != std::end(kTransports)) return {};
-  const std::string hint = did_you_mean(transport, kTransports);
+  if (std::ranges::find(kRunTransports, transport) != std::end(kRunTransports)) return {};
+  const std::string hint = did_you_mean(transport, kRunTransports);
   return user_error(fmt::format("unknown transport: {}", transport),
                     hint.empty() ? "inproc, shm or tcp" : hint);
 }
@@ -82,8 +82,8 @@ Result<collective::Program> read_program(const CollectiveRun& request) {
 
 Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
   WEFT_TRY_STATUS(check_transport(request.transport));
-  if (request.ranks < 0 || request.ranks > kMostRanks)
-    return user_error(fmt::format("--ranks is 1 to {}: {}", kMostRanks, request.ranks));
+  if (request.ranks < 0 || request.ranks > kMostRunRanks)
+    return user_error(fmt::format("--ranks is 1 to {}: {}", kMostRunRanks, request.ranks));
   if (request.repeat < 1 || request.repeat > kMostRepeats)
     return user_error(fmt::format("--repeat is 1 to {}: {}", kMostRepeats, request.repeat));
   run::CollectiveTrial trial;
@@ -104,9 +104,9 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
   if (request.ranks > 0 && request.ranks != ranks)
     return user_error(fmt::format("{} is for {} ranks, not {}", request.program, ranks, request.ranks),
                       fmt::format("--ranks {}", ranks));
-  if (ranks > kMostRanks)
+  if (ranks > kMostRunRanks)
     return user_error(
-        fmt::format("{} has {} ranks: at most {} run on one machine", request.program, ranks, kMostRanks));
+        fmt::format("{} has {} ranks: at most {} run on one machine", request.program, ranks, kMostRunRanks));
   if (program.collective.kind == Kind::custom && *op == device::ReduceOp::avg)
     return user_error("avg is not defined for a custom collective", "--op sum");
   if (request.verify && program.collective.kind == Kind::custom && program.collective.wants.empty())

@@ -10,7 +10,7 @@ namespace weft::session {
 namespace {
 
 constexpr std::string_view kStatements[] = {"CREATE", "DESCRIBE", "DROP", "EXPLAIN", "HINT", "SET", "SHOW"};
-constexpr std::string_view kShown[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS",
+constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS",
                                        "LAYERS",   "MODELS",  "OPERATORS", "SETTINGS"};
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL"};
@@ -54,7 +54,7 @@ std::vector<std::string> Session::complete(std::string_view before) const {
   if (first) {
     offer(kStatements, true);
   } else if (previous == "SHOW") {
-    offer(kShown, true);
+    offer(kShownNames, true);
   } else if (previous == "CREATE") {
     offer(kCreated, true);
   } else if (previous == "DROP") {

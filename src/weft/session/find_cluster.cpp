@@ -21,7 +21,7 @@ namespace {
 
 using language::syntax::StatementKind;
 
-constexpr std::int64_t kMostBytes = std::int64_t{64} << 20;  // of a script or a topology
+constexpr std::int64_t kMostScriptBytes = std::int64_t{64} << 20;  // of a script or a topology
 
 Result<cluster::Cluster> from_script(const std::string& text) {
   language::Catalog catalog;
@@ -56,7 +56,7 @@ Result<cluster::Cluster> from_name(const std::string& name) {
 
 Result<cluster::Cluster> find_described_cluster(const std::string& reference) {
   if (!reference.ends_with(".weft")) return from_name(reference);
-  WEFT_TRY(text, read_file(reference, kMostBytes));
+  WEFT_TRY(text, read_file(reference, kMostScriptBytes));
   return from_script(text);
 }
 
@@ -87,7 +87,7 @@ Result<price::CollectiveCluster> find_collective_cluster(const std::string& refe
     WEFT_TRY(described, find_described_cluster(reference));
     return price::wires_of(described);
   }
-  WEFT_TRY(text, read_file(reference, kMostBytes));
+  WEFT_TRY(text, read_file(reference, kMostScriptBytes));
   price::CollectiveCluster made;
   if (ends(".json")) {
     WEFT_TRY(topology, formats::read_topology_json(text, reference));

@@ -26,7 +26,7 @@ using program::Program;
 using program::Timeline;
 
 constexpr std::int64_t kWarmUp = 3;  // the first steps touch memory for the first time
-constexpr std::int64_t kSteps = 10, kMostSteps = 10'000;
+constexpr std::int64_t kMeasuredSteps = 10, kMostSteps = 10'000;
 
 // What the tasks of each unit took together.
 std::vector<double> unit_seconds(const Program& program, const Timeline& timeline) {
@@ -74,7 +74,7 @@ double end_of(const Timeline& timeline) {
   return end;
 }
 
-std::string describe(const run::LocalRanksOptions& options) {
+std::string describe_ranks(const run::LocalRanksOptions& options) {
   const std::string_view over = options.transport == comm::TransportKind::tcp ? "processes over TCP"
                                 : options.transport == comm::TransportKind::inproc
                                     ? "threads"
@@ -147,7 +147,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
                                                    std::int32_t shown) {
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   WEFT_TRY(feed, feed_for(settings, run, plan.graph));
-  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMostSteps);
+  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kMeasuredSteps, 1, kMostSteps);
   WEFT_TRY(asked, read_request(state, run));
   const run::LocalRanksOptions options = local_ranks_of(asked);
   run::Weights start;
@@ -162,7 +162,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
 
   DistributedMeasurement found;
   found.step.steps = outcome.timelines.front().size();
-  found.step.ranks = describe(options);
+  found.step.ranks = describe_ranks(options);
   found.step.memory_bytes = static_cast<double>(outcome.bytes);
   std::vector<double> seconds;
   for (std::size_t s = 0; s < found.step.steps; ++s) {

@@ -55,13 +55,13 @@ Status for_each_run(const std::string& text,
   return {};
 }
 
-struct Verdict {
+struct PlanVerdict {
   std::string of;            // "TRAIN char_gpt ON LOCAL 4" or the file
   std::string distribution;  // of a plan that was found
   SmallProof proof;
 };
 
-std::string describe(const Verdict& verdict, Format format) {
+std::string describe_verdict(const PlanVerdict& verdict, Format format) {
   if (format == Format::json) {
     Json json = {{"plan", verdict.of}};
     if (!verdict.distribution.empty()) json["distribution"] = verdict.distribution;
@@ -76,13 +76,13 @@ std::string describe(const Verdict& verdict, Format format) {
                      print_seconds(verdict.proof.seconds));
 }
 
-Result<Verdict> judged(Verdict verdict) {
+Result<PlanVerdict> judged(PlanVerdict verdict) {
   if (verdict.proof.proof.holds()) return verdict;
   return user_error(fmt::format("{} is {}", verdict.of, verdict.proof.text()),
                     "the node is the first whose value differs; what it reads is right");
 }
 
-Result<Verdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
+Result<PlanVerdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
   WEFT_TRY(one_device, one_device_plan(state, run));
   WEFT_TRY(target, target_of(state.catalog, run.target));
   if (target.devices() < 2)
@@ -107,7 +107,7 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
                     std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 
-Result<Verdict> prove_written(const std::string& name, const std::string& text, const PlanProve& request) {
+Result<PlanVerdict> prove_written(const std::string& name, const std::string& text, const PlanProve& request) {
   const PlanHead head = read_head(text);
   WEFT_TRY(mesh, mesh_of(request.mesh, head));
   std::string model = head.model;
@@ -118,7 +118,7 @@ Result<Verdict> prove_written(const std::string& name, const std::string& text, 
   if (model.empty())
     return user_error("the plan does not say of what model it is",
                       "--model \"TRAIN char_gpt WITH (b = 4)\", or a script that ends in such a statement");
-  std::optional<Result<Verdict>> verdict;
+  std::optional<Result<PlanVerdict>> verdict;
   const auto prove = [&](const Session::State& state, const language::syntax::Run& run) -> Status {
     WEFT_TRY(one_device, one_device_plan(state, run));
     auto written = read_written(text, mesh, one_device.graph);
@@ -142,7 +142,7 @@ Result<Verdict> prove_written(const std::string& name, const std::string& text, 
 
 Reply run(const PlanProve& request) {
   Reply reply;
-  const auto say = [&](Verdict verdict) { reply.output += describe(verdict, request.format); };
+  const auto say = [&](PlanVerdict verdict) { reply.output += describe_verdict(verdict, request.format); };
   const auto prove = [&](const std::string& what) -> Status {
     WEFT_TRY(text, plan_source(what));
     if (is_plan_text(text)) {

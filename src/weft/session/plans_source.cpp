@@ -14,13 +14,13 @@
 namespace weft::session {
 namespace {
 
-constexpr std::int64_t kLargestFile = std::int64_t{256} << 20;
+constexpr std::int64_t kLargestPlansFile = std::int64_t{256} << 20;
 
 }  // namespace
 
 Result<std::string> plan_source(const std::string& what) {
   std::error_code unused;
-  if (std::filesystem::exists(what, unused)) return read_file(what, kLargestFile);
+  if (std::filesystem::exists(what, unused)) return read_file(what, kLargestPlansFile);
   if (what.find(' ') != std::string::npos) return what;
   return user_error(fmt::format("no such file, and no statement: {}", what),
                     "a plan's text, a script, or a statement: \"TRAIN char_gpt ON LOCAL 4\"");
@@ -35,7 +35,7 @@ Result<plan::Mesh> mesh_of(const std::string& given, const PlanHead& head) {
 }
 
 Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh) {
-  WEFT_TRY(text, read_file(file, kLargestFile));
+  WEFT_TRY(text, read_file(file, kLargestPlansFile));
   if (!is_plan_text(text))
     return user_error(fmt::format("no plan's text: {}", file),
                       "weft -c \"EXPLAIN (FORMAT plan) TRAIN ..\" prints one");

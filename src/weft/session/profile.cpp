@@ -19,15 +19,15 @@ namespace {
 
 using transport::Job;
 
-constexpr std::int32_t kMostRanks = 1024;
-constexpr std::string_view kTransports[] = {"shm", "tcp", "inproc"};
+constexpr std::int32_t kMostProfileRanks = 1024;
+constexpr std::string_view kProfileTransports[] = {"shm", "tcp", "inproc"};
 
-Status check(const Profile& request) {
-  if (request.ranks < 0 || request.ranks > kMostRanks) {
-    return user_error(fmt::format("expected 1 to {} ranks, found {}", kMostRanks, request.ranks));
+Status check_profile(const Profile& request) {
+  if (request.ranks < 0 || request.ranks > kMostProfileRanks) {
+    return user_error(fmt::format("expected 1 to {} ranks, found {}", kMostProfileRanks, request.ranks));
   }
   for (const std::string& transport : request.transports)
-    if (std::ranges::count(kTransports, transport) == 0)
+    if (std::ranges::count(kProfileTransports, transport) == 0)
       return user_error(fmt::format("unknown transport: {}", transport), "shm and tcp can be profiled");
   return explain::check_cluster_name(request.name);
 }
@@ -70,7 +70,7 @@ Result<std::string> start_ranks(const Profile& request) {
 }
 
 Result<std::string> answer(const Profile& request) {
-  WEFT_TRY_STATUS(check(request));
+  WEFT_TRY_STATUS(check_profile(request));
   if (!request.model.empty()) {
     if (run::part_in("profile", /*counts_ranks=*/false) != run::Part::starts_ranks)
       return user_error("--model starts its ranks itself", "run it without a launcher");

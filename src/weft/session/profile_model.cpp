@@ -23,7 +23,7 @@ bool is_word(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-Status check(const Profile& request) {
+Status check_model_request(const Profile& request) {
   if (!is_word(request.model))
     return user_error(fmt::format("expected the name of a model, found {}", request.model),
                       "SHOW MODELS lists them");
@@ -52,7 +52,7 @@ Error failed(const Reply& reply) {
                                                  : world_error(std::move(message));
 }
 
-std::string percent(const nlohmann::json& measured, const char* key) {
+std::string measured_percent(const nlohmann::json& measured, const char* key) {
   const auto found = measured.find(key);
   return found == measured.end() ? "" : fmt::format("{:.0f} %", 100 * found->get<double>());
 }
@@ -60,7 +60,7 @@ std::string percent(const nlohmann::json& measured, const char* key) {
 }  // namespace
 
 Result<std::string> profile_model(const Profile& request) {
-  WEFT_TRY_STATUS(check(request));
+  WEFT_TRY_STATUS(check_model_request(request));
   const std::int32_t most =
       request.ranks > 0 ? request.ranks : std::min(available_processors(), run::kMostLocalRanks);
   std::vector<std::int32_t> sizes = {1};
@@ -88,7 +88,7 @@ Result<std::string> profile_model(const Profile& request) {
       table.add({fmt::format("{}", ranks),
                  print_seconds(measured.value(alone ? "seconds_a_step" : "step_seconds", 0.0)),
                  alone ? "" : print_seconds(json.value("step_seconds", 0.0)),
-                 percent(measured, "median_error_before"), percent(measured, "median_error_after"),
+                 measured_percent(measured, "median_error_before"), measured_percent(measured, "median_error_after"),
                  alone ? "" : json.value("plan", "")});
       if (alone || json.value("plan", "") == plan) break;
       plan = json.value("plan", "");

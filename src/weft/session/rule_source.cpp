@@ -13,7 +13,7 @@
 namespace weft::session {
 namespace {
 
-std::string list(const std::vector<std::int64_t>& sizes) {
+std::string list_sizes(const std::vector<std::int64_t>& sizes) {
   return fmt::format("[{}]", fmt::join(sizes, ", "));
 }
 
@@ -79,7 +79,7 @@ std::string describe(const rule::Counterexample& counterexample) {
   std::string text;
   if (counterexample.ranks > 0) text += fmt::format("  on {} ranks\n", counterexample.ranks);
   for (const rule::Counterexample::Input& input : counterexample.inputs) {
-    text += fmt::format("  {}{}", input.name, list(input.sizes));
+    text += fmt::format("  {}{}", input.name, list_sizes(input.sizes));
     // A picture, not a dump: what does not fit a line is cut.
     constexpr std::size_t kMost = 24;
     const std::size_t shown = std::min(input.values.size(), kMost);
@@ -91,9 +91,9 @@ std::string describe(const rule::Counterexample& counterexample) {
     text += '\n';
   }
   if (counterexample.left_sizes != counterexample.right_sizes && !counterexample.right_sizes.empty())
-    return text + fmt::format("  left is {}, right is {}\n", list(counterexample.left_sizes),
-                              list(counterexample.right_sizes));
-  return text + fmt::format("  at {} left is {}, right is {}\n", list(counterexample.at), counterexample.left,
+    return text + fmt::format("  left is {}, right is {}\n", list_sizes(counterexample.left_sizes),
+                              list_sizes(counterexample.right_sizes));
+  return text + fmt::format("  at {} left is {}, right is {}\n", list_sizes(counterexample.at), counterexample.left,
                             counterexample.right);
 }
 

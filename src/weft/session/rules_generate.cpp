@@ -34,7 +34,7 @@ struct Comparison {
   int false_ones = 0;                                        // refuted or ill-typed: nobody should find them
 };
 
-Result<Comparison> compare(const std::string& path, const rule::CoverageBy& found, rule::Theory& known) {
+Result<Comparison> compare_coverage(const std::string& path, const rule::CoverageBy& found, rule::Theory& known) {
   WEFT_TRY(text, read_file(path, kLargestRuleFile));
   Comparison comparison{path, {}, {}, 0};
   formats::RuleLines lines(text);
@@ -81,7 +81,7 @@ Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std
   return last;
 }
 
-Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& set) {
+Written write_rules(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& set) {
   Written written;
   written.text =
       fmt::format("# Generated from the operator set {}: every rule below was proven.\n", set.name);
@@ -105,7 +105,7 @@ Written write(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& 
   return written;
 }
 
-class Clock {
+class Stopwatch {
  public:
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -120,7 +120,7 @@ Result<std::string> generate(const RulesGenerate& request) {
   WEFT_TRY(set, rule::preset(request.operators));
   options.operators = set;
   options.most_operators = request.most_operators;
-  const Clock clock;
+  const Stopwatch clock;
   std::string phase;
   std::int32_t level = 0;
   double begin = 0;
@@ -149,14 +149,14 @@ Result<std::string> generate(const RulesGenerate& request) {
   if (!request.against.empty()) {
     const rule::CoverageBy coverage(generated.rules);
     for (const std::string& path : request.against) {
-      WEFT_TRY(comparison, compare(path, coverage, known));
+      WEFT_TRY(comparison, compare_coverage(path, coverage, known));
       comparisons.push_back(std::move(comparison));
     }
   }
   const auto best = rule::most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
   std::optional<Written> written;
   if (!request.to.empty()) {
-    written = write(generated.rules, set);
+    written = write_rules(generated.rules, set);
     WEFT_TRY_STATUS(write_file_atomically(request.to, written->text));
   }
 

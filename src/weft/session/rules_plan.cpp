@@ -35,7 +35,7 @@ Json to_json(const search::Counts& counts) {
           {"plans", counts.plans}};
 }
 
-std::string percent(double before, double after) {
+std::string percent_saved(double before, double after) {
   return before > 0 ? fmt::format("{:.1f} %", 100 * (before - after) / before) : std::string("0 %");
 }
 
@@ -74,7 +74,7 @@ Result<std::string> apply(const RulesApply& request) {
   std::string out = found.trail.empty() ? "no rule makes it cheaper\n" : explain::print_trail(found.trail);
   out += fmt::format("\nat best {} on one {}, was {}: {} less; {} nodes, were {}\n",
                      print_seconds(found.seconds_after), device.name, print_seconds(found.seconds_before),
-                     percent(found.seconds_before, found.seconds_after), print_exact(found.plan.node_count()),
+                     percent_saved(found.seconds_before, found.seconds_after), print_exact(found.plan.node_count()),
                      print_exact(graph.node_count()));
   const search::Counts& counts = found.counts;
   out += fmt::format(

@@ -13,7 +13,7 @@
 namespace weft::session {
 namespace {
 
-double now() {
+double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
@@ -34,9 +34,9 @@ class Judging {
         say(formats::write_bad_line(*line));
         continue;
       }
-      const double begin = now();
+      const double begin = seconds_now();
       const rule::Verdict verdict = rule::prove(*line->equation, options_);
-      say(formats::write_verdict(line->equation->id, verdict, now() - begin));
+      say(formats::write_verdict(line->equation->id, verdict, seconds_now() - begin));
     }
     return {};
   }
@@ -46,10 +46,10 @@ class Judging {
     const std::optional<rule::ProofStore> store = proof_store(request_.store);
     for (const rule::Rule& rule : rules) {
       if (interrupted()) return user_error("interrupted");
-      const double begin = now();
+      const double begin = seconds_now();
       const rule::RuleProof proof =
           request_.again ? rule::prove(rule, options_) : proof_of(rule, store, options_);
-      const double seconds = now() - begin;
+      const double seconds = seconds_now() - begin;
       if (request_.format == Format::json)
         say(formats::write_verdict(rule.name, proof.verdict, seconds));
       else

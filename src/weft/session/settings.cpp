@@ -36,7 +36,7 @@ Result<double> quantity(const Value& value, Dimension wanted) {
   return found.value;
 }
 
-Result<double> number(const Value& value, double low, double high, std::string_view range) {
+Result<double> number_within(const Value& value, double low, double high, std::string_view range) {
   if (value.kind != ValueKind::number)
     return user_error("expected a number", fmt::format("{}", range), value.span);
   if (!(value.number.value >= low && value.number.value <= high))
@@ -44,7 +44,7 @@ Result<double> number(const Value& value, double low, double high, std::string_v
   return value.number.value;
 }
 
-Result<std::string_view> word(const Value& value, std::span<const std::string_view> words) {
+Result<std::string_view> word_of(const Value& value, std::span<const std::string_view> words) {
   const bool is_word = value.kind == ValueKind::word || value.kind == ValueKind::text;
   if (is_word && std::ranges::find(words, value.text) != words.end()) return value.text;
   std::string hint = is_word ? did_you_mean(value.text, words) : std::string();
@@ -59,7 +59,7 @@ enum class Range : std::uint8_t { share, not_negative };
 template <double train::TrainingOptions::*kField, Range kRange>
 Status set_training(Settings& settings, const Value& value) {
   constexpr bool kShare = kRange == Range::share;
-  WEFT_TRY(given, number(value, 0, kShare ? 1 : 1e300,
+  WEFT_TRY(given, number_within(value, 0, kShare ? 1 : 1e300,
                          kShare ? "a number from 0 to 1" : "a number that is not negative"));
   settings.training.*kField = given;
   return {};
@@ -84,7 +84,7 @@ constexpr SettingSpec running_count(std::string_view name, std::string_view summ
   return {name, summary,
           [](Settings& settings, const Value& value) -> Status {
             constexpr double kMost = 1e15;
-            WEFT_TRY(given, number(value, 0, kMost, "a whole number that is not negative"));
+            WEFT_TRY(given, number_within(value, 0, kMost, "a whole number that is not negative"));
             if (given != std::floor(given))
               return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
             settings.running.*kField = static_cast<std::int64_t>(given);
@@ -150,7 +150,7 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&Training::momentum, share>("momentum", "how much of the last step momentum keeps"),
     {"optimizer", "sgd, momentum, adam or adamw",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(text, word(value, train::optimizer_names()));
+       WEFT_TRY(text, word_of(value, train::optimizer_names()));
        settings.training.optimizer = *train::find_optimizer(text);
        return {};
      },
@@ -160,7 +160,7 @@ constexpr SettingSpec kSpecs[] = {
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::boolean) return settings.running.overlap = value.truth, Status();
        constexpr std::string_view kAutomatic[] = {"automatic"};
-       WEFT_TRY_STATUS(word(value, kAutomatic));
+       WEFT_TRY_STATUS(word_of(value, kAutomatic));
        settings.running.overlap.reset();
        return {};
      },
@@ -170,7 +170,7 @@ constexpr SettingSpec kSpecs[] = {
      }},
     {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(nodes, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       WEFT_TRY(nodes, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        if (nodes != std::floor(nodes))
          return user_error(fmt::format("expected a whole number, found {}", nodes), {}, value.span);
        settings.plan_limit = static_cast<std::int64_t>(nodes);
@@ -179,7 +179,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
     {"precision", "dtype of tensors declared without OF: f32, f64, bf16 or f16",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(text, word(value, kPrecisions));
+       WEFT_TRY(text, word_of(value, kPrecisions));
        settings.precision = *plan::find_dtype(text);
        return {};
      },
@@ -207,7 +207,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return std::string(settings.rules ? "true" : "false"); }},
     {"search_limit", "distributions that the search for a plan may look at",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       WEFT_TRY(given, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        if (given != std::floor(given))
          return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
        settings.search_limit = static_cast<std::int64_t>(given);
@@ -220,7 +220,7 @@ constexpr SettingSpec kSpecs[] = {
     {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kTransports[] = {"automatic", "shm", "tcp", "inproc"};
-       WEFT_TRY(text, word(value, kTransports));
+       WEFT_TRY(text, word_of(value, kTransports));
        settings.running.transport = text;
        return {};
      },

@@ -18,9 +18,9 @@ namespace {
 
 using comm::Kind;
 
-constexpr std::int32_t kMostRanks = 256;
-constexpr std::int32_t kStandardSeconds = 60, kQuickSeconds = 15, kMostSeconds = 24 * 3600;
-constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;
+constexpr std::int32_t kMostTuneRanks = 256;
+constexpr std::int32_t kStandardSeconds = 60, kQuickSeconds = 15, kMostTuneSeconds = 24 * 3600;
+constexpr std::int64_t kLargestTuneMessage = std::int64_t{1} << 30;
 
 std::int32_t seconds_of(const Tune& request) {
   if (request.seconds > 0) return request.seconds;
@@ -50,8 +50,8 @@ Result<measure::TunePlan> plan_of(const Tune& request, const std::string& transp
   WEFT_TRY(kinds, kinds_of(request));
   plan.kinds = std::move(kinds);
   WEFT_TRY(powers, price::parse_sizes(request.sizes));
-  if (powers.back() > kLargestMessage) {
-    return user_error(fmt::format("sizes go up to {}, found {}", print_bytes(kLargestMessage),
+  if (powers.back() > kLargestTuneMessage) {
+    return user_error(fmt::format("sizes go up to {}, found {}", print_bytes(kLargestTuneMessage),
                                   print_bytes(static_cast<double>(powers.back()))));
   }
   const std::size_t step = request.quick ? 4 : 2;  // of powers of two
@@ -143,10 +143,10 @@ Result<measure::Tuned> start_ranks(const Tune& request) {
 
 Status check_request(const Tune& request) {
   for (const std::int32_t ranks : request.ranks)
-    if (ranks < 2 || ranks > kMostRanks)
-      return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostRanks, ranks));
-  if (request.seconds < 0 || request.seconds > kMostSeconds)
-    return user_error(fmt::format("expected 1 to {} seconds, found {}", kMostSeconds, request.seconds));
+    if (ranks < 2 || ranks > kMostTuneRanks)
+      return user_error(fmt::format("expected 2 to {} ranks, found {}", kMostTuneRanks, ranks));
+  if (request.seconds < 0 || request.seconds > kMostTuneSeconds)
+    return user_error(fmt::format("expected 1 to {} seconds, found {}", kMostTuneSeconds, request.seconds));
   // What is wrong is said before any rank is started.
   for (const std::string& transport : request.transports)
     WEFT_TRY_STATUS([&]() -> Status {
