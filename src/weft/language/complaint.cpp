@@ -9,7 +9,7 @@
 namespace weft::language {
 namespace {
 
-constexpr std::size_t kWidest = 100;  // columns of source shown
+constexpr std::size_t kWidestShown = 100;  // columns of source shown
 constexpr std::size_t kLead = 40;     // of them before the place, when the line is cut
 
 std::size_t columns(std::string_view text) {
@@ -57,12 +57,12 @@ Excerpt excerpt(std::string_view text, std::size_t place, std::size_t length) {
   std::size_t end = std::min(text.find('\n', place), text.size());
   if (end > begin && end > place && text[end - 1] == '\r') --end;
 
-  std::size_t from = begin, to = forward(text, begin, kWidest, end);
+  std::size_t from = begin, to = forward(text, begin, kWidestShown, end);
   if (to < end || place > to) {
     from = backward(text, place, kLead, begin);
     // A place near the end of a long line leaves room for more of what is before it.
-    to = forward(text, from, kWidest, end);
-    from = backward(text, to, kWidest, begin);
+    to = forward(text, from, kWidestShown, end);
+    from = backward(text, to, kWidestShown, begin);
   }
   const std::size_t marked = std::max(std::min({place + length, end, to}), place);
 

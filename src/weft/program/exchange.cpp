@@ -28,12 +28,12 @@ std::vector<std::int64_t> halo_counts(const ops::LocalExchange& what, const plan
   return counts;
 }
 
-constexpr std::array<std::string_view, 7> kNames = {
+constexpr std::array<std::string_view, 7> kKindNames = {
     "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "permute", "halo"};
 
 }  // namespace
 
-std::string_view name(Exchange::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view name(Exchange::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 Order exchange_order(const plan::Type& type, const ops::LocalExchange& what) {
   return order_with_first(type, std::array{what.joins, what.parts});
