@@ -22,5 +22,6 @@ function(weft_embed target name)
     DEPENDS "${list}" ${files} "${CMAKE_SOURCE_DIR}/cmake/WriteEmbedded.cmake"
     COMMENT "Embedding ${name}"
     VERBATIM)
+  set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # so that a changed text compiles alone
   target_sources(${target} PRIVATE "${source}")
 endfunction()
