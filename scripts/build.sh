@@ -5,17 +5,27 @@ cd "$(dirname "$0")/.."
 preset=$1 jobs=$2
 shift 2
 
-# Ninja configures again by itself when a CMake file changes; only the first time and a change
-# of the presets are ours to see. A bench configured before its library came is a first time too.
+# Ninja configures again by itself when a CMake file changes. Ours to see are the first time, a change of the presets,
+# packages that setup.sh installed since, and benchmarks, which look for their peers whenever somebody asks for them.
 ninja_file=build/$preset/build.ninja
-if [[ ! -e $ninja_file || CMakePresets.json -nt $ninja_file || " $* " == *" bench "* ]]; then
+cache=build/$preset/CMakeCache.txt
+options=()
+look_again=
+[[ " $*" != *" bench"* ]] || { look_again=yes options+=(-DWEFT_BUILD_BENCH=ON); }
+[[ ! build/.setup-stamp -nt $ninja_file ]] || look_again=yes
+if [[ -n $look_again && -e $cache ]]; then
+  # CMake remembers what it did not find, and would not look for it again.
+  mapfile -t -O "${#options[@]}" options < <(
+    sed -n -e 's/^\([A-Za-z0-9_]*\):[A-Z]*=.*-NOTFOUND$/-U\1/p' -e 's/^\(__pkg_config_checked_[^:]*\):.*/-U\1/p' "$cache")
+fi
+if [[ ! -e $ninja_file || CMakePresets.json -nt $ninja_file || -n $look_again ]]; then
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
   # With the sanitizers clang compiles in half the time of g++. Releases are g++'s, so both are tried.
   if [[ $preset == dev && ! -e $ninja_file && -z ${CXX:-} ]] && scripts/has_libfuzzer.sh; then
     export CXX=clang++
   fi
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "${options[@]}" >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
   fi

@@ -120,9 +120,25 @@ if ((EUID != 0)); then
   [[ -t 0 ]] || as_root=(sudo -n)
 fi
 
+# Another that installs, such as the upgrades of a machine that has just started, holds a lock: wait for it. apt by itself
+# waits for one of the locks only, and not in silence.
+wait_seconds=${SETUP_WAIT_SECONDS:-600}
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
-    -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@" </dev/null >>"$log" 2>&1
+  local out code held waited=0
+  out=$(mktemp)
+  while :; do
+    code=0
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -y \
+      -o Dpkg::Use-Pty=0 -o APT::Install-Recommends=false "$@" </dev/null >"$out" 2>&1 || code=$?
+    held=$(grep -m 1 -E 'Could not get lock|Unable to acquire the dpkg|is another process using it' "$out" || true)
+    if ((code == 0)) || [[ -z $held ]] || ((waited >= wait_seconds)); then break; fi
+    ((waited > 0)) || echo "setup: waiting up to $wait_seconds s for another package manager: ${held#E: }" >&2
+    sleep 3
+    waited=$((waited + 3))
+  done
+  cat "$out" >>"$log"
+  rm -f "$out"
+  return "$code"
 }
 
 log=$(mktemp)
@@ -140,13 +156,16 @@ else
   fi
 fi
 
+before=$installed
 installed=$(list_installed)
 read -r -a must <<<"$(missing must)"
 read -r -a may <<<"$(missing may)"
+mkdir -p build
+# What was configured before looked for the new ones in vain: see build.sh.
+[[ $installed == "$before" ]] || touch build/.setup-stamp
 if ((${#may[@]} > 0)); then
   echo "setup: going on without:" >&2
   describe "${may[@]}" >&2
-  mkdir -p build
   printf '%s\n' "${may[@]}" >"$declined"
 fi
 if ((${#must[@]} > 0)); then
