@@ -1,8 +1,8 @@
 // direct_probe -- how long direct collectives take among processes of this machine.
 //
-//   bench_direct_probe [--ranks 2,4,8] [--sizes 256,4096,...] [--kinds all_reduce,...] [--batches 9] [--way
-//   NAME]
-//                      [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...] [--strangers 1]
+//   bench_direct_probe [--ranks 2,4,8] [--sizes 256,4096,...] [--kinds all_reduce,...] [--batches 9]
+//                      [--way NAME] [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...]
+//                      [--strangers 1]
 //
 // Ranks are forked and share one memfd; no job, no launcher. A batch is a loop of calls between two barriers
 // and lasts a few milliseconds; its time is the slowest rank's. Batches of private and allocated buffers

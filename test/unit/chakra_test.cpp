@@ -470,8 +470,7 @@ const ExecutionTrace& read_workload(const std::string& workload, const TraceNetw
 //
 //   stores     its congestion-aware switch has all of a message before it passes any on: Weft is faster
 //   no wires   its congestion-unaware network lets any number of messages pass a link at once, as where
-//   chunks
-//              or direct messages share one: Weft is slower
+//              chunks or direct messages share one: Weft is slower
 TEST(ChakraReferenceTest, AsAstraSimOnEveryCase) {
   if (!fs::exists(kCorpus)) GTEST_SKIP() << "the Chakra corpus is not here";
   constexpr double kTolerance = 0.05;

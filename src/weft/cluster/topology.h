@@ -60,9 +60,10 @@ std::string print(const Topology& topology, const DirectedLink& link);
 //   ring                     half the rate to either neighbour
 //   full                     a cable between any two devices, 1/(n-1) of the rate each
 //   mesh(a, b), torus(a, b)  a cable to every neighbour along either side, 1/4 of the rate each; a torus
-//   closes its rows hybrid_cube_mesh         eight V100s of a DGX-1: six NVLinks a device, to four others,
-//   one or two each mi250                    eight MI250X of two halves each: seven links a half, one to four
-//   of them to another
+//                            closes its rows
+//   hybrid_cube_mesh         eight V100s of a DGX-1: six NVLinks a device, to four others, one or two each
+//   mi250                    eight MI250X of two halves each: seven links a half, one to four of them to
+//                            another
 //
 // Across nodes every device has a network card of its own on a fat tree. Where it is oversubscribed k times,
 // the cards of a node share a leaf switch whose cable upwards carries 1/k of what they can send together.

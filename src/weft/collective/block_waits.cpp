@@ -32,8 +32,8 @@ void learn(Known& known, const Known& other) {
   known = std::move(both);
 }
 
-// How many instructions a search for where a message has been looks at, and those for one rank in all, an
-// instruction.
+// How many instructions a search for where a message has been looks at, and those for one rank in
+// all, an instruction.
 constexpr std::int32_t kMostHops = 1024, kMostHopsEach = 64;
 
 // What is kept of each instruction.

@@ -92,8 +92,8 @@ std::size_t settle(Ties& ties, const std::vector<std::int32_t>& way, std::int32_
   return ties.tie(channel, way);
 }
 
-// A message and what fused instructions make of it: who sends it, over which links, on which channel (-1:
-// any).
+// A message and what fused instructions make of it: who sends it, over which links, on which
+// channel (-1: any).
 struct ChannelChain {
   std::vector<std::int32_t> senders, way;
   std::int32_t asked = -1;

@@ -1,5 +1,4 @@
-// weft/collective/channels.h -- the channel of every message, and the fused instructions that no channel
-// allows.
+// weft/collective/channels.h -- the channel of every message, and the fused instructions that none allows.
 //
 //   A chain is a message and what fused instructions make of it:  0 -> 1 -> 2 -> 3
 //   It has one channel. On it rank 1 passes what comes from 0 on to 2, and so must every other chain of

@@ -1,5 +1,4 @@
-// weft/collective/check_moves.h -- whether moves lie within their buffers, and whether they do what they
-// should.
+// weft/collective/check_moves.h -- whether moves lie within their buffers and do what they should.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,4 @@
-// weft/collective/collective_text.h -- the lines about a collective, which programs and moves both begin
-// with.
+// weft/collective/collective_text.h -- the lines about a collective that programs and moves both begin with.
 //
 //   collective all_gather, 3 ranks, 1 chunk, counts [3, 1, 4], in place
 //   want output[0] of 1 = input[0] of 0 + input[0] of 2

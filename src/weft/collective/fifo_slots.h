@@ -4,10 +4,10 @@
 // leaves its slot when the action that takes it has ended, so that an action which takes and gives
 // needs a free slot ahead before it frees the one behind.
 //
-// Every thread goes as far as it can. When none can go on, but some wait for a free slot only, there is one
-// slot more from then on. No more than that is needed: whatever can be done with S slots can be done with
-// S + 1, so where all are stuck with S, every run with S comes to that state; the S at the end is the
-// smallest.
+// Every thread goes as far as it can. When none can go on, but some wait for a free slot only, there is
+// one slot more from then on. No more than that is needed: whatever can be done with S slots can be
+// done with S + 1, so where all are stuck with S, every run with S comes to that state; the S at the
+// end is the smallest.
 //
 // One choice is open: which of several consumers of a counter gets its share first. Here whoever came first
 // does. Whether all come to the end does not depend on it as long as the consumers do alike.

@@ -1,5 +1,4 @@
-// weft/collective/instances.h -- the same program several times side by side, each on its part of every
-// chunk.
+// weft/collective/instances.h -- a program several times side by side, each on its part of every chunk.
 //
 //   2 instances         chunk 0     chunk 1
 //                       0a | 0b     1a | 1b         instance a moves 0a and 1a on its own channels and

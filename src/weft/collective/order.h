@@ -1,7 +1,8 @@
 // weft/collective/order.h -- one order of everything that every threadblock's steps follow.
 //
-//   list      rank 0: 0 send        rank 1: 1 send     rank 0: 2 receive      rank 1: 3 receive
-//   block of  rank 0: send, receive        block of rank 1: send, receive
+//   list              0 send (rank 0)   1 send (rank 1)   2 receive (rank 0)   3 receive (rank 1)
+//   block of rank 0   0 send                              2 receive
+//   block of rank 1                     1 send                                 3 receive
 //
 // The list is a run that really works: no connection ever holds more than `slots` chunks, messages are
 // taken in the order they were sent, and everything stands after what it waits for. Threadblocks that

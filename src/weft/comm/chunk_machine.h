@@ -1,8 +1,7 @@
 // weft/comm/chunk_machine.h -- runs one rank's part of a chunk program on real memory.
 //
-//   block 0   send input[0] ──▶ receive_reduce_copy_send input[2] ──▶ receive input[1]     one cursor a
-//   block: block 1   ...                                                                        step, slice,
-//   state
+//   block 0   send input[0] ──▶ receive_reduce_copy_send input[2] ──▶ receive input[1]    one cursor a block:
+//   block 1   ...                                                                         step, slice, state
 //
 // All blocks of the rank are stepped in turn by whoever calls step(); none has a thread. A block walks all
 // its steps once for every slice of a chunk that fits a slot, as GPU runtimes do and the simulator assumes.

@@ -1,10 +1,10 @@
 // weft/comm/communicator.h -- collectives among ranks: the library's front door.
 //
-//   WEFT_TRY(group, comm::connect());  // from what the launcher left in the environment
+//   WEFT_TRY(group, comm::connect());    // from what the launcher left in the environment
 //   WEFT_TRY_STATUS(group->all_reduce(gradient, gradient, n, ElementType::f32));
 //
 //   WEFT_TRY(work, group->start({.kind = Kind::all_reduce, ..., .priority = Priority::high}));
-//   ...                                // compute; a background thread moves bytes
+//   ...                                  // compute; a background thread moves bytes
 //   WEFT_TRY_STATUS(work.wait());
 //
 // Every rank of a group makes the same calls in the same order; those of one priority may not be

@@ -1,11 +1,11 @@
 // weft/comm/direct.h -- collectives of ranks that share memory: no messages, only memory and flags.
 //
-//   small     every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
-//   staged    pieces of private buffers go through slots of shared memory, the next piece being copied in
-//             while this one is reduced
+//   small        every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
+//   staged       pieces of private buffers go through slots of shared memory, the next piece being copied in
+//                while this one is reduced
 //   single copy  private buffers are read by the others through the kernel; a root that has nothing else to
-//             do writes a share of them into the others' outputs the same way
-//   in place  buffers from allocate(): every rank reduces its share straight from and into all of them
+//                do writes a share of them into the others' outputs the same way
+//   in place     buffers from allocate(): every rank reduces its share straight from and into all of them
 //
 // Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
 // readers take it from there. Only results that go straight into others' buffers need all to agree.

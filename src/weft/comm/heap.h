@@ -1,8 +1,9 @@
 // weft/comm/heap.h -- memory that the other ranks of this machine can reach: what allocate() gives out.
 //
-//   one anonymous file a rank, as long as the machine's memory, mapped by all ranks at once and empty at
-//   first: [ gradient 40 MiB | - | activations 8 MiB | ------------------------------------ ]
-//                                                ^ no pages until allocated
+//   one anonymous file a rank, as long as the machine's memory, mapped by all ranks at once, empty at first:
+//
+//   [ gradient 40 MiB | - | activations 8 MiB | ------------------------------------ ]
+//                                               ^ no pages until allocated
 //
 // So no rank has to be told of an allocation. Pages are had when memory is allocated and given back to the
 // machine when it is freed.

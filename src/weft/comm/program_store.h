@@ -2,8 +2,7 @@
 //
 //   program_for("all_reduce_ring(channels=2)", 8, 0)     all_reduce_ring(channels=2, ranks=8), proved right
 //   programs_for(Kind::all_gather, 5)                    "all_gather_ring", ... but no neighbor exchange,
-//   which
-//                                                        is for even numbers of ranks
+//                                                        which is for even numbers of ranks
 //
 // Thread-safe: several communicators, or thread ranks, share what was compiled.
 #pragma once

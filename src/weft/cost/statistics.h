@@ -2,10 +2,10 @@
 //
 //   ~/.local/share/weft/statistics.sqlite
 //
-//   collective_time   how long a collective took: setting, algorithm, bytes -> seconds      (weft tune)
-//   link              latency and bandwidth from one rank to another                     (weft profile)
-//   operator_time     how long a unit of a program took: its kernel and shape -> seconds (EXPLAIN ANALYZE)
-//   rate              what one machine does a second: copy, reduce, multiply            (weft profile)
+//   collective_time   how long a collective took: setting, algorithm, bytes -> seconds     (weft tune)
+//   link              latency and bandwidth from one rank to another                       (weft profile)
+//   operator_time     how long a unit of a program took: its kernel and shape -> seconds   (EXPLAIN ANALYZE)
+//   rate              what one machine does a second: copy, reduce, multiply               (weft profile)
 //
 // Every row says on which kind of machine it was measured (machine_identity.h) and when; a later measurement
 // replaces an earlier one of the same thing. Reads answer for one machine. Any number of processes may share

@@ -65,9 +65,9 @@ struct StepCostOptions {
   int processors = 0;                      // of this machine, for LOCAL clusters; 0: those it has
   int workers = 1;                         // of a rank, likewise
   std::string transport = "shm";           // between its ranks
-  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
-  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at
-  // once.
+  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where
+  // nobody does. Times of steps that ran go before it, formulas after it. May be called from several
+  // threads at once.
   std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes)>
       exchange = {};
 };

@@ -1,5 +1,4 @@
-// weft/distribute/distribution.h -- how a model is spread over a mesh: the planner's decision, in a few
-// words.
+// weft/distribute/distribution.h -- how a model is spread over a mesh: the planner's decision in a few words.
 //
 //   node=4: slice b, shard parameters     batches across nodes; parameters are gathered before use (ZeRO-3)
 //   gpu=8:  slice h, f, v, s              heads, hidden units and words within a node; what has none of

@@ -20,8 +20,8 @@ enum class Phase : std::uint8_t { forward, backward, update };
 
 class Holdings {
  public:
-  // REQUIRES: all three outlive it; `plan.graph` has the symbols and scopes of `graph` under the same
-  // numbers.
+  // REQUIRES: all three outlive it; `plan.graph` has the symbols and scopes of `graph` under
+  // the same numbers.
   Holdings(const plan::Graph& graph, DistributedPlan& plan, const DistributeOptions& options);
 
   // `made` is what the node that makes `value` gives, in this layout.

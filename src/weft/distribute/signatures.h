@@ -1,5 +1,4 @@
-// weft/distribute/signatures.h -- the index signature of every node, worked out once for nodes that are
-// alike.
+// weft/distribute/signatures.h -- the index signature of every node, worked out once for equal nodes.
 //
 // A signature follows from the operator, the operands' types and the attributes, so the ninety-six layers of
 // a model share those of one. They are the signatures with borders (ops/sliding.h): a loop that windows slide

@@ -5,9 +5,9 @@
 //
 // Cut along x, z would have to be whole on every rank and the scores gathered again; cut along b, nothing
 // moves but the router's gradient. So where all readers of a product need the index whole, the bytes that
-// both ways move are compared, and the next index of the list may win, for the product and for its gradients.
-// A product that makes the words' scores of a large vocabulary keeps its cut: there the parameter is what is
-// large.
+// both ways move are compared, and the next index of the list may win, for the product and for its
+// gradients. A product that makes the words' scores of a large vocabulary keeps its cut: there the parameter
+// is what is large.
 #pragma once
 #include <span>
 

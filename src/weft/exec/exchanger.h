@@ -1,10 +1,9 @@
 // weft/exec/exchanger.h -- what a rank asks to have its values moved to and from other ranks.
 //
-//   program   [product][Exchange all_reduce][update]          the rank's crew hands over each Exchange when
-//   what
-//                        │                                    it waits for is done, in the program's order
+//   program   [product][Exchange all_reduce][update]     the rank's crew hands over each Exchange, in the
+//                        │                               program's order, when what it waits for is done
 //                        ▼
-//   Exchanger::run(exchange, operand, result)                 comm_exchanger.h: over weft::comm
+//   Exchanger::run(exchange, operand, result)            comm_exchanger.h: over weft::comm
 //
 // Called by one thread at a time, and in the same order on all ranks.
 #pragma once

@@ -1,13 +1,12 @@
 // weft/explain/bench_table.h -- measured collectives as nccl-tests' columns for each side, and as JSON.
 //
 //   all_reduce, 4 ranks, shm
-//          size    count   type  redop  root  side           time   algbw  busbw  #wrong    cpu  ratio  limit
-//           (B)  (elems)                                     (us)  (GB/s) (GB/s)            (us)
-//          4096     1024  float    sum    -1  weft private    2.6    1.58   2.36 0     5.1   3.54    6.2
-//                                             openmpi ucx     9.2    0.45   0.67 0    36.0   1.00   21.9
+//   size       count   type  redop  root  side          time   algbw   busbw  #wrong   cpu  ratio  limit
+//    (B)  (elements)                                    (us)  (GB/s)  (GB/s)          (us)
+//   4096        1024  float    sum    -1  weft private   2.6    1.58    2.36       0   5.1   3.54    6.2
+//                                         openmpi ucx    9.2    0.45    0.67       0  36.0   1.00   21.9
 //
-// ratio is the best peer's time over this side's, limit this side's time over what the machine needs at
-// least.
+// ratio is the best peer's time over this side's, limit this side's time over the least the machine needs.
 #pragma once
 #include <span>
 #include <string>
@@ -22,8 +21,8 @@ namespace weft::explain {
 // Rows of one collective, number of ranks and transport, sizes ascending, compared.
 std::string bench_table(std::span<const measure::BenchRow> rows);
 
-// "weft private: 2.7 times the best peer in the geometric mean over 10 sizes; least 1.4 at 64 MiB (openmpi no
-// cma)"
+// "weft private: 2.7 times the best peer in the geometric mean over 10 sizes; least 1.4 at 64 MiB
+// (openmpi no cma)"
 std::string bench_summary(std::span<const measure::BenchRow> rows);
 
 struct BenchCopies {

@@ -61,8 +61,8 @@ struct StepPage {
 // Title, facts and tables of a plan, and its predicted timelines: one for each class of ranks.
 StepPage step_page(const DistributedExplanation& explanation);
 
-// The whole page. Of very many ranks or tasks the first ranks and the longest tasks are drawn, and it says
-// so.
+// The whole page. Of very many ranks or tasks the first ranks and the longest tasks are drawn, and
+// it says so.
 std::string print_html(const StepPage& page);
 
 }  // namespace weft::explain

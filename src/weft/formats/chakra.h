@@ -1,7 +1,7 @@
 // weft/formats/chakra.h -- Chakra execution traces: PREFIX.RANK.et, a file for each rank.
 //
-//   WEFT_TRY(trace, read_chakra("runs/llama"));       // runs/llama.0.et, runs/llama.1.et, ..;
-//   runs/llama.json WEFT_TRY_STATUS(write_chakra(trace, "runs/mine"));
+//   WEFT_TRY(trace, read_chakra("runs/llama"));    // runs/llama.0.et, runs/llama.1.et, ..; runs/llama.json
+//   WEFT_TRY_STATUS(write_chakra(trace, "runs/mine"));
 //
 // A file is a row of protobuf messages, each behind its length: GlobalMetadata, then Nodes (MLCommons Chakra,
 // et_def.proto). Attributes are found by name and may be integers of any width. Groups of ranks come from

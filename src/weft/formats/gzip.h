@@ -8,9 +8,9 @@
 
 namespace weft::formats {
 
-// Inflates one gzip member or several in a row. Fails when the bytes are cut short or damaged, when
-// they would become more than `most_bytes`, and in a Weft built without zlib. `path` is only for the
-// errors.
+// Inflates one gzip member or several in a row. Fails when the bytes are cut short or damaged,
+// when they would become more than `most_bytes`, and in a Weft built without zlib. `path` is only
+// for the errors.
 Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path);
 
 }  // namespace weft::formats

@@ -3,8 +3,9 @@
 //   {"format": "weft-graph-1", "name": "block", "dtype": "f32",
 //    "inputs":  [{"id": "x", "shape": [8, 512]}],
 //    "weights": [{"id": "w", "shape": [512, 256]}],
-//    "nodes":   [{"id": "n0", "op": "matmul", "in": ["x", "w"], "attrs": {"act": "relu"}, "shape": [8,
-//    256]}], "outputs": ["n0"]}
+//    "nodes":   [{"id": "n0", "op": "matmul", "in": ["x", "w"], "attrs": {"act": "relu"},
+//                 "shape": [8, 256]}],
+//    "outputs": ["n0"]}
 //
 //   %0 = input {name=x, type=f32[b=8,d=512]}
 //   %1 = parameter {name=w, type=f32[d=512,n=256], init=normal, a=0, b=0.0441942}

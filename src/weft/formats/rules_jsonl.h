@@ -1,12 +1,13 @@
 // weft/formats/rules_jsonl.h -- rules of the field as JSON lines (`weft-rules-1`), and verdicts on them.
 //
 //   {"id": "T0001", "inputs": {"i1": {"template_shape": [2,4]}, "i4": {"template_shape": [4,4]}},
-//    "source": [{"op": "matmul", "in": ["i1","i4"], "attrs": {"act": "none"}}, {"op": "relu", "in":
-//    ["%0.0"]}], "target": [{"op": "matmul", "in": ["i1","i4"], "attrs": {"act": "relu"}}], "outputs":
-//    [{"source": "%1.0", "target": "%0.0"}]}
+//    "source": [{"op": "matmul", "in": ["i1","i4"], "attrs": {"act": "none"}},
+//               {"op": "relu", "in": ["%0.0"]}],
+//    "target": [{"op": "matmul", "in": ["i1","i4"], "attrs": {"act": "relu"}}],
+//    "outputs": [{"source": "%1.0", "target": "%0.0"}]}
 //
-//   {"id": "T0001", "verdict": "proven", "guard": null, "counterexample": null, "error_probability": 3.1e-17,
-//   ..}
+//   {"id": "T0001", "verdict": "proven", "guard": null, "counterexample": null,
+//    "error_probability": 3.1e-17, ..}
 //
 // A line is one rule, written here over several. "%k.j" is result j of operation k of the same side. Rules on
 // a mesh have `ranks`, and inputs with `layout` (local, replicated, sharded:0) and `global_shape`. A line

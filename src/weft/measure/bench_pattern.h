@@ -2,9 +2,9 @@
 //
 //   element i of block b of rank r:  1 to 5, drawn from (r, b, i mod 61)
 //
-// Whole numbers so small that every type holds their sums exactly, in any order of adding. They come again
-// every 61 elements, so that filling is copying and checking is comparing: a 64 MiB buffer takes
-// milliseconds.
+// Whole numbers so small that every type holds their sums exactly, in any order of adding. They
+// come again every 61 elements, so that filling is copying and checking is comparing: a 64 MiB
+// buffer takes milliseconds.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,10 @@
 // weft/measure/bench_peers.h -- who is measured, and with which settings.
 //
-//   transport shm   weft (private, allocated)   Open MPI: cma, no cma, ucx   MPICH: ucx + posix   Gloo: TCP,
-//   it has no other transport tcp   weft                        Open MPI: tcp                MPICH: ucx over
-//   tcp  Gloo
+//               transport shm           transport tcp
+//   weft        private, allocated      private
+//   Open MPI    cma, no cma, ucx        tcp
+//   MPICH       ucx + posix             ucx over tcp
+//   Gloo        TCP, it has no other    TCP
 //
 // Every peer is given what makes it fastest when ranks outnumber cores too: yielding for Open MPI, no binding
 // to cores, large socket buffers, and for Gloo the best of all its algorithms and ways to use sockets.

@@ -1,12 +1,11 @@
-// weft/measure/bench_turn.h -- what `weft bench` and the ranks that it measures say to each other, a line
-// each.
+// weft/measure/bench_turn.h -- what `weft bench` and the ranks that it measures say to each other, by lines.
 //
-//   rank    hello 1 2 Open MPI v4.1.4                        its rank, the ranks in all, what it is
-//   bench   variants all_reduce
-//   rank    ring bcube                                       ways in which it can do it
-//   bench   all_reduce 4096 f32 in_place=0 iterations=20 warmup=3 variant=ring buffers=private keep=1
-//   limit=20 rank    5.12e-06 1.01e-05 0                              seconds and processor seconds a call,
-//   wrong elements rank    error MPI has no sums of bf16                  or why it cannot
+//   rank   hello 1 2 Open MPI v4.1.4           its rank, the ranks in all, what it is
+//   bench  variants all_reduce
+//   rank   ring bcube                          ways in which it can do it
+//   bench  all_reduce 4096 f32 in_place=0 iterations=20 warmup=3 variant=ring buffers=private keep=1 limit=20
+//   rank   5.12e-06 1.01e-05 0                 seconds and processor seconds a call, wrong elements
+//   rank   error MPI has no sums of bf16       or why it cannot
 //
 // Between two lines a rank sleeps in read(): a library that spins in its own barrier would take the processor
 // from the side whose turn it is.

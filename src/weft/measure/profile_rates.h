@@ -5,8 +5,8 @@
 //   multiply f32  operations a second, one core
 //   call          calls a second of the shortest kernel there is, one core
 //
-// Each rate is the best of several short runs: what other processes take meanwhile is not the machine's
-// doing.
+// Each rate is the best of several short runs: what other processes take meanwhile is not
+// the machine's doing.
 #pragma once
 #include <chrono>
 #include <cstdint>

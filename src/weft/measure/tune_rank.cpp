@@ -155,8 +155,8 @@ TuneTimes TuneRank::measure(const TuneOrder& order) {
   TuneTimes times;
   times.batches.resize(order.turns.size());
   times.troubles.resize(order.turns.size());
-  // A rank whose group is broken, or that has no memory, must still keep in step with the others: a sum
-  // tells.
+  // A rank whose group is broken, or that has no memory, must still keep in step with the others:
+  // a sum tells.
   const auto any_rank = [this](bool mine) -> Result<bool> {
     const float one = mine ? 1.0f : 0.0f;
     float all = 0;

@@ -1,8 +1,8 @@
 // weft/ops/local_windows.h -- which windows and elements of a node one rank has, where its loops are cut.
 //
 //   conv2d over 8 rows, window 3, padding 1, rank 1 of 2: windows 4-7 see rows 3-7, which is all that it
-//   holds of sliced(y, 1, 1); the first window begins at the first of them, so locally padding is 0 and high
-//   is 4
+//   holds of sliced(y, 1, 1); the first window begins at the first of them, so locally padding is 0 and
+//   high is 4
 #pragma once
 #include <cstdint>
 #include <span>

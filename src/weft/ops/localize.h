@@ -16,9 +16,9 @@
 // nothing that no output of the global plan needs. Or it leaves: its operand is an output `give N` and its
 // result an input `take N`, where N is the result's number in the global plan; to imitate a mesh.
 //
-// A loop that must know where it starts (positions, rotary angles, rows of a gathered table) is told so by an
-// attribute; where an operator has none, it is run at its full size around zeros and cut after: exact, not
-// fast.
+// A loop that must know where it starts (positions, rotary angles, rows of a gathered table) is told so
+// by an attribute; where an operator has none, it is run at its full size around zeros and cut after:
+// exact, not fast.
 #pragma once
 #include <cstdint>
 #include <span>

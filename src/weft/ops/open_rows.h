@@ -1,13 +1,12 @@
 // weft/ops/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
 //
-//   loss = cross-entropy x, label over v        peak   = reduce x {kind=peak}           over v: addends of
-//   max
-//                                               total  = reduce exp(x - peak) {kind=sum}        addends of
-//                                               sum picked = gather label, x along v                addends
-//                                               of sum loss   = peak + log(total) - picked
+//   loss = cross-entropy x, label over v    peak   = reduce x {kind=peak}              over v: addends of max
+//                                           total  = reduce exp(x - peak) {kind=sum}           addends of sum
+//                                           picked = gather label, x along v                   addends of sum
+//                                           loss   = peak + log(total) - picked
 //
-//   its gradient                                exp(x - peak) * dloss / total - (dloss where v = label)
-//   softmax x over t                            exp(x - peak) / total
+//   its gradient                            exp(x - peak) * dloss / total - (dloss where v = label)
+//   softmax x over t                        exp(x - peak) / total
 //
 // What runs along v is element by element or a reduction, so whoever holds a slice of the words makes the
 // slice's part, and only numbers a row are combined. On one device the operators are faster as they are:

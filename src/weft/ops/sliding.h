@@ -57,8 +57,8 @@ struct Sliding {
   Borders borders(std::size_t operand, std::int32_t ranks) const;
 };
 
-// The loops of the node that slide, rows before columns; none in the plan of one rank, whose windows are
-// counted.
+// The loops of the node that slide, rows before columns; none in the plan of one rank, whose
+// windows are counted.
 std::vector<Sliding> sliding_loops(const plan::NodeView& node);
 
 // The node's signature, with these loops as they are once borders are fetched.

@@ -1,7 +1,7 @@
 // weft/price/collective_choice.h -- the best algorithm by size, among those that a cluster can run.
 //
-//   references   every shipped algorithm of the collective, with the parameters worth trying, or those asked
-//   for
+//   references        every shipped algorithm of the collective, with the parameters worth trying, or those
+//                     asked for
 //     -> candidates   each with every protocol, compiled and checked for the cluster
 //     -> few of them  who is far behind at every size goes, unless it was asked for
 //     -> rows         the time of each at each size

@@ -62,9 +62,10 @@ struct Combine {
 // A collective among the ranks along one mesh axis. Both places are plain stretches without gaps, and what
 // the collective joins or parts runs slowest in them; what it takes and keeps are blocks of whole ranks.
 //
-//   all-gather      counts[r] elements from rank r, end to end        reduce-scatter   counts[r] to rank r
-//   all-to-all      counts[r] to rank r, takes[r] from it             all-reduce, broadcast, permute:
-//   counts[0]
+//   all-gather                        counts[r] elements from rank r, end to end
+//   reduce-scatter                    counts[r] to rank r
+//   all-to-all                        counts[r] to rank r, takes[r] from it
+//   all-reduce, broadcast, permute    counts[0]
 //
 // The other indices run in the order of the plan's type, so that all ranks agree on what lies where. A rank
 // with nothing to give has an operand without a buffer, one that gets nothing such a result: it takes part

@@ -1,7 +1,7 @@
 // weft/program/share.h -- when each buffer is in use, and which can be one.
 //
-// A loop that reads a value for the last time may write its result over it, element by element; so may an
-// all-reduce.
+// A loop that reads a value for the last time may write its result over it, element by element; so
+// may an all-reduce.
 #pragma once
 #include <functional>
 

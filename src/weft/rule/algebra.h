@@ -61,8 +61,8 @@ class Algebra {
 
   // A prepared operation; lives as long as the algebra, at one place.
   struct Prepared;
-  // REQUIRES: not is_communication(operation.verb); where a factor is one over the ranks, `parts` is the
-  // ranks
+  // REQUIRES: not is_communication(operation.verb); where a factor is one over the ranks, `parts`
+  // is the ranks
   Result<const Prepared*> prepare(const Operation& operation, std::span<const Shape> operands);
 
   std::size_t plan_count() const;  // prepared so far, and kept

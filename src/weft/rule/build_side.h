@@ -7,9 +7,9 @@
 //     %8 = concat %1, %7 {along=f}
 //     %9 = contract %0, %8 {to=[b,s,f]}
 //
-// The prover builds both sides of an instance with it and a rewrite builds its right side, so what was proven
-// is what is put in. Nodes that would change nothing are left out: a rename to the same name, a slice of
-// everything.
+// The prover builds both sides of an instance with it and a rewrite builds its right side, so what was
+// proven is what is put in. Nodes that would change nothing are left out: a rename to the same name, a
+// slice of everything.
 #pragma once
 #include <functional>
 #include <map>

@@ -19,8 +19,8 @@ class Climb {
  public:
   void add(const LeftTests& tests);
 
-  // The roots from which a match may reach `node`, put behind what `roots` holds, in no order and maybe
-  // twice.
+  // The roots from which a match may reach `node`, put behind what `roots` holds, in no order
+  // and maybe twice.
   void roots_of(const Draft& draft, plan::NodeId node, std::vector<plan::NodeId>& roots) const;
 
  private:

@@ -1,8 +1,8 @@
 // weft/rule/coverage.h -- whether generated rules say what given equations say.
 //
 //   smul(matmul(i1, i4), i20) = matmul(i1, smul(i4, i20))               as it is
-//   relu(concat(i1, i1)) = concat(relu(i1), relu(i1))                   an instance of one that is more
-//   general matmul(matmul(i1, i4), smul(i5, i20)) = matmul(smul(i1, i20), ..)   follows from several
+//   relu(concat(i1, i1)) = concat(relu(i1), relu(i1))                   an instance of a more general one
+//   matmul(matmul(i1, i4), smul(i5, i20)) = matmul(smul(i1, i20), ..)   follows from several
 //
 // `under_guard`: the rules used hold under guards, so the equation does where those are met.
 #pragma once

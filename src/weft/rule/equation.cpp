@@ -115,8 +115,8 @@ std::string print_details(const Operation& operation) {
   return words.empty() ? std::string() : fmt::format("{{{}}}", fmt::join(words, ", "));
 }
 
-// A graph that shares its results may be far longer as a term; `room` counts the operations still written
-// out.
+// A graph that shares its results may be far longer as a term; `room` counts the operations
+// still written out.
 std::string print_operand(const Equation& equation, std::span<const Operation> side, Operand operand,
                           int& room) {
   if (operand.operation < 0) return equation.inputs[static_cast<std::size_t>(operand.result)].name;

@@ -1,8 +1,9 @@
 // weft/rule/follows.h -- whether an equation follows from others.
 //
-//   known:  smul(matmul(x, y), c) = matmul(x, smul(y, c))      matmul(matmul(x, y), z) = matmul(x, matmul(y,
-//   z)) asked:  smul(matmul(matmul(i1, i4), i5), i20) = matmul(i1, matmul(i4, smul(i5, i20)))      follows
-//   from both
+//   known:  smul(matmul(x, y), c) = matmul(x, smul(y, c))
+//           matmul(matmul(x, y), z) = matmul(x, matmul(y, z))
+//   asked:  smul(matmul(matmul(i1, i4), i5), i20) = matmul(i1, matmul(i4, smul(i5, i20)))
+//           follows from both
 //
 // Both sides go into one small e-graph (a store of equal terms, closed under "equal operands give
 // equal results"); known equations add what they say, round by round, until the sides meet or the limits

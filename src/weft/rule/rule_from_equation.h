@@ -24,8 +24,8 @@
 
 namespace weft::rule {
 
-// What an input that differs from rank to rank is taken for: addends of one value, or a value of each rank's
-// own.
+// What an input that differs from rank to rank is taken for: addends of one value, or a value of
+// each rank's own.
 enum class LocalValues : std::uint8_t { partial, varying };
 
 // The text of a rule named `name`; none where names for indices leave nothing to say. Fails where plans have

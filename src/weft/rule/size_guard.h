@@ -1,6 +1,6 @@
 // weft/rule/size_guard.h -- finds the condition on sizes under which a rule holds.
 //
-//   tried at            held?
+//   tried at                   held?
 //   i7[1,4,3,5] i10[4,1,3,3]   no      all that are no have groups, all that hold have none:
 //   i7[2,3,2,2] i10[6,3,3,3]   yes     groups(i10) = 1
 //

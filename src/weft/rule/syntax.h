@@ -2,8 +2,8 @@
 //
 //   p = slice(c, along=n, begin=0, end=size(v, n))
 //
-//   Statement{names: [p], term: Term{slice, operands: [c], attributes: [along: name n, begin: 0, end: call
-//   size]}}
+//   Statement{names: [p], term: Term{slice, operands: [c],
+//                                    attributes: [along: name n, begin: 0, end: call size]}}
 //
 // A rule that holds both ways is written once and given its meaning twice, with the sides in either role.
 #pragma once

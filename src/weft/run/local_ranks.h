@@ -63,8 +63,8 @@ Result<std::shared_ptr<transport::Job>> launched_job();
 // This process' rank in that job, 0 where there is none: rank 0 speaks for all. Joins nothing.
 std::int32_t launched_rank();
 
-// What rank 0 of that job says, on all of its ranks; without one, `mine`. Collective: every rank calls it as
-// often.
+// What rank 0 of that job says, on all of its ranks; without one, `mine`. Collective: every rank calls
+// it as often.
 Result<std::string> from_first_rank(std::string mine);
 
 }  // namespace weft::run

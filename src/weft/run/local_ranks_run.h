@@ -40,8 +40,8 @@ struct DistributedRun {
 struct DistributedOutcome {
   TrainingOutcome training;
   Weights weights;  // after the last step; `step` says which
-  // timelines[rank][step]: when each task of that rank's program ran, counted from when rank 0 began the
-  // step.
+  // timelines[rank][step]: when each task of that rank's program ran, counted from when rank 0
+  // began the step.
   std::vector<std::vector<program::Timeline>> timelines;
 
   std::int32_t rank = 0;            // of this process: rank 0 reports

@@ -1,10 +1,8 @@
 // weft/run/own_ranks.h -- a command that needs ranks starts itself again, once for each.
 //
-//   weft tune ──▶ weft tune --ranks 4    RANK=0  ─┐  each finds from the environment that it is a rank, joins
-//   the
-//                 weft tune --ranks 4    RANK=1   │  job and takes part; what rank 0 writes to its standard
-//                 output
-//                 ...                            ─┘  is the answer
+//   weft tune ──▶ weft tune --ranks 4    RANK=0  ─┐  each finds from the environment that it is a rank,
+//                 weft tune --ranks 4    RANK=1   │  joins the job and takes part; what rank 0 writes to its
+//                 ...                            ─┘  standard output is the answer
 //
 // Included by the files of run/ only.
 #pragma once

@@ -41,8 +41,8 @@ class Planner {
   }
 
  private:
-  // The cheapest ways to come to a step's choices from those of the step before; `times` for inside a
-  // stretch.
+  // The cheapest ways to come to a step's choices from those of the step before; `times` for
+  // inside a stretch.
   Ways next(const Ways& before, std::size_t step, double node_times, double join_times) const {
     const std::vector<double>& nodes = costs_.nodes[step];
     Ways after(nodes.size());

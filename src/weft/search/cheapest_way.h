@@ -22,8 +22,8 @@ struct ChainCosts {
   std::vector<std::vector<double>> nodes;  // by step and choice
   // joins[s][a][b]: step s with a, followed by step s + 1 with b; the last step's is not used.
   std::vector<std::vector<std::vector<double>>> joins;
-  // back[r][a][b]: the last step of stretch r with a, followed by its first with b; empty where it does not
-  // repeat.
+  // back[r][a][b]: the last step of stretch r with a, followed by its first with b; empty where it
+  // does not repeat.
   std::vector<std::vector<std::vector<double>>> back;
 
   double total(std::span<const std::size_t> choices) const;

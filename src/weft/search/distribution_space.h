@@ -1,13 +1,12 @@
 // weft/search/distribution_space.h -- the distributions a search may look at, and which lie next to which.
 //
-//   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside, or
-//   one
-//                 of those indices where there is one and batches elsewhere
+//   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside,
+//                 or one of those indices where there is one and batches elsewhere
 //   neighbours    one axis does something else: another list, other sharding
 //   refinements   one index more or less, or elsewhere, in the list of one axis
 //
-// What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices lead its
-// list.
+// What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices
+// lead its list.
 #pragma once
 #include <string>
 #include <vector>

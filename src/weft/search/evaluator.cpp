@@ -167,8 +167,8 @@ Result<Evaluation> Evaluator::simulate_longer(const distribute::Distribution& di
   return simulate(made);
 }
 
-// An exception may speak of one layer that the short plans do not have. What no layer has stays, and is
-// refused.
+// An exception may speak of one layer that the short plans do not have. What no layer has stays,
+// and is refused.
 distribute::Distribution Evaluator::without_dropped_layers(
     const distribute::Distribution& distribution) const {
   if (distribution.exceptions.empty()) return distribution;

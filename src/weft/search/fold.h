@@ -26,9 +26,9 @@ struct Folded {
   distribute::Phases phases;
 };
 
-// The plan with `layers` of those iterations, the first and the last ones; nothing where that is not
-// possible: fewer than 4, or not fewer than there are, or layers that read farther than from their
-// neighbours.
+// The plan with `layers` of those iterations, the first and the last ones; nothing where that
+// is not possible: fewer than 4, or not fewer than there are, or layers that read farther than
+// from their neighbours.
 std::optional<Folded> fold(const plan::Graph& graph, const distribute::Phases& phases, std::int64_t layers);
 
 }  // namespace weft::search

@@ -4,10 +4,10 @@
 //                    │  ▲
 //                  plan cache: a region is planned once, whoever asks, in this run or another
 //
-// The plan is cut where no rule reaches across (region.h). A region is searched by relaxed descent, then by
-// backtracking from where it began (relaxed_search.h, backtracking.h); equal regions, such as the layers of
-// an encoder, once. Better regions may make a rule reach across where none did: the next round cuts
-// elsewhere.
+// The plan is cut where no rule reaches across (region.h). A region is searched by relaxed descent,
+// then by backtracking from where it began (relaxed_search.h, backtracking.h); equal regions, such as
+// the layers of an encoder, once. Better regions may make a rule reach across where none did: the next
+// round cuts elsewhere.
 //
 // The same plan, rules, prices and budget give the same plan, whatever the cache holds; only a limit of
 // seconds can change that.

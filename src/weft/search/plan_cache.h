@@ -1,8 +1,7 @@
 // weft/search/plan_cache.h -- what was planned once is not planned again.
 //
-//   FOLDER/3f/3f9a..c1.plan      weft-plan-cache 1 3f9a..c1 2310 77b0..09      key, length, digest of the
-//   rest
-//                                ..                                            2310 bytes
+//   FOLDER/3f/3f9a..c1.plan    weft-plan-cache 1 3f9a..c1 2310 77b0..09    key, length, digest of the rest
+//                              ..                                          2310 bytes
 //
 // The key is a digest of all that the content depends on, so whoever writes an entry writes the same
 // bytes: processes share a cache without locks. Entries get their name in one step (base/file.h), so a

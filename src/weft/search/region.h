@@ -32,8 +32,8 @@ struct Region {
   std::vector<plan::NodeId> nodes;
   std::vector<Symbol> indices;
 
-  // The node of the whole plan that a label of the region's plan stands for; invalid when it is no such
-  // label.
+  // The node of the whole plan that a label of the region's plan stands for; invalid when it is
+  // no such label.
   plan::NodeId node_labelled(std::string_view label) const;
 };
 
@@ -43,8 +43,8 @@ std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules);
 // All of a plan as one region.
 Region as_region(const plan::Graph& whole);
 
-// Whether the plan takes what the region's own takes and gives what it gives: what was read from a disk may
-// not.
+// Whether the plan takes what the region's own takes and gives what it gives: what was read from a
+// disk may not.
 bool fits(const plan::Graph& plan, const Region& region);
 
 // The whole plan again, with plans[i] in place of regions[i]'s own. REQUIRES: they fit.

@@ -1,5 +1,4 @@
-// weft/session/bench.h -- `weft bench`: Weft's collectives and those of others, measured side by side in one
-// run.
+// weft/session/bench.h -- `weft bench`: Weft's collectives and those of others, side by side in one run.
 //
 //   for each number of ranks and transport     start every side; its ranks sleep in read()
 //     for each collective and size             find how many calls make a batch of some milliseconds

@@ -1,10 +1,9 @@
 // weft collective run: a program on real ranks.
 //
 //   inproc      this process, a thread a rank
-//   shm, tcp    weft collective run ─┬─ rank 0: the same command once more, which joins the others, does its
-//   part
-//                                    ├─ rank 1  and, being rank 0, writes what all found as a line of JSON
-//                                    └─ ...
+//   shm, tcp    weft collective run ─┬─ rank 0   the same command once more, which joins the others, does
+//                                    ├─ rank 1   its part and, being rank 0, writes what all found as a line
+//                                    └─ ...      of JSON
 #include <algorithm>
 #include <cstdlib>
 #include <optional>

@@ -1,5 +1,4 @@
-// weft/session/written_plan.h -- a distributed plan as text that can be read again: with its mesh and its
-// model.
+// weft/session/written_plan.h -- a distributed plan as text that can be read again: its mesh, its model.
 //
 //   # mesh: rank=2
 //   # model: TRAIN digits_mlp WITH (b = 32, p = 64, f = 128, c = 10, optimizer = sgd)

@@ -78,9 +78,9 @@ double ChunkPhase::halving_bytes(std::int32_t step) const {
   return bytes / (2.0 * halving_distance(step));
 }
 
-// The ranks in the order in which a walk of the tree meets them: the root first and all others below it to
-// its right, so that rank r = odd * 2^k stands k levels above the leaves. The second tree is the mirror
-// image.
+// The ranks in the order in which a walk of the tree meets them: the root first and all others below
+// it to its right, so that rank r = odd * 2^k stands k levels above the leaves. The second tree is
+// the mirror image.
 ChunkPhase::TreePlace ChunkPhase::tree_place(std::int32_t rank) const {
   const auto turned = [this](std::int32_t r) { return r < 0 || !mirrored ? r : ranks - 1 - r; };
   const std::int32_t r = turned(rank);

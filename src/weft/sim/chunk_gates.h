@@ -1,9 +1,8 @@
 // weft/sim/chunk_gates.h -- collective algorithms as gates: what a rank waits for, and what it sends then.
 //
-//   ring, 3 ranks, reduce-scatter        gate 0  waits for nothing     sends a third to the right, for its
-//   gate 1
-//                                        gate 1  waits for 1 message   sends what it reduced, for gate 2
-//                                        gate 2  waits for 1 message   the end
+//   ring, 3 ranks, reduce-scatter    gate 0  waits for nothing     sends a third to the right, for its gate 1
+//                                    gate 1  waits for 1 message   sends what it reduced, for gate 2
+//                                    gate 2  waits for 1 message   the end
 //
 // A rank's gates open one after the other, each when as many messages came for it as it needs. Every message
 // says for which gate of the receiver it is, so that a rank may be ahead of its neighbours.

@@ -1,8 +1,7 @@
 // weft/sim/simulate_collective.h -- how long a chunk program takes on given wires.
 //
-//   agent 0   [send c0 ==][send c1 ==]            ==  its bytes flow; agents that share a link slow each
-//   other agent 1               [..take c0, send on ==]  ..  waits: for a message, a free slot, another step,
-//   a signal
+//   agent 0   [send c0 ==][send c1 ==]          ==  its bytes flow; agents that share a link slow each other
+//   agent 1             [..take c0, send on ==] ..  waits: for a message, a free slot, another step, a signal
 //
 // Every threadblock walks all its steps once for each slice of its chunks, a slice being what fits a slot, as
 // the runtimes do; so slices follow each other down a chain of receive_copy_send. A message is seen one

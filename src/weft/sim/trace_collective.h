@@ -100,8 +100,8 @@ struct CollectiveEnds {
   std::int64_t stands_for = 0;  // ... and that they stand for
 };
 
-// A collective that has its wires to itself. Symmetric ones are simulated on one rank for all, unless
-// `exact`.
+// A collective that has its wires to itself. Symmetric ones are simulated on one rank for
+// all, unless `exact`.
 Result<CollectiveEnds> run_alone(const CollectiveCall& call, const TraceNetwork& network,
                                  const TraceSystem& system, bool exact = false);
 

@@ -1,9 +1,9 @@
 // weft/sim/traffic.h -- messages on the wires of a network, and what else happens when.
 //
 //   Traffic traffic(network, {});
-//   traffic.send(now, 0, 3, bytes, {kArrived, 7});     // rank 0 to rank 3; told {kArrived, 7} when it is
-//   there traffic.tell(now + 1e-3, {kComputed, 4}); while (const auto next = traffic.next()) ...       // in
-//   order of time; equals in the order they were asked
+//   traffic.send(now, 0, 3, bytes, {kArrived, 7});    // rank 0 to rank 3; tells {kArrived, 7} on arrival
+//   traffic.tell(now + 1e-3, {kComputed, 4});
+//   while (const auto next = traffic.next()) ...      // by time; equals in the order they were asked
 //
 // A wire carries one message at a time, first come, first served. A message enters the next wire when its
 // first byte gets there (cut through), or when all of it is there (store and forward); or all wires are taken

@@ -5,11 +5,12 @@
 //
 // A group has one endpoint at each of its ranks. Ranks here are positions in the group.
 //
-//   auto [outgoing, incoming] = endpoint->open({{0, 1, 0}, {1, 0, 0}}, capacity)      every rank, the same
-//   list for (;;) {
+//   // every rank, the same list
+//   auto [outgoing, incoming] = endpoint->open({{0, 1, 0}, {1, 0, 0}}, capacity);
+//   for (;;) {
 //     const auto seen = endpoint->signal();
-//     if (outgoing[0]->send_from(bytes)) break;                                       // or anything else
-//     endpoint->wait(seen, 100ms);                                                    // then look again
+//     if (outgoing[0]->send_from(bytes)) break;    // or anything else
+//     endpoint->wait(seen, 100ms);                 // then look again
 //   }
 #pragma once
 #include <chrono>

@@ -1,8 +1,9 @@
 // weft/transport/invitation.h -- what ranks tell each other of themselves when they come together, as text.
 //
 //   hello   {"rank": 2, "ranks": 4, "host": "...", "address": "10.0.0.3:41234", "door": "weft-5f...",
-//   "process": 77} table   {"session": "...", "members": [hello, ...]} failed  {"message": "...", "hint":
-//   "..."}
+//            "process": 77}
+//   table   {"session": "...", "members": [hello, ...]}
+//   failed  {"message": "...", "hint": "..."}
 //
 // Read from authenticated peers, and yet checked: a field of the wrong kind is an error, not an exception.
 #pragma once

@@ -2,9 +2,10 @@
 //
 //   launch({.ranks = 4, .command = {"./train", "--steps", "10"}})
 //
-//     rank 0 ─┐  RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT   (as torchrun has them)
-//     rank 1 ─┤  WEFT_PORT WEFT_JOB_SECRET, and for rank 0 a socket that listens there already: no port can
-//     be rank 2 ─┤  taken by somebody else between its choice and its use rank 3 ─┘
+//     rank 0 ─┐  RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT (as torchrun has them),
+//     rank 1 ─┤  WEFT_PORT WEFT_JOB_SECRET, and for rank 0 a socket that listens there already: no port
+//     rank 2 ─┤  can be taken by somebody else between its choice and its use
+//     rank 3 ─┘
 //
 // When a rank fails, the others have `grace` to notice and say so themselves; then they are ended. Nothing is
 // left behind: ranks and what they started in their process groups end with the launch, and ranks with the

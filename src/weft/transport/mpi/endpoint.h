@@ -1,7 +1,6 @@
 // weft/transport/mpi/endpoint.h -- the transport that an MPI which already runs provides.
 //
-//   weft ─ Outgoing ─ MPI_Issend ─ (whatever MPI uses: verbs, shared memory, TCP) ─ MPI_Irecv ─ Incoming ─
-//   weft
+//   Outgoing ─ MPI_Issend ─ (whatever MPI uses: verbs, shared memory, TCP) ─ MPI_Irecv ─ Incoming
 //
 // For machines whose network only their MPI can drive. Each wire is a tag of the receiver's. Works with any
 // kind of job whose ranks were all started by the same mpirun: with mpi/job.h the launcher alone notices

@@ -1,11 +1,10 @@
 // weft/transport/shm/neighbours.h -- what the ranks of a group on one machine share: bells and news.
 //
-//               from 0   1   2
-//   news of 0 [    .   17    4 ]     a row a rank: how often each rank did something that this one may wait
-//   for news of 1 [   12    .    9 ]     signal() of a rank is the sum of its row
+//          from    0    1    2
+//   news of 0 [    .   17    4 ]    a row a rank: how often each rank did something this one may wait for
+//   news of 1 [   12    .    9 ]    signal() of a rank is the sum of its row
 //
-// A rank that sends or takes a message writes so into its place of the other's row and rings the other's
-// bell.
+// A rank that sends or takes a message writes so into its place of the other's row and rings its bell.
 #pragma once
 #include <atomic>
 #include <chrono>

@@ -1,8 +1,8 @@
 // weft/transport/tcp/connection.h -- the two ends of a wire that is a socket, as state machines.
 //
-//   Sender     header + caller's memory ──writev──▶ kernel ══▶ kernel ──readv──▶ header + caller's memory
-//   Receiver
-//              (or the room it lent)                                             (or a buffer of its own)
+//   Sender                                                                       Receiver
+//   header + caller's memory  ──writev──▶ kernel  ══▶  kernel ──readv──▶  header + caller's memory
+//   (or the room it lent)                                                 (or a buffer of its own)
 //
 // Both ends know how long a message is, so a header and all of its payload are asked for at once: one system
 // call for a message that is there. A short one is put together with its header first: copying it costs less

@@ -1,9 +1,8 @@
 // weft/transport/tcp/lines.h -- all open connections of an endpoint: one lock, one place to wait.
 //
-//   calls on a connection ──▶ lock, then Sender or Receiver      a call that is held up arms its line
-//   wait()                ──▶ poll() on armed lines              one that can go on is disarmed: signal
-//   changes
-//                             and on those with unasked bytes    drained, so that their senders can go on
+//   calls on a connection ──▶ lock, then Sender or Receiver    a call that is held up arms its line
+//   wait()                ──▶ poll() on armed lines            one that can go on is disarmed: signal changes
+//                             and on those with unasked bytes  drained, so that their senders can go on
 //
 // A message that was written to room() and that the kernel did not take whole is sent on by whoever waits or
 // calls progress(), and if nobody does, by a thread that is started the first time this happens.
