@@ -19,10 +19,10 @@
 #include "weft/cost/step_costs.h"
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/ops/localize.h"
 #include "weft/session/state.h"
 #include "weft/sim/predict.h"
 #include "weft/sim/rank_classes.h"
+#include "weft/spmd/localize.h"
 #include "weft/train/training_plan.h"
 
 namespace {
@@ -67,8 +67,8 @@ bool run(const language::Catalog& catalog, std::int64_t nodes, bool exact) {
     programs.clear();
     for (std::size_t rank = 0; rank < kinds.size(); ++rank) {
       if (static_cast<std::size_t>(kinds[rank]) != programs.size()) continue;
-      auto local = ops::localize(plan.graph, plan.mesh, plan.layouts, static_cast<std::int32_t>(rank),
-                                 ops::Exchanges::stay)
+      auto local = spmd::localize(plan.graph, plan.mesh, plan.layouts, static_cast<std::int32_t>(rank),
+                                  spmd::Exchanges::stay)
                        .value();
       programs.push_back(std::make_shared<const program::Program>(
           program::compile(std::make_shared<const plan::Graph>(std::move(local.graph)), costs.compile)

@@ -78,7 +78,7 @@ endfunction()
 # Headers that most sources of a layer read, read once: the standard ones, the plan graph where a layer works on plans,
 # JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
 # what the first of them precompiled; so they must link weft::compile_options and nothing odd.
-#   optimized in the tests' build     base <- cluster plan memory       ops <- distribute program sim exec
+#   optimized in the tests' build     base <- cluster plan memory       ops <- spmd distribute program sim exec
 #   not                               collective <- transport comm      language <- train rule cost search price run measure
 #                                     formats, explain, session
 function(weft_precompile target)
@@ -103,7 +103,7 @@ function(weft_precompile target)
   elseif(target MATCHES "^weft_(train|rule|cost|search|price|run|measure)$")
     target_precompile_headers(${target} REUSE_FROM weft_language)
     return()
-  elseif(target MATCHES "^weft_(distribute|program|sim|exec)$")
+  elseif(target MATCHES "^weft_(spmd|distribute|program|sim|exec)$")
     target_precompile_headers(${target} REUSE_FROM weft_ops)
     return()
   else()

@@ -10,10 +10,10 @@
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/ops/communication.h"
-#include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/session/state.h"
+#include "weft/spmd/layouts.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::golden {
@@ -92,7 +92,7 @@ std::string distribute_door(const Case& test) {
   const auto plan = distribute::distribute(input->graph, input->phases, *distribution,
                                            {.smallest_share = test.number("smallest", 1)});
   if (!plan.ok()) return language::complain(plan.error(), line);
-  const auto inferred = ops::infer_layouts(plan->graph, plan->mesh);
+  const auto inferred = spmd::infer_layouts(plan->graph, plan->mesh);
   if (!inferred.ok()) return language::complain(inferred.error(), line);
   if (*inferred != plan->layouts) return "error: the layouts are not those that inference finds\n";
   return listing(*plan, test.flags.contains("moves"));

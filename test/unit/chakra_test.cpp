@@ -377,7 +377,7 @@ TEST(ChakraProgramTest, AnExportedStepTakesWhatWasPredicted) {
   for (const std::string_view mesh_text : {"gpu=4", "node=2, gpu=4"}) {
     const plan::Graph graph = ops::read_plan(ops::kTwoSums);
     const plan::Mesh mesh = plan::read_mesh(mesh_text).value();
-    const auto layouts = ops::infer_layouts(graph, mesh).value();
+    const auto layouts = spmd::infer_layouts(graph, mesh).value();
     const Prediction prediction = predict(graph, mesh, layouts, arbitrary_costs()).value();
     const TemporaryFolder folder;
     ASSERT_TRUE(formats::write_chakra(prediction, mesh, folder.path() + "/step").ok());

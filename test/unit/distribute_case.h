@@ -62,7 +62,7 @@ inline DistributedPlan distributed(const train::TrainingPlan& plan, std::string_
 // computes from the plan as it was before.
 template <class T>
 std::string difference(const plan::Graph& one_device, const DistributedPlan& plan, std::uint64_t seed = 1) {
-  const Result<std::vector<plan::Layout>> layouts = ops::infer_layouts(plan.graph, plan.mesh);
+  const Result<std::vector<plan::Layout>> layouts = spmd::infer_layouts(plan.graph, plan.mesh);
   if (!layouts.ok()) return layouts.error().message;
   if (*layouts != plan.layouts) return "layouts differ from what inference finds";
   if (const Status verified = plan::verify(plan.graph); !verified.ok()) return verified.error().message;
@@ -73,7 +73,7 @@ std::string difference(const plan::Graph& one_device, const DistributedPlan& pla
   Random random(seed);
   const ops::MeshInputs<T> inputs = ops::spread<T>(plan.graph, plan.mesh, {}, *layouts, numbers, random);
   const auto expected = ops::outputs_of<T>(one_device, inputs.whole, numbers);
-  const auto found = ops::interpret_on_mesh<T>(
+  const auto found = spmd::interpret_on_mesh<T>(
       plan.graph, plan.mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }, numbers);
   if (!found.ok()) return found.error().message;
   if (found->size() != expected.size()) return "other outputs";
@@ -81,7 +81,7 @@ std::string difference(const plan::Graph& one_device, const DistributedPlan& pla
     const plan::Output& output = plan.graph.outputs()[o];
     const auto name = plan.graph.text(output.name);
     if (name != one_device.text(one_device.outputs()[o].name)) return "outputs in another order";
-    const auto joined = ops::join_from_mesh((*found)[o], plan.graph.type(output.value), plan.mesh, numbers);
+    const auto joined = spmd::join_from_mesh((*found)[o], plan.graph.type(output.value), plan.mesh, numbers);
     if (!joined.ok()) return fmt::format("{}: {}", name, joined.error().message);
     for (std::size_t i = 0; i < expected[o].data.size(); ++i)
       if (!ops::nearly(expected[o].data[i], joined->data[i]))

@@ -14,7 +14,7 @@
 #include "mesh_case.h"
 #include "weft/exec/comm_exchanger.h"
 #include "weft/exec/rank.h"
-#include "weft/ops/localize.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::exec {
 namespace {
@@ -136,15 +136,15 @@ std::span<float> floats(Rank& rank, const program::Port& port) {
 void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, const RankOptions& options) {
   const plan::Graph graph = ops::read_plan(text);
   const plan::Mesh mesh = mesh_of(mesh_text);
-  const auto layouts = ops::infer_layouts(graph, mesh);
+  const auto layouts = spmd::infer_layouts(graph, mesh);
   ASSERT_TRUE(layouts.ok()) << layouts.error().message;
   Random random(3);
   const auto inputs = ops::spread<float>(graph, mesh, {}, *layouts, {}, random);
-  const auto expected = ops::interpret_on_mesh<float>(
+  const auto expected = spmd::interpret_on_mesh<float>(
       graph, mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; });
   ASSERT_TRUE(expected.ok()) << expected.error().message;
   on_ranks(mesh, TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t number) {
-    auto local = ops::localize(graph, mesh, *layouts, number, ops::Exchanges::stay);
+    auto local = spmd::localize(graph, mesh, *layouts, number, spmd::Exchanges::stay);
     ASSERT_TRUE(local.ok()) << local.error().message;
     auto program = program::compile(std::make_shared<plan::Graph>(std::move(local->graph)),
                                     {.workers = options.workers});
@@ -238,10 +238,10 @@ class ScriptedExchanger final : public Exchanger {
 TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
   const plan::Graph graph = ops::read_plan(kPlans[0]);
   const plan::Mesh mesh = mesh_of("gpu=2");
-  const auto layouts = ops::infer_layouts(graph, mesh).value();
+  const auto layouts = spmd::infer_layouts(graph, mesh).value();
   for (const bool overlap : {true, false})
     for (const int workers : {1, 2}) {
-      auto local = ops::localize(graph, mesh, layouts, 0, ops::Exchanges::stay).value();
+      auto local = spmd::localize(graph, mesh, layouts, 0, spmd::Exchanges::stay).value();
       auto program = program::compile(std::make_shared<plan::Graph>(std::move(local.graph))).value();
       ScriptedExchanger exchanger;
       exchanger.good_runs = 5;

@@ -13,11 +13,11 @@
 #include "weft/distribute/index_roles.h"
 #include "weft/distribute/prove.h"
 #include "weft/distribute/replay.h"
-#include "weft/ops/localize.h"
 #include "weft/ops/sliding.h"
 #include "weft/plan/text.h"
 #include "weft/session/session.h"
 #include "weft/sim/rank_classes.h"
+#include "weft/spmd/localize.h"
 
 namespace weft {
 namespace {
@@ -248,7 +248,7 @@ TEST(Halo, OperatorsThatKnowNoBordersRefuseThem) {
 %2 = relu %1
 return y=%2
 )");
-  const auto layouts = ops::infer_layouts(graph, {{{"rank", 2}}});
+  const auto layouts = spmd::infer_layouts(graph, {{{"rank", 2}}});
   ASSERT_FALSE(layouts.ok());
   EXPECT_NE(layouts.error().message.find("relu"), std::string::npos) << layouts.error().message;
 }
@@ -277,11 +277,11 @@ TEST(Halo, TheShippedConvnetsAreCutByRows) {
     const DistributedPlan made = distribute::distributed(plan, "rank=2: slice h", {});
     EXPECT_GT(distribute::count(made, "halo", 0), 0);
     EXPECT_GT(distribute::count(made, "halo", 1), 0);
-    const auto layouts = ops::infer_layouts(made.graph, made.mesh);
+    const auto layouts = spmd::infer_layouts(made.graph, made.mesh);
     ASSERT_TRUE(layouts.ok()) << layouts.error().message;
     EXPECT_EQ(*layouts, made.layouts);
     for (const std::int32_t rank : {0, 1}) {
-      const auto local = ops::localize(made.graph, made.mesh, *layouts, rank, ops::Exchanges::stay);
+      const auto local = spmd::localize(made.graph, made.mesh, *layouts, rank, spmd::Exchanges::stay);
       ASSERT_TRUE(local.ok()) << local.error().message;
     }
   }

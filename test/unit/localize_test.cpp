@@ -1,5 +1,5 @@
 // The plan of one rank: exchanges that stay, positions that are told, and what a rank with nothing does.
-#include "weft/ops/localize.h"
+#include "weft/spmd/localize.h"
 
 #include <array>
 
@@ -11,8 +11,8 @@ namespace {
 std::string local_text(std::string_view text, std::string_view mesh_text, std::int32_t rank) {
   const plan::Graph graph = read_plan(text);
   const plan::Mesh mesh = plan::read_mesh(mesh_text).value();
-  const std::vector<plan::Layout> layouts = infer_layouts(graph, mesh).value();
-  const Result<LocalPlan> local = localize(graph, mesh, layouts, rank, Exchanges::stay);
+  const std::vector<plan::Layout> layouts = spmd::infer_layouts(graph, mesh).value();
+  const Result<spmd::LocalPlan> local = spmd::localize(graph, mesh, layouts, rank, spmd::Exchanges::stay);
   return local.ok() ? print(local->graph) : local.error().message;
 }
 
@@ -139,7 +139,7 @@ TEST(Localize, AnExchangeThatCannotBeIsRefused) {
       "%1 = exchange %0 {kind=\"all-reduce\", axis=gpu, ranks=2, type=f32[b=4]}\nreturn y=%1\n");
   const Tensor<float> x{{4}, {1, 2, 3, 4}};
   EXPECT_FALSE(interpret<float>(graph, [&](std::string_view) { return &x; }).ok());
-  EXPECT_FALSE(infer_layouts(graph, plan::read_mesh("gpu=2").value()).ok());
+  EXPECT_FALSE(spmd::infer_layouts(graph, plan::read_mesh("gpu=2").value()).ok());
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 #include "mesh_case.h"
 #include "weft/device/element_access.h"
 #include "weft/device/kernel.h"
-#include "weft/ops/localize.h"
 #include "weft/plan/verify.h"
 #include "weft/program/program.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::program {
 
@@ -29,10 +29,10 @@ T or_throw(Result<T> result) {
 
 // The plan of each rank, printed, read again and compiled.
 inline std::vector<Program> programs_of(const plan::Graph& graph, const plan::Mesh& mesh) {
-  const std::vector<plan::Layout> layouts = or_throw(ops::infer_layouts(graph, mesh));
+  const std::vector<plan::Layout> layouts = or_throw(spmd::infer_layouts(graph, mesh));
   std::vector<Program> programs;
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
-    const ops::LocalPlan local = or_throw(ops::localize(graph, mesh, layouts, rank, ops::Exchanges::stay));
+    const spmd::LocalPlan local = or_throw(spmd::localize(graph, mesh, layouts, rank, spmd::Exchanges::stay));
     const std::string text = print(local.graph);
     auto read = std::make_shared<plan::Graph>(ops::read_plan(text));
     if (const Status status = plan::verify(*read); !status.ok())
@@ -212,10 +212,10 @@ class LockstepMesh {
 inline std::string difference_in_lockstep(const plan::Graph& graph, const plan::Mesh& mesh,
                                           ops::Tensors<float> whole = {}, float tolerance = 1e-4f) {
   Random random(7);
-  const std::vector<plan::Layout> layouts = or_throw(ops::infer_layouts(graph, mesh));
+  const std::vector<plan::Layout> layouts = or_throw(spmd::infer_layouts(graph, mesh));
   const ops::MeshInputs<float> inputs =
       ops::spread<float>(graph, mesh, std::move(whole), layouts, {}, random);
-  const std::vector<ops::MeshTensor<float>> expected = or_throw(ops::interpret_on_mesh<float>(
+  const std::vector<spmd::MeshTensor<float>> expected = or_throw(spmd::interpret_on_mesh<float>(
       graph, mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }));
   const std::vector<Program> programs = programs_of(graph, mesh);
   LockstepMesh ranks(mesh, programs);

@@ -13,10 +13,10 @@
 
 #include "ops_case.h"
 #include "weft/ops/interpret.h"
-#include "weft/ops/layouts.h"
-#include "weft/ops/mesh.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
+#include "weft/spmd/layouts.h"
+#include "weft/spmd/mesh.h"
 
 namespace weft::ops {
 
@@ -59,7 +59,7 @@ bool nearly(T a, T b) {
 template <class T>
 struct MeshInputs {
   Tensors<T> whole;
-  std::map<std::string, MeshTensor<T>, std::less<>> held;
+  std::map<std::string, spmd::MeshTensor<T>, std::less<>> held;
 };
 
 template <class T>
@@ -72,8 +72,8 @@ MeshInputs<T> spread(const plan::Graph& graph, const plan::Mesh& mesh, Tensors<T
     const std::string name(node.word(0));
     if (!inputs.whole.contains(name))
       inputs.whole[name] = random_tensor<T>("", node.result_type(0), numbers, random);
-    inputs.held[name] = split_for_mesh(inputs.whole.at(name), node.result_type(0),
-                                       layouts[node.result(0).value], mesh, numbers, random)
+    inputs.held[name] = spmd::split_for_mesh(inputs.whole.at(name), node.result_type(0),
+                                             layouts[node.result(0).value], mesh, numbers, random)
                             .value();
   }
   return inputs;
@@ -90,17 +90,17 @@ std::string difference(const plan::Graph& graph, const plan::Mesh& mesh, Tensors
       return Numbers<T>{};
   }();
   Random random(seed);
-  const Result<std::vector<plan::Layout>> layouts = infer_layouts(graph, mesh);
+  const Result<std::vector<plan::Layout>> layouts = spmd::infer_layouts(graph, mesh);
   if (!layouts.ok()) return layouts.error().message;
   const MeshInputs<T> inputs = spread<T>(graph, mesh, std::move(whole), *layouts, numbers, random);
   const std::vector<Tensor<T>> expected = outputs_of<T>(graph, inputs.whole, numbers);
-  const Result<std::vector<MeshTensor<T>>> found = interpret_on_mesh<T>(
+  const Result<std::vector<spmd::MeshTensor<T>>> found = interpret_on_mesh<T>(
       graph, mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }, numbers);
   if (!found.ok()) return found.error().message;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const plan::Type type = graph.type(graph.outputs()[o].value);
     const auto name = graph.text(graph.outputs()[o].name);
-    const Result<Tensor<T>> joined = join_from_mesh((*found)[o], type, mesh, numbers);
+    const Result<Tensor<T>> joined = spmd::join_from_mesh((*found)[o], type, mesh, numbers);
     if (!joined.ok()) return fmt::format("{}: {}", name, joined.error().message);
     if (joined->sizes != expected[o].sizes) return fmt::format("{}: other sizes", name);
     for (std::size_t i = 0; i < expected[o].data.size(); ++i)

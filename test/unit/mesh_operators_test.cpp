@@ -7,10 +7,10 @@
 
 #include "mesh_case.h"
 #include "weft/ops/build.h"
-#include "weft/ops/carries.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/loops.h"
 #include "weft/plan/signature.h"
+#include "weft/spmd/carries.h"
 
 namespace weft::ops {
 namespace {
@@ -79,7 +79,7 @@ TEST(MeshOperators, CarryAddends) {
           addends.push_back((subset >> i & 1u) != 0);
           layouts.push_back(addends[i] ? fmt::format("partial({}) on gpu", plan::name(monoid)) : "");
         }
-        if (!carries(node, monoid, addends)) continue;
+        if (!spmd::carries(node, monoid, addends)) continue;
         (monoid == plan::Monoid::sum ? sums : extremes).insert(c.op);
         const plan::Graph graph = laid_out(c, layouts);
         EXPECT_EQ(difference<Field>(graph, plan::read_mesh("gpu=3").value(), inputs_of(c, graph)), "")
@@ -167,7 +167,7 @@ class RandomPlan {
   }
 
   void keep(plan::Graph& longer, const Result<plan::ValueId>& added) {
-    if (added.ok() && infer_layouts(longer, mesh_).ok()) graph_ = std::move(longer);
+    if (added.ok() && spmd::infer_layouts(longer, mesh_).ok()) graph_ = std::move(longer);
   }
 
   const plan::Mesh& mesh_;

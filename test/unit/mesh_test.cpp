@@ -3,7 +3,7 @@
 
 #include "mesh_case.h"
 #include "weft/ops/exchange.h"
-#include "weft/ops/localize.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::ops {
 namespace {
@@ -112,7 +112,8 @@ TEST(OnMesh, VaryingValues) {
       "%3 = broadcast-from %0 {axis=gpu, root=1}\n%4 = permute-ranks %0 {axis=gpu}\n"
       "%5 = permute-ranks %0 {axis=gpu, by=-1}\n%6 = slice-across %0 {axis=gpu, along=b}\n%7 = neg %0\n"
       "return a=%1, b=%2, c=%3, d=%4, e=%5, f=%6, g=%7\n");
-  MeshTensor<double> x{infer_layouts(graph, mesh).value()[0], {row({1, 20}), row({3, 10}), row({2, 30})}};
+  spmd::MeshTensor<double> x{spmd::infer_layouts(graph, mesh).value()[0],
+                             {row({1, 20}), row({3, 10}), row({2, 30})}};
   const auto outputs = interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return &x; }).value();
   const auto ranks = [&](std::size_t output) {
     std::vector<std::vector<double>> all;
@@ -128,15 +129,15 @@ TEST(OnMesh, VaryingValues) {
   EXPECT_EQ(ranks(5), (Ranks{{1}, {10}, {}}));
   EXPECT_EQ(ranks(6), (Ranks{{-1, -20}, {-3, -10}, {-2, -30}}));
   EXPECT_TRUE(outputs[6].layout.axes[0].is_varying());
-  EXPECT_EQ(join_from_mesh(outputs[6], graph.type(plan::ValueId(7)), mesh).error().message,
+  EXPECT_EQ(spmd::join_from_mesh(outputs[6], graph.type(plan::ValueId(7)), mesh).error().message,
             "the ranks along mesh axis gpu hold values of their own");
 }
 
 TEST(OnMesh, ReplicasMustAgreeInEveryBit) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   plan::Graph graph = read_plan("plan p\n%0 = input {name=x, type=f32[b=2]}\nreturn y=%0\n");
-  const MeshTensor<double> held{plan::Layout::replicated(mesh), {row({1, 0.0}), row({1, -0.0})}};
-  EXPECT_EQ(join_from_mesh(held, graph.type(plan::ValueId(0)), mesh).error().message,
+  const spmd::MeshTensor<double> held{plan::Layout::replicated(mesh), {row({1, 0.0}), row({1, -0.0})}};
+  EXPECT_EQ(spmd::join_from_mesh(held, graph.type(plan::ValueId(0)), mesh).error().message,
             "replicas differ along mesh axis gpu: ranks 0 and 1");
 }
 
@@ -144,13 +145,14 @@ TEST(OnMesh, SourcesMustBeGivenAsThePlanSays) {
   const plan::Mesh mesh = plan::read_mesh("gpu=2").value();
   const plan::Graph graph =
       read_plan("plan p\n%0 = input {name=x, type=f32[b=3], layout=\"sliced(b) on gpu\"}\nreturn y=%0\n");
-  const auto message = [&](const MeshTensor<double>* x) {
+  const auto message = [&](const spmd::MeshTensor<double>* x) {
     const auto outputs = interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return x; });
     return outputs.ok() ? std::string("fine") : outputs.error().message;
   };
-  const plan::Layout sliced = infer_layouts(graph, mesh).value()[0];
-  const MeshTensor<double> good{sliced, {row({1, 2}), row({3})}}, uneven{sliced, {row({1}), row({2, 3})}},
-      few{sliced, {row({1, 2})}}, whole{plan::Layout::replicated(mesh), {row({1, 2, 3}), row({1, 2, 3})}};
+  const plan::Layout sliced = spmd::infer_layouts(graph, mesh).value()[0];
+  const spmd::MeshTensor<double> good{sliced, {row({1, 2}), row({3})}},
+      uneven{sliced, {row({1}), row({2, 3})}}, few{sliced, {row({1, 2})}},
+      whole{plan::Layout::replicated(mesh), {row({1, 2, 3}), row({1, 2, 3})}};
   EXPECT_EQ(message(&good), "fine");
   EXPECT_EQ(message(nullptr), "no value given for input x");
   EXPECT_EQ(message(&uneven), "input x has sizes [1] on rank 0 but the plan expects [2]");
@@ -166,8 +168,8 @@ TEST(Localize, CutsTypesAndNamesWhatLeavesTheRank) {
       "plan p\n%0 = input {name=x, type=f32[b=8,d=4], layout=\"sliced(b) on gpu\"}\n"
       "%1 = split %0 {along=d, into=f32[h=2,e=2]}\n%2 = all-gather %1 {axis=gpu, along=b}\n%3 = relu %2\n"
       "return y=%3\n");
-  const auto layouts = infer_layouts(graph, mesh).value();
-  EXPECT_EQ(print(localize(graph, mesh, layouts, 2).value().graph),
+  const auto layouts = spmd::infer_layouts(graph, mesh).value();
+  EXPECT_EQ(print(spmd::localize(graph, mesh, layouts, 2).value().graph),
             "plan p\n%0 = input {name=x, type=f32[b=2,d=4]}\n"
             "%1 = split %0 {along=d, into=f32[h=2,e=2]} : f32[b=2,h=2,e=2]\n"
             "%2 = input {name=\"take 2\", type=f32[b=8,h=2,e=2]}\n%3 = relu %2 : f32[b=8,h=2,e=2]\n"
@@ -262,7 +264,7 @@ TEST(Layouts, RefusesWithReasons) {
                     "%3 = input {{name=m, type=f32[d=6], layout=\"partial(max) on gpu\"}}\n"
                     "%4 = input {{name=v, type=f32[d=6], layout=\"varying on gpu\"}}\n{}\nreturn x=%0\n",
                     refusal.lines));
-    const auto layouts = infer_layouts(graph, plan::read_mesh("node=2, gpu=2").value());
+    const auto layouts = spmd::infer_layouts(graph, plan::read_mesh("node=2, gpu=2").value());
     ASSERT_FALSE(layouts.ok()) << refusal.lines;
     EXPECT_EQ(layouts.error().message, refusal.message);
   }

@@ -7,8 +7,8 @@
 #include "weft/distribute/open_nodes.h"
 #include "weft/distribute/prove.h"
 #include "weft/distribute/replay.h"
-#include "weft/ops/open_rows.h"
 #include "weft/plan/text.h"
+#include "weft/spmd/open_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -19,7 +19,7 @@ plan::Graph opened(const plan::Graph& graph) {
   std::vector<plan::NodeId> nodes;
   for (std::size_t n = 0; n < graph.node_count(); ++n)
     if (const plan::NodeView node = graph.view(plan::NodeId(n));
-        !ops::is_source(node.op()) && !ops::rows_to_open(node).empty())
+        !ops::is_source(node.op()) && !spmd::rows_to_open(node).empty())
       nodes.push_back(node.id());
   auto made = open_nodes(graph, nodes);
   if (!made.ok()) throw std::runtime_error(made.error().message);
@@ -102,13 +102,13 @@ double distance(const plan::Graph& one_device, const DistributedPlan& plan) {
   Random random(1);
   const auto inputs = ops::spread<double>(plan.graph, plan.mesh, {}, plan.layouts, numbers, random);
   const auto expected = ops::outputs_of<double>(one_device, inputs.whole, numbers);
-  const auto found = ops::interpret_on_mesh<double>(
+  const auto found = spmd::interpret_on_mesh<double>(
       plan.graph, plan.mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }, numbers);
   if (!found.ok()) throw std::runtime_error(found.error().message);
   double largest = 0;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     const plan::Type type = plan.graph.type(plan.graph.outputs()[o].value);
-    const auto joined = ops::join_from_mesh((*found)[o], type, plan.mesh, numbers);
+    const auto joined = spmd::join_from_mesh((*found)[o], type, plan.mesh, numbers);
     if (!joined.ok()) throw std::runtime_error(joined.error().message);
     for (std::size_t i = 0; i < expected[o].data.size(); ++i) {
       const double apart =

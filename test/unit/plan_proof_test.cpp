@@ -63,7 +63,7 @@ return y=%2
 %3 = neg %2
 return y=%3
 )");
-  wrong.layouts = ops::infer_layouts(wrong.graph, wrong.mesh).value();
+  wrong.layouts = spmd::infer_layouts(wrong.graph, wrong.mesh).value();
   wrong.origin = {plan::NodeId(0u), plan::NodeId(1u), plan::NodeId(1u), plan::NodeId(2u)};
   const auto proof = prove(one, wrong);
   ASSERT_TRUE(proof.ok()) << proof.error().message;

@@ -12,10 +12,10 @@
 #include "mesh_case.h"
 #include "weft/base/hash.h"
 #include "weft/cluster/cluster.h"
-#include "weft/ops/localize.h"
 #include "weft/sim/link_sharing.h"
 #include "weft/sim/program_tasks.h"
 #include "weft/sim/rank_classes.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::sim {
 namespace {
@@ -59,7 +59,7 @@ struct Case {
   Case(std::string_view mesh_text, std::string_view plan_text)
       : graph(ops::read_plan(plan_text)),
         mesh(plan::read_mesh(mesh_text).value()),
-        layouts(ops::infer_layouts(graph, mesh).value()) {}
+        layouts(spmd::infer_layouts(graph, mesh).value()) {}
 
   Prediction predicted(const StepCosts& costs, const PredictOptions& options = {}) const {
     auto prediction = predict(graph, mesh, layouts, costs, options);
@@ -321,7 +321,7 @@ TEST(PredictTest, RanksOfOneKindHaveProgramsOfOnePrice) {
   const StepCosts costs = arbitrary_costs(3);
   std::map<std::int32_t, std::vector<double>> prices;
   for (std::int32_t rank = 0; rank < at.mesh.ranks(); ++rank) {
-    auto local = ops::localize(at.graph, at.mesh, at.layouts, rank, ops::Exchanges::stay);
+    auto local = spmd::localize(at.graph, at.mesh, at.layouts, rank, spmd::Exchanges::stay);
     ASSERT_TRUE(local.ok());
     auto program = program::compile(std::make_shared<const plan::Graph>(std::move(local->graph)), {});
     ASSERT_TRUE(program.ok());
@@ -447,7 +447,7 @@ TEST(PredictTest, RanksThatDisagreeAreRefused) {
   const Case two("gpu=2", ops::kTwoSums);
   const auto program_of = [&](std::string_view text) {
     const Case at("gpu=2", text);
-    auto local = ops::localize(at.graph, at.mesh, at.layouts, 0, ops::Exchanges::stay).value();
+    auto local = spmd::localize(at.graph, at.mesh, at.layouts, 0, spmd::Exchanges::stay).value();
     return std::make_shared<const Program>(
         program::compile(std::make_shared<const plan::Graph>(std::move(local.graph)), {}).value());
   };

@@ -45,7 +45,7 @@ sim::Prediction prediction() {
                              [](const program::Exchange&, std::size_t, std::int64_t) {
                                return sim::ExchangePrice{0, 2e-3, "ring", sim::Source::datasheet};
                              }};
-  return sim::predict(graph, mesh, ops::infer_layouts(graph, mesh).value(), costs).value();
+  return sim::predict(graph, mesh, spmd::infer_layouts(graph, mesh).value(), costs).value();
 }
 
 PageTimeline predicted_timeline(const sim::Prediction& prediction) {

@@ -27,7 +27,7 @@ comm::ChoiceTable table_of(std::vector<comm::Candidate> candidates) {
   return table;
 }
 
-TEST(measure::TuneCheck, ComparesPredictionsAndChoicesWithWhatWasMeasured) {
+TEST(TuneCheck, ComparesPredictionsAndChoicesWithWhatWasMeasured) {
   const auto table = table_of({{.name = "direct mailbox", .times = {{100, 1e-6}, {10'000, 1e-6}}},
                                {.name = "direct", .times = {{100, 2e-6}, {10'000, 2e-6}}}});
   // The mailbox was to take 1 us and takes 2, then 3; "direct" takes 2 us as foretold, and is better by half.
@@ -49,7 +49,7 @@ TEST(measure::TuneCheck, ComparesPredictionsAndChoicesWithWhatWasMeasured) {
   EXPECT_EQ(checks.all.worst, check.worst);
 }
 
-TEST(measure::TuneCheck, TransportsAndRanksHaveRowsOfTheirOwn) {
+TEST(TuneCheck, TransportsAndRanksHaveRowsOfTheirOwn) {
   comm::ChoiceTable table, measured;
   for (const std::int32_t ranks : {2, 4}) {
     const Setting setting{Kind::all_gather, ranks, 1, "tcp", false};
@@ -64,7 +64,7 @@ TEST(measure::TuneCheck, TransportsAndRanksHaveRowsOfTheirOwn) {
   EXPECT_EQ(checks.all.choices, 0);
 }
 
-TEST(measure::TuneCheck, JudgesFormulasWhereNothingWasTuned) {
+TEST(TuneCheck, JudgesFormulasWhereNothingWasTuned) {
   const comm::ChoiceTable defaults = comm::ChoiceTable::defaults();
   const double expected = defaults.expect(kSetting, "direct two-shot").seconds(1 << 20);
   const measure::TuneChecks checks = measure::check_predictions(
@@ -73,7 +73,7 @@ TEST(measure::TuneCheck, JudgesFormulasWhereNothingWasTuned) {
   EXPECT_NEAR(checks.all.median_error, 0.5, 1e-9);
 }
 
-TEST(measure::TuneCheck, OfNothingIsNothing) {
+TEST(TuneCheck, OfNothingIsNothing) {
   EXPECT_TRUE(measure::check_predictions(comm::ChoiceTable::defaults(), {}).rows.empty());
   EXPECT_EQ(measure::check_predictions({}, {}).all.choices, 0);
 }
@@ -98,7 +98,7 @@ std::vector<std::string> names_of(const measure::TuneOrder& order) {
   return names;
 }
 
-TEST(measure::TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
+TEST(TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::predict);
   const measure::TuneOrder first = rounds.order(4096, 0);
   EXPECT_EQ(names_of(first), comm::candidates_for(kSetting, 4096));
@@ -112,7 +112,7 @@ TEST(measure::TuneRounds, LeaveOutWhatIsFarBehindButNeverDirect) {
   EXPECT_TRUE(rounds.order(8192, 1).turns.empty());  // was never begun
 }
 
-TEST(measure::TuneRounds, SpendFewCallsOnLargeSizes) {
+TEST(TuneRounds, SpendFewCallsOnLargeSizes) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::predict);
   constexpr std::int64_t kBytes = 64 << 20;
   const measure::TuneOrder first = rounds.order(kBytes, 0);
@@ -123,7 +123,7 @@ TEST(measure::TuneRounds, SpendFewCallsOnLargeSizes) {
   EXPECT_EQ(names_of(second), (std::vector<std::string>{"all_reduce_ring", "direct", "direct two-shot"}));
 }
 
-TEST(measure::TuneRounds, ComeInAnotherOrderEachTime) {
+TEST(TuneRounds, ComeInAnotherOrderEachTime) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::check);
   const measure::TuneOrder first = rounds.order(4096, 0);
   EXPECT_TRUE(std::ranges::count(names_of(first), "chosen") == 1);
@@ -134,7 +134,7 @@ TEST(measure::TuneRounds, ComeInAnotherOrderEachTime) {
   EXPECT_GT(leaders.size(), 3u);
 }
 
-TEST(measure::TuneRounds, PredictByTheLowerQuartileAndCheckByTheMedian) {
+TEST(TuneRounds, PredictByTheLowerQuartileAndCheckByTheMedian) {
   for (const auto purpose : {measure::TuneRounds::Purpose::predict, measure::TuneRounds::Purpose::check}) {
     measure::TuneRounds rounds(kSetting, purpose);
     const measure::TuneOrder first = rounds.order(4096, 0);
@@ -154,7 +154,7 @@ TEST(measure::TuneRounds, PredictByTheLowerQuartileAndCheckByTheMedian) {
   }
 }
 
-TEST(measure::TuneRounds, DropWhatFailsAndGoOnWithWhatCameAfterIt) {
+TEST(TuneRounds, DropWhatFailsAndGoOnWithWhatCameAfterIt) {
   measure::TuneRounds rounds(kSetting, measure::TuneRounds::Purpose::predict);
   const measure::TuneOrder first = rounds.order(4096, 0);
   std::vector<measure::TuneTimes> broken = answers(first, {});
@@ -188,7 +188,7 @@ TEST(TuneWords, AreReadBack) {
   }
 }
 
-TEST(measure::Tuned, IsReadBack) {
+TEST(Tuned, IsReadBack) {
   measure::Tuned tuned{.table = table_of({{.name = "a", .times = {{100, 1e-6}}, .source = "measured"}}),
                        .times = 40,
                        .disturbed = 5,

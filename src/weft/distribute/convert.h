@@ -8,7 +8,7 @@
 // The layouts a value can pass through are few: on each axis what it has, what it shall have, replicated, and
 // for addends a slice of their sum. One communication leads from layout to layout along one axis; the
 // shortest path by price is the conversion. An index that is cut on two axes is cut on the outer one first
-// and joined there last, as ops::infer_layouts demands. Borders are fetched last, from blocks without any.
+// and joined there last, as spmd::infer_layouts demands. Borders are fetched last, from blocks without any.
 #pragma once
 #include <cstdint>
 #include <map>

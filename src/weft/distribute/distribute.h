@@ -12,7 +12,7 @@
 // from what is sharded; a parameter's next value is brought to where the parameter lies. An operator that
 // needs whole what an axis cuts first is opened before that, where it can be (open_nodes.h).
 //
-// The result is a plan that ops::infer_layouts accepts; nothing about it is implicit.
+// The result is a plan that spmd::infer_layouts accepts; nothing about it is implicit.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -50,7 +50,7 @@ struct DistributeOptions {
 struct DistributedPlan {
   plan::Graph graph;
   plan::Mesh mesh;
-  std::vector<plan::Layout> layouts;  // by value, as ops::infer_layouts gives them
+  std::vector<plan::Layout> layouts;  // by value, as spmd::infer_layouts gives them
   // The nodes of the one-device plan that were opened. `origin` speaks of the plan with these open, as
   // open_nodes() makes it.
   std::vector<plan::NodeId> opened;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "weft/ops/open_rows.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/transplant.h"
+#include "weft/spmd/open_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -17,7 +17,7 @@ using plan::ValueId;
 
 bool can_open_along(const NodeView& node, const Loop& loop) {
   return loop.role == Role::whole &&
-         std::ranges::find(ops::rows_to_open(node), loop.index) != ops::rows_to_open(node).end();
+         std::ranges::find(spmd::rows_to_open(node), loop.index) != spmd::rows_to_open(node).end();
 }
 
 // The loop that the first listed index would cut if the node were open, and how it is cut now otherwise.
@@ -36,14 +36,14 @@ int first_loop(const NodeView& node, const plan::Signature& signature, std::span
 class OpenNodeChooser {
  public:
   OpenNodeChooser(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
-          std::span<const IndexList> lists, const Exceptions& exceptions)
+                  std::span<const IndexList> lists, const Exceptions& exceptions)
       : graph_(graph), signatures_(signatures), mesh_(mesh), lists_(lists), exceptions_(exceptions) {}
 
   std::vector<NodeId> run() {
     std::vector<NodeId> opened;
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
-      if (ops::is_source(node.op()) || ops::rows_to_open(node).empty()) continue;
+      if (ops::is_source(node.op()) || spmd::rows_to_open(node).empty()) continue;
       if (const Loop* loop = cut_loop(node); loop != nullptr && !is_needed_whole(node, *loop))
         opened.push_back(NodeId(n));
     }
@@ -113,7 +113,7 @@ Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const NodeId> 
   for (std::size_t s = 0; s < graph.symbols().size(); ++s) made.graph.symbol(graph.text(Symbol(s)));
   for (std::size_t s = 0; s < graph.scope_count(); ++s) made.graph.add_scope(graph.scope(plan::ScopeId(s)));
   plan::Transplant transplant(graph, made.graph);
-  ops::RowOpener opener(made.graph);
+  spmd::RowOpener opener(made.graph);
   std::vector<ValueId> values(graph.value_count()), inputs;
   auto next = nodes.begin();
   for (std::size_t n = 0; n < graph.node_count(); ++n) {

@@ -5,7 +5,7 @@
 //
 // To gather the logits of a large vocabulary would be to move the largest tensor of the model. Where an axis
 // lists an index before any other that the node could be cut along, and the node can be opened along it
-// (ops/open_rows.h), the plan of one device is written with the opened node, and that plan is distributed.
+// (spmd/open_rows.h), the plan of one device is written with the opened node, and that plan is distributed.
 // All else follows as for every plan: here, three all-reduces of a number a row.
 #pragma once
 #include <span>

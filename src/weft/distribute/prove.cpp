@@ -10,19 +10,19 @@
 #include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/interpret.h"
-#include "weft/ops/mesh.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/mesh.h"
 
 namespace weft::distribute {
 namespace {
 
 using ops::Field;
-using ops::MeshTensor;
 using ops::Tensor;
 using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
+using spmd::MeshTensor;
 
 // More elements in one value than this are not for a definition to compute.
 constexpr std::int64_t kMostElements = 1 << 20;
@@ -38,14 +38,14 @@ class Prover {
   Result<std::optional<Disagreement>> run(std::int64_t& elements) {
     WEFT_TRY_STATUS(draw_sources());
     WEFT_TRY(expected, ops::interpret<Field>(original_, whole_sources(), numbers_, kMostElements));
-    WEFT_TRY(held,
-             ops::interpret_on_mesh<Field>(plan_.graph, plan_.mesh, mesh_sources(), numbers_, kMostElements));
+    WEFT_TRY(held, spmd::interpret_on_mesh<Field>(plan_.graph, plan_.mesh, mesh_sources(), numbers_,
+                                                  kMostElements));
     bool equal = true;
     for (std::size_t o = 0; o < plan_.graph.outputs().size(); ++o) {
       const plan::Output& output = plan_.graph.outputs()[o];
       WEFT_TRY(place, find_output(plan_.graph.text(output.name)));
       const Result<Tensor<Field>> joined =
-          ops::join_from_mesh<Field>(held[o], plan_.graph.type(output.value), plan_.mesh, numbers_);
+          spmd::join_from_mesh<Field>(held[o], plan_.graph.type(output.value), plan_.mesh, numbers_);
       elements += expected[place].elements();
       equal &= joined.ok() && joined->data == expected[place].data;
     }
@@ -60,7 +60,7 @@ class Prover {
       return found == whole_.end() ? nullptr : &found->second;
     };
   }
-  ops::MeshSources<Field> mesh_sources() const {
+  spmd::MeshSources<Field> mesh_sources() const {
     return [this](std::string_view name) -> const MeshTensor<Field>* {
       const auto found = cut_.find(name);
       return found == cut_.end() ? nullptr : &found->second;
@@ -86,8 +86,8 @@ class Prover {
       Tensor<Field> tensor;
       for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
       for (std::int64_t e = 0; e < type.elements(); ++e) tensor.data.push_back(draw(type.dtype));
-      WEFT_TRY(shares, ops::split_for_mesh<Field>(tensor, type, plan_.layouts[node.result(0).value],
-                                                  plan_.mesh, numbers_, random_));
+      WEFT_TRY(shares, spmd::split_for_mesh<Field>(tensor, type, plan_.layouts[node.result(0).value],
+                                                   plan_.mesh, numbers_, random_));
       cut_.emplace(node.word(0), std::move(shares));
       whole_.emplace(node.word(0), std::move(tensor));
     }
@@ -125,13 +125,13 @@ class Prover {
     const plan::Graph whole = with_all_values(open_), spread = with_all_values(plan_.graph);
     WEFT_TRY(expected, ops::interpret<Field>(whole, whole_sources(), numbers_, kMostElements));
     WEFT_TRY(held,
-             ops::interpret_on_mesh<Field>(spread, plan_.mesh, mesh_sources(), numbers_, kMostElements));
+             spmd::interpret_on_mesh<Field>(spread, plan_.mesh, mesh_sources(), numbers_, kMostElements));
     for (std::size_t v = 0; v < plan_.graph.value_count(); ++v) {
       const ValueId meant = meaning(ValueId(v));
       if (!meant.valid()) continue;
       const plan::Type type = plan_.graph.type(ValueId(v));
       const Tensor<Field>& right = expected[meant.value];
-      const Result<Tensor<Field>> joined = ops::join_from_mesh<Field>(held[v], type, plan_.mesh, numbers_);
+      const Result<Tensor<Field>> joined = spmd::join_from_mesh<Field>(held[v], type, plan_.mesh, numbers_);
       if (joined.ok() && joined->data == right.data) continue;
       return std::optional(blame(ValueId(v), held[v], right));
     }
@@ -152,7 +152,7 @@ class Prover {
     const std::string where = fmt::format("node {}, {}", describe(plan_.graph, node),
                                           print(held.layout, plan_.mesh, plan_.graph.symbols()));
     if (!adds && fits(right, plan_.graph.type(value))) {
-      const Result<MeshTensor<Field>> wanted = ops::split_for_mesh<Field>(
+      const Result<MeshTensor<Field>> wanted = spmd::split_for_mesh<Field>(
           right, plan_.graph.type(value), held.layout, plan_.mesh, numbers_, random_);
       for (std::size_t rank = 0; wanted.ok() && rank < held.ranks.size(); ++rank)
         if (held.ranks[rank].data != wanted->ranks[rank].data) {

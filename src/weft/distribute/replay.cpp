@@ -7,11 +7,11 @@
 
 #include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
-#include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
 #include "weft/plan/transplant.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/layouts.h"
 
 namespace weft::distribute {
 namespace {
@@ -109,7 +109,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   }
   for (const plan::Output& output : plan.graph.outputs())
     made.graph.add_output(moved.symbol(output.name), values[output.value.value]);
-  WEFT_TRY(layouts, ops::infer_layouts(made.graph, mesh));
+  WEFT_TRY(layouts, spmd::infer_layouts(made.graph, mesh));
   made.layouts = std::move(layouts);
   return made;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "weft/ops/carries.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
+#include "weft/spmd/carries.h"
 
 namespace weft::distribute {
 namespace {
@@ -173,7 +173,7 @@ Monoid RunChooser::carried(const NodeView& node, std::size_t axis) const {
                     : choice == kWhole  ? false
                     : count > 1         ? made <= bytes
                                         : made < bytes && node.op().work(node).multiply_adds == 0;
-  return pays && ops::carries(node, monoid, addends) ? monoid : Monoid::none;
+  return pays && spmd::carries(node, monoid, addends) ? monoid : Monoid::none;
 }
 
 const Loop* RunChooser::followed(const NodeView& node, const plan::Signature& signature,

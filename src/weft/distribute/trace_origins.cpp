@@ -5,8 +5,8 @@
 #include "weft/base/hash.h"
 #include "weft/distribute/open_nodes.h"
 #include "weft/ops/communication.h"
-#include "weft/ops/open_rows.h"
 #include "weft/ops/operators.h"
+#include "weft/spmd/open_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -87,7 +87,7 @@ std::vector<NodeId> find_opened(const plan::Graph& one_device, const plan::Graph
   std::vector<NodeId> opened;
   for (std::size_t n = 0; n < one_device.node_count(); ++n) {
     const NodeView node = one_device.view(NodeId(n));
-    if (ops::is_source(node.op()) || ops::rows_to_open(node).empty()) continue;
+    if (ops::is_source(node.op()) || spmd::rows_to_open(node).empty()) continue;
     if (--places[place_of(node)] < 0) opened.push_back(node.id());
   }
   return opened;

@@ -7,12 +7,12 @@
 
 #include "weft/base/hash.h"
 #include "weft/ops/communication.h"
-#include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 #include "weft/rule/build_side.h"
 #include "weft/rule/draw_layouts.h"
 #include "weft/rule/draw_sizes.h"
+#include "weft/spmd/layouts.h"
 
 namespace weft::rule {
 namespace {
@@ -131,7 +131,7 @@ class InstanceDraw {
   }
 
   Status lay_out(RuleInstance& made) const {
-    WEFT_TRY(layouts, ops::infer_layouts(made.graph, made.mesh));
+    WEFT_TRY(layouts, spmd::infer_layouts(made.graph, made.mesh));
     made.layouts = std::move(layouts);
     return {};
   }

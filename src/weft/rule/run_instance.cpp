@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "weft/ops/interpret.h"
-#include "weft/ops/mesh.h"
 #include "weft/ops/operators.h"
+#include "weft/spmd/mesh.h"
 
 namespace weft::rule {
 namespace {
@@ -61,21 +61,21 @@ class Run {
   }
 
   Status on_mesh() {
-    std::map<std::string_view, ops::MeshTensor<T>> held;
+    std::map<std::string_view, spmd::MeshTensor<T>> held;
     std::size_t next = 0;
     for (std::size_t id = 0; id < graph_.node_count(); ++id) {
       const plan::NodeView node = graph_.view(plan::NodeId(id));
       if (!is_input(node)) continue;
-      WEFT_TRY(shares, ops::split_for_mesh<T>(made_.inputs[next++], node.result_type(0),
-                                              instance_.layouts[node.result(0).value], instance_.mesh,
-                                              numbers_, random_));
+      WEFT_TRY(shares, spmd::split_for_mesh<T>(made_.inputs[next++], node.result_type(0),
+                                               instance_.layouts[node.result(0).value], instance_.mesh,
+                                               numbers_, random_));
       held.emplace(node.word(0), std::move(shares));
     }
     WEFT_TRY(all,
-             ops::interpret_on_mesh<T>(
+             spmd::interpret_on_mesh<T>(
                  graph_, instance_.mesh, [&](std::string_view name) { return &held.at(name); }, numbers_));
     for (std::size_t k = 0; k < outputs(); ++k) {
-      const ops::MeshTensor<T>&left = all[k], &right = all[k + outputs()];
+      const spmd::MeshTensor<T>&left = all[k], &right = all[k + outputs()];
       if (left.layout != right.layout) {
         made_.difference =
             Difference{static_cast<std::int32_t>(k), -1, print(left.layout, instance_.mesh, graph_.symbols()),
@@ -91,12 +91,12 @@ class Run {
   }
 
   // What the ranks hold as one tensor. Where each has a value of its own, all of them one after the other.
-  Result<Tensor<T>> whole(const ops::MeshTensor<T>& held, std::size_t output) {
+  Result<Tensor<T>> whole(const spmd::MeshTensor<T>& held, std::size_t output) {
     const bool varies =
         std::ranges::any_of(held.layout.axes, [](const plan::AxisLayout& axis) { return axis.is_varying(); });
     if (!varies)
-      return ops::join_from_mesh<T>(held, graph_.type(graph_.outputs()[output].value), instance_.mesh,
-                                    numbers_);
+      return spmd::join_from_mesh<T>(held, graph_.type(graph_.outputs()[output].value), instance_.mesh,
+                                     numbers_);
     Tensor<T> all;
     for (const Tensor<T>& rank : held.ranks)
       all.data.insert(all.data.end(), rank.data.begin(), rank.data.end());

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/ops/localize.h"
 #include "weft/run/local_ranks_member.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::run {
 namespace {
@@ -193,7 +193,7 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
                                           int workers) {
-  WEFT_TRY(local, ops::localize(plan.graph, plan.mesh, plan.layouts, rank, ops::Exchanges::stay));
+  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
   return program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers});
 }
 

@@ -8,7 +8,6 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/plan_cost.h"
 #include "weft/formats/chakra_program.h"
-#include "weft/ops/localize.h"
 #include "weft/program/attribution.h"
 #include "weft/session/measure_distributed.h"
 #include "weft/session/plan_for.h"
@@ -16,12 +15,13 @@
 #include "weft/session/step_page.h"
 #include "weft/session/trace.h"
 #include "weft/session/written_plan.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::session {
 namespace {
 
 // The first local node at or after a node of the distributed plan.
-plan::NodeId local_begin(const ops::LocalPlan& local, plan::NodeId node) {
+plan::NodeId local_begin(const spmd::LocalPlan& local, plan::NodeId node) {
   return plan::NodeId(node.value == 0 ? 0 : local.ends[node.value - 1]);
 }
 
@@ -59,7 +59,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
   WEFT_TRY(local,
-           ops::localize(plan.graph, plan.mesh, plan.layouts, shown.ranks.front(), ops::Exchanges::stay));
+           spmd::localize(plan.graph, plan.mesh, plan.layouts, shown.ranks.front(), spmd::Exchanges::stay));
   about.choice = &choice;
   about.memory_bytes = memory_of_a_rank(settings, about.cluster);
   about.devices_a_rank = workers_of(settings, about.cluster);

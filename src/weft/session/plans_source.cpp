@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
-#include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/session/reply.h"
+#include "weft/spmd/layouts.h"
 
 namespace weft::session {
 namespace {
@@ -42,7 +42,7 @@ Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& gi
   WEFT_TRY(mesh, mesh_of(given_mesh, read_head(text)));
   auto graph = plan::read(text, ops::all());
   if (!graph.ok()) return in_text(text, std::move(graph).error());
-  WEFT_TRY(layouts, ops::infer_layouts(*graph, mesh));
+  WEFT_TRY(layouts, spmd::infer_layouts(*graph, mesh));
   return LaidOutPlan{std::move(*graph), std::move(mesh), std::move(layouts)};
 }
 

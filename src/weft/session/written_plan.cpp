@@ -8,9 +8,9 @@
 #include "weft/base/nearest.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/print.h"
-#include "weft/ops/layouts.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
+#include "weft/spmd/layouts.h"
 
 namespace weft::session {
 namespace {
@@ -145,7 +145,7 @@ Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
   WEFT_TRY(graph, plan::read(text, ops::all()));
   WEFT_TRY_STATUS(check_sources(graph, one_device));
   WEFT_TRY_STATUS(check_outputs(graph, one_device));
-  WEFT_TRY(layouts, ops::infer_layouts(graph, mesh));
+  WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
   WEFT_TRY(origins, distribute::trace_origins(one_device, graph));
   const NodeId end(graph.node_count());
   written.plan = {.graph = std::move(graph),

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "weft/base/do_all.h"
-#include "weft/ops/localize.h"
 #include "weft/ops/pointwise.h"
 #include "weft/plan/operator.h"
 #include "weft/sim/critical_path.h"
@@ -16,6 +15,7 @@
 #include "weft/sim/program_tasks.h"
 #include "weft/sim/rank_classes.h"
 #include "weft/sim/step_run.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::sim {
 namespace {
@@ -137,7 +137,7 @@ Result<std::shared_ptr<const program::Program>> compile_rank(const plan::Graph& 
                                                              std::span<const plan::Layout> layouts,
                                                              std::int32_t rank,
                                                              const program::CompileOptions& options) {
-  WEFT_TRY(local, ops::localize(graph, mesh, layouts, rank, ops::Exchanges::stay));
+  WEFT_TRY(local, spmd::localize(graph, mesh, layouts, rank, spmd::Exchanges::stay));
   auto local_graph = std::make_shared<const plan::Graph>(std::move(local.graph));
   WEFT_TRY(program, program::compile(std::move(local_graph), options));
   return std::make_shared<const program::Program>(std::move(program));

@@ -114,7 +114,7 @@ struct Prediction {
   std::array<double, cost::kSources> seconds_by_source{};
 };
 
-// `layouts` as ops::infer_layouts gives them. Fails where a rank's plan cannot be made or compiled, where
+// `layouts` as spmd::infer_layouts gives them. Fails where a rank's plan cannot be made or compiled, where
 // bytes must cross a link that has no bandwidth, and where `exact` asks for too much.
 Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
                            std::span<const plan::Layout> layouts, const StepCosts& costs,

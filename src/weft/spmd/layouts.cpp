@@ -1,4 +1,4 @@
-#include "weft/ops/layouts.h"
+#include "weft/spmd/layouts.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "weft/ops/carries.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/carries.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::AxisLayout;
@@ -56,10 +56,10 @@ Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, st
     return at.error(fmt::format("{} needs index {} whole", at.node.op().name(), at.node.text(index)),
                     fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
   const auto loop = static_cast<std::size_t>(cut - signature.loops.begin());
-  const std::vector<Sliding> sliding = sliding_loops(at.node);
-  const bool slides = std::ranges::find(sliding, loop, &Sliding::loop) != sliding.end();
+  const std::vector<ops::Sliding> sliding = ops::sliding_loops(at.node);
+  const bool slides = std::ranges::find(sliding, loop, &ops::Sliding::loop) != sliding.end();
   for (std::size_t j = 0; j < at.operands.size(); ++j) {
-    const std::optional<AxisLayout> needed = operand_layout(at.node, signature, loop, j, at.ranks);
+    const std::optional<AxisLayout> needed = ops::operand_layout(at.node, signature, loop, j, at.ranks);
     if (!needed)
       return at.error(fmt::format("windows along {} reach too far to be cut", at.node.text(index)),
                       fmt::format("all-gather operand {} along {} first", i, at.node.text(index)));
@@ -143,7 +143,7 @@ Status check_blocks(const NodeView& node, const plan::Signature& signature, cons
 
 // Windows that slide along an index reach over a block's ends: one axis alone may cut it.
 Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
-  for (const Sliding& sliding : sliding_loops(node))
+  for (const ops::Sliding& sliding : ops::sliding_loops(node))
     for (std::size_t i = 0; i < node.input_count(); ++i) {
       const int dim = node.op().signature(node).loops[sliding.loop].operands[i];
       if (dim < 0) continue;
@@ -161,7 +161,7 @@ Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Lay
 
 Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh& mesh,
                                                std::span<const Layout> layouts) {
-  const plan::Signature signature = signature_with_borders(node);
+  const plan::Signature signature = ops::signature_with_borders(node);
   std::vector<Layout> results(node.result_count());
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     AtAxis at{node, mesh.axes[axis].name, mesh.axes[axis].ranks, {}};
@@ -177,32 +177,32 @@ Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh&
 }
 
 // What an exchange needs on its own axis, and what it gives there.
-Result<AxisLayout> exchanged(const AtAxis& at, const Exchange& exchange) {
+Result<AxisLayout> exchanged(const AtAxis& at, const ops::Exchange& exchange) {
   const AxisLayout& found = at.operands[0];
   const auto needs = [&](const AxisLayout& wanted, std::string hint = {}) {
     return at.error(fmt::format("{} needs {} or varying", at.node.op().name(), at.text(wanted)),
                     std::move(hint));
   };
   switch (exchange.take) {
-    case Exchange::Take::combined:
+    case ops::Exchange::Take::combined:
       if (const AxisLayout addends = AxisLayout::partial(exchange.monoid);
           found != addends && !found.is_varying())
         return needs(addends, found.is_sliced() ? "all-gather joins slices" : "");
       break;
-    case Exchange::Take::joined:
+    case ops::Exchange::Take::joined:
       if (const AxisLayout shares = AxisLayout::sliced(exchange.join); found != shares)
         return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(shares)),
                         found.is_partial() ? "all-reduce combines addends" : "");
       break;
-    case Exchange::Take::own:
-    case Exchange::Take::root:
+    case ops::Exchange::Take::own:
+    case ops::Exchange::Take::root:
       if (!found.is_replicated() && !found.is_varying()) return needs(AxisLayout::replicated());
       break;
-    case Exchange::Take::shifted:
+    case ops::Exchange::Take::shifted:
       if (found.is_sliced())
         return at.error(fmt::format("{} would put the slices out of order", at.node.op().name()));
       return found;
-    case Exchange::Take::bordered:
+    case ops::Exchange::Take::bordered:
       if (const AxisLayout shares = AxisLayout::sliced(exchange.join); found != shares)
         return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(shares)));
       return AxisLayout::sliced(exchange.join, static_cast<std::uint16_t>(exchange.before),
@@ -211,24 +211,25 @@ Result<AxisLayout> exchanged(const AtAxis& at, const Exchange& exchange) {
   return exchange.keep.valid() ? AxisLayout::sliced(exchange.keep) : AxisLayout::replicated();
 }
 
-Result<Layout> layout_of_exchange(const NodeView& node, const Communication& op, const Mesh& mesh,
+Result<Layout> layout_of_exchange(const NodeView& node, const ops::Communication& op, const Mesh& mesh,
                                   const Layout& operand) {
-  const Exchange exchange = op.exchange(node);
+  const ops::Exchange exchange = op.exchange(node);
   const int found = mesh.find(op.axis(node));
   if (found < 0)
     return user_error(fmt::format("node {}: the mesh has no axis {}: it is {}",
                                   describe(node.graph(), node.id()), op.axis(node), print(mesh)));
   const auto axis = static_cast<std::size_t>(found);
   const AtAxis at{node, mesh.axes[axis].name, mesh.axes[axis].ranks, {operand.axes[axis]}};
-  if (exchange.take == Exchange::Take::root && exchange.rank >= mesh.axes[axis].ranks)
+  if (exchange.take == ops::Exchange::Take::root && exchange.rank >= mesh.axes[axis].ranks)
     return at.error(fmt::format("root must be below {}, found {}", mesh.axes[axis].ranks, exchange.rank));
   for (std::size_t other = 0; other < mesh.axes.size(); ++other) {
     if (other == axis) continue;
     const AxisLayout& there = operand.axes[other];
-    if (there.is_partial() && exchange.take == Exchange::Take::combined && there.monoid != exchange.monoid)
+    if (there.is_partial() && exchange.take == ops::Exchange::Take::combined &&
+        there.monoid != exchange.monoid)
       return at.error(fmt::format("the addends on {} are {} and must be combined first",
                                   mesh.axes[other].name, at.text(there)));
-    if (exchange.take == Exchange::Take::bordered && there.slices(exchange.join))
+    if (exchange.take == ops::Exchange::Take::bordered && there.slices(exchange.join))
       return at.error(fmt::format("{} is also sliced on {}: its blocks' neighbours are not along one axis",
                                   node.text(there.index), mesh.axes[other].name));
     // An inner axis cuts the blocks of the outer ones: the outer cut must be made first and undone last.
@@ -251,16 +252,16 @@ Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& 
   layouts.reserve(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(plan::NodeId(n));
-    if (is_source(node.op())) {
-      Result<Layout> layout = read_layout(layout_of(node), mesh, node.result_type(0), graph.symbols());
+    if (ops::is_source(node.op())) {
+      Result<Layout> layout = read_layout(ops::layout_of(node), mesh, node.result_type(0), graph.symbols());
       if (!layout.ok())
         return user_error(fmt::format("node {}: {}", describe(graph, node.id()), layout.error().message),
                           layout.error().hint);
       layouts.push_back(std::move(layout).value());
-    } else if (const Communication* op = find_communication(node.op()); op != nullptr) {
+    } else if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr) {
       WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
       layouts.push_back(std::move(layout));
-    } else if (&node.op() == &local_exchange()) {
+    } else if (&node.op() == &ops::local_exchange()) {
       return user_error(
           fmt::format("node {}: exchange belongs in the plan of one rank", describe(graph, node.id())));
     } else {
@@ -271,4 +272,4 @@ Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& 
   return layouts;
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
+// weft/spmd/open_rows.h -- operators that need rows whole, written as nodes that can be cut along the rows.
 //
 //   loss = cross-entropy x, label over v    peak   = reduce x {kind=peak}              over v: addends of max
 //                                           total  = reduce exp(x - peak) {kind=sum}           addends of sum
@@ -25,7 +25,7 @@
 #include "weft/ops/formula.h"
 #include "weft/plan/graph.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // The indices along which a node can be cut once it is opened; empty when it cannot be opened.
 std::span<const Symbol> rows_to_open(const plan::NodeView& node);
@@ -55,9 +55,9 @@ class RowOpener {
                                           Symbol over);
 
   plan::Graph& graph_;
-  Formula f_;
+  ops::Formula f_;
   std::map<std::tuple<plan::ValueId, std::vector<Symbol>, bool>, Rows> rows_;
   std::map<std::pair<plan::ValueId, std::int64_t>, plan::ValueId> labelled_;
 };
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

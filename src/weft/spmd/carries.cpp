@@ -1,10 +1,10 @@
-#include "weft/ops/carries.h"
+#include "weft/spmd/carries.h"
 
 #include <algorithm>
 
 #include "weft/ops/operators.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::Monoid;
@@ -26,8 +26,8 @@ bool just(const std::vector<bool>& addends, std::initializer_list<std::size_t> o
 
 // Elements moved, repeated or dropped, with zeros between them: whatever the monoid, as it keeps zero alone.
 bool moves_elements(const plan::Operator& op) {
-  return is_one_of(op,
-                   {&transpose(), &rename(), &split(), &merge(), &slice(), &pad(), &concat(), &broadcast()});
+  return is_one_of(op, {&ops::transpose(), &ops::rename(), &ops::split(), &ops::merge(), &ops::slice(),
+                        &ops::pad(), &ops::concat(), &ops::broadcast()});
 }
 
 // Numbers that stay what they are; a fraction dropped or a truth value is no linear function.
@@ -39,25 +39,27 @@ bool keeps_numbers(const NodeView& cast) {
 bool carries_sum(const NodeView& node, const std::vector<bool>& addends) {
   const plan::Operator& op = node.op();
   const bool real = node.result_count() > 0 && is_real(node.result_type(0).dtype);
-  if (is_one_of(op, {&add(), &sub(), &neg(), &avg_pool(), &avg_pool_gradient()})) return all_of(addends);
-  if (&op == &reduce()) return node.word(0) == "sum" || node.word(0) == "mean";
-  if (&op == &cast()) return keeps_numbers(node);
-  if (is_one_of(op, {&mul(), &contract(), &conv2d(), &conv2d_input_gradient(), &conv2d_weight_gradient()}))
+  if (is_one_of(op, {&ops::add(), &ops::sub(), &ops::neg(), &ops::avg_pool(), &ops::avg_pool_gradient()}))
+    return all_of(addends);
+  if (&op == &ops::reduce()) return node.word(0) == "sum" || node.word(0) == "mean";
+  if (&op == &ops::cast()) return keeps_numbers(node);
+  if (is_one_of(op, {&ops::mul(), &ops::contract(), &ops::conv2d(), &ops::conv2d_input_gradient(),
+                     &ops::conv2d_weight_gradient()}))
     return one_of(addends);
-  if (&op == &div()) return real && just(addends, {0});
-  if (is_one_of(op, {&rotary(), &dropout(), &max_pool_gradient(), &gelu_gradient(), &gelu_tanh_gradient(),
-                     &silu_gradient()}))
+  if (&op == &ops::div()) return real && just(addends, {0});
+  if (is_one_of(op, {&ops::rotary(), &ops::dropout(), &ops::max_pool_gradient(), &ops::gelu_gradient(),
+                     &ops::gelu_tanh_gradient(), &ops::silu_gradient()}))
     return just(addends, {0});
-  if (&op == &scatter_add()) return just(addends, {1});
-  if (&op == &cross_entropy_gradient()) return just(addends, {2});
+  if (&op == &ops::scatter_add()) return just(addends, {1});
+  if (&op == &ops::cross_entropy_gradient()) return just(addends, {2});
   return false;
 }
 
 bool carries_extreme(const NodeView& node, Monoid monoid) {
   const plan::Operator& op = node.op();
-  if (&op == &reduce()) return node.word(0) == plan::name(monoid);
+  if (&op == &ops::reduce()) return node.word(0) == plan::name(monoid);
   // Taking a whole operand's element on every rank changes nothing: an extreme is idempotent.
-  return &op == (monoid == Monoid::max ? &maximum() : &minimum());
+  return &op == (monoid == Monoid::max ? &ops::maximum() : &ops::minimum());
 }
 
 }  // namespace
@@ -65,9 +67,9 @@ bool carries_extreme(const NodeView& node, Monoid monoid) {
 bool carries(const NodeView& node, Monoid monoid, const std::vector<bool>& addends) {
   const plan::Operator& op = node.op();
   if (moves_elements(op)) return all_of(addends);
-  if (&op == &select()) return just(addends, {1, 2});
-  if (&op == &gather()) return just(addends, {1});
+  if (&op == &ops::select()) return just(addends, {1, 2});
+  if (&op == &ops::gather()) return just(addends, {1});
   return monoid == Monoid::sum ? carries_sum(node, addends) : carries_extreme(node, monoid);
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "weft/ops/build.h"
-#include "weft/ops/localizer.h"
-#include "weft/ops/placing.h"
 #include "weft/ops/whole_place.h"
+#include "weft/spmd/localizer.h"
+#include "weft/spmd/placing.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 using plan::AttributeKind;
 using plan::AttributeValue;
@@ -96,8 +96,8 @@ Status Localizer::tell_place(const NodeView& node, const plan::Loop& loop,
   const auto at = [](int attribute) { return static_cast<std::size_t>(attribute); };
   if (placing.whole >= 0) {
     const std::vector<Share> shares = shares_of(node.result(0));
-    WEFT_TRY(place, read_whole_place(node.result_type(0), node.integer(at(placing.begin)),
-                                     node.word(at(placing.whole))));
+    WEFT_TRY(place, ops::read_whole_place(node.result_type(0), node.integer(at(placing.begin)),
+                                          node.word(at(placing.whole))));
     if (std::ranges::equal(shares, node.result_type(0).dims, {}, &Share::size, &Dim::size)) return {};
     attributes[at(placing.begin)] = begin_of_part(place, shares);
     attributes[at(placing.whole)] = local_.graph.symbol(print_sizes(place));
@@ -127,8 +127,8 @@ Result<ValueId> Localizer::placed(const NodeView& node, const plan::Signature& s
   for (std::size_t d = 0; d < shares.size(); ++d) {
     if (!is_positional(signature, &plan::Loop::operands, i, d)) continue;
     const Dim& dim = node.input_type(i).dims[d];
-    WEFT_TRY(padded, add_pad(local_.graph, value, here(dim.index), shares[d].begin,
-                             dim.size - shares[d].begin - shares[d].size));
+    WEFT_TRY(padded, ops::add_pad(local_.graph, value, here(dim.index), shares[d].begin,
+                                  dim.size - shares[d].begin - shares[d].size));
     value = padded;
   }
   return value;
@@ -139,8 +139,8 @@ Result<ValueId> Localizer::trimmed(const NodeView& node, const plan::Signature& 
   const std::vector<Share> shares = shares_of(node.result(k));
   for (std::size_t d = 0; d < shares.size(); ++d) {
     if (!is_positional(signature, &plan::Loop::results, k, d)) continue;
-    WEFT_TRY(cut, add_slice(local_.graph, value, here(node.result_type(k).dims[d].index), shares[d].begin,
-                            shares[d].begin + shares[d].size));
+    WEFT_TRY(cut, ops::add_slice(local_.graph, value, here(node.result_type(k).dims[d].index),
+                                 shares[d].begin, shares[d].begin + shares[d].size));
     value = cut;
   }
   return value;
@@ -170,7 +170,7 @@ Result<std::vector<AttributeValue>> Localizer::attributes_of(
       }
     }
   }
-  if (is_source(node.op())) values.back() = std::monostate();
+  if (ops::is_source(node.op())) values.back() = std::monostate();
   return values;
 }
 
@@ -180,4 +180,4 @@ std::span<const Symbol> Localizer::indices_here(std::span<const Symbol> indices)
   return list;
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/local_halo.h -- a halo in the plan of one rank: what it sends, and its block with its borders.
+// weft/spmd/local_halo.h -- a halo in the plan of one rank: what it sends, and its block with its borders.
 //
 //   rank 1 of 3, rows 4-7 of 12, borders of one row:
 //
@@ -13,12 +13,12 @@
 #include "weft/ops/local_exchange.h"
 #include "weft/plan/graph.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // `operand` is this rank's block, invalid where it is empty; `bordered` the type of the block with its
 // borders, without one where that is empty. The result is invalid then too.
 // REQUIRES: what.kind is halo, and its operand and result have elements along all other indices.
-Result<plan::ValueId> add_local_halo(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
-                                     plan::TypeId bordered);
+Result<plan::ValueId> add_local_halo(plan::Graph& graph, const ops::LocalExchange& what,
+                                     plan::ValueId operand, plan::TypeId bordered);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/carries.h -- which operators carry addends through.
+// weft/spmd/carries.h -- which operators carry addends through.
 //
 //   sum:  neg(x1 + x2) = neg(x1) + neg(x2)              linear: addends in, addends out
 //         (x1 + x2) * y = x1 * y + x2 * y               linear in x, while y is whole
@@ -12,10 +12,10 @@
 
 #include "weft/plan/graph.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // Whether the node, run on each rank's addends of the operands marked in `addends` and on the others whole,
 // gives addends of its results. REQUIRES: at least one is marked.
 bool carries(const plan::NodeView& node, plan::Monoid monoid, const std::vector<bool>& addends);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/layouts.h -- the layout of every value of a plan on a mesh, from those of its sources.
+// weft/spmd/layouts.h -- the layout of every value of a plan on a mesh, from those of its sources.
 //
 //   %0 = input {name=x, type=f32[b=8,d=4], layout="sliced(d) on gpu"}
 //   %1 = parameter {name=w, type=f32[d=4,f=2], layout="sliced(d) on gpu"}
@@ -27,9 +27,9 @@
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // One layout for each value of the plan, by its id.
 Result<std::vector<plan::Layout>> infer_layouts(const plan::Graph& graph, const plan::Mesh& mesh);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-#include "weft/ops/open_rows.h"
+#include "weft/spmd/open_rows.h"
 
 #include <array>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "weft/ops/loops.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::Dim;
@@ -22,8 +22,8 @@ DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? D
 }  // namespace
 
 std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
-  if (&node.op() == &softmax()) return node.indices(0);
-  if (&node.op() != &cross_entropy() && &node.op() != &cross_entropy_gradient()) return {};
+  if (&node.op() == &ops::softmax()) return node.indices(0);
+  if (&node.op() != &ops::cross_entropy() && &node.op() != &ops::cross_entropy_gradient()) return {};
   // The loss names one index, which the logits have among theirs.
   const plan::Type logits = node.input_type(0);
   const auto at = static_cast<std::size_t>(logits.position(node.symbol(0)));
@@ -32,14 +32,14 @@ std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
 }
 
 Result<ValueId> RowOpener::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
-  const ValueId made = &node.op() == &softmax() ? softmax_of(inputs[0], node.indices(0))
-                       : &node.op() == &cross_entropy()
+  const ValueId made = &node.op() == &ops::softmax() ? softmax_of(inputs[0], node.indices(0))
+                       : &node.op() == &ops::cross_entropy()
                            ? cross_entropy_of(inputs[0], inputs[1], node.symbol(0))
                            : cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0));
   WEFT_TRY_STATUS(f_.status());
   const plan::Type type = node.result_type(0);
-  WEFT_TRY(cast, add_cast(graph_, made, type.dtype));
-  return add_transpose(graph_, cast, indices_of(type.dims));
+  WEFT_TRY(cast, ops::add_cast(graph_, made, type.dtype));
+  return ops::add_transpose(graph_, cast, ops::indices_of(type.dims));
 }
 
 RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool may_be_empty) {
@@ -48,11 +48,12 @@ RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool
   Rows& rows = known->second;
   if (!fresh || !f_.status().ok()) return rows;
   const plan::Type type = graph_.type(x);
-  const std::vector<Symbol> kept = indices_of(without(type.dims, over));
+  const std::vector<Symbol> kept = ops::indices_of(ops::without(type.dims, over));
   rows.peak = f_.cast(f_.reduce("peak", x, kept), wide(type.dtype));
   if (may_be_empty) {  // a row that is -inf throughout: its exponentials are zeros, not NaN
     const ValueId nothing = f_.number(-std::numeric_limits<double>::infinity(), rows.peak);
-    rows.peak = f_(select(), {f_(equal(), {rows.peak, nothing}), f_.number(0, rows.peak), rows.peak});
+    rows.peak =
+        f_(ops::select(), {f_(ops::equal(), {rows.peak, nothing}), f_.number(0, rows.peak), rows.peak});
   }
   rows.total = f_.reduce("sum", exponential(x, rows.peak), kept);
   return rows;
@@ -60,15 +61,15 @@ RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool
 
 ValueId RowOpener::exponential(ValueId x, ValueId peak) {
   if (!f_.status().ok()) return {};
-  return f_(exp(), {f_(sub(), {f_.cast(x, wide(graph_.type(x).dtype)), peak})});
+  return f_(ops::exp(), {f_(ops::sub(), {f_.cast(x, wide(graph_.type(x).dtype)), peak})});
 }
 
 ValueId RowOpener::softmax_of(ValueId x, std::span<const Symbol> over) {
   const auto [peak, total] = rows_of(x, over, true);
   if (!f_.status().ok()) return {};
-  const ValueId empty = f_(equal(), {total, f_.number(0, total)});
-  const ValueId divisor = f_(select(), {empty, f_.number(1, total), total});
-  return f_(div(), {exponential(x, peak), divisor});
+  const ValueId empty = f_(ops::equal(), {total, f_.number(0, total)});
+  const ValueId divisor = f_(ops::select(), {empty, f_.number(1, total), total});
+  return f_(ops::div(), {exponential(x, peak), divisor});
 }
 
 // Whether there is a class of that number. A table of ones answers with no order of numbers, which the field
@@ -79,25 +80,25 @@ ValueId RowOpener::has_label(ValueId label, Dim classes) {
   std::string name = std::string(graph_.text(classes.index)) + "_all";
   while (graph_.symbols().find(name).valid()) name += "_";
   const Dim all{graph_.symbol(name), classes.size};
-  const ValueId one = f_.keep([&] { return add_constant(graph_, 1, DType::f32); });
-  const ValueId ones = f_.keep([&] { return add_broadcast(graph_, one, {&all, 1}); });
-  const ValueId found = f_.keep([&] { return add_gather(graph_, label, ones, all.index); });
-  return known->second = f_(equal(), {found, one});
+  const ValueId one = f_.keep([&] { return ops::add_constant(graph_, 1, DType::f32); });
+  const ValueId ones = f_.keep([&] { return ops::add_broadcast(graph_, one, {&all, 1}); });
+  const ValueId found = f_.keep([&] { return ops::add_gather(graph_, label, ones, all.index); });
+  return known->second = f_(ops::equal(), {found, one});
 }
 
 ValueId RowOpener::is_label(ValueId label, Dim classes) {
-  const ValueId place = f_.keep([&] { return add_position(graph_, classes); });
-  return f_(equal(), {f_.cast(place, DType::f32), f_.cast(label, DType::f32)});
+  const ValueId place = f_.keep([&] { return ops::add_position(graph_, classes); });
+  return f_(ops::equal(), {f_.cast(place, DType::f32), f_.cast(label, DType::f32)});
 }
 
 ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over) {
   const auto [peak, total] = rows_of(x, {&over, 1}, false);
   if (!f_.status().ok()) return {};
   const plan::Type logits = graph_.type(x);
-  const ValueId picked = f_.keep([&] { return add_gather(graph_, label, x, over); });
+  const ValueId picked = f_.keep([&] { return ops::add_gather(graph_, label, x, over); });
   const ValueId loss =
-      f_(sub(), {f_(add(), {peak, f_(log(), {total})}), f_.cast(picked, wide(logits.dtype))});
-  return f_(select(), {has_label(label, {over, logits.size_of(over)}), loss, f_.number(0, total)});
+      f_(ops::sub(), {f_(ops::add(), {peak, f_(ops::log(), {total})}), f_.cast(picked, wide(logits.dtype))});
+  return f_(ops::select(), {has_label(label, {over, logits.size_of(over)}), loss, f_.number(0, total)});
 }
 
 ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over) {
@@ -106,9 +107,9 @@ ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId d
   const plan::Type logits = graph_.type(x);
   const Dim classes{over, logits.size_of(over)};
   const ValueId times = f_.cast(dloss, wide(logits.dtype)), zero = f_.number(0, total);
-  const ValueId share = f_(mul(), {exponential(x, peak), f_(div(), {times, total})});
-  const ValueId one = f_(select(), {is_label(label, classes), times, zero});
-  return f_(select(), {has_label(label, classes), f_(sub(), {share, one}), zero});
+  const ValueId share = f_(ops::mul(), {exponential(x, peak), f_(ops::div(), {times, total})});
+  const ValueId one = f_(ops::select(), {is_label(label, classes), times, zero});
+  return f_(ops::select(), {has_label(label, classes), f_(ops::sub(), {share, one}), zero});
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

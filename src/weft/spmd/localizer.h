@@ -1,4 +1,4 @@
-// weft/ops/localizer.h -- builds the plan of one rank, node after node.
+// weft/spmd/localizer.h -- builds the plan of one rank, node after node.
 //
 //   localize.cpp            the walk: what is left out, what a rank without a share adds
 //   localize_compute.cpp    a node on this rank's shares
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "weft/ops/communication.h"
-#include "weft/ops/local_windows.h"
-#include "weft/ops/localize.h"
+#include "weft/spmd/local_windows.h"
+#include "weft/spmd/localize.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 class Localizer {
  public:
@@ -39,9 +39,10 @@ class Localizer {
 
   // This rank's side of a communication. Where a rank keeps a part of what it has, or is alone along the
   // axis, nothing is sent.
-  Status exchange(const plan::NodeView& node, const Communication& op);
+  Status exchange(const plan::NodeView& node, const ops::Communication& op);
   // Where it has nothing along another index, neither has the rest of its group.
-  Status fetch_borders(const plan::NodeView& node, const Communication& op, const Exchange& exchange);
+  Status fetch_borders(const plan::NodeView& node, const ops::Communication& op,
+                       const ops::Exchange& exchange);
   Result<plan::ValueId> own_block(const plan::NodeView& node, plan::ValueId operand, Symbol along);
   // True for a result that grows along an index from nothing of its operands': rows added into, positions.
   // No layout of the operands cuts it, but a rank that keeps a block need not make the rest.
@@ -85,4 +86,4 @@ class Localizer {
 
 bool is_empty(std::span<const plan::Share> shares);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

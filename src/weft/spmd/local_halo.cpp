@@ -1,10 +1,10 @@
-#include "weft/ops/local_halo.h"
+#include "weft/spmd/local_halo.h"
 
 #include <vector>
 
 #include "weft/ops/build.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::Share;
@@ -12,17 +12,17 @@ using plan::ValueId;
 
 Result<ValueId> end_to_end(plan::Graph& graph, const std::vector<ValueId>& parts, Symbol along) {
   if (parts.size() == 1) return parts[0];
-  return add_concat(graph, parts, along);
+  return ops::add_concat(graph, parts, along);
 }
 
 // What the other ranks get of this one's block, in their order; invalid where they get nothing.
-Result<ValueId> add_given(plan::Graph& graph, const LocalExchange& what, ValueId operand) {
+Result<ValueId> add_given(plan::Graph& graph, const ops::LocalExchange& what, ValueId operand) {
   const std::int64_t begin = plan::share_of(what.size, what.ranks, static_cast<std::int32_t>(what.by)).begin;
   std::vector<ValueId> parts;
   for (std::int64_t rank = 0; rank < what.ranks; ++rank) {
     const Share part = halo_between(what, what.by, rank);
     if (part.size == 0) continue;
-    WEFT_TRY(cut, add_slice(graph, operand, what.joins, part.begin - begin, part.end() - begin));
+    WEFT_TRY(cut, ops::add_slice(graph, operand, what.joins, part.begin - begin, part.end() - begin));
     parts.push_back(cut);
   }
   if (parts.empty()) return ValueId();
@@ -39,7 +39,7 @@ Result<plan::TypeId> resized(plan::Graph& graph, plan::TypeId bordered, Symbol a
 
 }  // namespace
 
-Result<ValueId> add_local_halo(plan::Graph& graph, const LocalExchange& what, ValueId operand,
+Result<ValueId> add_local_halo(plan::Graph& graph, const ops::LocalExchange& what, ValueId operand,
                                plan::TypeId bordered) {
   ValueId given;
   if (operand.valid()) {
@@ -60,14 +60,14 @@ Result<ValueId> add_local_halo(plan::Graph& graph, const LocalExchange& what, Va
 
   std::vector<ValueId> parts = {operand};
   if (before > 0) {
-    WEFT_TRY(first, add_slice(graph, borders, what.joins, 0, before));
+    WEFT_TRY(first, ops::add_slice(graph, borders, what.joins, 0, before));
     parts.insert(parts.begin(), first);
   }
   if (after > 0) {
-    WEFT_TRY(last, add_slice(graph, borders, what.joins, before, before + after));
+    WEFT_TRY(last, ops::add_slice(graph, borders, what.joins, before, before + after));
     parts.push_back(last);
   }
   return end_to_end(graph, parts, what.joins);
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

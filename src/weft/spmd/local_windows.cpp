@@ -1,4 +1,4 @@
-#include "weft/ops/local_windows.h"
+#include "weft/spmd/local_windows.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "weft/base/check.h"
 #include "weft/ops/build.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::NodeView;
@@ -31,14 +31,14 @@ Part part_of(const NodeView& node, const plan::Loop& loop, const plan::Mesh& mes
 }
 
 void cut(LocalWindows& local, Share steps) {
-  const Sliding& sliding = local.sliding;
+  const ops::Sliding& sliding = local.sliding;
   Share windows = steps, elements = steps;
   local.is_idle = steps.size == 0;
-  for (const Sees sees : sliding.operands) {
+  for (const ops::Sees sees : sliding.operands) {
     const Share seen = local.operands.emplace_back(sliding.seen(sees, steps));
     local.is_idle |= seen.size == 0;
-    if (sees == Sees::elements || sees == Sees::neighbours) elements = seen;
-    if (sees == Sees::windows) windows = seen;
+    if (sees == ops::Sees::elements || sees == ops::Sees::neighbours) elements = seen;
+    if (sees == ops::Sees::windows) windows = seen;
   }
   local.kept = steps;
   local.computed = sliding.by_window ? windows : elements;
@@ -53,7 +53,7 @@ std::vector<LocalWindows> local_windows(const NodeView& node, const plan::Signat
                                         const plan::Mesh& mesh, std::span<const plan::Layout> layouts,
                                         std::int32_t rank) {
   std::vector<LocalWindows> found;
-  for (Sliding& sliding : sliding_loops(node)) {
+  for (ops::Sliding& sliding : ops::sliding_loops(node)) {
     const Part part = part_of(node, signature.loops[sliding.loop], mesh, layouts, rank);
     LocalWindows& local = found.emplace_back();
     local.sliding = std::move(sliding);
@@ -75,7 +75,7 @@ void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> wind
   if (const std::size_t columns = at("padding_w"); columns < specs.size() && node.integer(columns) < 0)
     attributes[columns] = node.integer(at("padding"));
   for (const LocalWindows& local : windows) {
-    const Sliding& sliding = local.sliding;
+    const ops::Sliding& sliding = local.sliding;
     attributes[sliding.padding_attribute] = local.is_cut ? local.padding : sliding.padding;
     if (local.is_cut) attributes[sliding.count_attribute] = local.count;
   }
@@ -87,7 +87,7 @@ Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol a
   if (part.begin < held.begin || part.end() > held.end())
     return user_error(fmt::format("its windows see elements {} to {} along {}, it holds {} to {}", part.begin,
                                   part.end(), graph.text(along), held.begin, held.end()));
-  return add_slice(graph, value, along, part.begin - held.begin, part.end() - held.begin);
+  return ops::add_slice(graph, value, along, part.begin - held.begin, part.end() - held.begin);
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,8 +1,8 @@
-#include "weft/ops/placing.h"
+#include "weft/spmd/placing.h"
 
 #include <algorithm>
 
-namespace weft::ops {
+namespace weft::spmd {
 
 Placing find_placing(const plan::Operator& op) {
   const auto find = [&](std::string_view name) {
@@ -12,4 +12,4 @@ Placing find_placing(const plan::Operator& op) {
   return {find("begin"), find("size"), find("whole")};
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-#include "weft/ops/mesh.h"
+#include "weft/spmd/mesh.h"
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@
 
 #include "weft/ops/communication.h"
 #include "weft/ops/exchange.h"
-#include "weft/ops/layouts.h"
-#include "weft/ops/localize.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/uses.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/layouts.h"
+#include "weft/spmd/localize.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 using plan::NodeView;
@@ -27,7 +27,7 @@ std::vector<std::int64_t> local_sizes(const plan::Type& type, const plan::Layout
 }
 
 template <class T>
-Tensor<T> filled(std::vector<std::int64_t> sizes, T value) {
+ops::Tensor<T> filled(std::vector<std::int64_t> sizes, T value) {
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes) elements *= size;
   return {std::move(sizes), std::vector<T>(static_cast<std::size_t>(elements), value)};
@@ -35,7 +35,7 @@ Tensor<T> filled(std::vector<std::int64_t> sizes, T value) {
 
 // What a rank that combined nothing adds.
 template <class T>
-T neutral(const plan::Layout& layout, const Numbers<T>& numbers) {
+T neutral(const plan::Layout& layout, const ops::Numbers<T>& numbers) {
   for (const plan::AxisLayout& axis : layout.axes) {
     if (axis == plan::AxisLayout::partial(plan::Monoid::max)) return numbers.least();
     if (axis == plan::AxisLayout::partial(plan::Monoid::min)) return numbers.greatest();
@@ -47,7 +47,7 @@ template <class T>
 class MeshRun {
  public:
   MeshRun(const plan::Graph& graph, const plan::Mesh& mesh, std::vector<plan::Layout> layouts,
-          const Numbers<T>& numbers)
+          const ops::Numbers<T>& numbers)
       : graph_(graph),
         mesh_(mesh),
         layouts_(std::move(layouts)),
@@ -65,17 +65,17 @@ class MeshRun {
   }
 
   Result<std::vector<MeshTensor<T>>> run(const MeshSources<T>& sources, std::int64_t most_elements) {
-    const std::vector<std::size_t> last = last_uses(graph_);
+    const std::vector<std::size_t> last = ops::last_uses(graph_);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(plan::NodeId(n));
-      if (!is_needed(node, last)) continue;
+      if (!ops::is_needed(node, last)) continue;
       WEFT_TRY_STATUS(check_elements(node, most_elements));
-      if (is_source(node.op())) {
+      if (ops::is_source(node.op())) {
         WEFT_TRY_STATUS(find_source(node, sources));
         continue;
       }
       for (std::size_t k = 0; k < node.result_count(); ++k) computed_[node.result(k).value].resize(ranks_);
-      if (const Communication* op = find_communication(node.op()); op != nullptr)
+      if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
         communicate(node, *op);
       else
         for (std::size_t rank = 0; rank < ranks_; ++rank) compute(node, rank);
@@ -87,15 +87,15 @@ class MeshRun {
     std::vector<MeshTensor<T>> outputs;
     for (const plan::Output& output : graph_.outputs()) {
       MeshTensor<T>& tensor = outputs.emplace_back(MeshTensor<T>{layouts_[output.value.value], {}});
-      for (const Tensor<T>* share : held_[output.value.value]) tensor.ranks.push_back(*share);
+      for (const ops::Tensor<T>* share : held_[output.value.value]) tensor.ranks.push_back(*share);
     }
     return outputs;
   }
 
  private:
-  void hold(ValueId value, const std::vector<Tensor<T>>& tensors) {
+  void hold(ValueId value, const std::vector<ops::Tensor<T>>& tensors) {
     held_[value.value].clear();
-    for (const Tensor<T>& tensor : tensors) held_[value.value].push_back(&tensor);
+    for (const ops::Tensor<T>& tensor : tensors) held_[value.value].push_back(&tensor);
   }
 
   Status check_elements(const NodeView& node, std::int64_t most) const {
@@ -119,7 +119,7 @@ class MeshRun {
       return user_error(fmt::format("{} {} must be given {}, one tensor for each of {} ranks",
                                     node.op().name(), name, print(layout, mesh_, graph_.symbols()), ranks_));
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      const Tensor<T>& given = tensor->ranks[rank];
+      const ops::Tensor<T>& given = tensor->ranks[rank];
       const auto sizes = local_sizes(node.result_type(0), layout, mesh_, static_cast<std::int32_t>(rank));
       std::int64_t elements = 1;
       for (const std::int64_t size : sizes) elements *= size;
@@ -132,15 +132,15 @@ class MeshRun {
     return {};
   }
 
-  void communicate(const NodeView& node, const Communication& op) {
+  void communicate(const NodeView& node, const ops::Communication& op) {
     const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
-    const Exchange what = op.exchange(node);
+    const ops::Exchange what = op.exchange(node);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once a group
       const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);
-      std::vector<const Tensor<T>*> group;
+      std::vector<const ops::Tensor<T>*> group;
       for (const std::int32_t member : members) group.push_back(held_[node.input(0).value][member]);
-      std::vector<Tensor<T>> results = exchange<T>(what, node.input_type(0), group, numbers_);
+      std::vector<ops::Tensor<T>> results = exchange<T>(what, node.input_type(0), group, numbers_);
       for (std::size_t i = 0; i < members.size(); ++i)
         computed_[node.result(0).value][members[i]] = std::move(results[i]);
     }
@@ -149,8 +149,8 @@ class MeshRun {
   // The rank's own nodes for this one: the node itself, and what lays its shares in place.
   void compute(const NodeView& node, std::size_t rank) {
     const LocalPlan& local = locals_[rank];
-    std::vector<std::pair<ValueId, Tensor<T>>> made;
-    const auto find = [&](ValueId value) -> const Tensor<T>* {
+    std::vector<std::pair<ValueId, ops::Tensor<T>>> made;
+    const auto find = [&](ValueId value) -> const ops::Tensor<T>* {
       for (const auto& [id, tensor] : made)
         if (id == value) return &tensor;
       for (const ValueId input : node.node().inputs)
@@ -160,18 +160,18 @@ class MeshRun {
     const std::size_t begin = node.id().value == 0 ? 0 : local.ends[node.id().value - 1];
     for (std::size_t n = begin; n < local.ends[node.id().value]; ++n) {
       const NodeView part = local.graph.view(plan::NodeId(n));
-      if (is_source(part.op())) continue;  // a result that this rank adds nothing to
-      std::vector<const Tensor<T>*> inputs;
+      if (ops::is_source(part.op())) continue;  // a result that this rank adds nothing to
+      std::vector<const ops::Tensor<T>*> inputs;
       for (const ValueId input : part.node().inputs) inputs.push_back(find(input));
-      std::vector<Tensor<T>> results = evaluate<T>(part, inputs, numbers_);
+      std::vector<ops::Tensor<T>> results = evaluate<T>(part, inputs, numbers_);
       for (std::size_t k = 0; k < results.size(); ++k)
         made.emplace_back(part.result(k), std::move(results[k]));
     }
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       const ValueId result = node.result(k);
-      Tensor<T>& to = computed_[result.value][rank];
+      ops::Tensor<T>& to = computed_[result.value][rank];
       const auto found =
-          std::ranges::find(made, local.values[result.value], &std::pair<ValueId, Tensor<T>>::first);
+          std::ranges::find(made, local.values[result.value], &std::pair<ValueId, ops::Tensor<T>>::first);
       if (found != made.end())
         to = std::move(found->second);
       else
@@ -184,18 +184,19 @@ class MeshRun {
   const plan::Graph& graph_;
   const plan::Mesh& mesh_;
   std::vector<plan::Layout> layouts_;
-  const Numbers<T>& numbers_;
+  const ops::Numbers<T>& numbers_;
   std::size_t ranks_;
   std::vector<LocalPlan> locals_;
-  std::vector<std::vector<Tensor<T>>> computed_;     // by value, then rank
-  std::vector<std::vector<const Tensor<T>*>> held_;  // likewise: computed or given
+  std::vector<std::vector<ops::Tensor<T>>> computed_;     // by value, then rank
+  std::vector<std::vector<const ops::Tensor<T>*>> held_;  // likewise: computed or given
 };
 
 }  // namespace
 
 template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
-                                                     const MeshSources<T>& sources, const Numbers<T>& numbers,
+                                                     const MeshSources<T>& sources,
+                                                     const ops::Numbers<T>& numbers,
                                                      std::int64_t most_elements) {
   WEFT_TRY(layouts, infer_layouts(graph, mesh));
   if (mesh.ranks() > kMostVirtualRanks)
@@ -208,12 +209,13 @@ Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, c
 
 template Result<std::vector<MeshTensor<float>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
                                                                   const MeshSources<float>&,
-                                                                  const Numbers<float>&, std::int64_t);
+                                                                  const ops::Numbers<float>&, std::int64_t);
 template Result<std::vector<MeshTensor<double>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
                                                                    const MeshSources<double>&,
-                                                                   const Numbers<double>&, std::int64_t);
-template Result<std::vector<MeshTensor<Field>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
-                                                                  const MeshSources<Field>&,
-                                                                  const Numbers<Field>&, std::int64_t);
+                                                                   const ops::Numbers<double>&, std::int64_t);
+template Result<std::vector<MeshTensor<ops::Field>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
+                                                                       const MeshSources<ops::Field>&,
+                                                                       const ops::Numbers<ops::Field>&,
+                                                                       std::int64_t);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

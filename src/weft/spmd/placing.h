@@ -1,8 +1,8 @@
-// weft/ops/placing.h -- how a part of a positional loop is told where it lies.
+// weft/spmd/placing.h -- how a part of a positional loop is told where it lies.
 #pragma once
 #include "weft/plan/operator.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // The attributes by which a slice along a positional loop is told where it lies, by their number; -1: none.
 // Operators that have a positional loop call them so.
@@ -16,4 +16,4 @@ struct Placing {
 
 Placing find_placing(const plan::Operator& op);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-#include "weft/ops/localize.h"
+#include "weft/spmd/localize.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 
 #include "weft/ops/build.h"
-#include "weft/ops/localizer.h"
 #include "weft/ops/uses.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/localizer.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 namespace {
 
 // What a rank that combined nothing adds. Whole numbers have no infinity: the extreme of their kind does.
@@ -50,13 +50,14 @@ Localizer::Localizer(const plan::Graph& graph, const plan::Mesh& mesh, std::span
 }
 
 Result<LocalPlan> Localizer::run() && {
-  const std::vector<std::size_t> last = last_uses(graph_);
+  const std::vector<std::size_t> last = ops::last_uses(graph_);
   for (std::size_t n = 0; n < graph_.node_count(); ++n) {
     const NodeView node = graph_.view(plan::NodeId(n));
     local_.graph.set_label(here(node.node().label));
     local_.graph.set_scope(node.node().scope);
     // What is left out must be so on every rank: a rank alone cannot tell whether the others need a value.
-    const bool is_left_out = exchanges_ == Exchanges::stay && !is_source(node.op()) && !is_needed(node, last);
+    const bool is_left_out =
+        exchanges_ == Exchanges::stay && !ops::is_source(node.op()) && !ops::is_needed(node, last);
     if (Status status = is_left_out ? Status() : add(node); !status.ok())
       return user_error(fmt::format("node {} cannot be cut for rank {}: {}", describe(graph_, node.id()),
                                     rank_, status.error().message),
@@ -88,7 +89,7 @@ Result<plan::TypeId> Localizer::local_type(ValueId value) {
 Status Localizer::receive(std::string_view how, ValueId result) {
   if (is_empty(shares_of(result))) return {};
   WEFT_TRY(type, local_type(result));
-  WEFT_TRY(value, add_input(local_.graph, fmt::format("{} {}", how, result.value), type));
+  WEFT_TRY(value, ops::add_input(local_.graph, fmt::format("{} {}", how, result.value), type));
   local_.values[result.value] = value;
   return {};
 }
@@ -98,18 +99,18 @@ Status Localizer::add_neutral(ValueId result) {
   if (is_empty(shares_of(result))) return {};
   WEFT_TRY(type, local_type(result));
   const plan::DType dtype = graph_.type(result).dtype;
-  WEFT_TRY(number, add_constant(local_.graph, neutral_number(layouts_[result.value], dtype), dtype));
-  WEFT_TRY(value, add_broadcast(local_.graph, number, local_.graph.type(type).dims));
+  WEFT_TRY(number, ops::add_constant(local_.graph, neutral_number(layouts_[result.value], dtype), dtype));
+  WEFT_TRY(value, ops::add_broadcast(local_.graph, number, local_.graph.type(type).dims));
   local_.values[result.value] = value;
   return {};
 }
 
 Status Localizer::add(const NodeView& node) {
-  if (const Communication* op = find_communication(node.op()); op != nullptr)
+  if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
     return exchanges_ == Exchanges::stay ? exchange(node, *op) : leave(node);
   const bool idle = std::ranges::any_of(node.node().inputs,
                                         [&](ValueId input) { return !local_.values[input.value].valid(); });
-  if (idle || (is_source(node.op()) && is_empty(shares_of(node.result(0))))) return add_neutrals(node);
+  if (idle || (ops::is_source(node.op()) && is_empty(shares_of(node.result(0))))) return add_neutrals(node);
   return compute(node);
 }
 
@@ -129,4 +130,4 @@ Result<LocalPlan> localize(const plan::Graph& graph, const plan::Mesh& mesh,
   return Localizer(graph, mesh, layouts, rank, exchanges).run();
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/localize.h -- the plan that one rank of a mesh runs, with its local sizes.
+// weft/spmd/localize.h -- the plan that one rank of a mesh runs, with its local sizes.
 //
 //   global                                                     rank 2 of gpu=3
 //   %0 = input {name=x, type=f32[b=8],                         %0 = input {name=x, type=f32[b=2]}
@@ -28,7 +28,7 @@
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 enum class Exchanges : std::uint8_t { leave, stay };
 
@@ -47,4 +47,4 @@ Result<LocalPlan> localize(const plan::Graph& graph, const plan::Mesh& mesh,
                            std::span<const plan::Layout> layouts, std::int32_t rank,
                            Exchanges exchanges = Exchanges::leave);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

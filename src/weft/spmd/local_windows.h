@@ -1,4 +1,4 @@
-// weft/ops/local_windows.h -- which windows and elements of a node one rank has, where its loops are cut.
+// weft/spmd/local_windows.h -- which windows and elements of a node one rank has, where its loops are cut.
 //
 //   conv2d over 8 rows, window 3, padding 1, rank 1 of 2: windows 4-7 see rows 3-7, which is all that it
 //   holds of sliced(y, 1, 1); the first window begins at the first of them, so locally padding is 0 and
@@ -12,10 +12,10 @@
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 struct LocalWindows {
-  Sliding sliding;
+  ops::Sliding sliding;
   bool is_cut = false;
   // Of what follows nothing is said where it is not.
   bool is_idle = false;               // no window of this rank sees anything
@@ -38,4 +38,4 @@ void tell_windows(const plan::NodeView& node, std::span<const LocalWindows> wind
 Result<plan::ValueId> add_part(plan::Graph& graph, plan::ValueId value, Symbol along, plan::Share held,
                                plan::Share part);
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

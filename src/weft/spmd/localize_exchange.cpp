@@ -2,11 +2,11 @@
 
 #include "weft/ops/build.h"
 #include "weft/ops/local_exchange.h"
-#include "weft/ops/local_halo.h"
-#include "weft/ops/localizer.h"
-#include "weft/ops/placing.h"
+#include "weft/spmd/local_halo.h"
+#include "weft/spmd/localizer.h"
+#include "weft/spmd/placing.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 using plan::AttributeKind;
 using plan::AttributeValue;
@@ -16,29 +16,30 @@ using plan::ValueId;
 
 namespace {
 
-ExchangeKind kind_of(const Exchange& exchange) {
-  using Take = Exchange::Take;
+ops::ExchangeKind kind_of(const ops::Exchange& exchange) {
+  using Take = ops::Exchange::Take;
   switch (exchange.take) {
     case Take::combined:
-      return exchange.keep.valid() ? ExchangeKind::reduce_scatter : ExchangeKind::all_reduce;
-    case Take::joined: return exchange.keep.valid() ? ExchangeKind::all_to_all : ExchangeKind::all_gather;
-    case Take::root: return ExchangeKind::broadcast_from;
-    case Take::bordered: return ExchangeKind::halo;
+      return exchange.keep.valid() ? ops::ExchangeKind::reduce_scatter : ops::ExchangeKind::all_reduce;
+    case Take::joined:
+      return exchange.keep.valid() ? ops::ExchangeKind::all_to_all : ops::ExchangeKind::all_gather;
+    case Take::root: return ops::ExchangeKind::broadcast_from;
+    case Take::bordered: return ops::ExchangeKind::halo;
     case Take::own:
     case Take::shifted: break;
   }
-  return ExchangeKind::permute_ranks;
+  return ops::ExchangeKind::permute_ranks;
 }
 
 }  // namespace
 
-Status Localizer::exchange(const NodeView& node, const Communication& op) {
+Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
   const ValueId operand = local_.values[node.input(0).value];
-  const Exchange exchange = op.exchange(node);
+  const ops::Exchange exchange = op.exchange(node);
   const std::int32_t ranks = mesh_.axes[static_cast<std::size_t>(mesh_.find(op.axis(node)))].ranks;
   const bool is_empty_here = is_empty(shares_of(node.result(0)));
   ValueId& result = local_.values[node.result(0).value];
-  if (exchange.take == Exchange::Take::own) {
+  if (exchange.take == ops::Exchange::Take::own) {
     if (!operand.valid() || is_empty_here) return {};
     WEFT_TRY(part, own_block(node, operand, exchange.keep));
     result = part;
@@ -48,13 +49,13 @@ Status Localizer::exchange(const NodeView& node, const Communication& op) {
     result = operand;
     return {};
   }
-  if (exchange.take == Exchange::Take::bordered) return fetch_borders(node, op, exchange);
+  if (exchange.take == ops::Exchange::Take::bordered) return fetch_borders(node, op, exchange);
   plan::TypeId type;
   if (!is_empty_here) {
     WEFT_TRY(local, local_type(node.result(0)));
     type = local;
   }
-  const LocalExchange what{
+  const ops::LocalExchange what{
       .kind = kind_of(exchange),
       .axis = op.axis(node),
       .ranks = ranks,
@@ -68,22 +69,23 @@ Status Localizer::exchange(const NodeView& node, const Communication& op) {
   return {};
 }
 
-Status Localizer::fetch_borders(const NodeView& node, const Communication& op, const Exchange& exchange) {
+Status Localizer::fetch_borders(const NodeView& node, const ops::Communication& op,
+                                const ops::Exchange& exchange) {
   const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
   const auto along = static_cast<std::size_t>(node.input_type(0).position(exchange.join));
   std::vector<Share> shares = shares_of(node.result(0));
   const bool has_any = shares[along].size > 0;
   shares[along].size = 1;
-  const LocalExchange what{.kind = ExchangeKind::halo,
-                           .axis = op.axis(node),
-                           .ranks = mesh_.axes[axis].ranks,
-                           .joins = here(exchange.join),
-                           .parts = {},
-                           .by = mesh_.coordinate(rank_, axis),
-                           .size = node.input_type(0).dims[along].size,
-                           .before = exchange.before,
-                           .after = exchange.after,
-                           .dtype = node.result_type(0).dtype};
+  const ops::LocalExchange what{.kind = ops::ExchangeKind::halo,
+                                .axis = op.axis(node),
+                                .ranks = mesh_.axes[axis].ranks,
+                                .joins = here(exchange.join),
+                                .parts = {},
+                                .by = mesh_.coordinate(rank_, axis),
+                                .size = node.input_type(0).dims[along].size,
+                                .before = exchange.before,
+                                .after = exchange.after,
+                                .dtype = node.result_type(0).dtype};
   if (is_empty(shares)) {
     WEFT_TRY_STATUS(add_local_exchange(local_.graph, what, {}, {}));
     return {};
@@ -104,7 +106,7 @@ Result<ValueId> Localizer::own_block(const NodeView& node, ValueId operand, Symb
   const std::int64_t begin = block.begin - whole.begin;
   const NodeView maker = local_.graph.view(local_.graph.value(operand).producer);
   if (block != whole && makes_any_part(maker, here(along))) return part_made(maker, {begin, block.size});
-  return add_slice(local_.graph, operand, here(along), begin, begin + block.size);
+  return ops::add_slice(local_.graph, operand, here(along), begin, begin + block.size);
 }
 
 bool Localizer::makes_any_part(const NodeView& maker, Symbol along) {
@@ -137,4 +139,4 @@ Result<ValueId> Localizer::part_made(const NodeView& maker, Share part) {
   return local_.graph.add_value(maker.op(), inputs, attributes);
 }
 
-}  // namespace weft::ops
+}  // namespace weft::spmd

@@ -1,4 +1,4 @@
-// weft/ops/mesh.h -- runs a plan on a virtual mesh: every rank's share by the reference semantics, and the
+// weft/spmd/mesh.h -- runs a plan on a virtual mesh: every rank's share by the reference semantics, and the
 // communication between the ranks' arrays.
 //
 //   WEFT_TRY(x, split_for_mesh(whole_x, type, layout, mesh, numbers, random));      // a tensor a rank
@@ -20,13 +20,13 @@
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
-namespace weft::ops {
+namespace weft::spmd {
 
 // A value as the ranks of a mesh hold it.
 template <class T>
 struct MeshTensor {
   plan::Layout layout;
-  std::vector<Tensor<T>> ranks;  // one for each rank, of its local sizes
+  std::vector<ops::Tensor<T>> ranks;  // one for each rank, of its local sizes
 };
 
 // The value of an input, parameter or state by its name; null when there is none. Its layout must be
@@ -43,21 +43,21 @@ constexpr std::int32_t kMostVirtualRanks = 1024;
 template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshSources<T>& sources,
-                                                     const Numbers<T>& numbers = {},
-                                                     std::int64_t most_elements = kMostElements);
+                                                     const ops::Numbers<T>& numbers = {},
+                                                     std::int64_t most_elements = ops::kMostElements);
 
 // A global value as the ranks would hold it: cut where sliced, copied where replicated. Where partial, split
 // in random addends (sum), or left on one rank at random and lessened on the others (max; min likewise).
 // Where varying, the first rank along the axis holds the value and the others random ones of their own.
 template <class T>
-Result<MeshTensor<T>> split_for_mesh(const Tensor<T>& whole, const plan::Type& type,
+Result<MeshTensor<T>> split_for_mesh(const ops::Tensor<T>& whole, const plan::Type& type,
                                      const plan::Layout& layout, const plan::Mesh& mesh,
-                                     const Numbers<T>& numbers, Random& random);
+                                     const ops::Numbers<T>& numbers, Random& random);
 
 // The global value: shares laid end to end, addends combined. Fails when replicas differ in a bit, a border
 // is not its neighbour's, or where the ranks hold values of their own.
 template <class T>
-Result<Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Type& type, const plan::Mesh& mesh,
-                                 const Numbers<T>& numbers = {});
+Result<ops::Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Type& type,
+                                      const plan::Mesh& mesh, const ops::Numbers<T>& numbers = {});
 
-}  // namespace weft::ops
+}  // namespace weft::spmd
