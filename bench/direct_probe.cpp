@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "weft/base/machine.h"
-#include "weft/comm/direct.h"
+#include "weft/comm/direct/direct.h"
 
 namespace {
 

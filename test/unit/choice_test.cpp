@@ -1,6 +1,6 @@
 // Which algorithm runs a call: times between measured sizes, what happens where nothing was measured, and the
 // table as text.
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What a rank reads of its input before anything is written there, and which copies that saves.
-#include "weft/comm/chunk_early_reads.h"
+#include "weft/comm/chunk/chunk_early_reads.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "weft/collective/check.h"
 #include "weft/collective/library.h"
-#include "weft/comm/chunk_memory.h"
-#include "weft/comm/program_store.h"
+#include "weft/comm/chunk/chunk_memory.h"
+#include "weft/comm/chunk/program_store.h"
 
 namespace weft::comm {
 namespace {

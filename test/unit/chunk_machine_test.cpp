@@ -1,5 +1,5 @@
 // Chunk programs on threads of this process: every shipped algorithm, odd sizes, all types and operations.
-#include "weft/comm/chunk_machine.h"
+#include "weft/comm/chunk/chunk_machine.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,9 +12,9 @@
 
 #include "weft/collective/check.h"
 #include "weft/collective/library.h"
-#include "weft/comm/chunk_classes.h"
-#include "weft/comm/chunk_cursor.h"
-#include "weft/comm/program_store.h"
+#include "weft/comm/chunk/chunk_classes.h"
+#include "weft/comm/chunk/chunk_cursor.h"
+#include "weft/comm/chunk/program_store.h"
 #include "weft/formats/collective_source.h"
 #include "weft/run/collective_trial.h"
 

@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 
 #include "elsewhere_job.h"
-#include "weft/comm/program_store.h"
+#include "weft/comm/chunk/program_store.h"
 #include "weft/transport/job.h"
 
 namespace weft::comm {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/collective/library.h"
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Direct collectives against a plain reference: the same sources combined in the order of ranks must give the
 // same bits, whatever the way, the timing, or where the buffers are.
-#include "weft/comm/direct.h"
+#include "weft/comm/direct/direct.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
 // Which way of copying is quickest: what a trial makes of the times it is told.
 
-#include "weft/comm/direct_trial.h"
+#include "weft/comm/direct/direct_trial.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "weft/comm/agreement.h"
-#include "weft/comm/choice.h"
-#include "weft/comm/chunk_machine.h"
+#include "weft/comm/choice/choice.h"
+#include "weft/comm/chunk/chunk_machine.h"
 #include "weft/comm/communicator.h"
-#include "weft/comm/direct.h"
+#include "weft/comm/direct/direct.h"
 #include "weft/comm/engine.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/comm/heap.h"

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "weft/comm/call.h"
-#include "weft/comm/chunk_machine.h"
-#include "weft/comm/direct.h"
+#include "weft/comm/chunk/chunk_machine.h"
+#include "weft/comm/direct/direct.h"
 #include "weft/comm/operation.h"
 #include "weft/comm/pair_operation.h"
 #include "weft/transport/endpoint.h"

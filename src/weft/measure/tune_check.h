@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 
 namespace weft::measure {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 #include "weft/comm/communicator.h"
 #include "weft/transport/job.h"
 

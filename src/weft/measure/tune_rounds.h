@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 #include "weft/measure/tune_rank.h"
 
 namespace weft::measure {

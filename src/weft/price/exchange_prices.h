@@ -13,7 +13,7 @@
 // what was measured goes before what is simulated: there the fitted formula is the price, and other
 // collectives on such wires are as much slower than their simulation as the all-reduce is.
 //
-// Of ranks of this machine the runtime's own table speaks (comm/choice.h): what the algorithm that it will
+// Of ranks of this machine the runtime's own table speaks (comm/choice/choice.h): what the algorithm that it will
 // choose took when it was tuned, or should take.
 #pragma once
 #include <cstdint>
@@ -27,7 +27,7 @@
 #include <tuple>
 
 #include "weft/cluster/cluster.h"
-#include "weft/comm/choice.h"
+#include "weft/comm/choice/choice.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/step_costs.h"
 

@@ -11,8 +11,8 @@
 
 #include "weft/base/hash.h"
 #include "weft/base/median.h"
-#include "weft/comm/chunk_machine.h"
-#include "weft/comm/chunk_memory.h"
+#include "weft/comm/chunk/chunk_machine.h"
+#include "weft/comm/chunk/chunk_memory.h"
 #include "weft/run/collective_values.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/inproc/endpoint.h"

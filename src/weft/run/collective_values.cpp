@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/hash.h"
-#include "weft/comm/chunk_memory.h"
+#include "weft/comm/chunk/chunk_memory.h"
 
 namespace weft::run {
 namespace {

@@ -1,0 +1,131 @@
+#include "weft/comm/direct/direct.h"
+
+#include "weft/comm/direct/direct_operation.h"
+#include "weft/comm/direct/direct_side.h"
+
+namespace weft::comm {
+
+struct DirectGroup::State {
+  explicit State(std::unique_ptr<DirectSide> own) : side(std::move(own)) {
+    for (std::size_t index = 0; index < kOperations; ++index) {
+      operations[index].side = side.get();
+      operations[index].index = index;
+      operations[index].sources.resize(static_cast<std::size_t>(side->ranks));
+    }
+  }
+
+  // An operation that is free, of those for sends or for collectives of a priority.
+  DirectOperation* free_operation(Priority priority, bool sends) {
+    const std::size_t first = (static_cast<std::size_t>(priority) + (sends ? kPriorities : 0)) * kLanes;
+    for (std::size_t index = first; index < first + kLanes; ++index)
+      if (!operations[index].active) return &operations[index];
+    return nullptr;
+  }
+
+  std::unique_ptr<DirectSide> side;
+  std::array<DirectOperation, kOperations> operations;
+};
+
+std::string_view name(DirectWay way) {
+  constexpr std::array<std::string_view, kDirectWays> kNames = {
+      "direct mailbox", "direct one-shot", "direct two-shot", "direct in-place", "direct single-copy"};
+  return kNames[static_cast<std::size_t>(way)];
+}
+
+std::size_t DirectGroup::segment_bytes(std::int32_t ranks, const DirectTuning& tuning) {
+  return DirectLayout(ranks, tuning).bytes();
+}
+
+std::unique_ptr<DirectGroup> DirectGroup::attach(transport::Segment segment, std::int32_t rank,
+                                                 std::int32_t ranks, const DirectTuning& tuning,
+                                                 bool one_process) {
+  WEFT_CHECK(ranks >= 1 && ranks <= transport::kMostLocalRanks && rank >= 0 && rank < ranks);
+  WEFT_CHECK(segment.size() >= segment_bytes(ranks, tuning));
+  auto side = std::make_unique<DirectSide>(std::move(segment), rank, ranks, tuning, one_process);
+  return std::unique_ptr<DirectGroup>(new DirectGroup(std::make_unique<State>(std::move(side))));
+}
+
+DirectGroup::DirectGroup(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DirectGroup::~DirectGroup() = default;
+
+std::int32_t DirectGroup::rank() const { return state_->side->rank; }
+std::int32_t DirectGroup::ranks() const { return state_->side->ranks; }
+
+bool DirectGroup::can_start(Priority priority) const {
+  return state_->free_operation(priority, false) != nullptr &&
+         state_->free_operation(priority, true) != nullptr;
+}
+
+Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectWish& wish) {
+  const bool sends = call.kind == Kind::send;
+  DirectOperation* const operation = state_->free_operation(call.priority, sends);
+  WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
+  operation->active = true;
+  operation->call = call;
+  operation->call_number = call_number;
+  operation->awaited_rank = -1;
+  if (sends) {
+    prepare_send(*operation);
+  } else {
+    operation->stream = &state_->side->streams[static_cast<std::size_t>(call.priority)];
+    operation->sequence = operation->stream->started++;
+    prepare(*operation, wish);
+  }
+  return operation;
+}
+
+void DirectGroup::finish(Operation* operation) {
+  auto* const mine = static_cast<DirectOperation*>(operation);
+  state_->side->await_nothing(mine->index);
+  if (mine->trial != nullptr) note_time(*mine);
+  const bool over = mine->stage == nullptr && mine->failure.message.empty();
+  if (!over && mine->posted && mine->output_there) take_back_output(*mine);
+  if (!mine->failure.message.empty()) mine->failure = {};
+  mine->stage = nullptr;
+  mine->active = false;
+}
+
+std::uint32_t DirectGroup::signal() { return state_->side->wakes.load(std::memory_order_acquire); }
+
+void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
+  DirectSide& side = *state_->side;
+  const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
+  const bool noted = !side.one_process && side.note_processor();
+  if (side.spin_until(ready)) return;
+  if (side.crowded && side.core_is_idle.load(std::memory_order_relaxed) && side.spin_for_other_cores(ready))
+    return;
+  // In a crowd nearly every wait comes here.
+  if (!side.one_process && (noted || !side.crowded)) side.keep_apart();
+  transport::Patience how = side.patience;
+  if (side.strangers.sleeps()) {
+    how.yields = {};
+  } else if (!side.crowded && side.yield_until(ready)) {
+    return;  // in a crowd it is mostly ranks that a core is yielded to
+  }
+  transport::wait_until(side.bells, side.rank, how, patience, ready);
+}
+
+void DirectGroup::wake() {
+  state_->side->wakes.fetch_add(1, std::memory_order_release);
+  state_->side->bells.ring(state_->side->rank);
+}
+
+void DirectGroup::add_heap(std::int32_t rank, std::int32_t number, transport::Segment heap) {
+  auto& known = state_->side->heaps[static_cast<std::size_t>(rank)];
+  if (known.size() <= static_cast<std::size_t>(number)) known.resize(static_cast<std::size_t>(number) + 1);
+  known[static_cast<std::size_t>(number)] = std::move(heap);
+}
+
+std::optional<DirectGroup::Place> DirectGroup::find(const void* address, std::size_t bytes) const {
+  return state_->side->find(address, bytes);
+}
+
+void DirectGroup::poison(std::int32_t rank, std::uint32_t reason) { state_->side->poison({rank, reason}); }
+
+std::optional<DirectGroup::Poison> DirectGroup::poisoned() const {
+  const std::uint64_t cause = state_->side->poison_record().cause.load(std::memory_order_acquire);
+  if (cause == 0) return std::nullopt;
+  return unpack_poison(cause);
+}
+
+}  // namespace weft::comm

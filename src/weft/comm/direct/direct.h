@@ -1,0 +1,135 @@
+// weft/comm/direct/direct.h -- collectives of ranks that share memory: no messages, only memory and flags.
+//
+//   small        every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
+//   staged       pieces of private buffers go through slots of shared memory, the next piece being copied in
+//                while this one is reduced
+//   single copy  private buffers are read by the others through the kernel; a root that has nothing else to
+//                do writes a share of them into the others' outputs the same way
+//   in place     buffers from allocate(): every rank reduces its share straight from and into all of them
+//
+// Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
+// readers take it from there. Only results that go straight into others' buffers need all to agree.
+// Whichever it is, what is long is written past the caches where that is quicker.
+//
+// Rank r's mailbox is a ring: it runs ahead of slow readers by as many calls as the ring has places, so that
+// a broadcast's root waits for nobody. Each place begins with what was called (a hash of all calls so far,
+// kind, count, where the buffers are), so that ranks that call different things find out before they use any
+// data.
+//
+// The calls of one priority are one stream: done one after another, the same on every rank since all call in
+// the same order, so that they share slots that stay in the caches. Streams overtake each other piece by
+// piece. A send is between two ranks: nobody else need call it, and it has a way of its own.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/comm/call.h"
+#include "weft/comm/operation.h"
+#include "weft/transport/doorbell.h"
+#include "weft/transport/segment.h"
+
+namespace weft::comm {
+
+inline constexpr std::int32_t kLanes = 4;  // so many calls of each priority can be started and not finished
+
+// How a direct collective is done.
+enum class DirectWay : std::uint8_t { mailbox, one_shot, two_shot, in_place, single_copy };
+inline constexpr std::size_t kDirectWays = 5;
+std::string_view name(DirectWay way);  // "direct mailbox"
+
+// What is asked of a direct collective, the same on all ranks; the rest is chosen by size.
+struct DirectWish {
+  std::optional<DirectWay> way = {};
+  std::optional<bool> in_place = {};  // whether a rank whose buffers others can reach has them read there
+
+  DirectWish() = default;
+  DirectWish(std::optional<DirectWay> wanted) : way(wanted) {  // that way and no other
+    if (way) in_place = *way == DirectWay::in_place;
+  }
+};
+
+// The same on all ranks of a group.
+struct DirectTuning {
+  std::int64_t mailbox_bytes = 16 << 10;  // of what a rank gives, at most; less among many ranks
+  std::int64_t piece_bytes = 512 << 10;   // of a staged piece, a rank, at most; less among many ranks
+  std::int64_t least_piece_bytes = 64 << 10;
+  std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
+  std::int32_t pieces_ahead = 2;           // slots of piece_bytes
+  std::int64_t in_place_bytes = 1024;  // allocated buffers of fewer bytes go through the mailbox all the same
+  // From here on a root whose buffer others read puts its share into those of their outputs it can reach.
+  // Where there are more ranks than cores, others have a use for the core of a root that waits.
+  std::int64_t hand_bytes = 32 << 10, crowded_hand_bytes = 4 << 20;
+  // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
+  // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
+  std::int64_t single_copy_bytes = 0;
+  // Results of so many bytes are written past the caches. 0: where that was found to be quicker. Negative:
+  // never.
+  std::int64_t past_caches_bytes = 0;
+};
+
+// Why a group was poisoned. Others than these are the communicator's.
+inline constexpr std::uint32_t kPoisonedByDeath = 1;
+inline constexpr std::uint32_t kPoisonedByMismatch = 2;
+inline constexpr std::uint32_t kPoisonedByGivingUp = 3;
+
+class DirectGroup {
+ public:
+  // The bytes of shared memory that `ranks` ranks need.
+  static std::size_t segment_bytes(std::int32_t ranks, const DirectTuning& tuning);
+  // `segment` is mapped by all ranks and was all zero when the first of them attached. `one_process`: ranks
+  // are threads, so every buffer can be reached by everyone. REQUIRES: ranks <= transport::kMostLocalRanks.
+  static std::unique_ptr<DirectGroup> attach(transport::Segment segment, std::int32_t rank,
+                                             std::int32_t ranks, const DirectTuning& tuning,
+                                             bool one_process);
+  ~DirectGroup();
+
+  std::int32_t rank() const;
+  std::int32_t ranks() const;
+
+  // Whether a lane of this priority is free at this rank.
+  bool can_start(Priority priority) const;
+  // Starts a call. The operation belongs to the group, takes no memory from the heap, and its lane is free
+  // again after finish(), which may come in any order. An operation whose predecessor of the same priority is
+  // not done is blocked. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks (one that
+  // does not fit falls back by itself: in place what is not allocated, the mailbox what is too large).
+  Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});
+  void finish(Operation* operation);
+
+  // Waiting: as Endpoint has it. wait() looks itself at what the blocked operations wait for, so whatever
+  // happened since they said so is not missed; it spins, yields and sleeps. Any number of threads may wait.
+  std::uint32_t signal();
+  void wait(std::uint32_t seen, std::chrono::nanoseconds patience);
+  void wake();
+
+  // Buffers that peers can reach: heap `number` of `rank` (also this one's own), before a call uses memory of
+  // it. How a rank learns of another's heap is the communicator's business. Not while operations are stepped.
+  void add_heap(std::int32_t rank, std::int32_t number, transport::Segment heap);
+  // Where in the heaps an address lies, if at all.
+  struct Place {
+    std::int32_t number = -1;  // of the heap of this rank
+    std::uint64_t offset = 0;
+  };
+  std::optional<Place> find(const void* address, std::size_t bytes) const;
+
+  // Everyone's operations fail from now on, saying that `rank` is the cause; the first cause stays.
+  void poison(std::int32_t rank, std::uint32_t reason);
+  struct Poison {
+    std::int32_t rank = -1;
+    std::uint32_t reason = 0;
+  };
+  std::optional<Poison> poisoned() const;
+
+ private:
+  struct State;
+  explicit DirectGroup(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace weft::comm

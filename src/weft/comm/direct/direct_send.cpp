@@ -1,0 +1,124 @@
+// From one rank to another: a ring of slots of their own, so that nobody else takes part.
+#include <algorithm>
+#include <cstring>
+
+#include "weft/comm/direct/direct_operation.h"
+
+namespace weft::comm {
+namespace {
+
+// At most so many bytes in one step.
+constexpr std::size_t kSendStepBytes = 128 << 10;
+
+PairCounters& counters(std::byte* pair) { return *reinterpret_cast<PairCounters*>(pair); }
+std::byte* letter(PairHeader& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
+
+std::size_t bytes_of_piece(const DirectOperation& operation) {
+  const std::size_t all = operation.blocks.largest();
+  return std::min(operation.unit, all - std::min<std::size_t>(operation.taken * operation.unit, all));
+}
+
+// Sends on one way go one after another. False, with the answer, while it is another's turn.
+bool has_turn(DirectOperation& operation, const DirectWire& wire, Progress& answer) {
+  if (wire.done == operation.sequence) return true;
+  operation.awaited_rank = -1;
+  answer = operation.side->poisoned() ? operation.fail(poison_error(*operation.side)) : Progress::blocked;
+  return false;
+}
+
+Progress finish(DirectOperation& operation, DirectWire& wire) {
+  wire.pieces += operation.piece_count;
+  ++wire.done;
+  return operation.done();
+}
+
+}  // namespace
+
+Progress step_send(DirectOperation& operation) {
+  DirectSide& side = *operation.side;
+  const Call& call = operation.call;
+  DirectWire& wire =
+      side.streams[static_cast<std::size_t>(call.priority)].to[static_cast<std::size_t>(call.peer)];
+  Progress answer = Progress::blocked;
+  if (!has_turn(operation, wire, answer)) return answer;
+  std::byte* const pair =
+      side.layout.pair(side.base, static_cast<std::size_t>(call.priority), side.rank, call.peer);
+  std::size_t moved = 0;
+  while (operation.taken < operation.piece_count) {
+    const std::uint64_t piece = wire.pieces + operation.taken;
+    SharedWord& received = counters(pair).received;
+    // `first` is how much the other was last seen to have received.
+    if (piece >= kPairSlots && !reached(received, operation.first, piece - kPairSlots + 1)) {
+      if (moved != 0) return Progress::moved;
+      return operation.blocked(call.peer, received, piece - kPairSlots + 1);
+    }
+    PairHeader& slot = side.layout.pair_slot(pair, piece);
+    slot.what.store(pack_what(call, false, false), std::memory_order_relaxed);
+    slot.count.store(static_cast<std::uint64_t>(call.count), std::memory_order_relaxed);
+    const std::size_t bytes = bytes_of_piece(operation);
+    if (bytes != 0) std::memcpy(letter(slot), operation.input() + operation.taken * operation.unit, bytes);
+    counters(pair).sent.store(piece + 1, std::memory_order_release);
+    side.bells.ring(call.peer);
+    ++operation.taken;
+    if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
+  }
+  return finish(operation, wire);
+}
+
+Progress step_receive(DirectOperation& operation) {
+  DirectSide& side = *operation.side;
+  const Call& call = operation.call;
+  DirectWire& wire =
+      side.streams[static_cast<std::size_t>(call.priority)].from[static_cast<std::size_t>(call.root)];
+  Progress answer = Progress::blocked;
+  if (!has_turn(operation, wire, answer)) return answer;
+  std::byte* const pair =
+      side.layout.pair(side.base, static_cast<std::size_t>(call.priority), call.root, side.rank);
+  std::size_t moved = 0;
+  while (operation.taken < operation.piece_count) {
+    const std::uint64_t piece = wire.pieces + operation.taken;
+    SharedWord& sent = counters(pair).sent;
+    if (!reached(sent, operation.first, piece + 1)) {
+      if (moved != 0) return Progress::moved;
+      return operation.blocked(call.root, sent, piece + 1);
+    }
+    PairHeader& slot = side.layout.pair_slot(pair, piece);
+    const std::uint64_t what = slot.what.load(std::memory_order_relaxed);
+    const std::uint64_t count = slot.count.load(std::memory_order_relaxed);
+    if (what != pack_what(call, false, false) || count != static_cast<std::uint64_t>(call.count))
+      return fail_mismatch(operation, call.root, what, count);
+    const std::size_t bytes = bytes_of_piece(operation);
+    if (bytes != 0) std::memcpy(operation.output() + operation.taken * operation.unit, letter(slot), bytes);
+    counters(pair).received.store(piece + 1, std::memory_order_release);
+    side.bells.ring(call.root);
+    ++operation.taken;
+    if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
+  }
+  return finish(operation, wire);
+}
+
+void prepare_send(DirectOperation& operation) {
+  DirectSide& side = *operation.side;
+  const Call& call = operation.call;
+  DirectStream& stream = side.streams[static_cast<std::size_t>(call.priority)];
+  operation.blocks.set(call, side.ranks);
+  operation.stream = nullptr;
+  operation.way = DirectWay::one_shot;
+  operation.taken = operation.first = 0;
+  operation.takes = true;
+  operation.unit = side.layout.pair_bytes();
+  const std::size_t bytes = operation.blocks.largest();
+  // One at least: the receiver of nothing waits for the sender all the same.
+  operation.piece_count = std::max<std::uint64_t>((bytes + operation.unit - 1) / operation.unit, 1);
+  if (side.rank == call.root) {
+    operation.sequence = stream.to[static_cast<std::size_t>(call.peer)].started++;
+    operation.stage = step_send;
+  } else if (side.rank == call.peer) {
+    operation.sequence = stream.from[static_cast<std::size_t>(call.root)].started++;
+    operation.stage = step_receive;
+  } else {
+    operation.stage = step_nothing;
+  }
+}
+
+}  // namespace weft::comm

@@ -1,0 +1,236 @@
+// weft/comm/direct/direct_side.h -- one rank's side of a direct group: what it keeps for itself about the others.
+//
+// Counters of others are read only when what was last seen of them is not enough: a line that nobody else
+// reads stays in its writer's cache.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "weft/base/machine.h"
+#include "weft/comm/direct/direct.h"
+#include "weft/comm/direct/direct_layout.h"
+#include "weft/comm/direct/direct_trial.h"
+#include "weft/comm/stranger_watch.h"
+#include "weft/transport/doorbell.h"
+#include "weft/transport/peer_memory.h"
+#include "weft/transport/segment.h"
+
+namespace weft::comm {
+
+struct DirectPeer {
+  std::byte* part = nullptr;  // its part of the stream's memory
+  // As last seen.
+  std::uint64_t copied_in = 0, combined = 0, taken = 0, finished = 0;
+};
+
+// One way to or from another rank: sends on it are done in the order in which they were started.
+struct DirectWire {
+  std::uint64_t started = 0, done = 0;  // sends
+  std::uint64_t pieces = 0;             // of the sends that are done
+};
+
+struct DirectStream {
+  std::size_t priority = 0;
+  std::vector<DirectPeer> peers;
+  RankCounters* mine = nullptr;
+  std::uint64_t started = 0, done = 0;  // calls
+  std::uint64_t history = 0;
+  std::uint64_t all_finished = 0;  // so many calls at least are finished by everyone
+  // This rank's letters, in bytes since the beginning: where the next one goes, where that of each call
+  // began, and the oldest call whose letter is not yet written over.
+  std::uint64_t letters_end = 0, oldest_letter = 0;
+  std::array<std::uint64_t, kPlaces> letter_begins = {};
+  std::uint64_t pieces = 0;                        // of all staged calls so far
+  std::uint64_t staged = 0;                        // calls; each takes the half that the one before did not
+  std::array<std::uint64_t, 2> half_free_at = {};  // when so many calls are finished by everyone
+  std::vector<DirectWire> to, from;
+  bool readable = false;  // all ranks can read all others' memory through the kernel
+  std::array<DirectTrial, kTrials> trials;
+  std::vector<std::byte> fetched;  // of others, what is reduced next; empty before it is needed
+};
+
+// What an operation waits for: a word of the segment to be at least a value. Packed into one word, so that a
+// thread that waits reads it whole: the word's place, and the value's low half (numbers never differ by
+// 2^31).
+constexpr std::uint64_t pack_awaited(std::size_t offset, std::uint64_t value) {
+  return static_cast<std::uint64_t>(offset / sizeof(SharedWord)) << 32 | static_cast<std::uint32_t>(value);
+}
+
+inline constexpr std::size_t kOperations = kPriorities * kLanes * 2;  // collectives, then sends
+
+class DirectSide {
+ public:
+  DirectSide(transport::Segment memory, std::int32_t own_rank, std::int32_t all_ranks,
+             const DirectTuning& how, bool threads);
+
+  bool poisoned() const { return poison_record().cause.load(std::memory_order_acquire) != 0; }
+  PoisonRecord& poison_record() const { return layout.poison(base); }
+  // Unless another fault came first.
+  void poison(const DirectGroup::Poison& cause);
+  void ring_others() { bells.ring_others(ranks, rank); }
+
+  // Where in this rank's heaps an address lies.
+  std::optional<DirectGroup::Place> find(const void* address, std::size_t bytes) const;
+  // The address here of a place in a heap of `owner`; null where that heap is not known.
+  std::byte* reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const;
+
+  // Whether every rank can read every other's memory through the kernel. Found out at the first calls that
+  // ask: until all ranks have, the answer is no.
+  bool can_read_memory();
+  bool read_memory(std::int32_t owner, const std::byte* from, std::span<std::byte> target) const {
+    return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
+  }
+
+  bool write_memory(std::int32_t owner, const std::byte* to, std::span<const std::byte> source) const {
+    return memory_.write(owner, reinterpret_cast<std::uintptr_t>(to), source);
+  }
+
+  // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
+  template <class Ready>
+  bool spin_until(Ready ready);
+
+  // Yields once, and tells the watch how that went.
+  template <class Ready>
+  bool yield_until(Ready ready);
+
+  // In a crowd, while nobody on this rank's core has anything to do: yielding would only change who waits.
+  template <class Ready>
+  bool spin_for_other_cores(Ready ready);
+
+  // Tells the others now and then which core this rank runs on; answers whether it did.
+  bool note_processor();
+  // Whether another rank was on this rank's core when it last said so. Tells the others too.
+  bool shares_core(std::int32_t other) const;
+  // Ranks on one core wait for each other's turns, while the scheduler, which sees parts of a load, is
+  // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
+  // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
+  // less. Ranks that make small calls do so even if a stranger is busy there: they get their part of that.
+  // Those that copy much are better off sharing a core, and its caches, than with a part of his. He shows by
+  // the scheduler's taking them back: the sooner it does, the longer they stay.
+  void keep_apart();
+
+  // Whether something happened that a blocked operation waits for.
+  bool can_go_on() const;
+  void await(std::size_t operation, const SharedWord& word, std::uint64_t value);
+  void await_nothing(std::size_t operation);
+
+  transport::Segment segment;
+  std::byte* base;
+  std::int32_t rank, ranks;
+  DirectTuning tuning;
+  DirectLayout layout;
+  bool one_process;
+  bool crowded;  // more ranks than cores
+  transport::Patience patience;
+  StrangerWatch strangers;
+  transport::Doorbells& bells;
+  std::array<DirectStream, kPriorities> streams;
+  std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
+  std::atomic<std::uint32_t> wakes{0};
+  std::atomic<bool> copies_much{false};   // by the latest call: copies were most of it, and not waits
+  std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
+
+ private:
+  // Longer than any rank that runs takes over a piece: who yields its core to a stranger meanwhile gets it
+  // back a whole turn later. Where it does not pay, it is tried again every so many waits.
+  static constexpr std::chrono::microseconds kMostSpinning{40};
+  static constexpr std::int32_t kSpinsBetweenLooks = 64, kFewSpins = 2;  // at the clock
+  // As long as the ranks of another core take for their turns of a small call.
+  static constexpr std::chrono::microseconds kOthersTurns{10};
+  static constexpr std::uint32_t kWaitsBetweenTries = 32;
+
+  static constexpr std::uint32_t kWaitsBetweenNotes = 16;
+  static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
+  // A turn of a stranger's, more or less; and at most, where moves did not last.
+  static constexpr std::chrono::milliseconds kBetweenMoves{4}, kLongestStay{256};
+  static constexpr std::chrono::milliseconds kLasting{20};  // a move that was worth it
+
+  template <class Ready>
+  bool spin_for(std::chrono::nanoseconds time, Ready ready);
+  // The core that this rank runs on, as it tells the others; -1 where that is not known.
+  int processor() const;
+
+  transport::PeerMemory memory_;
+  bool all_read_ = false;
+  std::atomic<std::uint32_t> waits_{0};
+  std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
+  std::atomic<std::int64_t> stay_{0};                        // nanoseconds before the next move, at least
+  std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
+  std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
+  std::atomic<std::uint32_t> blocked_{
+      0};  // bit i: operation i waits; changed by whoever steps, one at a time
+};
+
+template <class Ready>
+bool DirectSide::spin_for(std::chrono::nanoseconds time, Ready ready) {
+  std::chrono::steady_clock::time_point begin;
+  for (std::int32_t spin = 0; !ready(); ++spin) {
+    if (spin == kSpinsBetweenLooks) begin = std::chrono::steady_clock::now();
+    if (spin > kSpinsBetweenLooks && spin % kSpinsBetweenLooks == 0 &&
+        std::chrono::steady_clock::now() - begin > time)
+      return false;
+    transport::spin_pause();
+  }
+  return true;
+}
+
+template <class Ready>
+bool DirectSide::spin_until(Ready ready) {
+  if (crowded) return ready();
+  const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
+  bool over = ready();
+  if (vain >= 2 && vain % kWaitsBetweenTries != 0) {
+    for (std::int32_t spin = 0; spin < kFewSpins && !over; ++spin) {
+      transport::spin_pause();
+      over = ready();
+    }
+  } else if (!over) {
+    over = spin_for(kMostSpinning, ready);
+  }
+  if (!over)
+    vain_spins_.store(vain + 1, std::memory_order_relaxed);
+  else if (vain != 0)
+    vain_spins_.store(0, std::memory_order_relaxed);
+  return over;
+}
+
+template <class Ready>
+bool DirectSide::spin_for_other_cores(Ready ready) {
+  return spin_for(kOthersTurns, ready);
+}
+
+template <class Ready>
+bool DirectSide::yield_until(Ready ready) {
+  const auto begin = StrangerWatch::Clock::now();
+  const bool suspects = strangers.suspects(begin);
+  const std::int64_t switches = suspects ? context_switches() : 0;
+  transport::yield_core();
+  const auto end = StrangerWatch::Clock::now();
+  strangers.note(begin, end, suspects && context_switches() != switches);
+  return ready();
+}
+
+inline bool DirectSide::note_processor() {
+  const std::uint32_t waits = waits_.load(std::memory_order_relaxed);
+  waits_.store(waits + 1, std::memory_order_relaxed);
+  if (waits % kWaitsBetweenNotes != 0) return false;
+  processor();
+  return true;
+}
+
+// Whether `word` is at least `value`; `seen` spares the look where it already was.
+inline bool reached(const SharedWord& word, std::uint64_t& seen, std::uint64_t value) {
+  if (seen >= value) return true;
+  seen = word.load(std::memory_order_acquire);
+  return seen >= value;
+}
+
+}  // namespace weft::comm
