@@ -19,9 +19,9 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/formats/model_json.h"
 #include "weft/rule/library.h"
-#include "weft/search/backtracking.h"
-#include "weft/search/optimize.h"
-#include "weft/search/plan_cache.h"
+#include "weft/search/rewrite/backtracking.h"
+#include "weft/search/rewrite/rewrite_plan.h"
+#include "weft/search/rewrite/plan_cache.h"
 #include "weft/session/plan_source.h"
 
 namespace {

@@ -24,7 +24,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/roofline.h"
 #include "weft/cost/step_costs.h"
-#include "weft/search/choose_distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
 
 namespace {
 

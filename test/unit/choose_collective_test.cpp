@@ -8,7 +8,7 @@
 
 #include "weft/base/file.h"
 #include "weft/formats/nccl_tests_log.h"
-#include "weft/search/choose_collective.h"
+#include "weft/search/collective/choose_collective.h"
 
 namespace weft::search {
 namespace {

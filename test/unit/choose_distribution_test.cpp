@@ -1,5 +1,5 @@
 // The search for a distribution: deterministic, within memory and hints, and no worse than what people know.
-#include "weft/search/choose_distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
 
 #include <gtest/gtest.h>
 

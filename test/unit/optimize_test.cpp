@@ -12,12 +12,12 @@
 #include "weft/base/random.h"
 #include "weft/plan/text.h"
 #include "weft/plan/verify.h"
-#include "weft/search/backtracking.h"
-#include "weft/search/ledger.h"
-#include "weft/search/optimize.h"
-#include "weft/search/plan_cache.h"
-#include "weft/search/region.h"
-#include "weft/search/region_plan.h"
+#include "weft/search/rewrite/backtracking.h"
+#include "weft/search/rewrite/ledger.h"
+#include "weft/search/rewrite/rewrite_plan.h"
+#include "weft/search/rewrite/plan_cache.h"
+#include "weft/search/rewrite/region.h"
+#include "weft/search/rewrite/region_plan.h"
 
 namespace weft::search {
 namespace {

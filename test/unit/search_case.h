@@ -6,7 +6,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/roofline.h"
 #include "weft/cost/step_costs.h"
-#include "weft/search/evaluator.h"
+#include "weft/search/distribution/evaluator.h"
 
 namespace weft::search {
 

@@ -12,7 +12,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/graph.h"
-#include "weft/search/choose_distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
 
 namespace weft::explain {
 

@@ -13,7 +13,7 @@
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
 #include "weft/program/attribution.h"
-#include "weft/search/trail.h"
+#include "weft/search/rewrite/trail.h"
 
 namespace weft::explain {
 

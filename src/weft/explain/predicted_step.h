@@ -12,7 +12,7 @@
 
 #include "weft/cluster/cluster.h"
 #include "weft/plan/type.h"
-#include "weft/search/evaluator.h"
+#include "weft/search/distribution/evaluator.h"
 #include "weft/sim/predict.h"
 
 namespace weft::explain {

@@ -17,7 +17,7 @@
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
 #include "weft/price/collective_price.h"
-#include "weft/search/choose_collective.h"
+#include "weft/search/collective/choose_collective.h"
 
 namespace weft::price {
 

@@ -9,7 +9,7 @@
 #include "weft/collective/actions.h"
 #include "weft/collective/collective.h"
 #include "weft/price/collective_cluster.h"
-#include "weft/search/choose_collective.h"
+#include "weft/search/collective/choose_collective.h"
 #include "weft/sim/cost_table.h"
 
 namespace weft::price {

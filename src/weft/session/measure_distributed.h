@@ -7,7 +7,7 @@
 
 #include "weft/explain/distributed.h"
 #include "weft/program/timeline.h"
-#include "weft/search/choose_distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
 #include "weft/session/state.h"
 
 namespace weft::session {

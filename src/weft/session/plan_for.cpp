@@ -11,7 +11,7 @@
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
 #include "weft/price/exchange_prices.h"
-#include "weft/search/known_plans.h"
+#include "weft/search/distribution/known_plans.h"
 #include "weft/session/learn.h"
 
 namespace weft::session {

@@ -6,7 +6,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
-#include "weft/search/choose_distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
 #include "weft/session/state.h"
 
 namespace weft::session {

@@ -7,7 +7,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/explain/predicted_step.h"
 #include "weft/ops/communication.h"
-#include "weft/search/meshes.h"
+#include "weft/search/distribution/meshes.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plans.h"

@@ -10,7 +10,7 @@
 #include "weft/cluster/device.h"
 #include "weft/rule/proof_store.h"
 #include "weft/rule/rule.h"
-#include "weft/search/optimize.h"
+#include "weft/search/rewrite/rewrite_plan.h"
 
 namespace weft::session {
 

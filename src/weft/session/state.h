@@ -12,7 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
 #include "weft/run/weights.h"
-#include "weft/search/known_plans.h"
+#include "weft/search/distribution/known_plans.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
 

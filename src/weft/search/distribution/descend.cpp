@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "weft/search/distribution/distribution_search.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::Distribution;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kStarts = 3;  // seeds that are followed downhill
+// So many are simulated before the others are weighed against what they came to, whatever the number of
+// processors: the answer must not depend on that.
+constexpr std::size_t kTogether = 4;
+// A step that wins less than this part is not worth looking around again.
+constexpr double kWorthIt = 1e-3;
+
+bool before(const Found& a, const Found& b) { return a.score < b.score; }
+
+class DistributionDescent {
+ public:
+  DistributionDescent(const DistributionSpace& space, Evaluator& evaluator, const DistributionBudget& budget)
+      : space_(space), evaluator_(evaluator), budget_(budget) {}
+
+  SearchOutcome run() {
+    std::vector<Distribution> seeds;
+    for (const MeshOption& option : space_.meshes()) {
+      ++outcome_.meshes;
+      std::ranges::move(space_.seeds(option), std::back_inserter(seeds));
+    }
+    std::vector<Found> starts;
+    look_at(seeds, [&](const Found& found) {
+      starts.insert(std::upper_bound(starts.begin(), starts.end(), found, before), found);
+      keep_different_meshes(starts);
+      return starts.size() == kStarts ? std::optional(starts.back().score) : std::nullopt;
+    });
+    for (Found& start : starts) {
+      Found here = std::move(start);
+      do {
+        here = downhill(std::move(here), &DistributionSpace::neighbours);
+      } while (step(here, &DistributionSpace::refinements));
+    }
+    outcome_.estimates = evaluator_.estimates();
+    outcome_.failed = evaluator_.failures();
+    outcome_.ruled_out = evaluator_.ruled_out();
+    return std::move(outcome_);
+  }
+
+ private:
+  using Around = std::vector<Distribution> (DistributionSpace::*)(const Distribution&) const;
+
+  // The best seed of a mesh stands for it, so that the starts are not all of one kind.
+  static void keep_different_meshes(std::vector<Found>& starts) {
+    std::vector<Found> kept;
+    for (Found& start : starts) {
+      const auto same = std::ranges::count_if(
+          kept, [&](const Found& other) { return other.distribution.mesh == start.distribution.mesh; });
+      if (same < 2 && kept.size() < kStarts) kept.push_back(std::move(start));
+    }
+    starts = std::move(kept);
+  }
+
+  // Leaves what is known and what the budget has room for.
+  void keep_within_budget(std::vector<const Distribution*>& batch) {
+    std::int64_t room = budget_.estimates - evaluator_.estimates();
+    const bool late = std::chrono::duration<double>(Clock::now() - began_).count() > budget_.seconds;
+    std::erase_if(batch, [&](const Distribution* distribution) {
+      if (evaluator_.knows(*distribution) || (!late && room-- > 0)) return false;
+      outcome_.ended = late ? Ended::time_limit : Ended::estimate_limit;
+      return true;
+    });
+  }
+
+  // Shows `take` those that could be evaluated and may matter, the most promising ones first. `take` says
+  // what the others must be better than, if anything; `bar` is that at first.
+  template <class Take>
+  void look_at(std::span<const Distribution> distributions, const Take& take,
+               std::optional<Score> bar = std::nullopt) {
+    std::vector<Score> hopes;
+    for (const Least& least : evaluator_.least_of_all(distributions))
+      hopes.push_back({least.bytes <= budget_.memory_bytes, least.seconds, least.bytes});
+    std::vector<std::size_t> order(distributions.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return hopes[a] < hopes[b]; });
+    for (auto next = order.begin(); next != order.end();) {
+      std::vector<const Distribution*> batch;
+      for (; next != order.end() && batch.size() < kTogether; ++next) {
+        if (bar && !(hopes[*next] < *bar)) {
+          next = order.end();
+          break;
+        }
+        if (!evaluator_.is_repeated(distributions[*next])) batch.push_back(&distributions[*next]);
+      }
+      keep_within_budget(batch);
+      evaluator_.estimate_all(batch);
+      for (const Distribution* distribution : batch)
+        if (const std::optional<Found> found = look(*distribution))
+          if (const std::optional<Score> higher = take(*found)) bar = higher;
+    }
+  }
+
+  // REQUIRES: it is known.
+  std::optional<Found> look(const Distribution& distribution) {
+    const Result<Evaluation> evaluation = evaluator_.estimate(distribution);
+    if (!evaluation.ok()) {
+      if (!outcome_.failure) outcome_.failure = evaluation.error();
+      return std::nullopt;
+    }
+    Found found(distribution, *evaluation, budget_.memory_bytes);
+    outcome_.add(found);
+    return found;
+  }
+
+  // Moves to the best of those around, if it is clearly better.
+  bool step(Found& here, Around around) {
+    const Score bar{here.score.fits, here.score.seconds * (1 - kWorthIt), here.score.bytes * (1 - kWorthIt)};
+    std::optional<Found> next;
+    const auto take = [&](const Found& found) {
+      if (found.score < (next ? next->score : bar)) next = found;
+      return next ? std::optional(next->score) : std::nullopt;
+    };
+    look_at((space_.*around)(here.distribution), take, bar);
+    if (!next) return false;
+    here = std::move(*next);
+    return true;
+  }
+
+  Found downhill(Found here, Around around) {
+    while (step(here, around)) {
+    }
+    return here;
+  }
+
+  const DistributionSpace& space_;
+  Evaluator& evaluator_;
+  const DistributionBudget& budget_;
+  const Clock::time_point began_ = Clock::now();
+  SearchOutcome outcome_;
+};
+
+class Descend final : public DistributionStrategy {
+ public:
+  SearchOutcome search(const DistributionSpace& space, Evaluator& evaluator,
+                       const DistributionBudget& budget) const override {
+    return DistributionDescent(space, evaluator, budget).run();
+  }
+};
+
+}  // namespace
+
+std::string_view name(Ended ended) {
+  switch (ended) {
+    case Ended::settled: return "no neighbour was better by a thousandth";
+    case Ended::estimate_limit: return "the limit of estimates was reached";
+    case Ended::time_limit: return "the time was up";
+  }
+  return {};
+}
+
+void SearchOutcome::add(const Found& found) {
+  constexpr std::size_t kMost = 8, kMostOfAMesh = 3;
+  if (std::ranges::find(best, found.distribution, &Found::distribution) != best.end()) return;
+  const auto place = std::upper_bound(best.begin(), best.end(), found, before);
+  if (place == best.begin()) {
+    Improvement step{{}, print(found.distribution), {}, found.score};
+    if (!best.empty()) {
+      step.from = print(best.front().distribution);
+      step.before = best.front().score;
+    }
+    trail.push_back(std::move(step));
+  }
+  best.insert(place, found);
+  std::size_t of_mesh = 0;
+  std::erase_if(best, [&](const Found& one) {
+    return one.distribution.mesh == found.distribution.mesh && ++of_mesh > kMostOfAMesh;
+  });
+  if (best.size() > kMost) best.pop_back();
+}
+
+const DistributionStrategy& descend() {
+  static const Descend strategy;
+  return strategy;
+}
+
+}  // namespace weft::search

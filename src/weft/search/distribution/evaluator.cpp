@@ -1,0 +1,299 @@
+#include "weft/search/distribution/evaluator.h"
+
+#include <algorithm>
+
+#include "weft/base/do_all.h"
+#include "weft/plan/hash.h"
+#include "weft/search/distribution/known_plans.h"
+#include "weft/search/distribution/part_variants.h"
+
+namespace weft::search {
+namespace {
+
+// The value at `layers` of the line through what two shorter plans gave. Never below the longer plan's.
+class TimeLine {
+ public:
+  TimeLine(std::int64_t shorter, std::int64_t longer, std::int64_t layers)
+      : steps_(static_cast<double>(layers - longer) / static_cast<double>(longer - shorter)) {}
+
+  double at(double shorter, double longer) const {
+    const double rise = longer - shorter;
+    return rise > 0 ? longer + rise * steps_ : longer;
+  }
+
+ private:
+  double steps_;
+};
+
+Evaluation continued(const TimeLine& line, const Evaluation& a, const Evaluation& b) {
+  Evaluation whole = b;
+  const auto carry_on = [&](auto field) { whole.*field = line.at(a.*field, b.*field); };
+  carry_on(&Evaluation::seconds);
+  carry_on(&Evaluation::compute_seconds);
+  carry_on(&Evaluation::communication_seconds);
+  carry_on(&Evaluation::exposed_communication_seconds);
+  carry_on(&Evaluation::peak_bytes);
+  for (const auto kind :
+       {&sim::MemoryByKind::parameters, &sim::MemoryByKind::gradients, &sim::MemoryByKind::optimizer,
+        &sim::MemoryByKind::activations, &sim::MemoryByKind::inputs, &sim::MemoryByKind::scratch})
+    whole.memory.*kind = line.at(a.memory.*kind, b.memory.*kind);
+  // The fullest moment may be another one with another number of layers, and its kinds with it.
+  if (const double total = whole.memory.total(); total > 0) whole.memory.scale(whole.peak_bytes / total);
+  for (std::size_t axis = 0; axis < whole.traffic.size() && axis < a.traffic.size(); ++axis) {
+    whole.traffic[axis].bytes = line.at(a.traffic[axis].bytes, b.traffic[axis].bytes);
+    whole.traffic[axis].busy_seconds = line.at(a.traffic[axis].busy_seconds, b.traffic[axis].busy_seconds);
+  }
+  return whole;
+}
+
+std::vector<Result<Evaluation>> answer_all(std::size_t questions,
+                                           const std::function<Result<Evaluation>(std::size_t)>& answer) {
+  std::vector<Result<Evaluation>> found(questions, Evaluation());
+  do_all(questions, [&](std::size_t q) { found[q] = answer(q); });
+  return found;
+}
+
+}  // namespace
+
+Evaluation PredictedPlan::evaluation() const {
+  return {prediction.seconds,
+          prediction.compute_seconds,
+          prediction.communication_seconds,
+          prediction.exposed_communication_seconds,
+          prediction.peak_bytes,
+          prediction.memory,
+          prediction.traffic};
+}
+
+Evaluator::Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine,
+                     KnownPlans* known)
+    : graph_(graph),
+      phases_(phases),
+      machine_(std::move(machine)),
+      known_plans_(machine_.digest == Digest() ? nullptr : known) {
+  layers_ = repeated_layers(graph, phases);
+  if (layers_ > kLonger) {
+    shorter_ = fold(graph, phases, kShorter);
+    longer_ = fold(graph, phases, kLonger);
+    if (!shorter_) longer_.reset();
+  }
+  signatures_.emplace(longer_ ? longer_->graph : graph_);
+  if (longer_) shorter_signatures_.emplace(shorter_->graph);
+}
+
+Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distribution,
+                                         const sim::PredictOptions& options) const {
+  WEFT_TRY(costs, machine_.costs(distribution.mesh));
+  WEFT_TRY(prices, machine_.prices(distribution.mesh));
+  PredictedPlan made;
+  WEFT_TRY(plan, distribute::distribute(graph_, phases_, distribution, {.prices = std::move(prices)}));
+  made.plan = std::move(plan);
+  sim::PredictOptions how = options;
+  how.workers = machine_.workers;
+  how.overlap = machine_.overlap;
+  WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs, how));
+  made.prediction = std::move(prediction);
+  return made;
+}
+
+Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph, const distribute::Phases& phases,
+                                            const distribute::Distribution& distribution,
+                                            const distribute::Signatures* signatures) const {
+  WEFT_TRY(costs, machine_.costs(distribution.mesh));
+  WEFT_TRY(prices, machine_.prices(distribution.mesh));
+  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution,
+                                        {.prices = std::move(prices), .signatures = signatures}));
+  return Spread{std::move(plan), std::move(costs)};
+}
+
+Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& distribution) const {
+  if (!longer_) return spread(graph_, phases_, distribution, &*signatures_);
+  return spread(longer_->graph, longer_->phases, without_dropped_layers(distribution), &*signatures_);
+}
+
+Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(distribution));
+  const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds};
+  Least least = least_of_plan(made.plan, quickest);
+  if (longer_) {
+    // Without the layer that the shorter version lacks.
+    std::vector<bool> counts;
+    for (const std::int64_t layer : layers_of_nodes(made.plan.graph, made.plan.phases))
+      counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
+    const Least shorter = least_of_plan(made.plan, quickest, counts);
+    const TimeLine line(kShorter, kLonger, layers_);
+    least = {line.at(shorter.seconds, least.seconds), line.at(shorter.bytes, least.bytes)};
+  }
+  const Digest plan = key_of(made.plan);
+  return Glance{std::move(made), plan, least};
+}
+
+Digest Evaluator::key_of(const distribute::DistributedPlan& plan) const {
+  return Hasher()
+      .digest_of(structural_hash(plan.graph))
+      .text(print(plan.mesh))
+      .digest_of(machine_.digest)
+      .digest();
+}
+
+Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
+  const distribute::DistributedPlan& plan = spread.plan;
+  const Digest key = key_of(plan);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  }
+  if (known_plans_ != nullptr)
+    if (std::optional<Evaluation> known = known_plans_->find_estimate(key)) return *std::move(known);
+  WEFT_TRY(prediction,
+           sim::predict(
+               plan.graph, plan.mesh, plan.layouts, spread.costs,
+               {.overlap = machine_.overlap, .timeline = false, .workers = machine_.workers, .quick = true}));
+  const Evaluation evaluation = PredictedPlan{{}, std::move(prediction)}.evaluation();
+  if (known_plans_ != nullptr) known_plans_->keep_estimate(key, evaluation);
+  const std::lock_guard lock(mutex_);
+  plans_.emplace(key, evaluation);
+  return evaluation;
+}
+
+Result<Evaluation> Evaluator::simulate_shorter(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(shorter_->graph, shorter_->phases, without_dropped_layers(distribution),
+                        &*shorter_signatures_));
+  return simulate(made);
+}
+
+Result<Evaluation> Evaluator::simulate_longer(const distribute::Distribution& distribution) const {
+  WEFT_TRY(made, spread(distribution));
+  return simulate(made);
+}
+
+// An exception may speak of one layer that the short plans do not have. What no layer has stays,
+// and is refused.
+distribute::Distribution Evaluator::without_dropped_layers(
+    const distribute::Distribution& distribution) const {
+  if (distribution.exceptions.empty()) return distribution;
+  distribute::Distribution made = distribution;
+  const auto there = tensor_names(shorter_->graph);
+  const auto is_missing = [&](const distribute::Exception& exception) {
+    return !there.contains(exception.tensor);
+  };
+  if (std::ranges::none_of(made.exceptions, is_missing)) return made;
+  const auto everywhere = tensor_names(graph_);
+  std::erase_if(made.exceptions, [&](const distribute::Exception& exception) {
+    return is_missing(exception) && everywhere.contains(exception.tensor);
+  });
+  return made;
+}
+
+std::vector<Result<Evaluation>> Evaluator::refine(
+    std::span<const distribute::Distribution> distributions) const {
+  return answer_all(distributions.size(), [&](std::size_t d) -> Result<Evaluation> {
+    WEFT_TRY(predicted, predict(distributions[d], {.timeline = false, .alike = true}));
+    return predicted.evaluation();
+  });
+}
+
+std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
+  return answer_all(questions.size(), [&](std::size_t q) -> Result<Evaluation> {
+    const Folded& plan = *questions[q].part;
+    WEFT_TRY(part, spread(plan.graph, plan.phases, questions[q].distribution));
+    return simulate(part);
+  });
+}
+
+const std::string& Evaluator::plainest(const std::string& text) const {
+  const auto found = same_as_.find(text);
+  return found == same_as_.end() ? text : found->second;
+}
+
+Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribution) {
+  const distribute::Distribution* const one[] = {&distribution};
+  estimate_all(one);
+  return known_.find(plainest(distribute::print(distribution)))->second;
+}
+
+std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribution> distributions) {
+  std::vector<Least> found(distributions.size());
+  if (!machine_.peak) return found;
+  std::vector<std::string> texts;
+  std::vector<std::size_t> unseen;
+  for (std::size_t d = 0; d < distributions.size(); ++d) {
+    texts.push_back(distribute::print(distributions[d]));
+    const std::string& text = plainest(texts[d]);
+    if (!known_.contains(text) && least_.emplace(text, Least()).second) unseen.push_back(d);
+  }
+
+  constexpr std::size_t kMostKept = 250'000;  // nodes, some hundred bytes each
+  const std::size_t kept = kMostKept / std::max<std::size_t>(signatures_->nodes(), 1);
+  std::vector<std::optional<Result<Glance>>> glances(unseen.size());
+  do_all(unseen.size(), [&](std::size_t u) {
+    glances[u].emplace(glance(distributions[unseen[u]]));
+    if (glances[u]->ok() && u >= kept) (*glances[u])->spread = Spread();
+  });
+  spreads_.clear();
+  for (std::size_t u = 0; u < unseen.size(); ++u) {
+    const std::string& text = texts[unseen[u]];
+    if (!glances[u]->ok()) {
+      least_.erase(text);
+      known_.emplace(text, glances[u]->error());
+      continue;
+    }
+    Glance& made = **glances[u];
+    if (const auto [first, is_new] = first_with_.emplace(made.plan, text); !is_new && first->second != text) {
+      least_.erase(text);
+      same_as_.emplace(text, first->second);
+      continue;
+    }
+    least_[text] = made.least;
+    if (u < kept) spreads_.emplace(text, std::move(made.spread));
+  }
+
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  for (std::size_t d = 0; d < texts.size(); ++d) {
+    const std::string& text = plainest(texts[d]);
+    const auto known = known_.find(text);
+    if (known == known_.end())
+      found[d] = least_.at(text);
+    else
+      found[d] =
+          known->second.ok() ? Least{known->second->seconds, known->second->peak_bytes} : Least{kAny, kAny};
+  }
+  return found;
+}
+
+void Evaluator::estimate_all(std::span<const distribute::Distribution* const> distributions) {
+  struct Job {
+    const distribute::Distribution* distribution;
+    std::string text;
+    const Spread* ready = nullptr;  // of the longer version, or of the whole plan
+    Result<Evaluation> longer = Evaluation(), shorter = Evaluation();
+  };
+  std::vector<Job> jobs;
+  for (const distribute::Distribution* distribution : distributions) {
+    Job job{distribution, plainest(distribute::print(*distribution))};
+    if (known_.contains(job.text)) continue;
+    if (const auto made = spreads_.find(job.text); made != spreads_.end()) job.ready = &made->second;
+    jobs.push_back(std::move(job));
+  }
+  const std::size_t versions = longer_ ? 2 : 1;
+  do_all(jobs.size() * versions, [&](std::size_t j) {
+    Job& job = jobs[j / versions];
+    if (j % versions == 1)
+      job.shorter = simulate_shorter(*job.distribution);
+    else
+      job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
+  });
+  for (Job& job : jobs) {
+    least_.erase(job.text);
+    spreads_.erase(job.text);
+    if (longer_ && job.shorter.ok() && job.longer.ok())
+      job.longer = continued(TimeLine(kShorter, kLonger, layers_), *job.shorter, *job.longer);
+    known_.emplace(std::move(job.text), std::move(job.shorter.ok() ? job.longer : job.shorter));
+  }
+}
+
+std::int64_t Evaluator::failures() const {
+  return std::ranges::count_if(known_, [](const auto& entry) { return !entry.second.ok(); });
+}
+
+}  // namespace weft::search

@@ -1,0 +1,150 @@
+// weft/search/distribution/evaluator.h -- what a distribution of one plan on one cluster costs.
+//
+//   Evaluator evaluator(graph, phases, machine);
+//   WEFT_TRY(cost, evaluator.estimate(distribution));     // folded where layers repeat, and remembered
+//   WEFT_TRY(whole, evaluator.predict(distribution));     // every layer: the plan and its prediction
+//
+// Both are the same way: distribute, localize, compile, simulate. The estimate goes it for two short versions
+// of the plan and continues the straight line through them (fold.h). A plan that was simulated once, in this
+// search or another of the session, is not simulated again.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "weft/base/hash.h"
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/distribute/signatures.h"
+#include "weft/search/distribution/fold.h"
+#include "weft/search/distribution/least_of_plan.h"
+#include "weft/sim/predict.h"
+
+namespace weft::search {
+
+// What must be known of the cluster.
+struct Machine {
+  std::function<Result<cost::StepCosts>(const plan::Mesh&)> costs;
+  std::function<Result<std::vector<distribute::AxisPrice>>(const plan::Mesh&)> prices;
+  int workers = 1;      // of a rank
+  bool overlap = true;  // collectives run beside computing
+  // What a device computes at most in a second, and what a launch takes; null: nothing is ruled out.
+  std::function<double(plan::DType)> peak = {};
+  double launch_seconds = 0;
+  // Stands for all that the above depends on, the mesh aside: two machines of one digest price alike. Zero:
+  // nothing that is known of others may be used.
+  Digest digest = {};
+};
+
+struct Evaluation {
+  double seconds = 0;
+  double compute_seconds = 0, communication_seconds = 0, exposed_communication_seconds = 0;
+  double peak_bytes = 0;
+  sim::MemoryByKind memory;
+  std::vector<sim::AxisTraffic> traffic;
+};
+
+class KnownPlans;
+
+struct PredictedPlan {
+  distribute::DistributedPlan plan;
+  sim::Prediction prediction;
+
+  Evaluation evaluation() const;
+};
+
+class Evaluator {
+ public:
+  // REQUIRES: the graph outlives it, and `known` where there is one.
+  Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine,
+            KnownPlans* known = nullptr);
+
+  const plan::Graph& graph() const { return graph_; }
+  const distribute::Phases& phases() const { return phases_; }
+
+  Result<Evaluation> estimate(const distribute::Distribution& distribution);
+  // What these take at least (least_of_plan.h), without simulating them: of those that were, what they take;
+  // of those that cannot be planned, infinitely much. Both this and the next use all processors.
+  std::vector<Least> least_of_all(std::span<const distribute::Distribution> distributions);
+  // Whether another was seen first that leads to the same plan.
+  bool is_repeated(const distribute::Distribution& distribution) const {
+    return same_as_.contains(distribute::print(distribution));
+  }
+  // Makes these known.
+  void estimate_all(std::span<const distribute::Distribution* const> distributions);
+  Result<PredictedPlan> predict(const distribute::Distribution& distribution,
+                                const sim::PredictOptions& options = {}) const;
+
+  // With every layer, packed in memory, but all ranks alike: several at once, without their plans. Estimates
+  // know nothing of the waits that come from values that take turns in memory.
+  std::vector<Result<Evaluation>> refine(std::span<const distribute::Distribution> distributions) const;
+
+  // A part of the plan by itself (chain.h). These are not counted among the estimates.
+  struct PartQuestion {
+    const Folded* part;
+    distribute::Distribution distribution;
+  };
+  std::vector<Result<Evaluation>> estimate_parts(std::span<const PartQuestion> questions) const;
+
+  bool knows(const distribute::Distribution& distribution) const {
+    return known_.contains(plainest(distribute::print(distribution)));
+  }
+  std::int64_t estimates() const { return static_cast<std::int64_t>(known_.size()); }
+  std::int64_t failures() const;  // of the estimates: what could not be planned
+  std::int64_t ruled_out() const { return static_cast<std::int64_t>(least_.size()); }
+  // Layers of the plan that an estimate stands for, and those it looks at; both 0 when it looks at all.
+  std::int64_t layers() const { return layers_; }
+  std::int64_t folded_layers() const { return longer_ ? kLonger : 0; }
+
+ private:
+  static constexpr std::int64_t kShorter = 4, kLonger = 5;
+
+  // A plan on its mesh, ready to be simulated.
+  struct Spread {
+    distribute::DistributedPlan plan;
+    cost::StepCosts costs;
+  };
+  // What distributing alone tells of a distribution, of the longer version where there is one.
+  struct Glance {
+    Spread spread;
+    Digest plan;
+    Least least;
+  };
+
+  distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
+  Result<Spread> spread(const plan::Graph& graph, const distribute::Phases& phases,
+                        const distribute::Distribution& distribution,
+                        const distribute::Signatures* signatures = nullptr) const;
+  Result<Spread> spread(const distribute::Distribution& distribution) const;
+  Result<Glance> glance(const distribute::Distribution& distribution) const;
+  Digest key_of(const distribute::DistributedPlan& plan) const;
+  Result<Evaluation> simulate(const Spread& spread) const;
+  Result<Evaluation> simulate_shorter(const distribute::Distribution& distribution) const;
+  Result<Evaluation> simulate_longer(const distribute::Distribution& distribution) const;
+  const std::string& plainest(const std::string& text) const;
+
+  const plan::Graph& graph_;
+  distribute::Phases phases_;
+  Machine machine_;
+  std::int64_t layers_ = 0;
+  std::optional<Folded> shorter_, longer_;  // both are used where the longer one is there
+  std::optional<distribute::Signatures> signatures_, shorter_signatures_;  // of what is spread
+  KnownPlans* known_plans_;
+  // By the distribution's text, of the first of those that lead to one plan.
+  std::map<std::string, Result<Evaluation>, std::less<>> known_;
+  std::map<std::string, Least, std::less<>> least_;          // of those that were not simulated
+  std::map<std::string, Spread, std::less<>> spreads_;       // of some of them, the latest
+  std::map<std::string, std::string, std::less<>> same_as_;  // others by the first
+  std::map<Digest, std::string> first_with_;                 // by plan
+  // By structure and mesh.
+  mutable std::mutex mutex_;
+  mutable std::map<Digest, Evaluation> plans_;
+};
+
+}  // namespace weft::search

@@ -1,0 +1,182 @@
+#include "weft/search/distribution/least_of_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+#include "weft/program/place.h"
+
+namespace weft::search {
+namespace {
+
+using plan::Layout;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+using Kind = program::Exchange::Kind;
+
+// Nothing where no bytes move, or fewer than one can tell.
+std::optional<Kind> kind_of(const ops::Exchange& exchange) {
+  switch (exchange.take) {
+    case ops::Exchange::Take::combined:
+      return exchange.keep.valid() ? Kind::reduce_scatter : Kind::all_reduce;
+    case ops::Exchange::Take::joined: return exchange.keep.valid() ? Kind::all_to_all : Kind::all_gather;
+    default: return std::nullopt;
+  }
+}
+
+class Floors {
+ public:
+  Floors(const distribute::DistributedPlan& plan, const Quickest& machine, const std::vector<bool>& counts)
+      : plan_(plan),
+        machine_(machine),
+        counts_(counts),
+        axis_seconds_(plan.mesh.axes.size()),
+        wire_seconds_(plan.mesh.axes.size()),
+        ready_(plan.graph.value_count()) {
+    for (const plan::MeshAxis& axis : plan.mesh.axes) ranks_.push_back(static_cast<double>(axis.ranks));
+  }
+
+  double seconds() {
+    double most = 0;
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
+      const NodeView node = plan_.graph.view(NodeId(n));
+      if (node.input_count() == 0) continue;
+      double when = 0;
+      for (const ValueId input : node.node().inputs) when = std::max(when, ready_[input.value]);
+      if (is_counted(NodeId(n))) {
+        const ops::Communication* communication = ops::find_communication(node.op());
+        when += communication != nullptr ? move(node, *communication) : compute(node);
+      }
+      for (std::size_t k = 0; k < node.result_count(); ++k) ready_[node.result(k).value] = when;
+      most = std::max(most, when);
+    }
+    for (const std::vector<double>* streams : {&axis_seconds_, &wire_seconds_})
+      for (const double seconds : *streams) most = std::max(most, seconds);
+    return std::max(most, compute_seconds_);
+  }
+
+  double bytes() const {
+    enum : std::uint8_t { kForward = 1, kBackward = 2 };
+    const plan::Graph& graph = plan_.graph;
+    std::vector<std::uint8_t> read(graph.value_count());
+    // From the last reader to the first: a view is read when what it shows is.
+    for (std::size_t n = graph.node_count(); n-- > 0;) {
+      const NodeView node = graph.view(NodeId(n));
+      const std::uint8_t reads = n < plan_.phases.backward_begin.value ? kForward
+                                 : n < plan_.phases.update_begin.value ? kBackward
+                                                                       : 0;
+      const bool view = program::is_placed_view(node.op());
+      for (const ValueId input : node.node().inputs)
+        read[input.value] |= view ? read[node.result(0).value] : reads;
+    }
+    double sum = 0;
+    for (std::size_t v = 0; v < graph.value_count(); ++v) {
+      const NodeView node = graph.view(graph.value(ValueId(v)).producer);
+      const bool kept =
+          ops::is_source(node.op()) ||
+          (read[v] == (kForward | kBackward) && node.id() < plan_.phases.backward_begin && is_product(node));
+      if (kept && is_counted(node.id())) sum += bytes_of(ValueId(v));
+    }
+    return sum;
+  }
+
+ private:
+  bool is_counted(NodeId node) const { return counts_.empty() || counts_[node.value]; }
+  const Layout& layout(ValueId value) const { return plan_.layouts[value.value]; }
+
+  // That a rank holds.
+  double bytes_of(ValueId value) const {
+    double bytes = static_cast<double>(plan_.graph.type(value).bytes());
+    for (std::size_t axis = 0; axis < ranks_.size(); ++axis)
+      if (layout(value).axes[axis].is_sliced()) bytes /= ranks_[axis];
+    return bytes;
+  }
+
+  // A unit of its own: each operand has an index that the other lacks.
+  static bool is_product(const NodeView& node) {
+    if (&node.op() != &ops::contract() || node.input_count() != 2) return false;
+    const plan::Type a = node.input_type(0), b = node.input_type(1), to = node.result_type(0);
+    const auto has_own = [&](const plan::Type& one, const plan::Type& other) {
+      return std::ranges::any_of(
+          one.dims, [&](const plan::Dim& dim) { return !other.has(dim.index) && to.has(dim.index); });
+    };
+    return has_own(a, b) && has_own(b, a);
+  }
+
+  double compute(const NodeView& node) {
+    if (!machine_.rate || node.input_count() < 2) return 0;
+    const plan::Work work = node.op().work(node);
+    if (!(work.multiply_adds > 0)) return 0;
+    const double rate =
+        std::max(machine_.rate(node.result_type(0).dtype), machine_.rate(node.input_type(0).dtype));
+    if (!(rate > 0)) return 0;
+    double parts = 1;
+    for (std::size_t axis = 0; axis < ranks_.size(); ++axis) {
+      bool cut = false;
+      for (const ValueId value : node.node().inputs) cut |= layout(value).axes[axis].is_sliced();
+      for (std::size_t k = 0; k < node.result_count(); ++k)
+        cut |= layout(node.result(k)).axes[axis].is_sliced();
+      if (cut) parts *= ranks_[axis];
+    }
+    const double seconds =
+        2 * work.multiply_adds / parts / rate + (is_product(node) ? machine_.launch_seconds : 0);
+    compute_seconds_ += seconds;
+    return seconds;
+  }
+
+  double move(const NodeView& node, const ops::Communication& communication) {
+    if (machine_.costs == nullptr) return 0;
+    const std::optional<Kind> kind = kind_of(communication.exchange(node));
+    const int found = plan_.mesh.find(communication.axis(node));
+    if (!kind || found < 0) return 0;
+    const auto axis = static_cast<std::size_t>(found);
+    const auto bytes =
+        static_cast<std::int64_t>(bytes_of(*kind == Kind::all_gather ? node.result(0) : node.input(0)));
+    const cost::ExchangePrice& price = price_of(*kind, axis, bytes);
+    axis_seconds_[axis] += price.seconds();
+    wire_seconds_[wire(axis)] += price.transfer_seconds;
+    return price.seconds();
+  }
+
+  // Layers ask the same again and again.
+  const cost::ExchangePrice& price_of(Kind kind, std::size_t axis, std::int64_t bytes) {
+    const auto [at, is_new] = prices_.try_emplace({kind, axis, bytes});
+    if (is_new) {
+      program::Exchange exchange;
+      exchange.kind = kind;
+      at->second = machine_.costs->exchange(exchange, axis, bytes);
+    }
+    return at->second;
+  }
+
+  // The first axis of the mesh that passes the same wires.
+  std::size_t wire(std::size_t axis) const {
+    const std::vector<std::int32_t>& wires = machine_.costs->wires;
+    if (wires.empty()) return axis;
+    return static_cast<std::size_t>(std::ranges::find(wires, wires[axis]) - wires.begin());
+  }
+
+  const distribute::DistributedPlan& plan_;
+  const Quickest& machine_;
+  const std::vector<bool>& counts_;
+  std::map<std::tuple<Kind, std::size_t, std::int64_t>, cost::ExchangePrice> prices_;
+  std::vector<double> ranks_;  // by axis, like the next two
+  std::vector<double> axis_seconds_, wire_seconds_;
+  std::vector<double> ready_;  // by value
+  double compute_seconds_ = 0;
+};
+
+}  // namespace
+
+Least least_of_plan(const distribute::DistributedPlan& plan, const Quickest& machine,
+                    const std::vector<bool>& counts) {
+  Floors floors(plan, machine, counts);
+  return {floors.seconds(), floors.bytes()};
+}
+
+}  // namespace weft::search

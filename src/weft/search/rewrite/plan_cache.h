@@ -1,0 +1,49 @@
+// weft/search/rewrite/plan_cache.h -- what was planned once is not planned again.
+//
+//   FOLDER/3f/3f9a..c1.plan    weft-plan-cache 1 3f9a..c1 2310 77b0..09    key, length, digest of the rest
+//                              ..                                          2310 bytes
+//
+// The key is a digest of all that the content depends on, so whoever writes an entry writes the same
+// bytes: processes share a cache without locks. Entries get their name in one step (base/file.h), so a
+// kill at any moment leaves whole entries only. Whatever else lies there (half an entry, garbage, another
+// entry's content, no folder at all) counts as not found. When the entries outgrow the limit, those
+// that were used longest ago go first.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/base/hash.h"
+#include "weft/base/result.h"
+
+namespace weft::search {
+
+class PlanCache {
+ public:
+  static constexpr std::int64_t kStandardLimit = std::int64_t{256} << 20;
+
+  // The folder is made when the first entry is stored.
+  explicit PlanCache(std::string folder, std::int64_t most_bytes = kStandardLimit)
+      : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+
+  std::optional<std::string> find(const Digest& key);
+
+  // Fails where the folder cannot be written, or another process writes this entry just now: whoever
+  // plans goes on without. What is larger than the limit is not kept.
+  Status store(const Digest& key, std::string_view content);
+
+  std::int64_t hits() const { return hits_; }
+  std::int64_t misses() const { return misses_; }
+
+ private:
+  std::string path(const Digest& key) const;
+  void make_room(std::int64_t bytes);
+
+  std::string folder_;
+  std::int64_t most_bytes_;
+  std::optional<std::int64_t> bytes_;  // in the folder, when it was last looked through, and what we added
+  std::int64_t hits_ = 0, misses_ = 0;
+};
+
+}  // namespace weft::search
