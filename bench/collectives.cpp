@@ -19,8 +19,8 @@
 #include "weft/formats/mscclpp_json.h"
 #include "weft/price/collective_cluster.h"
 #include "weft/session/find_cluster.h"
-#include "weft/sim/run_parameters.h"
-#include "weft/sim/simulate_collective.h"
+#include "weft/sim/collective/run_parameters.h"
+#include "weft/sim/collective/simulate_collective.h"
 
 namespace {
 

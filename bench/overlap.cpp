@@ -27,7 +27,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/program/step_parts.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace {
 

@@ -20,8 +20,8 @@
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/session/state.h"
-#include "weft/sim/predict.h"
-#include "weft/sim/rank_classes.h"
+#include "weft/sim/step/predict.h"
+#include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
 #include "weft/train/training_plan.h"
 

@@ -21,9 +21,9 @@
 #include "weft/formats/gzip.h"
 #include "weft/formats/protobuf_wire.h"
 #include "weft/session/simulate.h"
-#include "weft/sim/predict.h"
-#include "weft/sim/trace_collective.h"
-#include "weft/sim/trace_run.h"
+#include "weft/sim/step/predict.h"
+#include "weft/sim/trace/trace_collective.h"
+#include "weft/sim/trace/trace_run.h"
 
 namespace weft::sim {
 namespace {

@@ -16,7 +16,7 @@
 #include "weft/ops/sliding.h"
 #include "weft/plan/text.h"
 #include "weft/session/session.h"
-#include "weft/sim/rank_classes.h"
+#include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
 // The simulator of a step: streams and waits, collectives that gather, wires that are shared, ranks that are
 // alike, memory and the critical path. Prices are made up, so that every time can be worked out by hand.
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 #include "weft/base/hash.h"
 #include "weft/cluster/cluster.h"
 #include "weft/sim/link_sharing.h"
-#include "weft/sim/program_tasks.h"
-#include "weft/sim/rank_classes.h"
+#include "weft/sim/step/program_tasks.h"
+#include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
 
 namespace weft::sim {

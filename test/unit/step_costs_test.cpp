@@ -22,7 +22,7 @@
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/session/state.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::cost {

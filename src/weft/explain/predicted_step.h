@@ -13,7 +13,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/plan/type.h"
 #include "weft/search/distribution/evaluator.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::explain {
 

@@ -14,8 +14,8 @@
 #include "weft/plan/layout.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
-#include "weft/sim/execution_trace.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/trace/execution_trace.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::formats {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/sim/cost_table.h"
+#include "weft/sim/collective/cost_table.h"
 
 namespace weft::price {
 namespace {

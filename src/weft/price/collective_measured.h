@@ -5,7 +5,7 @@
 
 #include "weft/base/result.h"
 #include "weft/formats/nccl_tests_log.h"
-#include "weft/sim/fit.h"
+#include "weft/sim/collective/fit.h"
 
 namespace weft::price {
 

@@ -8,7 +8,7 @@
 #include "weft/collective/claims.h"
 #include "weft/formats/collective_source.h"
 #include "weft/price/collective_measured.h"
-#include "weft/sim/run_parameters.h"
+#include "weft/sim/collective/run_parameters.h"
 
 namespace weft::price {
 namespace {

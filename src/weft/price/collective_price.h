@@ -10,7 +10,7 @@
 #include "weft/collective/collective.h"
 #include "weft/price/collective_cluster.h"
 #include "weft/search/collective/choose_collective.h"
-#include "weft/sim/cost_table.h"
+#include "weft/sim/collective/cost_table.h"
 
 namespace weft::price {
 

@@ -13,7 +13,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/price/group_times.h"
-#include "weft/sim/neighbours.h"
+#include "weft/sim/collective/neighbours.h"
 
 namespace weft::price {
 namespace {

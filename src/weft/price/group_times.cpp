@@ -64,7 +64,7 @@ bool is_even_group(const cluster::Link& link) {
 
 }  // namespace
 
-// One block moves 20 to 24 GB/s (sim/run_parameters.cpp).
+// One block moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
 std::int32_t lanes_for(double bytes_per_second) {
   constexpr double kBlockRate = 20e9, kMostLanes = 24;
   return static_cast<std::int32_t>(std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostLanes));

@@ -13,7 +13,7 @@
 #include "weft/price/collective_measured.h"
 #include "weft/session/collective.h"
 #include "weft/session/reply.h"
-#include "weft/sim/fit.h"
+#include "weft/sim/collective/fit.h"
 
 namespace weft::session {
 namespace {

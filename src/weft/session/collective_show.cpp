@@ -17,8 +17,8 @@
 #include "weft/session/collective.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
-#include "weft/sim/run_parameters.h"
-#include "weft/sim/simulate_collective.h"
+#include "weft/sim/collective/run_parameters.h"
+#include "weft/sim/collective/simulate_collective.h"
 
 namespace weft::session {
 namespace {

@@ -17,7 +17,7 @@
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::session {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/session/plans.h"
 #include "weft/session/plans_source.h"
 #include "weft/session/reply.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::session {
 namespace {

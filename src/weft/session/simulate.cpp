@@ -21,7 +21,7 @@
 #include "weft/formats/trace_json.h"
 #include "weft/session/reply.h"
 #include "weft/session/trace.h"
-#include "weft/sim/trace_run.h"
+#include "weft/sim/trace/trace_run.h"
 
 namespace weft::session {
 namespace {

@@ -1,7 +1,7 @@
 #include "weft/session/step_page.h"
 
 #include "weft/base/file.h"
-#include "weft/sim/memory_curve.h"
+#include "weft/sim/step/memory_curve.h"
 
 namespace weft::session {
 

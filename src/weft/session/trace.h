@@ -9,7 +9,7 @@
 #include "weft/formats/trace_json.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::session {
 

@@ -19,7 +19,7 @@
 
 #include "weft/base/result.h"
 #include "weft/comm/choice/candidates.h"
-#include "weft/sim/fit.h"
+#include "weft/sim/collective/fit.h"
 
 namespace weft::comm {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
-#include "weft/sim/fit.h"
+#include "weft/sim/collective/fit.h"
 
 namespace weft::search {
 namespace {

@@ -24,7 +24,7 @@
 #include "weft/distribute/signatures.h"
 #include "weft/search/distribution/fold.h"
 #include "weft/search/distribution/least_of_plan.h"
-#include "weft/sim/predict.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::search {
 

@@ -1,0 +1,31 @@
+// weft/sim/step/memory_curve.h -- what a rank's memory holds: over time, and by kind at its fullest.
+//
+//   bytes ^        __        temporaries come and go on top of what is kept from step to step
+//         |     __|  |_
+//         |____|       |___
+//         +------------------> seconds
+#pragma once
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "weft/program/program.h"
+#include "weft/program/timeline.h"
+#include "weft/sim/step/predict.h"
+
+namespace weft::sim {
+
+// When, and bytes alive from then on. A buffer is alive from the first task of the unit that writes it first
+// to the last task of the unit that reads it last.
+std::vector<std::pair<double, double>> memory_curve(const program::Program& program,
+                                                    std::span<const program::TaskTime> times);
+
+// At the unit at which most is alive. Kinds are told by structure alone:
+//
+//   parameters, inputs   sources of that role            optimizer   states
+//   gradients            what an update reads besides sources, back through exchanges, views and casts
+//   activations          made before the loss and read after it
+//   scratch              the rest up to `total_bytes`, with what packing leaves unused
+MemoryByKind memory_by_kind(const program::Program& program, double total_bytes);
+
+}  // namespace weft::sim
