@@ -4,7 +4,7 @@ JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 300
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo test bench bench-peers bench-faults goldens fuzz format clean help
+.PHONY: weft demo test bench bench-peers bench-faults goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -44,9 +44,13 @@ format: ## lay out the C++ sources with clang-format
 	@scripts/setup.sh format
 	@find src apps test bench -name '*.h' -o -name '*.cpp' | xargs clang-format -i
 
+lint: ## check the scripts and styles of web/ with eslint
+	@command -v npm >/dev/null || scripts/setup.sh lint
+	@cd web && npm ci --silent --no-audit --no-fund && npm run --silent lint
+
 clean: ## remove everything that was built
 	@scripts/setup.sh
-	@rm -rf build
+	@rm -rf build web/node_modules
 
 help: ## show this list
 	@scripts/setup.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench or format.
+# setup.sh PURPOSE... -- installs the packages that are missing for build, test, bench, format or lint.
 #
 # Debian 12, Ubuntu 24.04 and their kin: by apt, through sudo where not root. Elsewhere it says
 # what is needed. Quick when nothing is missing: it then only asks dpkg once.
@@ -51,6 +51,8 @@ bench may  mpich                         MPICH's mpiexec         what collective
 bench may  libgloo-dev                   Gloo                    what collectives are measured against
 bench may  python3-torch                 PyTorch                 what training is measured against
 format must clang-format                 clang-format            the layout of the sources
+lint  must nodejs                        Node.js 18.18 or later  checks the scripts of web/
+lint  must npm                           npm                     fetches eslint, for this alone
 END
 }
 

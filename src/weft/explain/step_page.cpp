@@ -151,22 +151,10 @@ std::string legend_html(std::span<const PageTimeline> timelines) {
   return text + "<span><i class=\"exposed\"></i>exposed: moving, nothing computed</span></div>\n";
 }
 
-constexpr std::string_view kToolbar = R"(<div class="tools">
-<button type="button" id="in" aria-label="zoom in">+</button>
-<button type="button" id="out" aria-label="zoom out">&minus;</button>
-<button type="button" id="fit">whole step</button>
-<label>find <input id="find" type="search" placeholder="name or place" autocomplete="off"></label>
-<output id="found"></output>
-</div>
-<p class="help" id="help">Drag to pan, Ctrl and wheel to zoom, double-click a bar to fill the view with it. Keys, in a
-timeline: arrows go from task to task and lane to lane, Shift and arrows pan, + and &minus; zoom, Enter fills the view,
-0 shows the whole step.</p>
-)";
-
 std::string timelines_html(std::span<const PageTimeline> timelines) {
   std::string text = "<section id=\"timelines\"><h2>Timelines</h2>\n";
   text += legend_html(timelines);
-  text += kToolbar;
+  text += step_page_tools();
   text +=
       "<noscript><p>The drawing needs a script; the tables below tell the same.</p></noscript>\n"
       "<div id=\"stage\"><div class=\"axis\"><div id=\"overview\" aria-hidden=\"true\"><div></div></div>"

@@ -3,12 +3,7 @@
 // A track has lanes, a lane has rows (tasks that overlap lie below each other), a row has tasks in order of
 // time. Only tasks in view are visited; those of a few pixels or less are merged into columns, as tall as the
 // share of the pixel that they fill.
-#include "weft/explain/step_page_parts.h"
-
-namespace weft::explain {
-
-std::string_view step_page_drawing() {
-  return R"js("use strict";
+"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const gutter = 96, margin = 10, bar = 20, gap = 5, memoryHeight = 46;
 const number3 = x => { const t = x.toPrecision(3); return t.includes("e") ? String(Math.round(x)) : String(Number(t)); };
@@ -225,8 +220,8 @@ function drawMemory(c, track) {
   const { when, bytes } = track.memory, low = track.memoryY + memoryHeight, column = time => gutter + Math.floor((time - view.from) * scale);
   const toY = b => low - b / mostMemory * (memoryHeight - 4);
   const line = new Path2D();
-  let i = Math.max(0, above(when, view.from) - 1), x = gutter, level = when[i] <= view.from ? bytes[i++] : 0;
-  line.moveTo(x, toY(level));
+  let i = Math.max(0, above(when, view.from) - 1), level = when[i] <= view.from ? bytes[i++] : 0;
+  line.moveTo(gutter, toY(level));
   while (i < when.length && when[i] <= view.to) {
     const p = column(when[i]); let most = level, last = level;
     for (; i < when.length && when[i] <= view.to && column(when[i]) === p; i++) { last = bytes[i]; most = Math.max(most, last); }
@@ -287,7 +282,3 @@ function setView(from, to) {
   view.from = Math.min(Math.max(from, whole.from), whole.to - length); view.to = view.from + length;
   draw();
 }
-)js";
-}
-
-}  // namespace weft::explain

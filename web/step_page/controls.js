@@ -1,10 +1,4 @@
-// The script of a step's page that listens: pointer, keys, legend, search, theme.
-#include "weft/explain/step_page_parts.h"
-
-namespace weft::explain {
-
-std::string_view step_page_controls() {
-  return R"js(
+// The script of a step's page that listens: pointer, keys, legend, search, theme. It stands behind drawing.js.
 const byId = id => document.getElementById(id);
 const text = (track, column, t) => data.strings[track.units[column][track.unit[t]]];
 const lasts = (track, t) => track.end[t] - track.begin[t];
@@ -183,7 +177,3 @@ for (const track of tracks) track.canvas.style.height = track.height + "px";
 addEventListener("resize", draw);
 addEventListener("scroll", draw, { passive: true });
 setTheme(prefersDark.matches);
-)js";
-}
-
-}  // namespace weft::explain
