@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "weft/base/utf8.h"
 #include "weft/explain/progress.h"
-#include "weft/language/utf8.h"
 
 namespace weft::explain {
 namespace {
@@ -24,7 +24,7 @@ Progress digits() {
 }
 
 std::size_t letters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, language::starts_character));
+  return static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
 }
 
 TEST(ProgressBar, SaysItAllWhereThereIsRoom) {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/token_reader.h"
 #include "weft/collective/algorithm_syntax.h"
-#include "weft/collective/reader.h"
 
 namespace weft::collective {
 
@@ -111,7 +111,7 @@ class AlgorithmParser {
   std::int32_t intern(const std::string& spelling);
   void decide(Name& name, ParameterType type);
 
-  Reader reader_;
+  TokenReader reader_;
   AlgorithmSyntax syntax_;
   std::vector<Name> names_;
   std::vector<FunctionHead> function_heads_;

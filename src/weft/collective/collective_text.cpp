@@ -27,16 +27,16 @@ std::string print_want(const CustomWant& want) {
 }
 
 // "input[2] of 1"
-void read_place(Reader& reader, std::string_view buffer, std::int32_t& rank, std::int32_t& index) {
+void read_place(TokenReader& reader, std::string_view buffer, std::int32_t& rank, std::int32_t& index) {
   reader.expect_word(buffer);
-  reader.expect(Symbol::left_bracket);
+  reader.expect(TokenKind::left_bracket);
   index = reader.small_number("an index");
-  reader.expect(Symbol::right_bracket);
+  reader.expect(TokenKind::right_bracket);
   reader.expect_word("of");
   rank = reader.small_number("a rank");
 }
 
-void read_want(Reader& reader, Collective& collective) {
+void read_want(TokenReader& reader, Collective& collective) {
   const Token start = reader.token();
   CustomWant want;
   reader.expect_word("want");
@@ -44,13 +44,13 @@ void read_want(Reader& reader, Collective& collective) {
     reader.fail_at(start.span, fmt::format("{} is known and wants nothing besides", name(collective.kind)),
                    "a custom collective lists its wants");
   read_place(reader, "output", want.rank, want.index);
-  reader.expect(Symbol::equal);
+  reader.expect(TokenKind::equal);
   if (!reader.take_word("nothing")) {
     do {
       Contribution part;
       read_place(reader, "input", part.rank, part.index);
       want.contributions.push_back(part);
-    } while (reader.take(Symbol::plus));
+    } while (reader.take(TokenKind::plus));
   }
   const auto key = [](const CustomWant& any) { return std::pair(any.rank, any.index); };
   if (!reader.failed() && !collective.wants.empty() && key(collective.wants.back()) >= key(want))
@@ -60,7 +60,7 @@ void read_want(Reader& reader, Collective& collective) {
   collective.wants.push_back(std::move(want));
 }
 
-Placement read_placement(Reader& reader) {
+Placement read_placement(TokenReader& reader) {
   const bool in = reader.take_word("in");
   if (in && reader.take_word("place")) return Placement::in_place;
   if (in) reader.expect_word("or");
@@ -84,7 +84,7 @@ std::string print_collective(const Collective& collective, Placement placement) 
   return result;
 }
 
-void read_collective(Reader& reader, Collective& collective, Placement& placement) {
+void read_collective(TokenReader& reader, Collective& collective, Placement& placement) {
   reader.expect_word("collective");
   const std::span<const std::string_view> kinds = kind_names();
   const auto kind =
@@ -94,24 +94,24 @@ void read_collective(Reader& reader, Collective& collective, Placement& placemen
   else
     collective.kind = static_cast<Kind>(kind - kinds.begin());
   reader.advance();
-  reader.expect(Symbol::comma);
+  reader.expect(TokenKind::comma);
   collective.ranks = reader.small_number("how many ranks");
   read_plural(reader, "rank");
-  reader.expect(Symbol::comma);
+  reader.expect(TokenKind::comma);
   collective.chunks = reader.small_number("how many chunks");
   read_plural(reader, "chunk");
-  reader.expect(Symbol::comma);
+  reader.expect(TokenKind::comma);
   if (reader.take_word("root")) {
     collective.root = reader.small_number("a rank");
-    reader.expect(Symbol::comma);
+    reader.expect(TokenKind::comma);
   }
   if (reader.take_word("peer")) {
     collective.peer = reader.small_number("a rank");
-    reader.expect(Symbol::comma);
+    reader.expect(TokenKind::comma);
   }
   if (reader.take_word("counts")) {
     collective.counts = read_numbers(reader, "a count");
-    reader.expect(Symbol::comma);
+    reader.expect(TokenKind::comma);
   }
   placement = read_placement(reader);
   while (reader.at_word("want")) read_want(reader, collective);
@@ -121,7 +121,7 @@ std::string print_amount(std::int64_t amount, std::string_view what) {
   return fmt::format("{} {}{}", amount, what, amount == 1 ? "" : "s");
 }
 
-void read_plural(Reader& reader, std::string_view singular) {
+void read_plural(TokenReader& reader, std::string_view singular) {
   if (!reader.take_word(singular)) reader.expect_word(fmt::format("{}s", singular));
 }
 
@@ -130,7 +130,7 @@ std::string print_slots(const Slot& slot, std::int32_t count) {
   return fmt::format("{}[{}..{}]", name(slot.buffer), slot.index, std::int64_t{slot.index} + count - 1);
 }
 
-SlotRange read_slots(Reader& reader) {
+SlotRange read_slots(TokenReader& reader) {
   constexpr std::array<std::string_view, 3> kBuffers = {"input", "output", "scratch"};
   SlotRange result;
   const auto buffer =
@@ -141,10 +141,10 @@ SlotRange read_slots(Reader& reader) {
   }
   result.first.buffer = static_cast<Buffer>(buffer - kBuffers.begin());
   reader.advance();
-  reader.expect(Symbol::left_bracket);
+  reader.expect(TokenKind::left_bracket);
   const Token start = reader.token();
   result.first.index = reader.small_number("an index");
-  if (reader.take(Symbol::range)) {
+  if (reader.take(TokenKind::range)) {
     const std::int64_t last = reader.wide_number("an index");
     // A range that ends before it starts is a count of nothing or less, which check_form() refuses.
     std::int64_t count = 0;
@@ -153,18 +153,18 @@ SlotRange read_slots(Reader& reader) {
       reader.fail_at(reader.since(start), fmt::format("range is too long: {}..{}", result.first.index, last));
     result.count = static_cast<std::int32_t>(count);
   }
-  reader.expect(Symbol::right_bracket);
+  reader.expect(TokenKind::right_bracket);
   return result;
 }
 
-std::vector<std::int32_t> read_numbers(Reader& reader, std::string_view what) {
+std::vector<std::int32_t> read_numbers(TokenReader& reader, std::string_view what) {
   std::vector<std::int32_t> result;
-  reader.expect(Symbol::left_bracket);
-  if (!reader.at(Symbol::right_bracket)) {
+  reader.expect(TokenKind::left_bracket);
+  if (!reader.at(TokenKind::right_bracket)) {
     do result.push_back(reader.small_number(what));
-    while (reader.take(Symbol::comma));
+    while (reader.take(TokenKind::comma));
   }
-  reader.expect(Symbol::right_bracket);
+  reader.expect(TokenKind::right_bracket);
   return result;
 }
 

@@ -8,20 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/token_reader.h"
 #include "weft/collective/collective.h"
 #include "weft/collective/program.h"
-#include "weft/collective/reader.h"
 
 namespace weft::collective {
 
 std::string print_collective(const Collective& collective, Placement placement);
 
 // From the word `collective` on, wants included. Mistakes are the reader's.
-void read_collective(Reader& reader, Collective& collective, Placement& placement);
+void read_collective(TokenReader& reader, Collective& collective, Placement& placement);
 
 // "2 ranks", "1 chunk"
 std::string print_amount(std::int64_t amount, std::string_view what);
-void read_plural(Reader& reader, std::string_view singular);  // "rank" or "ranks"
+void read_plural(TokenReader& reader, std::string_view singular);  // "rank" or "ranks"
 
 // "input[2..4]": `count` chunks, the first of them at `slot`.
 std::string print_slots(const Slot& slot, std::int32_t count);
@@ -29,9 +29,9 @@ struct SlotRange {
   Slot first;
   std::int32_t count = 1;
 };
-SlotRange read_slots(Reader& reader);
+SlotRange read_slots(TokenReader& reader);
 
 // "[3, 1, 4]"
-std::vector<std::int32_t> read_numbers(Reader& reader, std::string_view what);
+std::vector<std::int32_t> read_numbers(TokenReader& reader, std::string_view what);
 
 }  // namespace weft::collective

@@ -7,7 +7,8 @@
 
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
-#include "weft/collective/reader.h"
+#include "weft/base/token_reader.h"
+#include "weft/collective/lexicon.h"
 
 namespace weft {
 std::span<const EmbeddedFile> embedded_algorithms();
@@ -23,16 +24,16 @@ std::string_view stem(std::string_view path) {
   return path.substr(0, path.find('.'));
 }
 
-Argument read_argument(Reader& reader) {
-  if (reader.at(Symbol::quoted)) return reader.quoted("a word");
-  if (reader.at(Symbol::word)) return lower(reader.name("a word"));
-  if (!reader.take(Symbol::left_bracket)) return reader.wide_number("a number, a word or a list");
+Argument read_argument(TokenReader& reader) {
+  if (reader.at(TokenKind::string)) return reader.string("a word");
+  if (reader.at(TokenKind::word)) return lower(reader.name("a word"));
+  if (!reader.take(TokenKind::left_bracket)) return reader.wide_number("a number, a word or a list");
   std::vector<std::int64_t> items;
-  if (!reader.at(Symbol::right_bracket)) {
+  if (!reader.at(TokenKind::right_bracket)) {
     do items.push_back(reader.wide_number("a number"));
-    while (reader.take(Symbol::comma));
+    while (reader.take(TokenKind::comma));
   }
-  reader.expect(Symbol::right_bracket);
+  reader.expect(TokenKind::right_bracket);
   return items;
 }
 
@@ -90,21 +91,21 @@ Result<AlgorithmLibrary> parse_library(std::span<const EmbeddedFile> files) {
 }
 
 Result<AlgorithmReference> parse_reference(std::string_view text) {
-  Reader reader(text);
+  TokenReader reader(kLexicon, text);
   AlgorithmReference result;
   result.name = lower(reader.name("the name of an algorithm"));
-  if (reader.take(Symbol::left_paren) && !reader.take(Symbol::right_paren)) {
+  if (reader.take(TokenKind::left_paren) && !reader.take(TokenKind::right_paren)) {
     do {
       const Token start = reader.token();
       std::string name = lower(reader.name("the name of a parameter"));
-      if (!reader.take(Symbol::arrow)) reader.expect(Symbol::equal);
+      if (!reader.take(TokenKind::arrow)) reader.expect(TokenKind::equal);
       Argument value = read_argument(reader);
       if (!reader.failed() && !result.arguments.emplace(name, std::move(value)).second)
         reader.fail_at(start.span, fmt::format("given twice: {}", name));
-    } while (reader.take(Symbol::comma));
-    reader.expect(Symbol::right_paren);
+    } while (reader.take(TokenKind::comma));
+    reader.expect(TokenKind::right_paren);
   }
-  if (!reader.at_end()) reader.fail_expected(name(Symbol::end));
+  if (!reader.at_end()) reader.fail_expected(reader.name(TokenKind::end));
   if (reader.failed()) return reader.error();
   return result;
 }

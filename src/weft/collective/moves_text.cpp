@@ -5,6 +5,7 @@
 
 #include "weft/collective/check_moves.h"
 #include "weft/collective/collective_text.h"
+#include "weft/collective/lexicon.h"
 #include "weft/collective/places.h"
 #include "weft/collective/program_text.h"
 
@@ -29,12 +30,12 @@ Status check_place(const Places& places, std::span<const std::int32_t> scratch, 
 
 class MovesReader {
  public:
-  explicit MovesReader(std::string_view text) : reader_(text) {}
+  explicit MovesReader(std::string_view text) : reader_(kLexicon, text) {}
 
   Result<Moves> read() {
     reader_.expect_word("moves");
-    moves_.name = reader_.at(Symbol::quoted) ? reader_.quoted("a name")
-                                             : std::string(reader_.name("a name for the moves"));
+    moves_.name = reader_.at(TokenKind::string) ? reader_.string("a name")
+                                                : std::string(reader_.name("a name for the moves"));
     collective();
     if (reader_.failed()) return reader_.error();
     // The buffers of a custom collective are as large as the moves need.
@@ -63,7 +64,7 @@ class MovesReader {
     moves_.scratch.assign(moves_.collective.ranks, 0);
     if (!reader_.take_word("scratch")) return;
     const Token amount = reader_.token();
-    if (reader_.at(Symbol::left_bracket))
+    if (reader_.at(TokenKind::left_bracket))
       moves_.scratch = read_numbers(reader_, "how many chunks");
     else
       std::ranges::fill(moves_.scratch, reader_.small_number("how many chunks"));
@@ -107,7 +108,7 @@ class MovesReader {
     moves_.moves.push_back(result);
   }
 
-  Reader reader_;
+  TokenReader reader_;
   Moves moves_;
   Places places_;
 };

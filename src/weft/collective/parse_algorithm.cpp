@@ -8,6 +8,7 @@
 #include "weft/base/nearest.h"
 #include "weft/collective/algorithm_parser.h"
 #include "weft/collective/collective_text.h"
+#include "weft/collective/lexicon.h"
 
 namespace weft::collective {
 namespace {
@@ -26,7 +27,7 @@ bool is_reserved(std::string_view name) { return std::ranges::find(kReserved, na
 
 }  // namespace
 
-AlgorithmParser::AlgorithmParser(std::string_view text) : reader_(text) {
+AlgorithmParser::AlgorithmParser(std::string_view text) : reader_(kLexicon, text) {
   if (text.size() > kLongestAlgorithm)
     reader_.fail_at(
         {}, fmt::format("algorithm is too long: {} bytes, at most {}", text.size(), kLongestAlgorithm));
@@ -52,7 +53,7 @@ Result<Algorithm> AlgorithmParser::parse() {
   reader_.expect_word("BEGIN");
   syntax_.body = block(false);
   reader_.expect_word("END");
-  if (!reader_.at_end()) reader_.fail_expected(name(Symbol::end), "a file holds one algorithm");
+  if (!reader_.at_end()) reader_.fail_expected(reader_.name(TokenKind::end), "a file holds one algorithm");
   if (!reader_.failed() && function_heads_.size() != syntax_.functions.size())
     reader_.fail("FUNCTION stands where no function can", "functions stand before ENSURE and BEGIN");
   if (reader_.failed()) return reader_.error();
@@ -63,17 +64,17 @@ Result<Algorithm> AlgorithmParser::parse() {
 // STEPS and WIRE stand before the functions they use, and functions may use each other: so all of them
 // are known from the start.
 void AlgorithmParser::find_functions() {
-  Reader ahead = reader_;
+  TokenReader ahead = reader_;
   while (!ahead.at_end() && !reader_.failed()) {
     if (!ahead.take_word("function")) {
       ahead.advance();
       continue;
     }
     FunctionHead head;
-    if (ahead.at(Symbol::word)) head.name = lower(ahead.spelling());
+    if (ahead.at(TokenKind::word)) head.name = lower(ahead.spelling());
     ahead.advance();
-    if (!ahead.take(Symbol::left_paren)) continue;
-    for (; ahead.at(Symbol::word); ahead.take(Symbol::comma)) {
+    if (!ahead.take(TokenKind::left_paren)) continue;
+    for (; ahead.at(TokenKind::word); ahead.take(TokenKind::comma)) {
       ++head.parameters;
       ahead.advance();
     }
@@ -85,11 +86,11 @@ void AlgorithmParser::find_functions() {
 
 void AlgorithmParser::parameters() {
   in_defaults_ = true;
-  reader_.expect(Symbol::left_paren);
+  reader_.expect(TokenKind::left_paren);
   if (!reader_.at_word("ranks")) reader_.fail_expected("ranks, the first parameter");
   do parameter();
-  while (reader_.take(Symbol::comma));
-  reader_.expect(Symbol::right_paren);
+  while (reader_.take(TokenKind::comma));
+  reader_.expect(TokenKind::right_paren);
   in_defaults_ = false;
 }
 
@@ -98,7 +99,7 @@ void AlgorithmParser::parameter() {
   made.spelling = new_name("a parameter");
   made.kind = syntax_.parameters.empty() ? NameKind::number : NameKind::undecided;
   ExpressionId otherwise = kNoExpression;
-  if (reader_.take(Symbol::equal)) {
+  if (reader_.take(TokenKind::equal)) {
     otherwise = expression();
     made.kind = NameKind::undecided;
   }
@@ -141,10 +142,10 @@ void AlgorithmParser::collective() {
     reader_.fail_at(start.span, fmt::format("unknown collective: {}", spelling),
                     did_you_mean(spelling, kind_names()));
   }
-  if (reader_.take(Symbol::left_paren)) {
+  if (reader_.take(TokenKind::left_paren)) {
     do collective_argument();
-    while (reader_.take(Symbol::comma));
-    reader_.expect(Symbol::right_paren);
+    while (reader_.take(TokenKind::comma));
+    reader_.expect(TokenKind::right_paren);
   }
   if (reader_.take_word("in")) {
     reader_.expect_word("PLACE");
@@ -166,7 +167,7 @@ void AlgorithmParser::collective_argument() {
                                                         {"outputs", &AlgorithmSyntax::outputs, true}});
   const Token start = reader_.token();
   const std::string spelling = lower(reader_.name("chunks, root, peer or counts"));
-  if (!reader_.take(Symbol::equal)) reader_.expect(Symbol::arrow);
+  if (!reader_.take(TokenKind::equal)) reader_.expect(TokenKind::arrow);
   for (const Field& field : kFields) {
     if (field.name != spelling) continue;
     if (field.custom != (syntax_.kind == Kind::custom))
@@ -194,7 +195,7 @@ void AlgorithmParser::clauses() {
     } else if (reader_.at_word("where")) {
       once(!syntax_.where.empty());
       do syntax_.where.push_back(number());
-      while (reader_.take(Symbol::comma));
+      while (reader_.take(TokenKind::comma));
     } else if (reader_.at_word("steps")) {
       once(syntax_.steps != kNoExpression);
       syntax_.steps = number();
@@ -217,13 +218,13 @@ void AlgorithmParser::scratch() {
 
 // `SCRATCH rank MOD 2 PER rank`: the name stands behind what uses it.
 void AlgorithmParser::find_rank_variable() {
-  Reader ahead = reader_;
+  TokenReader ahead = reader_;
   constexpr std::array<std::string_view, 6> kNext = {"where", "steps", "wire", "function", "ensure", "begin"};
   while (!ahead.at_end() && !ahead.take_word("per")) {
     if (std::ranges::any_of(kNext, [&](std::string_view word) { return ahead.at_word(word); })) return;
     ahead.advance();
   }
-  if (!ahead.at(Symbol::word)) return;
+  if (!ahead.at(TokenKind::word)) return;
   const std::string spelling = lower(ahead.spelling());
   if (find(spelling) || is_reserved(spelling)) {
     reader_.fail_at(ahead.token().span, fmt::format("not a new name: {}", spelling));
@@ -248,8 +249,8 @@ void AlgorithmParser::function() {
   if (place >= function_heads_.size() || function_heads_[place].name != result.name)
     reader_.fail_at(start.span, "FUNCTION stands where no function can");
   const std::size_t names = names_.size();
-  reader_.expect(Symbol::left_paren);
-  if (!reader_.at(Symbol::right_paren)) {
+  reader_.expect(TokenKind::left_paren);
+  if (!reader_.at(TokenKind::right_paren)) {
     do {
       Name made;
       made.spelling = new_name("a parameter", names);
@@ -257,13 +258,13 @@ void AlgorithmParser::function() {
       made.place = static_cast<std::int32_t>(result.parameters.size());
       result.parameters.push_back(intern(made.spelling));
       names_.push_back(std::move(made));
-    } while (reader_.take(Symbol::comma));
+    } while (reader_.take(TokenKind::comma));
   }
   if (result.parameters.size() > kMostFunctionParameters)
     reader_.fail_at(start.span, fmt::format("function has too many parameters: {}, at most {}",
                                             result.parameters.size(), kMostFunctionParameters));
-  reader_.expect(Symbol::right_paren);
-  reader_.expect(Symbol::equal);
+  reader_.expect(TokenKind::right_paren);
+  reader_.expect(TokenKind::equal);
   result.body = number();
   names_.resize(names);
   syntax_.functions.push_back(std::move(result));

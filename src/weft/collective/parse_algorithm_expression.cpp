@@ -52,7 +52,7 @@ ExpressionId AlgorithmParser::sum_of_numbers() {
 }
 
 ExpressionId AlgorithmParser::word() {
-  if (reader_.at(Symbol::word))
+  if (reader_.at(TokenKind::word))
     if (Name* const name = find(reader_.spelling())) decide(*name, ParameterType::word);
   const ExpressionId result = expression();
   require(result, ParameterType::word);
@@ -60,7 +60,7 @@ ExpressionId AlgorithmParser::word() {
 }
 
 ExpressionId AlgorithmParser::list() {
-  if (reader_.at(Symbol::word))
+  if (reader_.at(TokenKind::word))
     if (Name* const name = find(reader_.spelling())) decide(*name, ParameterType::list);
   const ExpressionId result = expression();
   require(result, ParameterType::list);
@@ -100,18 +100,18 @@ ExpressionId AlgorithmParser::negation() {
 ExpressionId AlgorithmParser::comparison() {
   const ExpressionId left = additive();
   Operator op = Operator::equal;
-  switch (reader_.token().symbol) {
-    case Symbol::equal: op = Operator::equal; break;
-    case Symbol::not_equal: op = Operator::not_equal; break;
-    case Symbol::less: op = Operator::less; break;
-    case Symbol::less_equal: op = Operator::less_equal; break;
-    case Symbol::greater: op = Operator::greater; break;
-    case Symbol::greater_equal: op = Operator::greater_equal; break;
+  switch (reader_.token().kind) {
+    case TokenKind::equal: op = Operator::equal; break;
+    case TokenKind::not_equal: op = Operator::not_equal; break;
+    case TokenKind::less: op = Operator::less; break;
+    case TokenKind::less_equal: op = Operator::less_equal; break;
+    case TokenKind::greater: op = Operator::greater; break;
+    case TokenKind::greater_equal: op = Operator::greater_equal; break;
     default: return left;
   }
   reader_.advance();
   if (type(left) == ParameterType::word && (op == Operator::equal || op == Operator::not_equal)) {
-    if (reader_.at(Symbol::word))
+    if (reader_.at(TokenKind::word))
       if (Name* const name = find(reader_.spelling())) decide(*name, ParameterType::word);
     const ExpressionId right = additive();
     require(right, ParameterType::word);
@@ -127,13 +127,13 @@ ExpressionId AlgorithmParser::comparison() {
 ExpressionId AlgorithmParser::additive() {
   ExpressionId left = multiplicative();
   for (;;) {
-    if (reader_.at(Symbol::plus)) {
+    if (reader_.at(TokenKind::plus)) {
       // What a WANT adds up is read by promise(); `input` names nothing else.
       const Token next = reader_.after();
-      if (next.symbol == Symbol::word && same_word(reader_.spelling(next), "input")) return left;
+      if (next.kind == TokenKind::word && same_word(reader_.spelling(next), "input")) return left;
       reader_.advance();
       left = binary(Operator::add, left, multiplicative());
-    } else if (reader_.take(Symbol::minus)) {
+    } else if (reader_.take(TokenKind::minus)) {
       left = binary(Operator::subtract, left, multiplicative());
     } else {
       return left;
@@ -144,9 +144,9 @@ ExpressionId AlgorithmParser::additive() {
 ExpressionId AlgorithmParser::multiplicative() {
   ExpressionId left = unary();
   for (;;) {
-    if (reader_.take(Symbol::star)) {
+    if (reader_.take(TokenKind::star)) {
       left = binary(Operator::multiply, left, unary());
-    } else if (reader_.take(Symbol::slash) || reader_.take_word("div")) {
+    } else if (reader_.take(TokenKind::slash) || reader_.take_word("div")) {
       left = binary(Operator::divide, left, unary());
     } else if (reader_.take_word("mod")) {
       left = binary(Operator::modulo, left, unary());
@@ -158,7 +158,7 @@ ExpressionId AlgorithmParser::multiplicative() {
 
 ExpressionId AlgorithmParser::unary() {
   const Token start = reader_.token();
-  if (!reader_.take(Symbol::minus)) return primary();
+  if (!reader_.take(TokenKind::minus)) return primary();
   if (!deeper()) return kNoExpression;
   const ExpressionId operand = unary();
   --level_;
@@ -169,24 +169,24 @@ ExpressionId AlgorithmParser::unary() {
 
 ExpressionId AlgorithmParser::primary() {
   const Token start = reader_.token();
-  switch (start.symbol) {
-    case Symbol::number: {
+  switch (start.kind) {
+    case TokenKind::number: {
       const std::int64_t value = reader_.number("a number");
       return add({.op = Operator::number, .value = value, .span = start.span}, ParameterType::number, 0);
     }
-    case Symbol::quoted: {
+    case TokenKind::string: {
       const auto place = static_cast<std::int64_t>(syntax_.words.size());
-      syntax_.words.push_back(reader_.quoted("a word"));
+      syntax_.words.push_back(reader_.string("a word"));
       return add({.op = Operator::word, .value = place, .span = start.span}, ParameterType::word, 0);
     }
-    case Symbol::left_paren: {
+    case TokenKind::left_paren: {
       reader_.advance();
       const ExpressionId inside = expression();
-      reader_.expect(Symbol::right_paren);
+      reader_.expect(TokenKind::right_paren);
       return inside;
     }
-    case Symbol::left_bracket: return list_literal();
-    case Symbol::word: return reader_.at_word("if") ? choice() : name_use();
+    case TokenKind::left_bracket: return list_literal();
+    case TokenKind::word: return reader_.at_word("if") ? choice() : name_use();
     default: reader_.fail_expected("an expression"); return kNoExpression;
   }
 }
@@ -208,30 +208,30 @@ ExpressionId AlgorithmParser::choice() {
 
 ExpressionId AlgorithmParser::list_literal() {
   const Token start = reader_.token();
-  reader_.expect(Symbol::left_bracket);
+  reader_.expect(TokenKind::left_bracket);
   std::vector<ExpressionId> items;
-  if (!reader_.at(Symbol::right_bracket)) {
+  if (!reader_.at(TokenKind::right_bracket)) {
     do items.push_back(number());
-    while (reader_.take(Symbol::comma));
+    while (reader_.take(TokenKind::comma));
   }
-  reader_.expect(Symbol::right_bracket);
+  reader_.expect(TokenKind::right_bracket);
   return many(Operator::list, items, reader_.since(start), ParameterType::list);
 }
 
 ExpressionId AlgorithmParser::name_use() {
   const Token start = reader_.token();
   const std::string spelling = lower(reader_.name("a name"));
-  if (reader_.at(Symbol::left_paren)) return function_call(spelling, start);
+  if (reader_.at(TokenKind::left_paren)) return function_call(spelling, start);
   Name* const name = find(spelling);
   if (!name) return unknown_name(spelling, start.span, false);
-  if (!reader_.at(Symbol::left_bracket)) return name_reference(*name, start);
+  if (!reader_.at(TokenKind::left_bracket)) return name_reference(*name, start);
 
   decide(*name, ParameterType::list);
   const ExpressionId list = name_reference(*name, start);
   require(list, ParameterType::list);
-  reader_.expect(Symbol::left_bracket);
+  reader_.expect(TokenKind::left_bracket);
   const ExpressionId index = number();
-  reader_.expect(Symbol::right_bracket);
+  reader_.expect(TokenKind::right_bracket);
   return add({.op = Operator::item, .first = list, .second = index, .span = reader_.since(start)},
              ParameterType::number, depth(index));
 }
@@ -242,8 +242,8 @@ ExpressionId AlgorithmParser::name_reference(Name& name, const Token& start) {
   switch (name.kind) {
     case NameKind::undecided:
       // Compared with a quoted word, it is one.
-      if ((reader_.at(Symbol::equal) || reader_.at(Symbol::not_equal)) &&
-          reader_.after().symbol == Symbol::quoted)
+      if ((reader_.at(TokenKind::equal) || reader_.at(TokenKind::not_equal)) &&
+          reader_.after().kind == TokenKind::string)
         decide(name, ParameterType::word);
       else
         decide(name, ParameterType::number);
@@ -281,7 +281,7 @@ ExpressionId AlgorithmParser::builtin_call(const BuiltinFunction& function, cons
   const bool takes_list = function.op == Operator::sum || function.op == Operator::length;
   if (takes_list) {
     const Token inside = reader_.after();
-    if (inside.symbol == Symbol::word)
+    if (inside.kind == TokenKind::word)
       if (Name* const name = find(reader_.spelling(inside))) decide(*name, ParameterType::list);
   }
   const std::vector<ExpressionId> given = operands();
@@ -305,12 +305,12 @@ ExpressionId AlgorithmParser::builtin_call(const BuiltinFunction& function, cons
 
 std::vector<ExpressionId> AlgorithmParser::operands() {
   std::vector<ExpressionId> result;
-  reader_.expect(Symbol::left_paren);
-  if (!reader_.at(Symbol::right_paren)) {
+  reader_.expect(TokenKind::left_paren);
+  if (!reader_.at(TokenKind::right_paren)) {
     do result.push_back(expression());
-    while (reader_.take(Symbol::comma));
+    while (reader_.take(TokenKind::comma));
   }
-  reader_.expect(Symbol::right_paren);
+  reader_.expect(TokenKind::right_paren);
   return result;
 }
 

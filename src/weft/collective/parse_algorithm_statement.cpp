@@ -52,7 +52,7 @@ Statement AlgorithmParser::statement(bool promises) {
   } else if (reader_.at_word("want")) {
     if (!promises) reader_.fail("WANT stands outside ENSURE", "write ENSURE ... before BEGIN");
     result.does = promise();
-  } else if (reader_.at(Symbol::word) && reader_.after().symbol == Symbol::assign) {
+  } else if (reader_.at(TokenKind::word) && reader_.after().kind == TokenKind::assign) {
     result.does = assignment();
   } else {
     reader_.fail_expected("a statement", kStatements);
@@ -64,7 +64,7 @@ Statement AlgorithmParser::statement(bool promises) {
 Assignment AlgorithmParser::let() {
   reader_.expect_word("LET");
   const std::string name = new_name("a name");
-  reader_.expect(Symbol::equal);
+  reader_.expect(TokenKind::equal);
   const ExpressionId value = number();  // before the name is known: it cannot use itself
   return {declare(name, true), intern(name), value, true};
 }
@@ -77,7 +77,7 @@ Assignment AlgorithmParser::assignment() {
   if (name && !name->assignable)
     reader_.fail_at(start.span, fmt::format("cannot be assigned: {}", spelling),
                     "only what LET made changes; parameters and what FOR counts do not");
-  reader_.expect(Symbol::assign);
+  reader_.expect(TokenKind::assign);
   const std::int32_t slot = name ? name->place : 0;
   const ExpressionId value = number();
   return {slot, intern(spelling), value, false};
@@ -154,9 +154,9 @@ PlaceSyntax AlgorithmParser::place() {
   const Token start = reader_.token();
   PlaceSyntax result;
   result.buffer = place_buffer();
-  reader_.expect(Symbol::left_bracket);
+  reader_.expect(TokenKind::left_bracket);
   result.index = number();
-  reader_.expect(Symbol::right_bracket);
+  reader_.expect(TokenKind::right_bracket);
   reader_.expect_word("AT");
   result.rank = sum_of_numbers();
   result.span = reader_.since(start);
@@ -173,20 +173,20 @@ Call AlgorithmParser::call() {
     if (!reader_.failed() && !find_kind(result.callee))
       reader_.fail_at(start.span, fmt::format("BY follows a kind of collective: {}", result.callee));
   }
-  reader_.expect(Symbol::left_paren);
-  if (!reader_.at(Symbol::right_paren)) {
+  reader_.expect(TokenKind::left_paren);
+  if (!reader_.at(TokenKind::right_paren)) {
     do {
       const Token start = reader_.token();
       Call::NamedArgument argument;
       argument.name = lower(reader_.name("the name of a parameter"));
-      if (!reader_.take(Symbol::equal)) reader_.expect(Symbol::arrow);
+      if (!reader_.take(TokenKind::equal)) reader_.expect(TokenKind::arrow);
       argument.value = expression();
       argument.type = type(argument.value);
       argument.span = reader_.since(start);
       result.arguments.push_back(std::move(argument));
-    } while (reader_.take(Symbol::comma));
+    } while (reader_.take(TokenKind::comma));
   }
-  reader_.expect(Symbol::right_paren);
+  reader_.expect(TokenKind::right_paren);
 
   const std::size_t names = names_.size();
   reader_.expect_word("RANK");
@@ -209,7 +209,7 @@ Call AlgorithmParser::call() {
 
 // A name here is followed by the arguments of the CALL: within (ranks => 4) is no function.
 ExpressionId AlgorithmParser::scheme() {
-  if (!reader_.at(Symbol::word) || reader_.at_word("if")) return word();
+  if (!reader_.at(TokenKind::word) || reader_.at_word("if")) return word();
   const Token start = reader_.token();
   const std::string spelling = lower(reader_.name("a word"));
   Name* const name = find(spelling);
@@ -227,13 +227,13 @@ Call::Mapping AlgorithmParser::mapping() {
   reader_.expect_word("AT");
   result.slot = declare(chunk, false);
   result.name = intern(chunk);
-  const bool names_buffer =
-      reader_.at(Symbol::word) && reader_.after().symbol == Symbol::left_bracket && !find(reader_.spelling());
+  const bool names_buffer = reader_.at(TokenKind::word) && reader_.after().kind == TokenKind::left_bracket &&
+                            !find(reader_.spelling());
   if (names_buffer) {
     result.buffer = place_buffer();
-    reader_.expect(Symbol::left_bracket);
+    reader_.expect(TokenKind::left_bracket);
     result.index = number();
-    reader_.expect(Symbol::right_bracket);
+    reader_.expect(TokenKind::right_bracket);
   } else {
     if (!syntax_.in_place)
       reader_.fail("the caller is not in place and has no data", "write output[...] or scratch[...]");
@@ -246,8 +246,8 @@ Call::Mapping AlgorithmParser::mapping() {
 Requirement AlgorithmParser::requirement() {
   reader_.expect_word("REQUIRE");
   const ExpressionId condition = number();
-  reader_.expect(Symbol::comma);
-  return {condition, reader_.quoted("why it is required")};
+  reader_.expect(TokenKind::comma);
+  return {condition, reader_.string("why it is required")};
 }
 
 Promise AlgorithmParser::promise() {
@@ -255,11 +255,11 @@ Promise AlgorithmParser::promise() {
   reader_.expect_word("WANT");
   if (!reader_.at_word("output")) reader_.expect_word("output");
   result.output = place();
-  reader_.expect(Symbol::equal);
+  reader_.expect(TokenKind::equal);
   do {
     if (!reader_.at_word("input")) reader_.expect_word("input");
     result.inputs.push_back(place());
-  } while (reader_.take(Symbol::plus));
+  } while (reader_.take(TokenKind::plus));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "weft/collective/collective_text.h"
+#include "weft/collective/lexicon.h"
 #include "weft/collective/program_text.h"
 
 namespace weft::collective {
@@ -11,12 +12,12 @@ namespace {
 
 class ProgramReader {
  public:
-  explicit ProgramReader(std::string_view text) : reader_(text) {}
+  explicit ProgramReader(std::string_view text) : reader_(kLexicon, text) {}
 
   Result<Program> read() {
     reader_.expect_word("program");
-    program_.name = reader_.at(Symbol::quoted) ? reader_.quoted("a name")
-                                               : std::string(reader_.name("the program's name"));
+    program_.name = reader_.at(TokenKind::string) ? reader_.string("a name")
+                                                  : std::string(reader_.name("the program's name"));
     read_collective(reader_, program_.collective, program_.placement);
     protocol();
     while (reader_.at_word("rank")) rank();
@@ -37,10 +38,10 @@ class ProgramReader {
     else
       program_.protocol = *found;
     reader_.advance();
-    reader_.expect(Symbol::comma);
+    reader_.expect(TokenKind::comma);
     program_.channels = reader_.small_number("how many channels");
     read_plural(reader_, "channel");
-    while (reader_.take(Symbol::comma)) {
+    while (reader_.take(TokenKind::comma)) {
       reader_.expect_word("at");
       const bool least = reader_.take_word("least");
       if (!least) reader_.expect_word("most");
@@ -61,14 +62,14 @@ class ProgramReader {
   void rank() {
     reader_.expect_word("rank");
     in_order("rank", program_.ranks.size());
-    reader_.expect(Symbol::colon);
+    reader_.expect(TokenKind::colon);
     RankProgram result;
     reader_.expect_word("input");
     result.input_chunks = reader_.small_number("how many chunks");
-    reader_.expect(Symbol::comma);
+    reader_.expect(TokenKind::comma);
     reader_.expect_word("output");
     result.output_chunks = reader_.small_number("how many chunks");
-    reader_.expect(Symbol::comma);
+    reader_.expect(TokenKind::comma);
     reader_.expect_word("scratch");
     result.scratch_chunks = reader_.small_number("how many chunks");
     while (reader_.at_word("block")) block(result);
@@ -78,21 +79,21 @@ class ProgramReader {
   void block(RankProgram& rank) {
     reader_.expect_word("block");
     in_order("block", rank.blocks.size());
-    reader_.expect(Symbol::colon);
+    reader_.expect(TokenKind::colon);
     Threadblock result;
     if (reader_.take_word("send")) {
       reader_.expect_word("to");
       result.send_to = reader_.small_number("a rank");
-      reader_.expect(Symbol::comma);
+      reader_.expect(TokenKind::comma);
     }
     if (reader_.take_word("receive")) {
       reader_.expect_word("from");
       result.receive_from = reader_.small_number("a rank");
-      reader_.expect(Symbol::comma);
+      reader_.expect(TokenKind::comma);
     }
     reader_.expect_word("channel");
     result.channel = reader_.small_number("a channel");
-    while (reader_.at(Symbol::number)) step(result);
+    while (reader_.at(TokenKind::number)) step(result);
     rank.blocks.push_back(std::move(result));
   }
 
@@ -120,7 +121,7 @@ class ProgramReader {
     }
     if (reader_.take_word("after")) {
       result.wait_block = reader_.small_number("a block");
-      reader_.expect(Symbol::dot);
+      reader_.expect(TokenKind::dot);
       result.wait_step = reader_.small_number("a step");
     }
     result.publishes = reader_.take_word("publish");
@@ -132,7 +133,7 @@ class ProgramReader {
     step.source = step.target = source.first;
     step.count = source.count;
     const Token arrow = reader_.token();
-    if (!reader_.take(Symbol::thin_arrow)) return;
+    if (!reader_.take(TokenKind::thin_arrow)) return;
     const SlotRange target = read_slots(reader_);
     if (!reads_source(step.op) || !writes_target(step.op))
       reader_.fail_at(arrow.span, fmt::format("{} has no {}", name(step.op),
@@ -143,7 +144,7 @@ class ProgramReader {
     step.target = target.first;
   }
 
-  Reader reader_;
+  TokenReader reader_;
   Program program_;
 };
 

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/collective/algorithm_syntax.h"
-#include "weft/collective/reader.h"
+#include "weft/collective/lexicon.h"
 
 namespace weft::collective {
 namespace {

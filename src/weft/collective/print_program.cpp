@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/collective/collective_text.h"
+#include "weft/collective/lexicon.h"
 #include "weft/collective/program_text.h"
 
 namespace weft::collective {

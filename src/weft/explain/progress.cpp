@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
-#include "weft/language/utf8.h"
+#include "weft/base/utf8.h"
 
 namespace weft::explain {
 namespace {
@@ -40,7 +40,7 @@ std::size_t columns_of(std::string_view name) {
   constexpr unsigned char kFirstWide = 0xE1;  // of U+1000
   std::size_t columns = 0;
   for (const char byte : name)
-    if (language::starts_character(byte)) columns += static_cast<unsigned char>(byte) >= kFirstWide ? 2 : 1;
+    if (starts_character(byte)) columns += static_cast<unsigned char>(byte) >= kFirstWide ? 2 : 1;
   return columns;
 }
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/language/utf8.h"
+#include "weft/base/utf8.h"
 
 namespace weft::explain {
 namespace {
@@ -20,7 +20,7 @@ std::size_t character_length(std::string_view text) {
   if (text.starts_with("\xef\xbf\xbe") || text.starts_with("\xef\xbf\xbf")) return 0;  // U+FFFE, U+FFFF
   const char c = text[0];
   const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
-  return control ? 0 : language::utf8_length(text);
+  return control ? 0 : utf8_length(text);
 }
 
 std::string escaped(std::string_view text) {
@@ -67,7 +67,7 @@ std::string_view palette_dash(std::size_t index) {
 double text_width(std::string_view text, double size) {
   double width = 0;
   for (const char c : text) {
-    if (!language::starts_character(c)) continue;
+    if (!starts_character(c)) continue;
     width += std::string_view("ijl.,:;'|![]()/ ftr").find(c) != std::string_view::npos ? 0.34
              : (c >= 'A' && c <= 'Z') || c == 'm' || c == 'w'                          ? 0.72
                                                                                        : 0.58;

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "weft/language/utf8.h"
+#include "weft/base/utf8.h"
 
 namespace weft::language {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/base/utf8.h"
 #include "weft/language/complaint.h"
 #include "weft/language/grammar.h"
-#include "weft/language/utf8.h"
 
 namespace weft::language {
 namespace {

@@ -62,12 +62,7 @@ std::string_view Grammar::unquoted(const Token& token) {
   const std::string_view whole = lexeme(token.span);
   const std::string_view inner = whole.substr(1, whole.size() - 2);
   if (!token.escaped) return inner;
-  std::string plain;
-  for (std::size_t i = 0; i < inner.size(); ++i) {
-    plain += inner[i];
-    if (inner[i] == whole[0]) ++i;  // its double
-  }
-  return arena_.copy(std::string_view(plain));
+  return arena_.copy(std::string_view(weft::unquoted(kLexicon, whole)));
 }
 
 Number Grammar::take_number() {

@@ -6,22 +6,20 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/base/scanner.h"
 #include "weft/plan/text.h"
 
 namespace weft::plan {
 namespace {
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 class Reader {
  public:
-  Reader(std::string_view text, const OperatorSet& operators)
-      : operators_(operators), begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  Reader(std::string_view text, const OperatorSet& operators) : operators_(operators), scanner_(text) {}
 
   Result<Graph> read() {
-    if (static_cast<std::size_t>(end_ - begin_) >= std::numeric_limits<std::uint32_t>::max())
+    if (scanner_.left() >= std::numeric_limits<std::uint32_t>::max())
       return user_error("plan text of 4 GiB or more");
     skip_blank_lines();
     WEFT_TRY_STATUS(expect_word("plan", "a plan starts with the line: plan NAME"));
@@ -30,57 +28,57 @@ class Reader {
     WEFT_TRY_STATUS(expect_line_end());
     for (;;) {
       skip_blank_lines();
-      if (at_ == end_) return fail("expected a node or the final line 'return ...'");
-      if (*at_ != '%') break;
+      if (scanner_.at_end()) return fail("expected a node or the final line 'return ...'");
+      if (!scanner_.at('%')) break;
       WEFT_TRY_STATUS(node());
     }
     WEFT_TRY_STATUS(outputs());
     skip_blank_lines();
-    if (at_ != end_) return fail("expected nothing after the return line");
+    if (!scanner_.at_end()) return fail("expected nothing after the return line");
     return std::move(graph_);
   }
 
  private:
   // -- the cursor
   void skip_spaces() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
-    if (at_ != end_ && *at_ == '#')
-      while (at_ != end_ && *at_ != '\n') ++at_;
+    scanner_.skip_while([](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    if (scanner_.at('#')) scanner_.skip_line();
   }
 
   void skip_blank_lines() {
-    for (skip_spaces(); at_ != end_ && *at_ == '\n'; skip_spaces()) ++at_;
+    for (skip_spaces(); scanner_.take('\n');) skip_spaces();
   }
 
   bool take(char c) {
     skip_spaces();
-    if (at_ == end_ || *at_ != c) return false;
-    ++at_;
-    return true;
+    return scanner_.take(c);
   }
 
-  Span span_from(const char* from) const {
-    return Span{static_cast<std::uint32_t>(from - begin_),
-                static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(1, at_ - from))};
+  bool at_line_end() const { return scanner_.at_end() || scanner_.at('\n'); }
+
+  Span span_from(std::size_t from) const {
+    Span span = scanner_.span_since(from);
+    span.length = std::max(span.length, 1u);
+    return span;
   }
 
   // What stands at the cursor, as an error message quotes it.
   std::string found() const {
-    if (at_ == end_) return "the end of the text";
-    if (*at_ == '\n') return "the end of the line";
-    const char* stop = at_ + 1;
-    if (is_letter(*at_) || is_digit(*at_))
-      while (stop != end_ && stop - at_ < 40 && (is_letter(*stop) || is_digit(*stop))) ++stop;
-    const auto byte = static_cast<unsigned char>(*at_);
+    if (scanner_.at_end()) return "the end of the text";
+    if (scanner_.at('\n')) return "the end of the line";
+    const auto byte = static_cast<unsigned char>(scanner_.here());
     if (byte < 0x20 || byte >= 0x7f) return fmt::format("byte 0x{:02x}", byte);
-    return fmt::format("'{}'", std::string_view(at_, stop));
+    Scanner ahead = scanner_;
+    ahead.step();
+    if (is_in_word(scanner_.here())) ahead.skip_while(is_in_word);
+    return fmt::format("'{}'", ahead.text_since(scanner_.place()).substr(0, 40));
   }
 
   Error fail(std::string_view expected, std::string hint = {}) const {
-    const char* stop = at_;
-    while (stop != end_ && (is_letter(*stop) || is_digit(*stop))) ++stop;
-    const Span span{static_cast<std::uint32_t>(at_ - begin_),
-                    static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(1, stop - at_))};
+    Scanner ahead = scanner_;
+    ahead.skip_while(is_in_word);
+    Span span = ahead.span_since(scanner_.place());
+    span.length = std::max(span.length, 1u);
     return user_error(fmt::format("{}, found {}", expected, found()), std::move(hint), span);
   }
 
@@ -91,54 +89,49 @@ class Reader {
 
   Status expect_line_end() {
     skip_spaces();
-    if (at_ == end_ || *at_ == '\n') return {};
+    if (at_line_end()) return {};
     return fail("expected the end of the line");
   }
 
   // A plain word as it stands, or "" when there is none.
   std::string_view plain_word() {
     skip_spaces();
-    const char* from = at_;
-    if (at_ != end_ && is_letter(*at_))
-      while (at_ != end_ && (is_letter(*at_) || is_digit(*at_))) ++at_;
-    return {from, static_cast<std::size_t>(at_ - from)};
+    const std::size_t from = scanner_.place();
+    if (is_letter(scanner_.here())) scanner_.skip_while(is_in_word);
+    return scanner_.text_since(from);
   }
 
   // Operator names may hold dashes: layer-norm.
   std::string_view operator_word() {
     skip_spaces();
-    const char* from = at_;
-    while (at_ != end_ && (is_letter(*at_) || is_digit(*at_) || *at_ == '-')) ++at_;
-    return {from, static_cast<std::size_t>(at_ - from)};
+    const std::size_t from = scanner_.place();
+    scanner_.skip_while([](char c) { return is_in_word(c) || c == '-'; });
+    return scanner_.text_since(from);
   }
 
   // A plain or a quoted word. The view lives until the next quoted word is read.
   Result<std::string_view> word(std::string_view what) {
     const std::string_view plain = plain_word();
     if (!plain.empty()) return plain;
-    if (at_ == end_ || *at_ != '"') return fail(fmt::format("expected {}", what));
-    const char* from = at_++;
+    const std::size_t from = scanner_.place();
+    if (!scanner_.take('"')) return fail(fmt::format("expected {}", what));
     quoted_.clear();
-    while (at_ != end_ && *at_ != '"' && *at_ != '\n') {
-      if (*at_ == '\\' && at_ + 1 != end_ && at_[1] != '\n') {
-        ++at_;
-        quoted_ += *at_ == 'n' ? '\n' : *at_;
-      } else {
-        quoted_ += *at_;
-      }
-      ++at_;
+    while (!at_line_end() && !scanner_.at('"')) {
+      const bool escape = scanner_.at('\\') && scanner_.left() > 1 && scanner_.ahead(1) != '\n';
+      if (escape) scanner_.step();
+      quoted_ += escape && scanner_.at('n') ? '\n' : scanner_.here();
+      scanner_.step();
     }
-    if (at_ == end_ || *at_ == '\n')
+    if (!scanner_.take('"'))
       return user_error("a quoted name is not closed on its line", "close it with \"", span_from(from));
-    ++at_;
     return std::string_view(quoted_);
   }
 
   Status expect_word(std::string_view wanted, std::string hint) {
     skip_spaces();
-    const char* from = at_;
+    const std::size_t from = scanner_.place();
     if (plain_word() == wanted) return {};
-    at_ = from;
+    scanner_.go_to(from);
     return fail(fmt::format("expected '{}'", wanted), std::move(hint));
   }
 
@@ -150,39 +143,44 @@ class Reader {
   Result<std::int64_t> integer(std::string_view what) {
     skip_spaces();
     std::int64_t number = 0;
-    const auto [stop, status] = std::from_chars(at_, end_, number);
-    if (status == std::errc::result_out_of_range) {
-      const char* from = at_;
-      at_ = stop;
+    const std::size_t from = scanner_.place();
+    const std::errc status = take_number(number);
+    if (status == std::errc::result_out_of_range)
       return user_error(fmt::format("{} does not fit in 64 bits", what), {}, span_from(from));
-    }
     if (status != std::errc()) return fail(fmt::format("expected {}", what));
-    at_ = stop;
     return number;
   }
 
   Result<double> real() {
     skip_spaces();
     double number = 0;
-    const auto [stop, status] = std::from_chars(at_, end_, number);
-    if (status != std::errc() || std::isnan(number)) return fail("expected a number");
-    at_ = stop;
-    return number;
+    const std::size_t from = scanner_.place();
+    if (take_number(number) == std::errc() && !std::isnan(number)) return number;
+    scanner_.go_to(from);
+    return fail("expected a number");
+  }
+
+  template <class Number>
+  std::errc take_number(Number& number) {
+    const std::string_view rest = scanner_.rest();
+    const auto [stop, status] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    scanner_.step(static_cast<std::size_t>(stop - rest.data()));
+    return status;
   }
 
   // -- types and attributes
   Result<DType> dtype() {
     skip_spaces();
-    const char* from = at_;
+    const std::size_t from = scanner_.place();
     const std::string_view text = plain_word();
     if (const auto known = find_dtype(text)) return *known;
-    at_ = from;
+    scanner_.go_to(from);
     return fail("expected a dtype such as f32", did_you_mean(text, dtype_spellings()));
   }
 
   Result<TypeId> type() {
     skip_spaces();
-    const char* from = at_;
+    const std::size_t from = scanner_.place();
     WEFT_TRY(element, dtype());
     WEFT_TRY_STATUS(expect('[', "after a dtype"));
     dims_.clear();
@@ -200,7 +198,7 @@ class Reader {
     return *interned;
   }
 
-  Error located(Error error, const char* from) const {
+  Error located(Error error, std::size_t from) const {
     if (!error.span.known()) error.span = span_from(from);
     return error;
   }
@@ -251,12 +249,12 @@ class Reader {
     if (!take('{')) return {};
     do {
       skip_spaces();
-      const char* from = at_;
+      const std::size_t from = scanner_.place();
       const std::string_view key = plain_word();
       std::size_t k = 0;
       while (k < specs.size() && specs[k].name != key) ++k;
       if (k == specs.size()) {
-        at_ = from;
+        scanner_.go_to(from);
         std::vector<std::string_view> names;
         for (const AttributeSpec& spec : specs) names.push_back(spec.name);
         std::string hint = did_you_mean(key, names);
@@ -277,10 +275,9 @@ class Reader {
   // %7 where 7 is the next value's number, or an earlier one when `defined`.
   Result<ValueId> value(bool defined) {
     skip_spaces();
-    const char* from = at_;
-    if (at_ == end_ || *at_ != '%') return fail("expected a value such as %3");
-    ++at_;
-    if (at_ == end_ || !is_digit(*at_)) return fail("expected a value's number after '%'");
+    const std::size_t from = scanner_.place();
+    if (!scanner_.take('%')) return fail("expected a value such as %3");
+    if (!is_digit(scanner_.here())) return fail("expected a value's number after '%'");
     WEFT_TRY(number, integer("a value's number"));
     if (defined && static_cast<std::size_t>(number) >= graph_.value_count())
       return user_error(fmt::format("%{} is not made by an earlier line", number), {}, span_from(from));
@@ -291,44 +288,40 @@ class Reader {
     graph_.set_label({});
     graph_.set_scope({});
     if (!take('@')) return {};
-    const char* path = at_;
-    const char* scope_end = at_;
+    const std::size_t path = scanner_.place();
     ScopeId scope;
     for (int depth = 0;; ++depth) {
       if (depth == kDeepestScope)
         return fail(fmt::format("expected at most {} nested scopes", kDeepestScope));
       WEFT_TRY(name, word("a name after '@'"));
-      const bool inner = at_ != end_ && *at_ == '.';
-      if (!inner) {
+      if (!scanner_.at('.')) {
         graph_.set_label(graph_.symbol(name));
         break;
       }
       Scope next{.parent = scope, .name = graph_.symbol(name), .iteration = -1};
-      ++at_;
-      if (at_ != end_ && is_digit(*at_)) {
+      scanner_.step();
+      if (is_digit(scanner_.here())) {
         WEFT_TRY(iteration, integer("an iteration"));
         if (iteration > std::numeric_limits<std::int32_t>::max()) return fail("expected a smaller iteration");
         next.iteration = static_cast<std::int32_t>(iteration);
-        if (at_ == end_ || *at_ != '.') return fail("expected '.' after an iteration");
-        ++at_;
+        if (!scanner_.take('.')) return fail("expected '.' after an iteration");
       }
-      scope_end = at_;
-      const auto [known, fresh] =
-          scopes_.try_emplace(std::string_view(path, static_cast<std::size_t>(scope_end - path)), ScopeId());
+      const auto [known, fresh] = scopes_.try_emplace(scanner_.text_since(path), ScopeId());
       if (fresh) known->second = graph_.add_scope(next);
       scope = known->second;
-      if (at_ == end_ || *at_ == ' ' || *at_ == '\n' || *at_ == '\r' || *at_ == '\t' || *at_ == '#') break;
+      constexpr std::string_view kBehind = " \n\r\t#";
+      if (scanner_.at_end() || kBehind.find(scanner_.here()) != kBehind.npos) break;
     }
     graph_.set_scope(scope);
     return {};
   }
 
   Status node() {
-    const char* line = at_;
+    const std::size_t line = scanner_.place();
     std::size_t results = 0;
     do {
       skip_spaces();
-      const char* from = at_;
+      const std::size_t from = scanner_.place();
       WEFT_TRY(id, value(false));
       const std::size_t next = graph_.value_count() + results;
       if (id.value != next)
@@ -339,16 +332,16 @@ class Reader {
     WEFT_TRY_STATUS(expect('=', "after the values a node makes"));
 
     skip_spaces();
-    const char* op_at = at_;
+    const std::size_t op_at = scanner_.place();
     const std::string_view op_name = operator_word();
     const Operator* op = operators_.find(op_name);
     if (op == nullptr) {
-      at_ = op_at;
+      scanner_.go_to(op_at);
       return fail("expected an operator", did_you_mean(op_name, operators_.names()));
     }
     inputs_.clear();
     skip_spaces();
-    if (at_ != end_ && *at_ == '%') {
+    if (scanner_.at('%')) {
       do {
         WEFT_TRY(input, value(true));
         inputs_.push_back(input);
@@ -357,9 +350,9 @@ class Reader {
     WEFT_TRY_STATUS(attributes(*op));
 
     stated_.clear();
-    const char* types_at = at_;
+    std::size_t types_at = scanner_.place();
     if (take(':')) {
-      types_at = at_;
+      types_at = scanner_.place();
       do {
         WEFT_TRY(stated, type());
         stated_.push_back(stated);
@@ -393,7 +386,7 @@ class Reader {
   Status outputs() {
     WEFT_TRY_STATUS(expect_word("return", "a plan ends with the line: return NAME=%VALUE, ..."));
     skip_spaces();
-    if (at_ == end_ || *at_ == '\n') return {};
+    if (at_line_end()) return {};
     do {
       WEFT_TRY(name, symbol("an output's name"));
       WEFT_TRY_STATUS(expect('=', "between an output and its value"));
@@ -404,9 +397,7 @@ class Reader {
   }
 
   const OperatorSet& operators_;
-  const char* begin_;
-  const char* at_;
-  const char* end_;
+  Scanner scanner_;
   Graph graph_;
   std::string quoted_;
   std::vector<Dim> dims_;

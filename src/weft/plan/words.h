@@ -7,9 +7,6 @@
 
 namespace weft::plan {
 
-// A plain word: a letter or underscore, then letters, digits, underscores.
-bool is_plain_word(std::string_view text);
-
 std::string quote_unless_plain(std::string_view text);
 
 // Appends without making a string in between.

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/base/token_reader.h"
 #include "weft/language/complaint.h"
-#include "weft/rule/reader.h"
 #include "weft/rule/syntax.h"
 
 namespace weft::rule::syntax {
@@ -16,6 +16,37 @@ constexpr int kDeepest = 64;
 // What numbers of 16 bits can count, with room to spare for both sides together.
 constexpr std::size_t kMostStatements = 256, kMostParts = 64, kMostRules = 65536;
 
+constexpr std::size_t kLongestFile = std::size_t{1} << 24;
+
+constexpr auto kSigns = std::to_array<Sign>({
+    {"!=", TokenKind::not_equal},     {"<>", TokenKind::not_equal},    {"<=", TokenKind::less_equal},
+    {">=", TokenKind::greater_equal}, {"(", TokenKind::left_paren},    {")", TokenKind::right_paren},
+    {"[", TokenKind::left_bracket},   {"]", TokenKind::right_bracket}, {",", TokenKind::comma},
+    {":", TokenKind::colon},          {".", TokenKind::dot},           {"+", TokenKind::plus},
+    {"-", TokenKind::minus},          {"*", TokenKind::star},          {"/", TokenKind::slash},
+    {"%", TokenKind::percent},        {"=", TokenKind::equal},         {"<", TokenKind::less},
+    {">", TokenKind::greater},
+});
+
+constexpr auto kQuotes = std::to_array<Quote>({
+    {.in_one_line = true, .not_closed = "a quoted word has no end", .remedy = "close it with '"},
+});
+
+Error stranger(std::string_view character, Span span) {
+  const char c = character[0];
+  const bool printable = c > ' ' && c < 127;
+  return user_error(
+      printable ? fmt::format("nothing in a rule begins with '{}'", c)
+                : fmt::format("nothing in a rule begins with byte {}", +static_cast<unsigned char>(c)),
+      {}, span);
+}
+
+constexpr Lexicon kLexicon = indexed({.signs = kSigns,
+                                      .quotes = kQuotes,
+                                      .line_comment = "#",
+                                      .numbers = Numbers::real,
+                                      .stranger = stranger});
+
 constexpr std::array<std::string_view, 9> kSections = {"rule",  "guard", "why",   "cite", "any",
                                                        "given", "left",  "right", "when"};
 
@@ -23,7 +54,7 @@ bool is_section(std::string_view word) { return std::ranges::find(kSections, wor
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text), reader_(text) {}
+  explicit Parser(std::string_view text) : text_(text), reader_(kLexicon, text) {}
 
   Result<File> file() {
     File result;
@@ -35,7 +66,7 @@ class Parser {
       else
         reader_.fail_expected("'rule' or 'guard'");
       if (result.rules.size() + result.guards.size() > kMostRules)
-        reader_.fail_at(reader_.piece().span, fmt::format("a file has at most {} rules", kMostRules));
+        reader_.fail_at(reader_.token().span, fmt::format("a file has at most {} rules", kMostRules));
     }
     if (reader_.failed()) return reader_.error();
     return result;
@@ -43,17 +74,17 @@ class Parser {
 
  private:
   Word word(std::string_view what) {
-    const Span span = reader_.piece().span;
-    if (reader_.at(Mark::word) && is_section(reader_.spelling()))
+    const Span span = reader_.token().span;
+    if (reader_.at(TokenKind::word) && is_section(reader_.spelling()))
       reader_.fail_expected(what, fmt::format("'{}' begins a part of a rule", reader_.spelling()));
-    return {reader_.word(what), span};
+    return {reader_.name(what), span};
   }
 
   // weave.reverse
   Word dotted(std::string_view what) {
-    const Span start = reader_.piece().span;
+    const Span start = reader_.token().span;
     word(what);
-    while (reader_.take(Mark::dot)) reader_.word("a name");
+    while (reader_.take(TokenKind::dot)) reader_.name("a name");
     const Span span = reader_.since(start);
     return {reader_.failed() ? std::string_view() : reader_.spelling(span), span};
   }
@@ -65,26 +96,26 @@ class Parser {
     do {
       one();
       if (++count > kMostParts && !reader_.failed())
-        reader_.fail_at(reader_.piece().span, fmt::format("a list has at most {} parts", kMostParts));
-    } while (reader_.take(Mark::comma));
+        reader_.fail_at(reader_.token().span, fmt::format("a list has at most {} parts", kMostParts));
+    } while (reader_.take(TokenKind::comma));
   }
 
   Guard guard() {
     Guard result;
     result.name = word("the name of a guard");
-    reader_.expect(Mark::left_paren);
-    if (!reader_.at(Mark::right_paren)) each([&] { result.parameters.push_back(word("a parameter")); });
-    reader_.expect(Mark::right_paren);
-    reader_.expect(Mark::colon);
+    reader_.expect(TokenKind::left_paren);
+    if (!reader_.at(TokenKind::right_paren)) each([&] { result.parameters.push_back(word("a parameter")); });
+    reader_.expect(TokenKind::right_paren);
+    reader_.expect(TokenKind::colon);
     result.all = conditions();
     return result;
   }
 
   Rule rule() {
     Rule result;
-    result.line = static_cast<std::uint32_t>(language::position(text_, reader_.piece().span.offset).line);
+    result.line = static_cast<std::uint32_t>(language::position(text_, reader_.token().span.offset).line);
     result.name = dotted("the name of a rule");
-    const Span header = reader_.piece().span;
+    const Span header = reader_.token().span;
     if (reader_.take_word("normalize"))
       result.normalize = true;
     else if (!reader_.take_word("explore"))
@@ -108,12 +139,12 @@ class Parser {
   void section(Rule& rule) {
     const auto once = [&](bool seen) {
       if (seen)
-        reader_.fail_at(reader_.piece().span,
+        reader_.fail_at(reader_.token().span,
                         fmt::format("'{}' stands twice in rule {}", reader_.spelling(), rule.name.text));
     };
     const auto sentence = [&](Word& into) {
       once(into.span.known());
-      into.span = reader_.piece().span;
+      into.span = reader_.token().span;
       into.text = reader_.line();
     };
     if (reader_.at_word("why")) return sentence(rule.why);
@@ -141,7 +172,7 @@ class Parser {
         rule.any.push_back({of, word("the name of a variable")});
       });
     reader_.fail_expected("a part of a rule",
-                          reader_.at(Mark::word) ? did_you_mean(reader_.spelling(), kSections) : "");
+                          reader_.at(TokenKind::word) ? did_you_mean(reader_.spelling(), kSections) : "");
   }
 
   Input input() {
@@ -154,12 +185,12 @@ class Parser {
       result.in_order = true;
     }
     constexpr std::array<std::string_view, 4> kLayouts = {"replicated", "sliced", "partial", "varying"};
-    if (reader_.at(Mark::word) && std::ranges::find(kLayouts, reader_.spelling()) != kLayouts.end()) {
+    if (reader_.at(TokenKind::word) && std::ranges::find(kLayouts, reader_.spelling()) != kLayouts.end()) {
       result.layout = word("a layout");
       if (result.layout.text == "sliced" || result.layout.text == "partial") {
-        reader_.expect(Mark::left_paren);
+        reader_.expect(TokenKind::left_paren);
         result.of = word(result.layout.text == "sliced" ? "an index" : "sum, max or min");
-        reader_.expect(Mark::right_paren);
+        reader_.expect(TokenKind::right_paren);
       }
       if (!reader_.take_word("on")) reader_.fail_expected("'on' and a mesh axis");
       result.axis = word("a mesh axis");
@@ -169,9 +200,9 @@ class Parser {
 
   std::vector<Word> name_list() {
     std::vector<Word> result;
-    reader_.expect(Mark::left_bracket);
-    if (!reader_.at(Mark::right_bracket)) each([&] { result.push_back(word("an index")); });
-    reader_.expect(Mark::right_bracket);
+    reader_.expect(TokenKind::left_bracket);
+    if (!reader_.at(TokenKind::right_bracket)) each([&] { result.push_back(word("an index")); });
+    reader_.expect(TokenKind::right_bracket);
     return result;
   }
 
@@ -179,20 +210,21 @@ class Parser {
     do {
       Statement statement;
       each([&] { statement.names.push_back(word("the name of a value")); });
-      reader_.expect(Mark::equal);
+      reader_.expect(TokenKind::equal);
       statement.term = term(0);
       side.push_back(std::move(statement));
       if (side.size() > kMostStatements)
-        reader_.fail_at(reader_.piece().span, fmt::format("a side has at most {} nodes", kMostStatements));
-    } while (reader_.at(Mark::word) && !is_section(reader_.spelling()));
+        reader_.fail_at(reader_.token().span, fmt::format("a side has at most {} nodes", kMostStatements));
+    } while (reader_.at(TokenKind::word) && !is_section(reader_.spelling()));
   }
 
   // The name of an operator may have hyphens, as in plans: max-pool.
   Word operator_name() {
-    const Span start = reader_.piece().span;
+    const Span start = reader_.token().span;
     bool goes_on = reader_.touches_next();
     word("a value or an operator");
-    while (goes_on && reader_.at(Mark::minus) && reader_.touches_next() && reader_.after() == Mark::word) {
+    while (goes_on && reader_.at(TokenKind::minus) && reader_.touches_next() &&
+           reader_.after().kind == TokenKind::word) {
       reader_.advance();
       goes_on = reader_.touches_next();
       reader_.advance();
@@ -203,7 +235,7 @@ class Parser {
 
   bool too_deep(int depth) {
     if (depth > kDeepest)
-      reader_.fail_at(reader_.piece().span, fmt::format("nested too deeply: more than {}", kDeepest));
+      reader_.fail_at(reader_.token().span, fmt::format("nested too deeply: more than {}", kDeepest));
     return depth > kDeepest;
   }
 
@@ -211,30 +243,30 @@ class Parser {
     Term result;
     if (too_deep(depth)) return result;
     result.name = operator_name();
-    if (reader_.take(Mark::left_paren)) {
+    if (reader_.take(TokenKind::left_paren)) {
       result.call = true;
-      if (!reader_.at(Mark::right_paren))
+      if (!reader_.at(TokenKind::right_paren))
         each([&] {
-          if (reader_.at(Mark::word) && reader_.after() == Mark::equal) {
+          if (reader_.at(TokenKind::word) && reader_.after().kind == TokenKind::equal) {
             const Word attribute = word("an attribute");
-            reader_.expect(Mark::equal);
+            reader_.expect(TokenKind::equal);
             result.attributes.push_back({attribute, expression(0)});
           } else {
             result.operands.push_back(term(depth + 1));
           }
         });
-      reader_.expect(Mark::right_paren);
+      reader_.expect(TokenKind::right_paren);
     }
     result.span = reader_.since(result.name.span);
     return result;
   }
 
   Expression expression(int depth) {
-    if (reader_.at(Mark::left_bracket)) return list(depth);
-    if (!reader_.at(Mark::quoted)) return sum(depth);
+    if (reader_.at(TokenKind::left_bracket)) return list(depth);
+    if (!reader_.at(TokenKind::string)) return sum(depth);
     Expression result;
     result.kind = Expression::Kind::quoted;
-    result.span = reader_.piece().span;
+    result.span = reader_.token().span;
     const std::string_view quoted = reader_.spelling();
     result.name = {quoted.substr(1, quoted.size() - 2), result.span};
     reader_.advance();
@@ -244,16 +276,16 @@ class Parser {
   Expression list(int depth) {
     Expression result;
     result.kind = Expression::Kind::list;
-    result.span = reader_.piece().span;
-    reader_.expect(Mark::left_bracket);
-    if (!reader_.at(Mark::right_bracket))
+    result.span = reader_.token().span;
+    reader_.expect(TokenKind::left_bracket);
+    if (!reader_.at(TokenKind::right_bracket))
       each([&] {
         result.names.push_back(word("an index"));
         Expression size;
         size.none = true;
-        result.parts.push_back(reader_.take(Mark::colon) ? sum(depth + 1) : size);
+        result.parts.push_back(reader_.take(TokenKind::colon) ? sum(depth + 1) : size);
       });
-    reader_.expect(Mark::right_bracket);
+    reader_.expect(TokenKind::right_bracket);
     result.span = reader_.since(result.span);
     return result;
   }
@@ -271,9 +303,9 @@ class Parser {
   // Chains lean left, so a long one is as deep as it is long: it counts towards the depth as well.
   Expression sum(int depth) {
     Expression result = product(depth);
-    for (int length = depth; reader_.at(Mark::plus) || reader_.at(Mark::minus);) {
+    for (int length = depth; reader_.at(TokenKind::plus) || reader_.at(TokenKind::minus);) {
       if (too_deep(++length)) return result;
-      const char op = reader_.at(Mark::plus) ? '+' : '-';
+      const char op = reader_.at(TokenKind::plus) ? '+' : '-';
       reader_.advance();
       result = joined(op, std::move(result), product(depth + 1));
     }
@@ -283,7 +315,7 @@ class Parser {
   Expression product(int depth) {
     Expression result = primary(depth);
     for (int length = depth;
-         reader_.at(Mark::star) || reader_.at(Mark::slash) || reader_.at(Mark::percent);) {
+         reader_.at(TokenKind::star) || reader_.at(TokenKind::slash) || reader_.at(TokenKind::percent);) {
       if (too_deep(++length)) return result;
       const char op = reader_.spelling()[0];
       reader_.advance();
@@ -294,14 +326,14 @@ class Parser {
 
   Expression primary(int depth) {
     Expression result;
-    result.span = reader_.piece().span;
+    result.span = reader_.token().span;
     if (too_deep(depth)) return result;
-    if (reader_.at(Mark::number)) {
-      result.number = reader_.number();
-    } else if (reader_.at(Mark::real)) {
+    if (reader_.at(TokenKind::number) && reader_.token().whole) {
+      result.number = reader_.number("a number");
+    } else if (reader_.at(TokenKind::number)) {
       result.kind = Expression::Kind::real;
-      result.real = reader_.real();
-    } else if (reader_.take(Mark::minus)) {
+      result.real = reader_.real("a number");
+    } else if (reader_.take(TokenKind::minus)) {
       Expression of = primary(depth + 1);
       if (of.kind == Expression::Kind::number) {
         of.number = -of.number;
@@ -314,16 +346,16 @@ class Parser {
         return of;
       }
       return joined('-', std::move(result), std::move(of));
-    } else if (reader_.take(Mark::left_paren)) {
+    } else if (reader_.take(TokenKind::left_paren)) {
       result = sum(depth + 1);
-      reader_.expect(Mark::right_paren);
-    } else if (reader_.at(Mark::word)) {
+      reader_.expect(TokenKind::right_paren);
+    } else if (reader_.at(TokenKind::word)) {
       result.kind = Expression::Kind::name;
       result.name = word("a number");
-      if (reader_.take(Mark::left_paren)) {
+      if (reader_.take(TokenKind::left_paren)) {
         result.kind = Expression::Kind::call;
-        if (!reader_.at(Mark::right_paren)) each([&] { result.parts.push_back(sum(depth + 1)); });
-        reader_.expect(Mark::right_paren);
+        if (!reader_.at(TokenKind::right_paren)) each([&] { result.parts.push_back(sum(depth + 1)); });
+        reader_.expect(TokenKind::right_paren);
         result.span = reader_.since(result.span);
       }
     } else {
@@ -337,14 +369,14 @@ class Parser {
     do {
       result.push_back(comparison());
       if (result.size() > kMostParts)
-        reader_.fail_at(reader_.piece().span, fmt::format("a guard has at most {} parts", kMostParts));
+        reader_.fail_at(reader_.token().span, fmt::format("a guard has at most {} parts", kMostParts));
     } while (reader_.take_word("and"));
     return result;
   }
 
   Comparison comparison() {
     Comparison result;
-    result.span = reader_.piece().span;
+    result.span = reader_.token().span;
     result.left = sum(0);
     using Kind = Comparison::Kind;
     const auto compare = [&](Kind kind, bool swapped = false) {
@@ -353,13 +385,13 @@ class Parser {
       result.right = sum(0);
       if (swapped) std::swap(result.left, result.right);
     };
-    switch (reader_.piece().mark) {
-      case Mark::equal: compare(Kind::equal); break;
-      case Mark::not_equal: compare(Kind::unequal); break;
-      case Mark::less: compare(Kind::less); break;
-      case Mark::less_equal: compare(Kind::less_equal); break;
-      case Mark::greater: compare(Kind::less, true); break;
-      case Mark::greater_equal: compare(Kind::less_equal, true); break;
+    switch (reader_.token().kind) {
+      case TokenKind::equal: compare(Kind::equal); break;
+      case TokenKind::not_equal: compare(Kind::unequal); break;
+      case TokenKind::less: compare(Kind::less); break;
+      case TokenKind::less_equal: compare(Kind::less_equal); break;
+      case TokenKind::greater: compare(Kind::less, true); break;
+      case TokenKind::greater_equal: compare(Kind::less_equal, true); break;
       default:
         if (result.left.kind != Expression::Kind::call)
           reader_.fail_expected("a comparison", "such as size(x, n) <= 4096");
@@ -369,11 +401,15 @@ class Parser {
   }
 
   std::string_view text_;
-  Reader reader_;
+  TokenReader reader_;
 };
 
 }  // namespace
 
-Result<File> parse(std::string_view text) { return Parser(text).file(); }
+Result<File> parse(std::string_view text) {
+  if (text.size() >= kLongestFile)
+    return user_error(fmt::format("a rule file has at most {} bytes, found {}", kLongestFile, text.size()));
+  return Parser(text).file();
+}
 
 }  // namespace weft::rule::syntax

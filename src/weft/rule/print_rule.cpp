@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/plan/words.h"
 #include "weft/rule/infer_lists.h"
 
@@ -91,7 +92,7 @@ class SidePrinter {
         const bool taken =
             spec.name == "axis" ||
             std::ranges::any_of(rule_.variables, [&](const Variable& v) { return v.name == term.word; });
-        return plan::is_plain_word(term.word) && !taken ? term.word : fmt::format("'{}'", term.word);
+        return is_plain_word(term.word) && !taken ? term.word : fmt::format("'{}'", term.word);
       }
       case AttributeTerm::Kind::variable: return rule_.variables[term.variable].name;
       case AttributeTerm::Kind::dtype: return std::string(plan::name(term.dtype));

@@ -1,12 +1,12 @@
-// weft/language/token.h -- the smallest pieces of a script.
+// weft/base/token.h -- the smallest pieces of a text in one of our languages.
 #pragma once
 #include <cstdint>
 
 #include "weft/base/result.h"
-#include "weft/language/keyword.h"
 
-namespace weft::language {
+namespace weft {
 
+// No language has all of them: its Lexicon says which.
 enum class TokenKind : std::uint8_t {
   end,     // of the text
   bad,     // not a token: Lexer::error() says why
@@ -19,33 +19,35 @@ enum class TokenKind : std::uint8_t {
   left_bracket,
   right_bracket,
   comma,
+  colon,
   semicolon,
+  dot,
+  range,  // ..
   plus,
   minus,
   star,
   slash,
   percent,
   equal,
-  not_equal,
+  double_equal,
+  not_equal,  // <> or !=
   less,
   less_equal,
   greater,
   greater_equal,
-  arrow,
-  // No statement has these; they are tokens so that the parser can say what to write instead.
-  double_equal,
-  dot
+  assign,     // :=
+  arrow,      // =>
+  thin_arrow  // ->
 };
 
 // Two machine words, so that it is passed and copied in registers.
 struct alignas(8) Token {
   Span span;  // with its quotes; of length 0 at the end of the text
   TokenKind kind = TokenKind::end;
-  Keyword keyword = Keyword::none;  // of a word
-  bool escaped = false;             // quoted, string: has a doubled quote; number: has a _
-  bool whole = false;               // number: has neither fraction nor exponent
+  bool escaped = false;  // quoted, string: something inside is not as it stands; number: has a _
+  bool whole = false;    // number: has neither fraction nor exponent
 
   std::uint32_t end() const { return span.offset + span.length; }
 };
 
-}  // namespace weft::language
+}  // namespace weft

@@ -1,9 +1,9 @@
-// weft/language/utf8.h -- where characters end.
+// weft/base/utf8.h -- where characters end.
 #pragma once
 #include <cstddef>
 #include <string_view>
 
-namespace weft::language {
+namespace weft {
 
 // The bytes of the first character of `text`, or 0 when it does not start with well-formed
 // UTF-8 (Unicode, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
@@ -29,4 +29,4 @@ constexpr std::size_t utf8_length(std::string_view text) {
 // Whether `byte` is not the continuation of a character.
 constexpr bool starts_character(char byte) { return (byte & 0xC0) != 0x80; }
 
-}  // namespace weft::language
+}  // namespace weft
