@@ -36,7 +36,7 @@ TEST(MeshOperators, CutAlongEveryLoop) {
     const plan::Graph whole = graph_of(c);
     const plan::NodeView node = whole.view(plan::NodeId(whole.node_count() - 1));
     if (find_communication(node.op()) != nullptr) continue;  // of one axis only: they have tests of their own
-    for (const plan::Slicing& slicing : plan::legal_slicings(node.op().signature(node))) {
+    for (const Slicing& slicing : legal_slicings(node.op().signature(node))) {
       std::vector<std::string> layouts;
       bool cut = false;
       for (std::size_t i = 0; i < c.operands.size(); ++i) {

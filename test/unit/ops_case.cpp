@@ -274,4 +274,17 @@ template std::vector<Tensor<double>> outputs_of(const plan::Graph&, const Tensor
 template std::vector<Tensor<Field>> outputs_of(const plan::Graph&, const Tensors<Field>&,
                                                const Numbers<Field>&);
 
+std::vector<Slicing> legal_slicings(const plan::Signature& signature) {
+  std::vector<Slicing> slicings;
+  for (const plan::Loop& loop : signature.loops) {
+    if (loop.role == plan::Role::whole) continue;
+    slicings.push_back({.index = loop.index,
+                        .operands = loop.operands,
+                        .results = loop.results,
+                        .partial = loop.role == plan::Role::reduced ? loop.monoid : plan::Monoid::none,
+                        .positional = loop.positional});
+  }
+  return slicings;
+}
+
 }  // namespace weft::ops

@@ -16,6 +16,7 @@
 #include "weft/ops/evaluation.h"
 #include "weft/ops/interpret.h"
 #include "weft/plan/graph.h"
+#include "weft/plan/signature.h"
 
 namespace weft::ops {
 
@@ -60,5 +61,17 @@ Tensors<T> random_inputs(const Case& c, const plan::Graph& graph, const Numbers<
 template <class T>
 std::vector<Tensor<T>> outputs_of(const plan::Graph& graph, const Tensors<T>& inputs,
                                   const Numbers<T>& numbers = {});
+
+// One way to cut a node in parts along one loop.
+struct Slicing {
+  Symbol index;
+  std::vector<std::int8_t> operands;          // the dim to slice, or -1: replicated
+  std::vector<std::int8_t> results;           // the dim that comes out sliced, or -1: partial or replicated
+  plan::Monoid partial = plan::Monoid::none;  // results come out as addends of this monoid
+  bool positional = false;
+};
+
+// Every loop that is not whole, as a slicing.
+std::vector<Slicing> legal_slicings(const plan::Signature& signature);
 
 }  // namespace weft::ops

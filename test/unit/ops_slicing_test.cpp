@@ -65,9 +65,8 @@ std::vector<plan::AttributeValue> attributes_for(plan::Graph& graph, const plan:
 
 // The node's results on the operands' slices.
 std::vector<Tensor<Field>> evaluate_slice(plan::Graph& graph, plan::NodeId id,
-                                          const std::vector<Tensor<Field>>& operands,
-                                          const plan::Slicing& slicing, std::int64_t size, Cut cut,
-                                          const Numbers<Field>& numbers) {
+                                          const std::vector<Tensor<Field>>& operands, const Slicing& slicing,
+                                          std::int64_t size, Cut cut, const Numbers<Field>& numbers) {
   const plan::NodeView node = graph.view(id);
   std::vector<Tensor<Field>> parts = operands;
   std::vector<plan::ValueId> inputs;
@@ -118,7 +117,7 @@ int check_slicings(const Case& c) {
 
   int tried = 0;
   const plan::Signature signature = operator_of(graph.view(id)).signature(graph.view(id));
-  for (const plan::Slicing& slicing : plan::legal_slicings(signature)) {
+  for (const Slicing& slicing : legal_slicings(signature)) {
     const std::int64_t size = signature.find(slicing.index)->size;
     if (slicing.positional || size < 2) continue;
     SCOPED_TRACE(fmt::format("index {}", graph.text(slicing.index)));

@@ -28,6 +28,14 @@ cluster::Device counting_device() {
   return device;
 }
 
+double plan_seconds(const plan::Graph& graph, const cluster::Device& device) {
+  const std::vector<bool> runs = nodes_that_run(graph);
+  double seconds = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (runs[n]) seconds += node_seconds(graph.view(plan::NodeId(n)), device);
+  return seconds;
+}
+
 double kernels(const std::string& text) { return plan_seconds(read(text), counting_device()); }
 
 std::size_t compiled_copies(const plan::Graph& graph) {

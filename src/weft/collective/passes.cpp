@@ -109,8 +109,6 @@ constexpr std::array<std::string_view, kPasses.size()> kPassNames = [] {
 
 }  // namespace
 
-std::span<const std::string_view> pass_names() { return kPassNames; }
-
 Result<std::string> run_passes(const Moves& moves, std::span<const std::string_view> names,
                                const CompileOptions& options) {
   WEFT_TRY_STATUS(check_options(options));

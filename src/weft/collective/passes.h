@@ -10,9 +10,8 @@
 
 namespace weft::collective {
 
-// In the order compile() runs them: dependence, split, fuse, assign, cut, order, waits, instances.
-std::span<const std::string_view> pass_names();
-
+// compile() runs dependence, split, fuse, assign, cut, order, waits, instances.
+//
 // Runs the named passes in the order given and returns the text of what the last one left: the moves (and
 // their dependences), instructions or a program. A pass that needs what another makes has to come after
 // it; after `cut` it all begins again with shorter moves. Nothing is checked.

@@ -100,12 +100,4 @@ std::vector<bool> nodes_that_run(const plan::Graph& graph) {
   return runs;
 }
 
-double plan_seconds(const plan::Graph& graph, const cluster::Device& device) {
-  const std::vector<bool> runs = nodes_that_run(graph);
-  double seconds = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (runs[n]) seconds += node_seconds(graph.view(NodeId(n)), device);
-  return seconds;
-}
-
 }  // namespace weft::cost

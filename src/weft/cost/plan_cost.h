@@ -37,7 +37,4 @@ double plan_flops(const plan::Graph& graph);
 // runs[n]: an output needs node n, and it depends on an input.
 std::vector<bool> nodes_that_run(const plan::Graph& graph);
 
-// The sum of node_seconds over the nodes that run.
-double plan_seconds(const plan::Graph& graph, const cluster::Device& device);
-
 }  // namespace weft::cost

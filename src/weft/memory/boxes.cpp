@@ -105,17 +105,6 @@ Pieces cut_into_pieces(std::span<const Buffer> buffers, std::int64_t alignment) 
   return result;
 }
 
-std::int64_t tallest_stack(const Piece& piece) {
-  std::vector<std::int64_t> change(piece.moments + 1);
-  for (const Box& box : piece.boxes) {
-    change[box.first] += box.size;
-    change[box.past] -= box.size;
-  }
-  std::int64_t stack = 0, tallest = 0;
-  for (const std::int64_t step : change) tallest = std::max(tallest, stack += step);
-  return tallest;
-}
-
 std::int64_t highest_edge(const Piece& piece, std::span<const std::int64_t> offsets) {
   std::int64_t highest = 0;
   for (std::size_t i = 0; i < piece.boxes.size(); ++i)

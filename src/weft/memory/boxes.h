@@ -45,9 +45,6 @@ struct Pieces {
 // REQUIRES: buffers and alignment that pack() accepts.
 Pieces cut_into_pieces(std::span<const Buffer> buffers, std::int64_t alignment);
 
-// The tallest stack of boxes at one moment.
-std::int64_t tallest_stack(const Piece& piece);
-
 // The highest edge of the boxes at these offsets.
 std::int64_t highest_edge(const Piece& piece, std::span<const std::int64_t> offsets);
 

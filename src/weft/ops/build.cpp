@@ -287,10 +287,6 @@ Result<ValueId> add_halo(Graph& graph, ValueId x, std::string_view axis, Symbol 
   return one(graph, halo(), {x}, {graph.symbol(axis), along, before, after});
 }
 
-Result<ValueId> add_broadcast_from(Graph& graph, ValueId x, std::string_view axis, std::int64_t root) {
-  return one(graph, broadcast_from(), {x}, {graph.symbol(axis), root});
-}
-
 Result<ValueId> add_permute_ranks(Graph& graph, ValueId x, std::string_view axis, std::int64_t by) {
   return one(graph, permute_ranks(), {x}, {graph.symbol(axis), by});
 }

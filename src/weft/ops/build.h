@@ -23,10 +23,9 @@ using Dims = std::span<const plan::Dim>;
 
 // Sources. An initial value is a word and up to two numbers: normal(0, 0.02), uniform(-1, 1).
 struct Initial {
-  std::string_view kind = "zeros";
+  std::string_view kind = "zeros";  // or ones, constant, normal, uniform
   double a = 0, b = 0;
 };
-std::span<const std::string_view> initial_kinds();  // zeros, ones, constant, normal, uniform
 Result<plan::ValueId> add_input(plan::Graph& graph, std::string_view name, plan::TypeId type,
                                 std::string_view layout = "");  // on a mesh: "sliced(b) on gpu"
 Result<plan::ValueId> add_parameter(plan::Graph& graph, std::string_view name, plan::TypeId type,
@@ -151,8 +150,6 @@ Result<plan::ValueId> add_slice_across(plan::Graph& graph, plan::ValueId x, std:
 // To sliced(along, before, after).
 Result<plan::ValueId> add_halo(plan::Graph& graph, plan::ValueId x, std::string_view axis, Symbol along,
                                std::int64_t before, std::int64_t after);
-Result<plan::ValueId> add_broadcast_from(plan::Graph& graph, plan::ValueId x, std::string_view axis,
-                                         std::int64_t root = 0);
 Result<plan::ValueId> add_permute_ranks(plan::Graph& graph, plan::ValueId x, std::string_view axis,
                                         std::int64_t by = 1);
 

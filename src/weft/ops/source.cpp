@@ -90,8 +90,6 @@ std::string_view layout_of(const NodeView& source) {
   return source.word(source.node().attributes.size() - 1);
 }
 
-std::span<const std::string_view> initial_kinds() { return kInitials; }
-
 const Operator& input() {
   static const Source op("input", false);
   return op;

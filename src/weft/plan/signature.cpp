@@ -27,17 +27,4 @@ const Loop* Signature::find(Symbol index) const {
   return nullptr;
 }
 
-std::vector<Slicing> legal_slicings(const Signature& signature) {
-  std::vector<Slicing> slicings;
-  for (const Loop& loop : signature.loops) {
-    if (loop.role == Role::whole) continue;
-    slicings.push_back(Slicing{.index = loop.index,
-                               .operands = loop.operands,
-                               .results = loop.results,
-                               .partial = loop.role == Role::reduced ? loop.monoid : Monoid::none,
-                               .positional = loop.positional});
-  }
-  return slicings;
-}
-
 }  // namespace weft::plan

@@ -41,16 +41,4 @@ struct Signature {
   const Loop* find(Symbol index) const;
 };
 
-// One way to cut a node in parts along one loop.
-struct Slicing {
-  Symbol index;
-  std::vector<std::int8_t> operands;  // the dim to slice, or -1: replicated
-  std::vector<std::int8_t> results;   // the dim that comes out sliced, or -1: partial or replicated
-  Monoid partial = Monoid::none;      // results come out as addends of this monoid
-  bool positional = false;
-};
-
-// Every loop that is not whole, as a slicing. Running whole on every rank is always legal too.
-std::vector<Slicing> legal_slicings(const Signature& signature);
-
 }  // namespace weft::plan

@@ -45,7 +45,6 @@ struct Match {
   // A fixed order: rule, then nodes, then values.
   friend bool operator<(const Match& a, const Match& b);
   friend bool operator==(const Match& a, const Match& b);  // the same rule, nodes and values
-  bool same_place(const Match& other) const { return rule == other.rule && nodes == other.nodes; }
 };
 
 // Why a rule's structure was found but the rule declined: for `weft rules why`.
@@ -97,8 +96,7 @@ class Matches {
   Matches(const Automaton& automaton, const Draft& draft);  // REQUIRES: the automaton outlives it
   // After every apply() and undo(). Returns the roots that were looked at again, ascending.
   std::vector<plan::NodeId> update(const Draft& draft, const Change& change);
-  std::vector<const Match*> all() const;                      // in order
-  std::span<const Match> rooted_at(plan::NodeId node) const;  // in order
+  std::vector<const Match*> all() const;  // in order
   std::size_t size() const { return size_; }
 
  private:

@@ -65,9 +65,4 @@ std::vector<const Match*> Matches::all() const {
   return matches;
 }
 
-std::span<const Match> Matches::rooted_at(NodeId node) const {
-  if (node.value >= by_root_.size()) return {};
-  return by_root_[node.value];
-}
-
 }  // namespace weft::rule

@@ -179,19 +179,4 @@ Result<CollectiveChoice> choose_collective(std::span<const CollectiveCandidate> 
   return choice;
 }
 
-const CollectiveRange* find_range(const CollectiveChoice& choice, std::int64_t bytes) {
-  const auto range = std::ranges::lower_bound(choice.ranges, bytes, {}, &CollectiveRange::max_bytes);
-  return range != choice.ranges.end() && range->min_bytes <= bytes ? &*range : nullptr;
-}
-
-std::vector<std::int64_t> doubling_sizes(std::int64_t min_bytes, std::int64_t max_bytes) {
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = std::max<std::int64_t>(min_bytes, 1); bytes < max_bytes; bytes *= 2) {
-    sizes.push_back(bytes);
-    if (bytes > max_bytes / 2) break;
-  }
-  if (sizes.empty() || sizes.back() < max_bytes) sizes.push_back(max_bytes);
-  return sizes;
-}
-
 }  // namespace weft::search

@@ -63,10 +63,4 @@ struct CollectiveChoice {
 Result<CollectiveChoice> choose_collective(std::span<const CollectiveCandidate> candidates,
                                            std::span<const std::int64_t> sizes);
 
-// The winner at one size: null where the choice has none.
-const CollectiveRange* find_range(const CollectiveChoice& choice, std::int64_t bytes);
-
-// Powers of two from `min_bytes` on, and `max_bytes`.
-std::vector<std::int64_t> doubling_sizes(std::int64_t min_bytes, std::int64_t max_bytes);
-
 }  // namespace weft::search
