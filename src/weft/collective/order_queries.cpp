@@ -12,15 +12,15 @@ namespace {
 constexpr std::int32_t kGlance = 4;     // nodes of the own thread that plainly_ordered() looks back at
 constexpr std::size_t kLineBytes = 64;  // a cache line
 
-// One lane a column. 16 bits hold the nodes of any but a very long thread.
-template <class Lane>
+// One entry a column. 16 bits hold the nodes of any but a very long thread.
+template <class Entry>
 struct Line {
-  static constexpr std::size_t kColumns = kLineBytes / sizeof(Lane);
-  std::array<Lane, kColumns> lanes{};
+  static constexpr std::size_t kColumns = kLineBytes / sizeof(Entry);
+  std::array<Entry, kColumns> entries{};
 
   void raise_to(const Line& other) {
     for (std::size_t i = 0; i < kColumns; ++i)
-      lanes[i] = lanes[i] < other.lanes[i] ? other.lanes[i] : lanes[i];
+      entries[i] = entries[i] < other.entries[i] ? other.entries[i] : entries[i];
   }
 };
 
@@ -69,7 +69,7 @@ struct Column {
   std::vector<std::int32_t> queries;  // in order of `later`
 };
 
-template <class Lane>
+template <class Entry>
 class Columns {
  public:
   Columns(const HappensBefore& graph, std::span<const std::int32_t> order,
@@ -86,7 +86,7 @@ class Columns {
     for (std::size_t i = 0; i < order_.size(); ++i) position_[order_[i]] = static_cast<std::int32_t>(i);
     const Strip strip = make_strip(graph_, order_, position_, number_of_, [](std::int32_t) { return true; });
     const std::vector<Column> columns = columns_of(open);
-    for (std::size_t i = 0; i < columns.size(); i += Line<Lane>::kColumns) {
+    for (std::size_t i = 0; i < columns.size(); i += Line<Entry>::kColumns) {
       open.clear();
       pass(strip, group(columns, i), open);
       if (!open.empty()) return *std::ranges::min_element(open);
@@ -98,7 +98,7 @@ class Columns {
   std::int32_t rank_of(std::int32_t node) const { return graph_.threads[graph_.thread[node]].rank; }
 
   static std::span<const Column> group(std::span<const Column> columns, std::size_t first) {
-    return columns.subspan(first, std::min(Line<Lane>::kColumns, columns.size() - first));
+    return columns.subspan(first, std::min(Line<Entry>::kColumns, columns.size() - first));
   }
 
   // Returns the queries that the waits within a rank do not settle.
@@ -132,7 +132,7 @@ class Columns {
           make_strip(graph_, std::span(nodes).subspan(first[rank], first[rank + 1] - first[rank]), position_,
                      number_of_, [&](std::int32_t node) { return rank_of(node) == rank; });
       const std::vector<Column> columns = columns_of(std::span(local).subspan(begin, end - begin));
-      for (std::size_t i = 0; i < columns.size(); i += Line<Lane>::kColumns)
+      for (std::size_t i = 0; i < columns.size(); i += Line<Entry>::kColumns)
         pass(strip, group(columns, i), open);
     }
     std::ranges::sort(open);
@@ -182,21 +182,21 @@ class Columns {
     std::size_t next = 0;
     for (std::int32_t at = first; at <= last; ++at) {
       const std::int32_t thread = strip.thread[at];
-      Line<Lane>& line = threads_[thread];
+      Line<Entry>& line = threads_[thread];
       for (std::int32_t i = strip.first_before[at]; i < strip.first_before[at + 1]; ++i)
         if (strip.before[i] >= first) line.raise_to(lines_[strip.before[i] & mask]);
       for (; next < queries.size() && queries_[queries[next]].later == strip.nodes[at]; ++next) {
         const std::int32_t earlier = queries_[queries[next]].earlier;
-        if (line.lanes[number_of_[graph_.thread[earlier]]] < mark(earlier)) open.push_back(queries[next]);
+        if (line.entries[number_of_[graph_.thread[earlier]]] < mark(earlier)) open.push_back(queries[next]);
       }
-      if (column_of[thread] >= 0) line.lanes[column_of[thread]] = mark(strip.nodes[at]);
+      if (column_of[thread] >= 0) line.entries[column_of[thread]] = mark(strip.nodes[at]);
       lines_[at & mask] = line;
     }
     for (const Column& column : columns) number_of_[column.thread] = -1;
   }
 
-  Lane mark(std::int32_t node) const {
-    return static_cast<Lane>(node - graph_.threads[graph_.thread[node]].first + 1);
+  Entry mark(std::int32_t node) const {
+    return static_cast<Entry>(node - graph_.threads[graph_.thread[node]].first + 1);
   }
 
   const HappensBefore& graph_;
@@ -204,7 +204,7 @@ class Columns {
   const std::span<const OrderQuery> queries_;
   std::vector<std::int32_t> position_;   // of a node in the strip it is in
   std::vector<std::int32_t> number_of_;  // of a thread, in whatever is at hand; all -1 in between
-  std::vector<Line<Lane>> threads_, lines_;
+  std::vector<Line<Entry>> threads_, lines_;
 };
 
 }  // namespace

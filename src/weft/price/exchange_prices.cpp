@@ -193,7 +193,8 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   for (const auto protocol :
        {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128}) {
     const auto time = sim::simulate(neighbours, wires->topology, static_cast<double>(bytes),
-                                    lanes_for(axis.link.bytes_per_second), sim::run_parameters(protocol));
+                                    threadblocks_for(axis.link.bytes_per_second),
+                                    sim::run_parameters(protocol));
     if (!time.ok()) return std::nullopt;
     if (best && best->seconds() <= time->latency_seconds + time->transfer_seconds) continue;
     best = {time->latency_seconds, time->transfer_seconds,

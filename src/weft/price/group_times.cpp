@@ -22,27 +22,28 @@ struct Usual {
   std::optional<Growth> growth = {};
 };
 
-std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t lanes) {
+std::vector<Usual> usual_winners(collective::Kind kind, std::int32_t threadblocks) {
   switch (kind) {
     case collective::Kind::all_reduce:
-      return {{{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
-              {{"all_reduce_recursive_doubling", lanes}, Growth::rounds},
-              {{"all_reduce_halving_doubling", lanes}},  // its halves overlap differently for each number
-              {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
-              {{fmt::format("all_reduce_ring(channels={})", lanes)}, Growth::blocks}};
+      return {
+          {{"all_reduce_all_pairs_two_shot"}, Growth::blocks},
+          {{"all_reduce_recursive_doubling", threadblocks}, Growth::rounds},
+          {{"all_reduce_halving_doubling", threadblocks}},  // its halves overlap differently for each number
+          {{"all_reduce_double_binary_tree(chunks=8)"}, Growth::rounds},
+          {{fmt::format("all_reduce_ring(channels={})", threadblocks)}, Growth::blocks}};
     case collective::Kind::all_gather:
-      return {{{"all_gather_all_pairs", lanes}, Growth::blocks},
-              {{"all_gather_recursive_doubling", lanes}, Growth::halves},
-              {{"all_gather_ring", lanes}, Growth::blocks}};
+      return {{{"all_gather_all_pairs", threadblocks}, Growth::blocks},
+              {{"all_gather_recursive_doubling", threadblocks}, Growth::halves},
+              {{"all_gather_ring", threadblocks}, Growth::blocks}};
     case collective::Kind::reduce_scatter:
-      return {{{"reduce_scatter_all_pairs", lanes}, Growth::blocks},
-              {{"reduce_scatter_recursive_halving", lanes}, Growth::halves},
-              {{"reduce_scatter_ring", lanes}, Growth::blocks}};
-    case collective::Kind::all_to_all: return {{{"all_to_all_direct", lanes}, Growth::blocks}};
+      return {{{"reduce_scatter_all_pairs", threadblocks}, Growth::blocks},
+              {{"reduce_scatter_recursive_halving", threadblocks}, Growth::halves},
+              {{"reduce_scatter_ring", threadblocks}, Growth::blocks}};
+    case collective::Kind::all_to_all: return {{{"all_to_all_direct", threadblocks}, Growth::blocks}};
     case collective::Kind::broadcast:
       return {{{"broadcast_binomial"}, Growth::rounds},
-              {{"broadcast_chain", lanes}, Growth::hops},
-              {{"broadcast_scatter_all_gather", lanes}, Growth::blocks}};
+              {{"broadcast_chain", threadblocks}, Growth::hops},
+              {{"broadcast_scatter_all_gather", threadblocks}, Growth::blocks}};
     default: return {};
   }
 }
@@ -65,14 +66,15 @@ bool is_even_group(const cluster::Link& link) {
 }  // namespace
 
 // One block moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
-std::int32_t lanes_for(double bytes_per_second) {
-  constexpr double kBlockRate = 20e9, kMostLanes = 24;
-  return static_cast<std::int32_t>(std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostLanes));
+std::int32_t threadblocks_for(double bytes_per_second) {
+  constexpr double kBlockRate = 20e9, kMostThreadblocks = 24;
+  return static_cast<std::int32_t>(
+      std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostThreadblocks));
 }
 
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
                                            const cluster::Link& link) {
-  std::vector<Usual> variants = usual_winners(kind, lanes_for(link.bytes_per_second));
+  std::vector<Usual> variants = usual_winners(kind, threadblocks_for(link.bytes_per_second));
   if (!is_even_group(link))
     for (Variant& variant : shipped_variants(kind, wires)) variants.push_back({std::move(variant)});
   std::vector<GroupCandidate> candidates;

@@ -32,7 +32,7 @@ struct GroupCandidate {
 };
 
 // How many threadblocks of a device fill its link.
-std::int32_t lanes_for(double bytes_per_second);
+std::int32_t threadblocks_for(double bytes_per_second);
 
 // Who wins somewhere among all shipped algorithms where any two ranks of a group are equally near; elsewhere
 // all that are shipped as well.

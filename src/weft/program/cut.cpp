@@ -209,14 +209,14 @@ std::vector<bool> written_operands(const RowLoop& loop) {
 }
 
 std::int64_t row_loop_chunks(const RowLoop& loop) {
-  constexpr std::int64_t kWorthwhile = 1 << 17;  // lanes of a task: some 50 us
+  constexpr std::int64_t kWorthwhile = 1 << 17;  // operations of a task: some 50 us
   const std::int64_t elements = loop.rows() * loop.length;
-  std::int64_t lanes = elements * static_cast<std::int64_t>(loop.code.size());
+  std::int64_t operations = elements * static_cast<std::int64_t>(loop.code.size());
   std::int64_t most = std::min(kMostChunks, loop.rows() * loop.blocks());
   // Copies of accumulators must stay small beside what is summed.
   for (const Accumulator& accumulator : loop.accumulators)
     most = std::min(most, elements / (4 * accumulator.elements));
-  return std::clamp<std::int64_t>(lanes / kWorthwhile, 1, std::max<std::int64_t>(most, 1));
+  return std::clamp<std::int64_t>(operations / kWorthwhile, 1, std::max<std::int64_t>(most, 1));
 }
 
 void cut_into_tasks(Program& program, int workers) {

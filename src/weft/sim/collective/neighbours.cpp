@@ -37,8 +37,8 @@ std::vector<Message> messages_of(const Neighbours& neighbours, std::int32_t devi
 }  // namespace
 
 Result<NeighbourTime> simulate(const Neighbours& neighbours, const cluster::Topology& topology, double bytes,
-                               std::int32_t lanes, const RunParameters& parameters) {
-  WEFT_CHECK(neighbours.ranks >= 2 && neighbours.stride >= 1 && lanes >= 1, "ranks with neighbours");
+                               std::int32_t threadblocks, const RunParameters& parameters) {
+  WEFT_CHECK(neighbours.ranks >= 2 && neighbours.stride >= 1 && threadblocks >= 1, "ranks with neighbours");
   WEFT_CHECK(topology.devices % (std::int64_t{neighbours.ranks} * neighbours.stride) == 0,
              "groups of the axis fill the devices");
   const std::vector<Message> messages = messages_of(neighbours, topology.devices);
@@ -46,7 +46,7 @@ Result<NeighbourTime> simulate(const Neighbours& neighbours, const cluster::Topo
   const bool two_sides = neighbours.both_ways && neighbours.ranks > 2;
   const double each = bytes / parameters.efficiency / (two_sides ? 2 : 1);
   const double fastest =
-      lanes * parameters.copy_bytes_per_second / parameters.efficiency / (two_sides ? 2 : 1);
+      threadblocks * parameters.copy_bytes_per_second / parameters.efficiency / (two_sides ? 2 : 1);
 
   Network network(topology);
   cluster::Routes routes(topology);

@@ -29,9 +29,9 @@ struct NeighbourTime {
   double latency_seconds = 0, transfer_seconds = 0;
 };
 
-// `bytes` is what a rank sends in all; `lanes` threadblocks of it copy at once. Fails where the wires do not
+// `bytes` is what a rank sends in all; `threadblocks` of it copy at once. Fails where the wires do not
 // join two neighbours. REQUIRES: cluster::check(topology); ranks * stride divides its devices
 Result<NeighbourTime> simulate(const Neighbours& neighbours, const cluster::Topology& topology, double bytes,
-                               std::int32_t lanes, const RunParameters& parameters);
+                               std::int32_t threadblocks, const RunParameters& parameters);
 
 }  // namespace weft::sim
