@@ -1,18 +1,19 @@
 #include "weft/comm/weft_comm.h"
 
-#include <exception>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "weft/comm/c_boundary.h"
 #include "weft/comm/communicator.h"
 
-using weft::Error;
 using weft::Status;
 using weft::comm::Call;
 using weft::comm::Communicator;
+using weft::comm::guarded;
+using weft::comm::tell;
 
 struct weft_comm {
   std::unique_ptr<Communicator> communicator;
@@ -25,23 +26,32 @@ namespace {
 
 thread_local std::string last_error;
 
-int tell(const Error& error) {
-  last_error = error.hint.empty() ? error.message : error.message + ": " + error.hint;
-  return static_cast<int>(error.fault);
+// The numbers of the header are those of the library.
+static_assert(WEFT_USER == static_cast<int>(weft::Fault::user) &&
+              WEFT_WORLD == static_cast<int>(weft::Fault::world));
+static_assert(WEFT_BARRIER == static_cast<int>(weft::comm::Kind::barrier) &&
+              WEFT_SEND == static_cast<int>(weft::comm::Kind::send) &&
+              WEFT_ALL_REDUCE == static_cast<int>(weft::comm::Kind::all_reduce));
+static_assert(WEFT_U8 == static_cast<int>(weft::comm::ElementType::u8) &&
+              WEFT_F64 == static_cast<int>(weft::comm::ElementType::f64));
+static_assert(WEFT_AVG == static_cast<int>(weft::comm::ReduceOp::avg));
+static_assert(WEFT_LOW == static_cast<int>(weft::comm::Priority::low));
+
+// Whether the numbers are of the header; others would be cut to a byte and might then mean something.
+Status check_numbers(const weft_call& call) {
+  const auto within = [](int number, int last) { return number >= 0 && number <= last; };
+  if (!within(call.kind, WEFT_BARRIER))
+    return weft::user_error(fmt::format("no such kind of call: {}", call.kind));
+  if (!within(call.type, WEFT_U8)) return weft::user_error(fmt::format("no such type: {}", call.type));
+  if (!within(call.op, WEFT_AVG)) return weft::user_error(fmt::format("no such operation: {}", call.op));
+  if (!within(call.priority, WEFT_LOW))
+    return weft::user_error(fmt::format("no such priority: {}", call.priority));
+  if (call.counts_length < 0 || (call.counts_length > 0 && call.counts == nullptr))
+    return weft::user_error(fmt::format("counts of {} elements expected, none given", call.counts_length));
+  return {};
 }
 
-int tell(const Status& status) { return status.ok() ? WEFT_OK : tell(status.error()); }
-
-// Nothing is thrown into C.
-template <class Body>
-int guarded(Body body) {
-  try {
-    return body();
-  } catch (const std::exception& exception) {
-    last_error = exception.what();
-    return WEFT_INTERNAL;
-  }
-}
+weft::Error no_handle(const char* what) { return weft::user_error(fmt::format("{} is NULL", what)); }
 
 Call to_call(const weft_call& call) {
   Call result;
@@ -66,7 +76,11 @@ int hand_over(weft::Result<std::unique_ptr<Communicator>> made, weft_comm** comm
 }
 
 int run(weft_comm* comm, const weft_call& call) {
-  return guarded([&] { return tell(comm->communicator->run(to_call(call))); });
+  return guarded([&] {
+    if (comm == nullptr) return tell(no_handle("comm"));
+    if (const Status numbers = check_numbers(call); !numbers.ok()) return tell(numbers);
+    return tell(comm->communicator->run(to_call(call)));
+  });
 }
 
 weft_call simple(int kind, const void* input, void* output, int64_t count, int type) {
@@ -85,10 +99,31 @@ weft_call simple(int kind, const void* input, void* output, int64_t count, int t
 
 }  // namespace
 
+namespace weft::comm {
+
+void remember(std::string_view text) noexcept {
+  try {
+    last_error = text;
+  } catch (...) {
+    last_error.clear();
+  }
+}
+
+int tell(const Error& error) {
+  remember(error.hint.empty() ? error.message : error.message + ": " + error.hint);
+  return static_cast<int>(error.fault);
+}
+
+int tell(const Status& status) { return status.ok() ? WEFT_OK : tell(status.error()); }
+
+}  // namespace weft::comm
+
 const char* weft_last_error(void) { return last_error.c_str(); }
 
 int weft_connect(const char* transport, weft_comm** comm) {
   return guarded([&] {
+    if (comm == nullptr) return tell(no_handle("comm"));
+    *comm = nullptr;
     weft::comm::Options options;
     if (transport != nullptr) {
       const auto kind = weft::comm::find_transport(transport);
@@ -102,18 +137,30 @@ int weft_connect(const char* transport, weft_comm** comm) {
 }
 
 int weft_split(weft_comm* comm, int32_t colour, int32_t key, weft_comm** part) {
-  return guarded([&] { return hand_over(comm->communicator->split(colour, key), part); });
+  return guarded([&] {
+    if (comm == nullptr || part == nullptr) return tell(no_handle(comm == nullptr ? "comm" : "part"));
+    *part = nullptr;
+    return hand_over(comm->communicator->split(colour, key), part);
+  });
 }
 
 int weft_shrink(weft_comm* comm, weft_comm** survivors) {
-  return guarded([&] { return hand_over(comm->communicator->shrink(), survivors); });
+  return guarded([&] {
+    if (comm == nullptr || survivors == nullptr)
+      return tell(no_handle(comm == nullptr ? "comm" : "survivors"));
+    *survivors = nullptr;
+    return hand_over(comm->communicator->shrink(), survivors);
+  });
 }
 
 void weft_close(weft_comm* comm) { delete comm; }
-int32_t weft_rank(const weft_comm* comm) { return comm->communicator->rank(); }
-int32_t weft_size(const weft_comm* comm) { return comm->communicator->size(); }
+int32_t weft_rank(const weft_comm* comm) { return comm == nullptr ? -1 : comm->communicator->rank(); }
+int32_t weft_size(const weft_comm* comm) { return comm == nullptr ? 0 : comm->communicator->size(); }
 
-int weft_run(weft_comm* comm, const weft_call* call) { return run(comm, *call); }
+int weft_run(weft_comm* comm, const weft_call* call) {
+  if (call == nullptr) return guarded([] { return tell(no_handle("call")); });
+  return run(comm, *call);
+}
 
 int weft_all_reduce(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
   weft_call call = simple(WEFT_ALL_REDUCE, input, output, count, type);
@@ -145,6 +192,10 @@ int weft_barrier(weft_comm* comm) { return run(comm, simple(WEFT_BARRIER, nullpt
 
 int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* data, weft_work** work) {
   return guarded([&] {
+    if (comm == nullptr || call == nullptr || work == nullptr)
+      return tell(no_handle(comm == nullptr ? "comm" : call == nullptr ? "call" : "work"));
+    *work = nullptr;
+    if (const Status numbers = check_numbers(*call); !numbers.ok()) return tell(numbers);
     std::function<void(const Status&)> on_done;
     if (done != nullptr) on_done = [done, data](const Status& status) { done(tell(status), data); };
     auto started = comm->communicator->start(to_call(*call), std::move(on_done));
@@ -155,14 +206,25 @@ int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* dat
 }
 
 int weft_wait(weft_work* work) {
-  return guarded([&] { return tell(work->work.wait()); });
+  return guarded([&] { return work == nullptr ? tell(no_handle("work")) : tell(work->work.wait()); });
 }
-int weft_is_done(const weft_work* work) { return work->work.done() ? 1 : 0; }
-int weft_cancel(weft_work* work) { return work->work.cancel() ? 1 : 0; }
+int weft_is_done(const weft_work* work) { return work == nullptr || work->work.done() ? 1 : 0; }
+
+int weft_cancel(weft_work* work) {
+  bool cancelled = false;
+  guarded([&] {
+    cancelled = work != nullptr && work->work.cancel();
+    return static_cast<int>(WEFT_OK);
+  });
+  return cancelled ? 1 : 0;
+}
+
 void weft_forget(weft_work* work) { delete work; }
 
 int weft_allocate(weft_comm* comm, size_t bytes, void** memory) {
   return guarded([&] {
+    if (comm == nullptr || memory == nullptr) return tell(no_handle(comm == nullptr ? "comm" : "memory"));
+    *memory = nullptr;
     const auto allocated = comm->communicator->allocate(bytes);
     if (!allocated.ok()) return tell(allocated.error());
     *memory = *allocated;
@@ -170,4 +232,6 @@ int weft_allocate(weft_comm* comm, size_t bytes, void** memory) {
   });
 }
 
-void weft_free(weft_comm* comm, void* memory) { comm->communicator->free(memory); }
+void weft_free(weft_comm* comm, void* memory) {
+  if (comm != nullptr && memory != nullptr) comm->communicator->free(memory);
+}

@@ -5,15 +5,22 @@
  *   weft_all_reduce(comm, gradient, gradient, n, WEFT_F32, WEFT_SUM);
  *   weft_close(comm);
  *
- * What each call means is said in call.h and communicator.h. A function that fails answers WEFT_USER (a wrong
- * argument) or WEFT_WORLD (a dead rank, no memory); weft_last_error() then says what happened, to the
- * thread that called. Counts are elements; types, operations, kinds and priorities are numbers below.
+ * A function that fails answers WEFT_USER (a wrong argument), WEFT_WORLD (a dead rank, no memory) or
+ * WEFT_INTERNAL (a mistake of Weft); weft_last_error() then says what happened, to the thread that called.
+ * Counts are elements; types, operations, kinds and priorities are numbers below. docs/c_api.md is the guide.
+ *
+ * Threads: a group is called by one thread at a time, weft_wait() by any, and groups are independent of each
+ * other. All ranks of a group make the same calls in the same order. Nothing prints, exits or throws, unless
+ * WEFT_EXPLAIN=1 in the environment asks which algorithms ran: that goes to the standard error.
  */
 #ifndef WEFT_COMM_H
 #define WEFT_COMM_H
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* what libweft.so exports */
+#endif
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,7 +28,10 @@ extern "C" {
 typedef struct weft_comm weft_comm;
 typedef struct weft_work weft_work;
 
+#ifndef WEFT_STATUS /* also in weft.h: either header stands alone */
+#define WEFT_STATUS
 enum weft_status { WEFT_OK = 0, WEFT_USER = 1, WEFT_WORLD = 2, WEFT_INTERNAL = 3 };
+#endif
 enum weft_type { WEFT_F64, WEFT_F32, WEFT_F16, WEFT_BF16, WEFT_I8, WEFT_I32, WEFT_I64, WEFT_U8 };
 enum weft_op { WEFT_SUM, WEFT_PRODUCT, WEFT_MIN, WEFT_MAX, WEFT_AVG };
 enum weft_priority { WEFT_HIGH, WEFT_NORMAL, WEFT_LOW };
@@ -57,7 +67,8 @@ const char* weft_last_error(void);
 
 /* Joins the job that the environment describes. `transport`: "shm", "tcp", ...; NULL: whatever suits. */
 int weft_connect(const char* transport, weft_comm** comm);
-int weft_split(weft_comm* comm, int32_t colour, int32_t key, weft_comm** part); /* *part is NULL for colour < 0 */
+int weft_split(weft_comm* comm, int32_t colour, int32_t key,
+               weft_comm** part); /* *part is NULL for colour < 0 */
 int weft_shrink(weft_comm* comm, weft_comm** survivors);
 void weft_close(weft_comm* comm);
 int32_t weft_rank(const weft_comm* comm);
@@ -76,7 +87,7 @@ typedef void (*weft_done)(int status, void* data);
 int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* data, weft_work** work);
 int weft_wait(weft_work* work);
 int weft_is_done(const weft_work* work);
-int weft_cancel(weft_work* work); /* 1: taken back on all ranks; 0: too late */
+int weft_cancel(weft_work* work);  /* 1: taken back on all ranks; 0: too late */
 void weft_forget(weft_work* work); /* frees the handle; the call goes on */
 
 int weft_allocate(weft_comm* comm, size_t bytes, void** memory);
@@ -84,5 +95,8 @@ void weft_free(weft_comm* comm, void* memory);
 
 #ifdef __cplusplus
 }
+#endif
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 #endif
