@@ -173,6 +173,7 @@ Reply Session::execute(std::string_view text) {
     reply.exit_code = error.fault == Fault::user ? ExitCode::user_error : ExitCode::world_error;
     reply.complaint =
         language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
+    reply.error = error;
     return reply;
   };
   try {
@@ -197,9 +198,11 @@ Reply Session::execute(std::string_view text) {
     reply.complaint = fmt::format(
         "internal error: {}\n  this is a mistake in weft, not in your statement; please report it\n",
         error.what());
+    reply.error = world_error(error.what());
   } catch (const std::bad_alloc&) {
     reply.exit_code = ExitCode::world_error;
     reply.complaint = "error: out of memory\n";
+    reply.error = world_error("out of memory");
   }
   return reply;
 }

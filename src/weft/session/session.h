@@ -10,10 +10,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/base/result.h"
 #include "weft/explain/progress.h"
 
 namespace weft::session {
@@ -26,6 +28,8 @@ struct Reply {
   ExitCode exit_code = ExitCode::ok;
   std::string output;     // of the statements that ran, each ending in a newline
   std::string complaint;  // the error with its place and hint, ending in a newline; empty when ok
+  // The same for programs, of Session::execute: its span lies in error->text, or else in the text that was run.
+  std::optional<Error> error = std::nullopt;
 };
 
 class Session {

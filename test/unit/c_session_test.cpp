@@ -1,0 +1,192 @@
+// Statements through the C functions of weft.h. test/install runs them from C, out of the installed library.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/comm/weft_comm.h"
+#include "weft/session/weft.h"
+
+namespace {
+
+struct Closer {
+  void operator()(weft_session* session) const { weft_session_close(session); }
+  void operator()(weft_answer* answer) const { weft_answer_free(answer); }
+};
+using SessionHandle = std::unique_ptr<weft_session, Closer>;
+using AnswerHandle = std::unique_ptr<weft_answer, Closer>;
+
+SessionHandle open_session() {
+  weft_session* session = nullptr;
+  EXPECT_EQ(weft_session_open(&session), WEFT_OK);
+  return SessionHandle(session);
+}
+
+struct Executed {
+  int status = -1;
+  AnswerHandle answer;
+
+  std::string text() const { return weft_answer_text(answer.get()); }
+  const weft_error* error() const { return weft_answer_error(answer.get()); }
+};
+
+Executed execute(const SessionHandle& session, const char* text, int format = WEFT_TEXT) {
+  weft_answer* answer = nullptr;
+  const int status = weft_session_execute(session.get(), text, format, &answer);
+  return {status, AnswerHandle(answer)};
+}
+
+TEST(CSession, AnswersInTextAndJson) {
+  const SessionHandle session = open_session();
+  const Executed text = execute(session, "SET search_limit = 3");
+  EXPECT_EQ(text.status, WEFT_OK);
+  EXPECT_EQ(text.text(), "search_limit = 3\n");
+  EXPECT_EQ(weft_answer_size(text.answer.get()), text.text().size());
+  EXPECT_EQ(text.error(), nullptr);
+  const Executed json = execute(session, "SET search_limit = 4", WEFT_JSON);
+  EXPECT_EQ(json.text(), "{\"set\":\"search_limit\",\"value\":\"4\"}\n");
+}
+
+TEST(CSession, AnErrorHasItsPlaceAndHint) {
+  const SessionHandle session = open_session();
+  const char* statements = "SET search_limit = 3;\nEXPLAIN TRAIN gpt2 ON pood";
+  const Executed executed = execute(session, statements);
+  EXPECT_EQ(executed.status, WEFT_USER);
+  EXPECT_EQ(executed.text(), "search_limit = 3\n") << "what ran before the error has answered";
+  const weft_error* error = executed.error();
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->status, WEFT_USER);
+  EXPECT_STREQ(error->message, "unknown cluster: pood");
+  EXPECT_STREQ(error->hint, "did you mean 'pod'?");
+  EXPECT_STREQ(error->text, statements);
+  EXPECT_EQ(error->line, 2);
+  EXPECT_EQ(error->column, 23);
+  EXPECT_EQ(std::string(error->text + error->offset, error->length), "pood");
+  EXPECT_STREQ(
+      error->report,
+      "error 2:23: unknown cluster: pood\n  EXPLAIN TRAIN gpt2 ON pood\n                        ^^^^\n"
+      "  did you mean 'pod'?\n");
+  EXPECT_STREQ(weft_last_error(), "unknown cluster: pood");
+}
+
+// A layer is bound where a model uses it: the mistake is in the layer's text, not in the one that was executed.
+TEST(CSession, AnErrorInADefinitionPointsIntoTheDefinition) {
+  const SessionHandle session = open_session();
+  const char* layer = "CREATE LAYER wrong(x[b, d]) PARAMETER w[d]\nAS SELECT x * ww FROM x, w";
+  const Executed made = execute(session, layer);
+  const Executed used =
+      execute(session, "CREATE MODEL m (b = 1, d = 4) INPUT x[b, d] AS SELECT * FROM wrong(x)");
+  ASSERT_EQ(made.status, WEFT_OK) << made.error()->report;
+  ASSERT_EQ(used.status, WEFT_USER);
+  const weft_error* error = used.error();
+  EXPECT_STREQ(error->text, layer);
+  EXPECT_EQ(error->line, 2);
+  EXPECT_EQ(std::string(error->text + error->offset, error->length), "ww");
+}
+
+TEST(CSession, AnErrorWithoutAPlaceHasNoLine) {
+  const SessionHandle session = open_session();
+  const Executed executed = execute(session, "LOAD digits_mlp FROM '/nowhere/at/all.safetensors'");
+  EXPECT_EQ(executed.status, WEFT_WORLD);
+  ASSERT_NE(executed.error(), nullptr);
+  EXPECT_NE(std::string(executed.error()->message).find("/nowhere/at/all.safetensors"), std::string::npos);
+}
+
+TEST(CSession, ArgumentsThatAreMissingAreErrors) {
+  const SessionHandle session = open_session();
+  weft_answer* answer = nullptr;
+  EXPECT_EQ(weft_session_open(nullptr), WEFT_USER);
+  EXPECT_EQ(weft_session_execute(nullptr, "SHOW MODELS", WEFT_TEXT, &answer), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "session is NULL");
+  EXPECT_EQ(weft_session_execute(session.get(), nullptr, WEFT_TEXT, &answer), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "text is NULL");
+  EXPECT_EQ(weft_session_execute(session.get(), "SHOW MODELS", WEFT_TEXT, nullptr), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "answer is NULL");
+  EXPECT_EQ(weft_session_execute(session.get(), "SHOW MODELS", 7, &answer), WEFT_USER);
+  EXPECT_STREQ(weft_last_error(), "no such format: 7");
+  EXPECT_EQ(answer, nullptr);
+  EXPECT_STREQ(weft_answer_text(nullptr), "");
+  EXPECT_EQ(weft_answer_error(nullptr), nullptr);
+  weft_answer_free(nullptr);
+  weft_session_close(nullptr);
+  weft_session_interrupt(nullptr);
+}
+
+TEST(CSession, AnswersComeOneByOneWhereWanted) {
+  const SessionHandle session = open_session();
+  std::vector<std::string> seen;
+  const weft_on_answer keep = [](const char* text, size_t size, void* data) {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(text, size);
+  };
+  weft_session_on_answer(session.get(), keep, &seen);
+  EXPECT_EQ(execute(session, "SET search_limit = 3; SET search_limit = 4").text(), "");
+  EXPECT_EQ(seen, (std::vector<std::string>{"search_limit = 3\n", "search_limit = 4\n"}));
+  weft_session_on_answer(session.get(), nullptr, nullptr);
+  EXPECT_EQ(execute(session, "SET search_limit = 5").text(), "search_limit = 5\n");
+}
+
+constexpr const char* kLongTraining =
+    "TRAIN digits_mlp FROM '" WEFT_SOURCE_DIR "/examples/digits.csv.gz' STEPS 1000000000";
+
+// The training would take days: that the test ends shows that it was interrupted, and that it can be from a callback.
+TEST(CSession, ATrainingTellsItsProgressAndIsInterrupted) {
+  const SessionHandle session = open_session();
+  struct Seen {
+    weft_session* session;
+    std::string model;
+    std::int64_t steps = 0;
+    double loss = 0;
+  } seen{session.get(), {}, 0, 0};
+  const weft_on_progress stop = [](const weft_progress* progress, void* data) {
+    Seen& to = *static_cast<Seen*>(data);
+    to = {to.session, progress->model, progress->steps, progress->loss};
+    weft_session_interrupt(to.session);
+  };
+  weft_session_on_progress(session.get(), stop, &seen);
+  const Executed executed = execute(session, kLongTraining);
+  EXPECT_EQ(seen.model, "digits_mlp");
+  EXPECT_EQ(seen.steps, 1'000'000'000);
+  EXPECT_TRUE(std::isfinite(seen.loss) && seen.loss > 0);
+  if (executed.status != WEFT_OK) EXPECT_STREQ(executed.error()->message, "interrupted");
+  weft_session_on_progress(session.get(), nullptr, nullptr);
+  EXPECT_EQ(execute(session, "SET search_limit = 3").status, WEFT_OK)
+      << "the next statement is not interrupted";
+}
+
+TEST(CSession, AnotherThreadInterrupts) {
+  const SessionHandle session = open_session();
+  std::atomic<bool> over = false;
+  std::thread other([&] {
+    // Again and again: an interrupt before the statement began is for nobody.
+    while (!over) {
+      weft_session_interrupt(session.get());
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  execute(session, kLongTraining);
+  over = true;
+  other.join();
+}
+
+TEST(CSession, SessionsOfThreadsDoNotMeet) {
+  std::vector<std::string> answers(3);
+  std::vector<std::thread> threads;
+  for (std::string& answer : answers)
+    threads.emplace_back([&answer] {
+      const SessionHandle session = open_session();
+      execute(session, "CREATE MODEL mine (b = 2, d = 3) INPUT x[b, d] AS SELECT sum(x) FROM x GROUP BY b");
+      answer = execute(session, "EXPLAIN INFER mine; DESCRIBE digits_mlp", WEFT_JSON).text();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(answers[0].empty());
+  EXPECT_EQ(answers[0], answers[1]);
+  EXPECT_EQ(answers[0], answers[2]);
+}
+
+}  // namespace
