@@ -2,9 +2,10 @@
 
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 300
+PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo test bench bench-peers bench-faults goldens fuzz format lint clean help
+.PHONY: weft demo lib install test bench bench-peers bench-faults goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -13,6 +14,15 @@ weft: ## build the program, build/release/weft (plain `make`)
 demo: weft ## run examples/demo.weft: a step planned, proven and run on 4 ranks, with a page
 	@echo "\$$ weft run examples/demo.weft"
 	@build/release/weft run examples/demo.weft
+
+lib: ## build the library for C, build/release/libweft.so
+	@scripts/setup.sh build
+	@scripts/build.sh release $(JOBS) weft_library
+
+install: ## install program, library and headers under PREFIX (/usr/local); DESTDIR goes before it
+	@scripts/setup.sh build
+	@scripts/build.sh release $(JOBS) installed
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
 test: ## build everything with sanitizers and run all tests
 	@scripts/setup.sh build test

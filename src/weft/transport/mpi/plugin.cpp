@@ -43,10 +43,25 @@ const Flavour* find_flavour(std::string_view name) {
 
 std::string file_name(const Flavour& flavour) { return fmt::format("weft_mpi_{}.so", flavour.name); }
 
+// The file that this code came in: a program, or libweft.so in somebody's program.
+fs::path own_file() {
+  Dl_info found{};
+  std::error_code ignored;
+  if (dladdr(reinterpret_cast<const void*>(&launched_by_mpi), &found) == 0) return {};
+  return fs::canonical(found.dli_fname, ignored);
+}
+
+// Plugins lie beside the program that was built, and in lib/weft where it is installed.
 std::vector<fs::path> folders() {
   std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  return {program, (program / "../lib/weft").lexically_normal()};
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path beside = program.parent_path();
+  std::vector<fs::path> result = {beside, (beside / ".." / WEFT_LIBRARY_FOLDER / "weft").lexically_normal()};
+  if (const fs::path own = own_file(); !own.empty() && own != program) {
+    result.push_back(own.parent_path());
+    result.push_back(own.parent_path() / "weft");
+  }
+  return result;
 }
 
 Result<fs::path> find_plugin(const Flavour& flavour) {
