@@ -14,7 +14,7 @@ namespace weft::plan {
 namespace {
 
 // A plan grown by adding whatever fits: sources, pointwise, contractions, windows, views, under
-// scopes and labels with awkward names.
+// scopes and labels with awkward names, in all phases.
 class RandomPlan {
  public:
   explicit RandomPlan(std::uint64_t seed) : random_(seed) {
@@ -34,6 +34,7 @@ class RandomPlan {
     return words.begin()[random_.below(words.size())];
   }
   ValueId any_value() { return ValueId(random_.below(graph.value_count())); }
+  Phase any_phase() { return static_cast<Phase>(random_.below(phase_names().size())); }
   Symbol any_index() { return graph.symbol(pick({"b", "s", "d", "h", "odd name", "3d", "\xc3\xa9"})); }
 
   void move_somewhere() {
@@ -48,6 +49,13 @@ class RandomPlan {
     }
     graph.set_scope(scopes_.empty() || random_.below(2) ? ScopeId() : scopes_[random_.below(scopes_.size())]);
     graph.set_label(random_.below(3) ? graph.symbol(pick({"q", "k", "two words", "12", ""})) : Symbol());
+    graph.set_when({any_phase()});
+  }
+
+  // A node reads from no later phase than its own.
+  void run_after(std::initializer_list<ValueId> operands) {
+    for (const ValueId operand : operands)
+      graph.set_when(std::max(graph.when(), graph.node(graph.value(operand).producer).when));
   }
 
   void add_source() {
@@ -74,6 +82,7 @@ class RandomPlan {
   void add_node() {
     move_somewhere();
     const ValueId x = any_value(), y = any_value();
+    run_after({x, y});
     const Type type = graph.type(x);
     std::vector<Symbol> kept;
     for (const Dim& dim : type.dims)
@@ -114,6 +123,48 @@ RC_GTEST_PROP(PlanText, ReadsWhatItPrints, (std::uint64_t seed)) {
   RC_ASSERT(verify(*read_back).ok());
   const Graph clone = random.graph.clone();
   RC_ASSERT(print(clone) == text);
+  for (std::size_t n = 0; n < random.graph.node_count(); ++n) {
+    RC_ASSERT(read_back->node(NodeId(n)).when == random.graph.node(NodeId(n)).when);
+    RC_ASSERT(clone.node(NodeId(n)).when == random.graph.node(NodeId(n)).when);
+  }
+}
+
+// One node of the forward pass that reads from the backward pass is enough to be refused.
+RC_GTEST_PROP(PlanText, AnEarlierPhaseReadsNothingLater, (std::uint64_t seed)) {
+  RandomPlan random(seed);
+  const ValueId last(random.graph.value_count() - 1);
+  const Phase made = random.graph.phase(random.graph.value(last).producer);
+  for (const Phase phase : {Phase::forward, Phase::backward, Phase::update}) {
+    Graph graph = random.graph.clone();
+    graph.set_when({phase});
+    // To another dtype: a cast to its own would add no node.
+    RC_ASSERT(
+        ops::add_cast(graph, last, graph.type(last).dtype == DType::f64 ? DType::f32 : DType::f64).ok());
+    RC_ASSERT(verify(graph).ok() == (made <= phase));
+    RC_ASSERT(read(print(graph), ops::all()).ok() == (made <= phase));
+  }
+}
+
+TEST(PlanVerify, NamesTheNodeThatReadsFromALaterPhase) {
+  const auto fault = [](Phase made, Phase reading) {
+    Graph graph;
+    graph.set_when({made});
+    const ValueId x = *ops::add_input(graph, "x", *graph.intern_type(DType::f32, {}));
+    graph.set_when({reading});
+    graph.set_label(graph.symbol("h"));
+    (void)ops::add_pointwise(graph, ops::exp(), {x});
+    const Status status = verify(graph);
+    return status.ok() ? std::string("ok") : status.error().message;
+  };
+  EXPECT_EQ(
+      fault(Phase::backward, Phase::forward),
+      "node %1 (exp at h): runs in the forward phase and reads %0, which is made in the backward phase");
+  EXPECT_EQ(fault(Phase::update, Phase::forward),
+            "node %1 (exp at h): runs in the forward phase and reads %0, which is made in the update phase");
+  EXPECT_EQ(fault(Phase::update, Phase::backward),
+            "node %1 (exp at h): runs in the backward phase and reads %0, which is made in the update phase");
+  EXPECT_EQ(fault(Phase::forward, Phase::backward), "ok");
+  EXPECT_EQ(fault(Phase::backward, Phase::update), "ok");
 }
 
 // Cutting, doubling or changing bytes gives an error or another plan, never a crash.

@@ -1,5 +1,6 @@
 #include "weft/plan/graph.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -167,7 +168,8 @@ Result<NodeId> Graph::add(const Operator& op, std::span<const ValueId> inputs,
                         .first_result = ValueId(values_.size()),
                         .result_count = 0,
                         .label = label_,
-                        .scope = scope_});
+                        .scope = scope_,
+                        .when = when_});
   ResultTypes results(*this);
   if (Status status = op.infer(NodeView(*this, id), results); !status.ok()) {
     nodes_.pop_back();
@@ -181,6 +183,10 @@ Result<ValueId> Graph::add_value(const Operator& op, std::span<const ValueId> in
                                  std::span<const AttributeValue> attributes) {
   WEFT_TRY(id, add(op, inputs, attributes));
   return result(id);
+}
+
+bool Graph::has(Phase phase) const {
+  return std::ranges::any_of(nodes_, [&](const Node& node) { return node.when.phase == phase; });
 }
 
 ScopeId Graph::add_scope(const Scope& scope) {
@@ -217,6 +223,7 @@ Graph Graph::clone() const {
   copy.outputs_ = outputs_;
   copy.label_ = label_;
   copy.scope_ = scope_;
+  copy.when_ = when_;
   for (const Type& type : types_) copy.types_.push_back(Type{type.dtype, copy.dims_.keep(type.dims)});
   std::vector<Attribute> kept;
   for (const Node& node : nodes_) {

@@ -22,6 +22,7 @@
 #include "weft/plan/attribute.h"
 #include "weft/plan/operator.h"
 #include "weft/plan/type.h"
+#include "weft/plan/when.h"
 
 namespace weft::plan {
 
@@ -58,6 +59,7 @@ struct Node {
   std::uint32_t result_count = 0;
   Symbol label;  // the name of the WITH entry it computes, if any
   ScopeId scope;
+  When when;  // in a step
 };
 
 struct Output {
@@ -95,11 +97,13 @@ class Graph {
   Result<ValueId> add_value(const Operator& op, std::span<const ValueId> inputs,
                             std::span<const AttributeValue> attributes = {});
 
-  // Nodes added from now on carry this label and scope.
+  // Nodes added from now on carry this label and scope, and run then.
   void set_label(Symbol label) { label_ = label; }
   void set_scope(ScopeId scope) { scope_ = scope; }
+  void set_when(const When& when) { when_ = when; }
   Symbol label() const { return label_; }
   ScopeId scope() const { return scope_; }
+  const When& when() const { return when_; }
   ScopeId add_scope(const Scope& scope);
   const Scope& scope(ScopeId id) const { return scopes_[id.value]; }
   std::size_t scope_count() const { return scopes_.size(); }
@@ -109,6 +113,8 @@ class Graph {
   std::size_t node_count() const { return nodes_.size(); }
   std::size_t value_count() const { return values_.size(); }
   const Node& node(NodeId id) const { return nodes_[id.value]; }
+  Phase phase(NodeId id) const { return nodes_[id.value].when.phase; }
+  bool has(Phase phase) const;  // a node of it
   const Value& value(ValueId id) const { return values_[id.value]; }
   NodeView view(NodeId id) const;
   ValueId result(NodeId id, std::size_t k = 0) const {
@@ -132,6 +138,7 @@ class Graph {
   std::vector<Output> outputs_;
   Symbol label_;
   ScopeId scope_;
+  When when_;
 
   Pool<Dim> dims_;
   Pool<ValueId> inputs_;
@@ -148,6 +155,7 @@ class NodeView {
   NodeId id() const { return id_; }
   const Node& node() const { return graph_->node(id_); }
   const Operator& op() const { return *node().op; }
+  Phase phase() const { return node().when.phase; }
 
   std::size_t input_count() const { return node().inputs.size(); }
   std::size_t result_count() const { return node().result_count; }

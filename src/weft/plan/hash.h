@@ -2,7 +2,8 @@
 //
 // Two plans with the same outputs, computed by the same operators from the same sources, hash
 // alike on every machine and in every run: whatever order their nodes were added in, whatever
-// their labels and scopes, and whatever dead nodes they carry.
+// their labels, scopes and phases, and whatever dead nodes they carry. It says what is computed, not when:
+// a plan that computes a forward value again for the backward pass has the hash of one that keeps it.
 #pragma once
 #include <vector>
 

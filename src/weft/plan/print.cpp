@@ -41,6 +41,10 @@ class Printer {
       else
         out_ += '.';
     }
+    if (node.when.phase != Phase::forward) {
+      out_ += " in ";
+      out_ += name(node.when.phase);
+    }
   }
 
   void put_value(ValueId value) {

@@ -10,6 +10,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/scanner.h"
 #include "weft/plan/text.h"
+#include "weft/plan/verify.h"
 
 namespace weft::plan {
 namespace {
@@ -316,6 +317,29 @@ class Reader {
     return {};
   }
 
+  // "in backward"; a line that does not say is of the forward pass.
+  Status when() {
+    graph_.set_when({});
+    skip_spaces();
+    const char* from = at_;
+    if (plain_word() != "in") {
+      at_ = from;
+      return {};
+    }
+    skip_spaces();
+    from = at_;
+    const std::string_view text = plain_word();
+    if (const auto phase = find_phase(text)) {
+      graph_.set_when({*phase});
+      return {};
+    }
+    at_ = from;
+    std::string hint = did_you_mean(text, phase_names());
+    return fail(
+        "expected a phase after 'in'",
+        hint.empty() ? fmt::format("phases are {}", fmt::join(phase_names(), ", ")) : std::move(hint));
+  }
+
   Status node() {
     const std::size_t line = scanner_.place();
     std::size_t results = 0;
@@ -359,10 +383,13 @@ class Reader {
       } while (take(','));
     }
     WEFT_TRY_STATUS(place());
+    WEFT_TRY_STATUS(when());
     WEFT_TRY_STATUS(expect_line_end());
 
     auto added = graph_.add(*op, inputs_, values_);
     if (!added.ok()) return located(std::move(added).error(), line);
+    if (Status status = verify_phases(graph_, *added); !status.ok())
+      return located(std::move(status).error(), line);
     const Node& made = graph_.node(*added);
     if (made.result_count != results)
       return user_error(

@@ -8,8 +8,10 @@
 //
 // A line a node: the values it makes, numbered in order; the operator; its operands; attributes
 // that differ from their defaults; the types of its results, which are checked against what the
-// operator infers (the reader may be given a line without them); and where in the model it comes
-// from. # starts a comment. read(print(g)) equals g: the same nodes, types, labels and outputs.
+// operator infers (the reader may be given a line without them); where in the model it comes
+// from; and, of a plan that learns, its phase: `@h in backward`. A line that does not say is of the
+// forward pass. # starts a comment. read(print(g)) equals g: the same nodes, types, labels, phases
+// and outputs.
 #pragma once
 #include <string>
 #include <string_view>

@@ -51,7 +51,11 @@ Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs, co
   for (std::size_t k = 0; k < specs.size(); ++k)
     values.push_back(attribute(specs[k].kind, source.attributes[k], lists[k]));
   if (last != nullptr) values.back() = *last;
-  return to_->add(*source.op, inputs, values);
+  const When before = to_->when();
+  to_->set_when(source.when);
+  Result<NodeId> made = to_->add(*source.op, inputs, values);
+  to_->set_when(before);
+  return made;
 }
 
 }  // namespace weft::plan

@@ -25,8 +25,9 @@ class Transplant {
   Symbol index(Symbol index);
   TypeId type(TypeId type);
 
-  // The same operator and attributes over `inputs`, which are values of `to`. Fails when the operator refuses
-  // them; never when their types are those of the node's own.
+  // The same operator and attributes over `inputs`, which are values of `to`, in the same phase; label and
+  // scope are the caller's to set. Fails when the operator refuses them; never when their types are those of
+  // the node's own.
   // `last` stands in for its last attribute, such as a source's layout.
   Result<NodeId> node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last = nullptr);
 

@@ -12,6 +12,7 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
   for (const ValueId input : node.inputs)
     if (!input.valid() || input.value >= node.first_result.value)
       return user_error(fmt::format("reads %{}, which is not made by an earlier node", input.value));
+  WEFT_TRY_STATUS(verify_phases(graph, id));
   if (node.inputs.size() < node.op->fewest_inputs() || node.inputs.size() > node.op->most_inputs())
     return user_error(fmt::format("has {} operands", node.inputs.size()));
   if (node.attributes.size() != node.op->attributes().size())
@@ -37,6 +38,16 @@ Status verify_node(Graph& scratch, const Graph& graph, NodeId id) {
 }
 
 }  // namespace
+
+Status verify_phases(const Graph& graph, NodeId id) {
+  const Phase phase = graph.phase(id);
+  for (const ValueId input : graph.node(id).inputs)
+    if (const Phase made = graph.phase(graph.value(input).producer); made > phase)
+      return user_error(fmt::format("runs in the {} phase and reads %{}, which is made in the {} phase",
+                                    name(phase), input.value, name(made)),
+                        "a node reads from its own phase or an earlier one: forward, backward, update");
+  return {};
+}
 
 std::string describe(const Graph& graph, NodeId id) {
   const Node& node = graph.node(id);
