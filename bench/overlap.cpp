@@ -119,8 +119,7 @@ void on_a_cluster(const Planned& planned) {
   distribute::DistributeOptions how;
   for (const cost::MeshLink& link : or_throw(cost::mesh_links(cluster, distribution.mesh)))
     how.prices.push_back({link.latency_seconds, link.bytes_per_second});
-  const auto plan = or_throw(distribute::distribute(
-      training.graph, {training.backward_begin, training.update_begin}, distribution, how));
+  const auto plan = or_throw(distribute::distribute(training.graph, distribution, how));
   const cost::StepCosts costs = or_throw(cost::step_costs(cluster, plan.mesh));
   fmt::print("{:58} {:>18} {:>18}\n",
              fmt::format("{} on {}, {}", planned.model, planned.cluster, planned.distribution),

@@ -106,9 +106,7 @@ void search_once(const Case& each) {
   choose.alternatives = false;
   std::string found;
   const double seconds = wall_seconds_of([&] {
-    const auto choice =
-        search::choose_distribution(training.graph, {training.backward_begin, training.update_begin}, cluster,
-                                    machine_of(cluster), choose);
+    const auto choice = search::choose_distribution(training.graph, cluster, machine_of(cluster), choose);
     found = choice.ok() ? distribute::print(choice->distribution) : "nothing fits";
   });
   fmt::print("{:10} {:>6} {:>6} {:>5} {:>6} {:>9} {:>9} {:>10} {:>10}  {}\n", each.model,

@@ -57,9 +57,7 @@ bool run(const language::Catalog& catalog, std::int64_t nodes, bool exact) {
   const std::vector<cost::MeshLink> links = cost::mesh_links(cluster, distribution.mesh).value();
   for (const cost::MeshLink& link : links)
     how.prices.push_back({link.latency_seconds, link.bytes_per_second});
-  const auto plan = distribute::distribute(training.graph, {training.backward_begin, training.update_begin},
-                                           distribution, how)
-                        .value();
+  const auto plan = distribute::distribute(training.graph, distribution, how).value();
   const cost::StepCosts costs = cost::step_costs(cluster, plan.mesh).value();
   const sim::Numbering kinds = sim::rank_kinds(plan.graph, plan.mesh, plan.layouts);
   std::vector<std::shared_ptr<const program::Program>> programs;

@@ -60,8 +60,7 @@ class Batches final : public run::Feed {
 distribute::DistributedPlan data_parallel(const TrainedModel& model, std::int32_t ranks) {
   const train::TrainingPlan training = training_plan(model.model, model.sizes);
   const auto how = or_throw(distribute::read_distribution(fmt::format("rank={}: slice b", ranks)));
-  return or_throw(
-      distribute::distribute(training.graph, {training.backward_begin, training.update_begin}, how));
+  return or_throw(distribute::distribute(training.graph, how));
 }
 
 // The first steps touch memory for the first time and wake processors.

@@ -19,13 +19,8 @@
 namespace weft::golden {
 namespace {
 
-struct OneDevice {
-  plan::Graph graph;
-  distribute::Phases phases;
-};
-
 // The training plan of the script's last model.
-Result<OneDevice> learning(std::string_view script) {
+Result<plan::Graph> learning(std::string_view script) {
   language::Catalog catalog;
   session::load_shipped(catalog);
   WEFT_TRY(parsed, language::parse_and_keep(script));
@@ -40,24 +35,21 @@ Result<OneDevice> learning(std::string_view script) {
   WEFT_TRY(bound, language::bind(catalog, model, options));
   WEFT_TRY(made,
            train::make_training_plan(std::move(bound.graph), {.optimizer = train::Optimizer::momentum}));
-  return OneDevice{std::move(made.graph), {made.backward_begin, made.update_begin}};
+  return std::move(made.graph);
 }
 
-Result<OneDevice> read_input(std::string_view text) {
-  if (!text.starts_with("plan")) return learning(text);
-  WEFT_TRY(graph, plan::read(text, ops::all()));
-  const plan::NodeId end(graph.node_count());
-  return OneDevice{std::move(graph), {end, end}};
+Result<plan::Graph> read_input(std::string_view text) {
+  return text.starts_with("plan") ? plan::read(text, ops::all()) : learning(text);
 }
 
 // A line a node with its layout; communication is marked. With `moves` only what is not whole or moves.
 std::string listing(const distribute::DistributedPlan& plan, bool moves) {
   std::string text;
+  plan::Phase phase = plan::Phase::forward;
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
-    const plan::NodeId id(n);
-    const plan::NodeView node = plan.graph.view(id);
-    if (id == plan.phases.backward_begin) text += "backward\n";
-    if (id == plan.phases.update_begin) text += "update\n";
+    const plan::NodeView node = plan.graph.view(plan::NodeId(n));
+    if (node.phase() != phase) text += fmt::format("{}\n", name(node.phase()));
+    phase = node.phase();
     const bool communicates = ops::find_communication(node.op()) != nullptr;
     const plan::Layout& layout = plan.layouts[node.result(0).value];
     const bool source = ops::is_source(node.op());
@@ -89,8 +81,8 @@ std::string distribute_door(const Case& test) {
   if (!distribution.ok()) return language::complain(distribution.error(), line);
   const auto input = read_input(text);
   if (!input.ok()) return language::complain(input.error(), text);
-  const auto plan = distribute::distribute(input->graph, input->phases, *distribution,
-                                           {.smallest_share = test.number("smallest", 1)});
+  const auto plan =
+      distribute::distribute(*input, *distribution, {.smallest_share = test.number("smallest", 1)});
   if (!plan.ok()) return language::complain(plan.error(), line);
   const auto inferred = spmd::infer_layouts(plan->graph, plan->mesh);
   if (!inferred.ok()) return language::complain(inferred.error(), line);

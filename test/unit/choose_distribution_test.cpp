@@ -9,7 +9,6 @@
 namespace weft::search {
 namespace {
 
-using distribute::phases_of;
 using distribute::training_plan;
 
 cluster::Cluster cluster(std::int64_t nodes, std::int64_t devices, double inside, double across,
@@ -44,7 +43,7 @@ TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
 TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(10));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
-  Evaluator evaluator(plan.graph, phases_of(plan), machine_with_peak(pod));
+  Evaluator evaluator(plan.graph, machine_with_peak(pod));
   EXPECT_EQ(evaluator.layers(), 10);
   for (const std::string_view text :
        {"node=2: slice b; gpu=4: slice b", "node=2: slice b; gpu=4: slice h, f, s"}) {
@@ -62,8 +61,8 @@ TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
 TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
   const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 2048, {}}});
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
-  const auto first = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod));
-  const auto second = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod));
+  const auto first = choose_distribution(plan.graph, pod, machine_with_peak(pod));
+  const auto second = choose_distribution(plan.graph, pod, machine_with_peak(pod));
   ASSERT_TRUE(first.ok()) << first.error().message;
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(first->distribution, second->distribution);
@@ -86,8 +85,8 @@ TEST(ChooseDistribution, IsTheSameEveryTimeAndNoWorseThanTheFamilies) {
 void expect_one_weird_trick(std::string_view model, std::int64_t batch) {
   const train::TrainingPlan plan = training_plan(model, {{"b", batch, {}}});
   const cluster::Cluster slow = cluster(1, 8, 1.25e9, 1.25e9, 15e12);
-  const auto choice = choose_distribution(plan.graph, phases_of(plan), slow, machine_with_peak(slow),
-                                          {.budget = {.estimates = 120}});
+  const auto choice =
+      choose_distribution(plan.graph, slow, machine_with_peak(slow), {.budget = {.estimates = 120}});
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   const Alternative& data = choice->alternatives.front();
   ASSERT_EQ(data.name, "data parallel");
@@ -107,11 +106,11 @@ TEST(ChooseDistribution, KeepsWithinMemory) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(1));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   const auto free =
-      choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod),
+      choose_distribution(plan.graph, pod, machine_with_peak(pod),
                           {.budget = {.estimates = 40}, .strategy = &descend(), .alternatives = false});
   ASSERT_TRUE(free.ok()) << free.error().message;
   const double all = free->chosen.prediction.peak_bytes;
-  const auto tight = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod),
+  const auto tight = choose_distribution(plan.graph, pod, machine_with_peak(pod),
                                          {.memory_bytes = all * 0.8,
                                           .budget = {.estimates = 40},
                                           .strategy = &descend(),
@@ -119,7 +118,7 @@ TEST(ChooseDistribution, KeepsWithinMemory) {
   ASSERT_TRUE(tight.ok()) << tight.error().message;
   EXPECT_LE(tight->chosen.prediction.peak_bytes, all * 0.8);
   const auto none = choose_distribution(
-      plan.graph, phases_of(plan), pod, machine_with_peak(pod),
+      plan.graph, pod, machine_with_peak(pod),
       {.memory_bytes = 1000, .budget = {.estimates = 8}, .strategy = &descend(), .alternatives = false});
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("no plan fits in 1000 B a rank: the smallest found takes"),
@@ -133,14 +132,14 @@ TEST(ChooseDistribution, CompletesWhatHintsFix) {
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   ChooseOptions options;
   options.fixed.slices = {{"f", "node"}};
-  const auto choice = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod), options);
+  const auto choice = choose_distribution(plan.graph, pod, machine_with_peak(pod), options);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   const int node = choice->distribution.mesh.find("node");
   ASSERT_GE(node, 0);
   EXPECT_EQ(choice->distribution.axes[static_cast<std::size_t>(node)].slice.front(), "f");
 
   options.fixed.slices = {{"f", "rack"}};
-  const auto unknown = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod), options);
+  const auto unknown = choose_distribution(plan.graph, pod, machine_with_peak(pod), options);
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().message.find("axis rack, which pod does not have"), std::string::npos);
 }
@@ -150,7 +149,7 @@ TEST(ChooseDistribution, PricesWhatIsWrittenByHand) {
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
   ChooseOptions options;
   options.given = distribute::read_distribution("node=2: slice b; gpu=4: slice b, shard parameters").value();
-  const auto choice = choose_distribution(plan.graph, phases_of(plan), pod, machine_with_peak(pod), options);
+  const auto choice = choose_distribution(plan.graph, pod, machine_with_peak(pod), options);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(choice->distribution, *options.given);
   EXPECT_EQ(choice->outcome.estimates, 0);

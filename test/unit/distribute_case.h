@@ -1,5 +1,6 @@
 // test/unit/distribute_case.h -- small models that learn, spread over a mesh and compared with one device.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -47,13 +48,11 @@ inline train::TrainingPlan training_plan(std::string_view model,
   return std::move(plan).value();
 }
 
-inline Phases phases_of(const train::TrainingPlan& plan) { return {plan.backward_begin, plan.update_begin}; }
-
 inline DistributedPlan distributed(const train::TrainingPlan& plan, std::string_view text,
                                    DistributeOptions options = {.smallest_share = 1}) {
   const auto distribution = read_distribution(text);
   if (!distribution.ok()) throw std::runtime_error(distribution.error().message);
-  auto made = distribute(plan.graph, phases_of(plan), *distribution, options);
+  auto made = distribute(plan.graph, *distribution, options);
   if (!made.ok()) throw std::runtime_error(made.error().message);
   return std::move(made).value();
 }
@@ -90,13 +89,13 @@ std::string difference(const plan::Graph& one_device, const DistributedPlan& pla
   return "";
 }
 
-// How many nodes of that operator there are in a phase: 0 forward, 1 backward, 2 update; -1 all.
-inline int count(const DistributedPlan& plan, std::string_view op, int phase = -1) {
-  const std::size_t begins[] = {0, plan.phases.backward_begin.value, plan.phases.update_begin.value,
-                                plan.graph.node_count()};
-  const std::size_t begin = phase < 0 ? 0 : begins[phase], end = phase < 0 ? begins[3] : begins[phase + 1];
+// How many nodes of that operator there are in a phase, or in all.
+inline int count(const DistributedPlan& plan, std::string_view op, std::optional<plan::Phase> phase = {}) {
   int found = 0;
-  for (std::size_t n = begin; n < end; ++n) found += plan.graph.node(plan::NodeId(n)).op->name() == op;
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const plan::NodeView node = plan.graph.view(plan::NodeId(n));
+    found += node.op().name() == op && (!phase || node.phase() == *phase);
+  }
   return found;
 }
 

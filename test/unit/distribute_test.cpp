@@ -4,6 +4,9 @@
 
 #include "weft/distribute/convert.h"
 #include "weft/distribute/index_roles.h"
+#include "weft/distribute/open_nodes.h"
+#include "weft/plan/text.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::distribute {
 namespace {
@@ -36,9 +39,9 @@ TEST(Distribute, DataParallel) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b");
   EXPECT_EQ(layout(plan, "x"), "sliced(b) on rank");
   EXPECT_EQ(layout(plan, "w1"), "replicated");
-  EXPECT_EQ(count(plan, "all-reduce", 0), 1);  // the loss
-  EXPECT_EQ(count(plan, "all-reduce", 1), 4);  // each gradient, as soon as it is there
-  EXPECT_EQ(count(plan, "all-reduce", 2), 0);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 1);   // the loss
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 4);  // each gradient, as soon as it is there
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::update), 0);
   for (const std::string_view mesh : {"rank=2: slice b", "rank=3: slice b", "rank=4: slice b",
                                       "rank=1: slice b", "node=2: slice b; gpu=3: slice b"})
     expect_same(mlp(), mesh);
@@ -49,8 +52,8 @@ TEST(Distribute, ColumnThenRow) {
   EXPECT_EQ(layout(plan, "w1"), "sliced(f) on gpu");
   EXPECT_EQ(layout(plan, "w2.first"), "sliced(f) on gpu");
   EXPECT_EQ(layout(plan, "b2"), "replicated");
-  EXPECT_EQ(count(plan, "all-reduce", 0), 1);
-  EXPECT_EQ(count(plan, "all-reduce", 1), 0);  // x needs no gradient
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 1);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 0);  // x needs no gradient
   EXPECT_EQ(count(plan, "all-gather"), 0);
   for (const std::string_view text : {"gpu=2: slice f", "gpu=3: slice f", "gpu=8: slice f",
                                       "node=3: slice b; gpu=2: slice f", "node=2: slice f; gpu=2: slice f"})
@@ -63,8 +66,8 @@ TEST(Distribute, Heads) {
   EXPECT_EQ(layout(plan, "gpt_block.0.wo"), "sliced(h) on gpu");
   EXPECT_EQ(layout(plan, "gpt_block.0.w1"), "sliced(f) on gpu");
   // Megatron's f and g: one all-reduce a sublayer, forward and backward.
-  EXPECT_EQ(count(plan, "all-reduce", 0), 2);
-  EXPECT_EQ(count(plan, "all-reduce", 1), 2);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 2);
   EXPECT_EQ(count(plan, "all-gather") + count(plan, "all-to-all") + count(plan, "reduce-scatter"), 0);
   expect_same(gpt(), "gpu=2: slice h, f");
   expect_same(gpt(), "node=2: slice b; gpu=2: slice h, f, v");
@@ -73,9 +76,9 @@ TEST(Distribute, Heads) {
 TEST(Distribute, SequenceParallelSplitsTheAllReduces) {
   const DistributedPlan plan = distributed(gpt(), "gpu=2: slice h, f, s");
   EXPECT_EQ(layout(plan, "n2"), "sliced(s) on gpu");
-  EXPECT_EQ(count(plan, "reduce-scatter", 0), 2);
-  EXPECT_EQ(count(plan, "all-gather", 0), 2);
-  EXPECT_EQ(count(plan, "all-reduce", 0), 1);  // the loss
+  EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::forward), 2);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 2);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 1);  // the loss
   expect_same(gpt(), "gpu=2: slice h, f, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s", {.gather_again = false, .smallest_share = 1});
@@ -86,7 +89,7 @@ TEST(Distribute, ContextParallelGathersKeysAndValues) {
   const DistributedPlan plan = distributed(gpt(), "gpu=4: slice s");
   EXPECT_EQ(layout(plan, "tokens"), "sliced(s) on gpu");
   EXPECT_EQ(layout(plan, "probs"), "sliced(s) on gpu");
-  EXPECT_EQ(count(plan, "all-gather", 0), 2);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 2);
   expect_same(gpt(), "gpu=4: slice s");
   expect_same(gpt(), "node=2: slice s; gpu=2: slice b, shard optimizer");
 }
@@ -105,10 +108,10 @@ TEST(Distribute, ExpertParallel) {
   const DistributedPlan plan = distributed(moe, "gpu=2: slice x, b");
   EXPECT_EQ(layout(plan, "expert_mlp.0.gate"), "sliced(x) on gpu");
   EXPECT_EQ(layout(plan, "expert_mlp.0.router"), "replicated");
-  EXPECT_EQ(count(plan, "all-to-all", 0), 2);
-  EXPECT_EQ(count(plan, "all-gather", 0), 0);
-  EXPECT_EQ(count(plan, "all-to-all", 1), 2);
-  EXPECT_EQ(count(plan, "all-gather", 1), 0);
+  EXPECT_EQ(count(plan, "all-to-all", plan::Phase::forward), 2);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 0);
+  EXPECT_EQ(count(plan, "all-to-all", plan::Phase::backward), 2);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::backward), 0);
   expect_same(moe, "gpu=2: slice x, b");
   expect_same(moe, "node=2: slice b, shard parameters; gpu=2: slice x, s");
   expect_same(moe, "gpu=4: slice x, f");
@@ -118,9 +121,9 @@ TEST(Distribute, ShardedOptimizer) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b, shard optimizer");
   EXPECT_EQ(layout(plan, "w1"), "replicated");
   EXPECT_EQ(layout(plan, "w1.first"), "sliced(f) on rank");
-  EXPECT_EQ(count(plan, "reduce-scatter", 1), 4);
-  EXPECT_EQ(count(plan, "all-gather", 2), 4);
-  EXPECT_EQ(count(plan, "all-reduce", 1), 0);
+  EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::backward), 4);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::update), 4);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 0);
   for (const train::Optimizer optimizer :
        {train::Optimizer::sgd, train::Optimizer::momentum, train::Optimizer::adamw})
     expect_same(training_plan(kMlp, {}, optimizer), "rank=3: slice b, shard optimizer");
@@ -129,13 +132,13 @@ TEST(Distribute, ShardedOptimizer) {
 TEST(Distribute, ShardedParametersAreGatheredBeforeUse) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b, shard parameters");
   EXPECT_EQ(layout(plan, "w1"), "sliced(f) on rank");
-  EXPECT_EQ(count(plan, "all-gather", 0), 4);
-  EXPECT_EQ(count(plan, "all-gather", 1), 1);  // of w2: its gradient's operand
-  EXPECT_EQ(count(plan, "all-gather", 2), 0);
-  EXPECT_EQ(count(plan, "reduce-scatter", 1), 4);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 4);
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::backward), 1);  // of w2: its gradient's operand
+  EXPECT_EQ(count(plan, "all-gather", plan::Phase::update), 0);
+  EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::backward), 4);
   const DistributedPlan kept =
       distributed(mlp(), "rank=2: slice b, shard parameters", {.gather_again = false, .smallest_share = 1});
-  EXPECT_EQ(count(kept, "all-gather", 1), 0);
+  EXPECT_EQ(count(kept, "all-gather", plan::Phase::backward), 0);
   expect_same(mlp(), "rank=2: slice b, shard parameters");
   expect_same(mlp(), "rank=3: slice b, shard parameters");
   expect_same(gpt(), "rank=2: slice b, shard parameters");
@@ -153,8 +156,8 @@ TEST(Distribute, SmallParametersStayWhole) {
 TEST(Distribute, HierarchicalSharding) {
   const DistributedPlan plan = distributed(mlp(), "node=2: slice b; gpu=2: slice b, shard parameters");
   EXPECT_EQ(layout(plan, "w1"), "sliced(f) on gpu");
-  EXPECT_EQ(count(plan, "reduce-scatter", 1), 4);
-  EXPECT_EQ(count(plan, "all-reduce", 1), 4);
+  EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::backward), 4);
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 4);
   expect_same(mlp(), "node=2: slice b; gpu=2: slice b, shard parameters");
   expect_same(mlp(), "node=2: slice b, shard parameters; gpu=2: slice b, shard parameters");
   expect_same(mlp(), "node=2: slice b, shard optimizer; gpu=2: slice b, shard parameters");
@@ -166,11 +169,10 @@ TEST(Distribute, CastsGoWithSlices) {
   train::TrainingPlan plan;
   plan.graph = ops::read_plan(
       "plan p\n%0 = input {name=x, type=bf16[b=6,d=4]}\n%1 = parameter {name=w, type=f32[d=4,f=8]}\n"
-      "%2 = cast %1 {to=bf16}\n%3 = contract %0, %2 {to=[b,f]}\n%4 = relu %3\n"
-      "%5 = contract %4, %0 {to=[d,f]}\n%6 = cast %5 {to=f32}\n%7 = sgd %1, %6 {lr=0.1}\n"
+      "%2 = cast %1 {to=bf16}\n%3 = contract %0, %2 {to=[b,f]}\n%4 = relu %3 in backward\n"
+      "%5 = contract %4, %0 {to=[d,f]} in backward\n%6 = cast %5 {to=f32} in backward\n"
+      "%7 = sgd %1, %6 {lr=0.1} in update\n"
       "return y=%3, \"next w\"=%7\n");
-  plan.backward_begin = plan::NodeId(4);
-  plan.update_begin = plan::NodeId(7);
   const DistributedPlan made = distributed(plan, "rank=2: slice b, shard parameters");
   for (std::size_t n = 0; n < made.graph.node_count(); ++n) {
     const plan::NodeView node = made.graph.view(plan::NodeId(n));
@@ -178,8 +180,8 @@ TEST(Distribute, CastsGoWithSlices) {
       EXPECT_EQ(node.result_type(0).dtype, plan::DType::bf16);
     }
   }
-  EXPECT_EQ(count(made, "all-gather", 0), 1);
-  EXPECT_EQ(count(made, "reduce-scatter", 1), 1);
+  EXPECT_EQ(count(made, "all-gather", plan::Phase::forward), 1);
+  EXPECT_EQ(count(made, "reduce-scatter", plan::Phase::backward), 1);
   expect_same(plan, "rank=2: slice b, shard parameters");
   expect_same(plan, "rank=2: slice b, shard optimizer");
   expect_same(plan, "rank=3: slice b");
@@ -207,7 +209,7 @@ TEST(Distribute, ExceptionsOverrideTheLists) {
 std::string complaint(std::string_view text) {
   const auto distribution = read_distribution(text);
   if (!distribution.ok()) return distribution.error().message + " | " + distribution.error().hint;
-  const auto made = distribute(mlp().graph, phases_of(mlp()), *distribution);
+  const auto made = distribute(mlp().graph, *distribution);
   return made.ok() ? "" : made.error().message + " | " + made.error().hint;
 }
 
@@ -260,9 +262,32 @@ TEST(Distribution, AnyTextIsReadOrRefused) {
 
 TEST(Distribute, ADistributedPlanIsNotDistributedAgain) {
   const DistributedPlan once = distributed(mlp(), "gpu=2: slice f");
-  const auto again = distribute(once.graph, once.phases, read_distribution("gpu=2: slice b").value());
+  const auto again = distribute(once.graph, read_distribution("gpu=2: slice b").value());
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.error().message, "the plan is distributed already: node %10 (all-reduce at logits)");
+}
+
+// A node of the mesh's plan is of the phase of the node it is or moves a value for; so are its nodes on a
+// rank, and those that a node is opened into.
+TEST(Distribute, NodesKeepTheirPhases) {
+  for (const std::string_view text :
+       {"node=2: slice b, shard parameters; gpu=2: slice h, f", "gpu=2: slice h, f, v, s"}) {
+    const DistributedPlan plan = distributed(gpt(), text);
+    plan::Graph open;
+    if (!plan.opened.empty()) open = open_nodes(gpt().graph, plan.opened).value();
+    const plan::Graph& one_device = plan.opened.empty() ? gpt().graph : open;
+    for (std::size_t n = 0; n < plan.graph.node_count(); ++n)
+      EXPECT_EQ(plan.graph.node(plan::NodeId(n)).when, one_device.node(plan.origin[n]).when)
+          << plan::print(plan.graph, plan::NodeId(n));
+    const auto local = spmd::localize(plan.graph, plan.mesh, plan.layouts, 1, spmd::Exchanges::stay);
+    ASSERT_TRUE(local.ok()) << local.error().message;
+    EXPECT_TRUE(plan::verify(local->graph).ok());
+    std::size_t n = 0;
+    for (std::size_t global = 0; global < local->ends.size(); ++global)
+      for (; n < local->ends[global]; ++n)
+        EXPECT_EQ(local->graph.node(plan::NodeId(n)).when, plan.graph.node(plan::NodeId(global)).when);
+    EXPECT_EQ(n, local->graph.node_count());
+  }
 }
 
 TEST(Distribute, TheSamePlanEveryTime) {
@@ -323,13 +348,13 @@ TEST(Conversion, InnerCutsAreUndoneFirst) {
 }
 
 TEST(IndexRoles, OfShippedModels) {
-  const auto roles = index_roles(gpt().graph, phases_of(gpt()));
+  const auto roles = index_roles(gpt().graph);
   EXPECT_EQ(roles.batch, std::vector<std::string>{"b"});
   EXPECT_EQ(roles.sequence, std::vector<std::string>{"s"});
   EXPECT_EQ(roles.model, (std::vector<std::string>{"f", "h", "v"}));
   EXPECT_TRUE(roles.expert.empty());
   const auto mixtral = training_plan("mixtral_8x7b", {{"layers", 1, {}}});
-  EXPECT_EQ(index_roles(mixtral.graph, phases_of(mixtral)).expert, std::vector<std::string>{"x"});
+  EXPECT_EQ(index_roles(mixtral.graph).expert, std::vector<std::string>{"x"});
 }
 
 }  // namespace

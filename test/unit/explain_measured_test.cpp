@@ -30,7 +30,7 @@ class Measured : public testing::Test {
     made_.task = "INFER";
     made_.model = "deep";
     made_.graph = &graph_;
-    made_.phases = {{"forward", NodeId(0u), NodeId(graph_.node_count())}};
+    made_.phases = {plan::Phase::forward};
     made_.cluster = {"LOCAL 1", {"core", {1e12, 1e12}, 1e6, 1e9, 0}, {}};
     made_.memory = {{"inputs", 4000}};
   }
@@ -168,7 +168,7 @@ return y=%4
                                                  ops::all()))
                                 .value();
   const double seconds[] = {0, 1, 2, 3, 10};
-  const Entry root = outline(graph, NodeId(0u), NodeId(5u), {"core", {1, 1}, 1, 1, 0}, seconds);
+  const Entry root = outline(graph, plan::Phase::forward, {"core", {1, 1}, 1, 1, 0}, seconds);
   const Entry& outer = root.children.at(0);
   const Entry& inner = outer.children.at(0);
   EXPECT_EQ(root.measured, 16);

@@ -8,7 +8,6 @@
 namespace weft::search {
 namespace {
 
-using distribute::phases_of;
 using distribute::training_plan;
 
 std::vector<language::SizeOverride> tiny(std::int64_t layers) {
@@ -23,16 +22,21 @@ std::vector<std::string_view> operators(const plan::Graph& graph) {
   return names;
 }
 
+std::vector<plan::Phase> phases(const plan::Graph& graph) {
+  std::vector<plan::Phase> list;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) list.push_back(graph.phase(plan::NodeId(n)));
+  return list;
+}
+
 TEST(Fold, LeavesWhatAShorterModelHas) {
   const train::TrainingPlan tall = training_plan("gpt2", tiny(9)), low = training_plan("gpt2", tiny(5));
-  EXPECT_EQ(repeated_layers(tall.graph, phases_of(tall)), 9);
-  const auto folded = fold(tall.graph, phases_of(tall), 5);
+  EXPECT_EQ(repeated_layers(tall.graph), 9);
+  const auto folded = fold(tall.graph, 5);
   ASSERT_TRUE(folded);
-  EXPECT_EQ(operators(folded->graph), operators(low.graph));
-  EXPECT_EQ(folded->phases.backward_begin, low.backward_begin);
-  EXPECT_EQ(folded->phases.update_begin, low.update_begin);
-  EXPECT_EQ(folded->graph.outputs().size(), low.graph.outputs().size());
-  EXPECT_TRUE(plan::verify(folded->graph).ok());
+  EXPECT_EQ(operators(*folded), operators(low.graph));
+  EXPECT_EQ(phases(*folded), phases(low.graph));
+  EXPECT_EQ(folded->outputs().size(), low.graph.outputs().size());
+  EXPECT_TRUE(plan::verify(*folded).ok());
 }
 
 TEST(Fold, TwoLayerCallsInOneRepeatAreOneLayer) {
@@ -45,17 +49,17 @@ TEST(Fold, TwoLayerCallsInOneRepeatAreOneLayer) {
                                                                   {"experts", 4, {}},
                                                                   {"v", 8, {}},
                                                                   {"layers", 7, {}}});
-  EXPECT_EQ(repeated_layers(plan.graph, phases_of(plan)), 7);
-  EXPECT_TRUE(fold(plan.graph, phases_of(plan), 4));
+  EXPECT_EQ(repeated_layers(plan.graph), 7);
+  EXPECT_TRUE(fold(plan.graph, 4));
 }
 
 TEST(Fold, RefusesWhatItCannotShorten) {
   const train::TrainingPlan plan = training_plan("gpt2", tiny(6));
-  EXPECT_FALSE(fold(plan.graph, phases_of(plan), 3));
-  EXPECT_FALSE(fold(plan.graph, phases_of(plan), 6));
+  EXPECT_FALSE(fold(plan.graph, 3));
+  EXPECT_FALSE(fold(plan.graph, 6));
   const train::TrainingPlan flat = training_plan("digits_mlp");
-  EXPECT_EQ(repeated_layers(flat.graph, phases_of(flat)), 0);
-  EXPECT_FALSE(fold(flat.graph, phases_of(flat), 4));
+  EXPECT_EQ(repeated_layers(flat.graph), 0);
+  EXPECT_FALSE(fold(flat.graph, 4));
 }
 
 // An output that reads a layer from the middle needs that layer.
@@ -73,7 +77,7 @@ TEST(Fold, RefusesToDropWhatIsReadFromOutside) {
   const auto outside = far.add_value(ops::add(), std::vector<plan::ValueId>{middle, middle});
   ASSERT_TRUE(outside.ok());
   far.add_output(far.symbol("far"), *outside);
-  EXPECT_FALSE(fold(far, phases_of(plan), 4));
+  EXPECT_FALSE(fold(far, 4));
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ using ops::Sliding;
 using plan::Share;
 
 DistributedPlan spread_text(const plan::Graph& graph, std::string_view text) {
-  const plan::NodeId end(graph.node_count());
-  auto made = distribute::distribute(graph, {end, end}, distribute::read_distribution(text).value());
+  auto made = distribute::distribute(graph, distribute::read_distribution(text).value());
   if (!made.ok()) throw std::runtime_error(made.error().message);
   return std::move(made).value();
 }
@@ -275,8 +274,8 @@ TEST(Halo, TheShippedConvnetsAreCutByRows) {
     SCOPED_TRACE(model);
     const train::TrainingPlan plan = distribute::training_plan(model);
     const DistributedPlan made = distribute::distributed(plan, "rank=2: slice h", {});
-    EXPECT_GT(distribute::count(made, "halo", 0), 0);
-    EXPECT_GT(distribute::count(made, "halo", 1), 0);
+    EXPECT_GT(distribute::count(made, "halo", plan::Phase::forward), 0);
+    EXPECT_GT(distribute::count(made, "halo", plan::Phase::backward), 0);
     const auto layouts = spmd::infer_layouts(made.graph, made.mesh);
     ASSERT_TRUE(layouts.ok()) << layouts.error().message;
     EXPECT_EQ(*layouts, made.layouts);
@@ -309,8 +308,8 @@ TEST(Halo, AConvnetLearnsOnRanksThatHoldRows) {
        {"rank=2: slice y", "rank=3: slice y", "data=2: slice b; rows=2: slice y"}) {
     SCOPED_TRACE(text);
     const DistributedPlan plan = session::spread(learner, text);
-    EXPECT_GT(distribute::count(plan, "halo", 0), 0);
-    EXPECT_GT(distribute::count(plan, "halo", 1), 0);
+    EXPECT_GT(distribute::count(plan, "halo", plan::Phase::forward), 0);
+    EXPECT_GT(distribute::count(plan, "halo", plan::Phase::backward), 0);
     const auto proof = distribute::prove(learner.graph, plan, {.draws = 1});
     ASSERT_TRUE(proof.ok()) << proof.error().message;
     EXPECT_TRUE(proof->holds()) << proof->wrong->what;
@@ -337,7 +336,7 @@ TEST(Halo, ProcessesFetchBordersAsThreadsDo) {
 
 TEST(Halo, RowsOfImagesAreNoBatch) {
   const session::Learner learner = small_convnet();
-  const distribute::IndexRoles roles = distribute::index_roles(learner.graph, learner.phases);
+  const distribute::IndexRoles roles = distribute::index_roles(learner.graph);
   EXPECT_EQ(roles.batch, std::vector<std::string>{"b"});
   EXPECT_EQ(roles.sequence, (std::vector<std::string>{"y", "x"}));
 }

@@ -18,7 +18,6 @@ namespace weft::search {
 namespace {
 
 using distribute::Distribution;
-using distribute::phases_of;
 using distribute::training_plan;
 
 cluster::Cluster gpus(std::int64_t count, double bytes_per_second, double flops = 100e12) {
@@ -102,16 +101,16 @@ TEST(Chain, RepeatsTheHalvesOfABlock) {
                                                           {"v", 32, {}},
                                                           {"p", 16, {}},
                                                           {"layers", 3, {}}});
-  const Chain chain = chain_of(plan.graph, phases_of(plan));
+  const Chain chain = chain_of(plan.graph);
   EXPECT_EQ(chain.why_not, "");
   EXPECT_EQ(chain.kinds, 4u);
   EXPECT_EQ(chain.stretches, (std::vector<Stretch>{{0, 1, 1}, {1, 2, 3}, {7, 1, 1}}));
   for (std::size_t p = 0; p < chain.parts.size(); ++p) {
-    const auto part = extract(plan.graph, phases_of(plan), chain, p, p + 1 < chain.parts.size() ? 2 : 1);
+    const auto part = extract(plan.graph, chain, p, p + 1 < chain.parts.size() ? 2 : 1);
     ASSERT_TRUE(part.ok()) << part.error().message;
-    EXPECT_TRUE(plan::verify(part->graph).ok());
-    EXPECT_LT(part->phases.backward_begin.value, part->phases.update_begin.value);
-    EXPECT_LT(part->phases.update_begin.value, part->graph.node_count());
+    EXPECT_TRUE(plan::verify(*part).ok());
+    for (const plan::Phase phase : {plan::Phase::forward, plan::Phase::backward, plan::Phase::update})
+      EXPECT_TRUE(part->has(phase)) << name(phase);
   }
 }
 
@@ -121,7 +120,7 @@ TEST(Chain, SaysWhereThereIsNone) {
       "PARAMETER w[d, c] INIT normal(0, 0.02) "
       "AS WITH logits AS (SELECT sum(x * w) FROM x, w GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
-  EXPECT_EQ(chain_of(plan.graph, phases_of(plan)).why_not, "it has no place where a single value goes on");
+  EXPECT_EQ(chain_of(plan.graph).why_not, "it has no place where a single value goes on");
 }
 
 // The lists of an axis cannot say it, nothing tells the search, and no other assignment is faster.
@@ -129,7 +128,7 @@ TEST(ByParts, FindsWhatListsCannotSay) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster slow = gpus(4, 1e9);
   const auto choose = [&](const DistributionStrategy& strategy) {
-    return choose_distribution(plan.graph, phases_of(plan), slow, machine(slow),
+    return choose_distribution(plan.graph, slow, machine(slow),
                                {.budget = {.estimates = 80}, .strategy = &strategy, .alternatives = false});
   };
   const auto by_lists = choose(descend()), parts = choose(by_parts());
@@ -140,7 +139,7 @@ TEST(ByParts, FindsWhatListsCannotSay) {
   EXPECT_FALSE(parts->distribution.exceptions.empty());
   EXPECT_TRUE(by_lists->distribution.exceptions.empty());
 
-  Evaluator evaluator(plan.graph, phases_of(plan), machine(slow));
+  Evaluator evaluator(plan.graph, machine(slow));
   double least = std::numeric_limits<double>::infinity();
   const std::string_view ways[] = {"", "slice b of {} on gpu", "replicate {} on gpu"};
   for (int code = 0; code < 27; ++code) {
@@ -165,7 +164,7 @@ TEST(ByParts, NamesOneLayerOfManyInAFoldedPlan) {
                                                           {"p", 16, {}},
                                                           {"layers", 8, {}}});
   const cluster::Cluster pod = gpus(2, 1e10);
-  Evaluator evaluator(plan.graph, phases_of(plan), machine(pod));
+  Evaluator evaluator(plan.graph, machine(pod));
   ASSERT_GT(evaluator.folded_layers(), 0);
   const auto estimate = [&](std::string_view text) {
     return evaluator.estimate(distribute::read_distribution(text).value());
@@ -193,7 +192,7 @@ TEST(KnownPlans, AnswerTheSecondTime) {
   ChooseOptions options{.budget = {.estimates = 40}, .known = &known};
   const auto choose = [&] {
     priced = 0;
-    return choose_distribution(plan.graph, phases_of(plan), pod, counting, options);
+    return choose_distribution(plan.graph, pod, counting, options);
   };
   const auto first = choose();
   const int at_first = priced;
@@ -228,13 +227,13 @@ TEST(LeastOfPlan, IsBelowWhatIsSimulated) {
   const auto check = [](const train::TrainingPlan& plan, std::initializer_list<std::string_view> texts) {
     const cluster::Cluster slow = gpus(4, 1e9);
     const Machine on = machine(slow);
-    Evaluator evaluator(plan.graph, phases_of(plan), on);
+    Evaluator evaluator(plan.graph, on);
     for (const std::string_view text : texts) {
       SCOPED_TRACE(text);
       const std::vector<Distribution> one = {distribute::read_distribution(text).value()};
       const Least least = evaluator.least_of_all(one).front();
       EXPECT_EQ(evaluator.estimates(), 0);
-      Evaluator other(plan.graph, phases_of(plan), on);
+      Evaluator other(plan.graph, on);
       const auto simulated = other.estimate(one.front());
       ASSERT_TRUE(simulated.ok()) << simulated.error().message;
       EXPECT_GT(least.seconds, simulated->seconds * 0.2);
@@ -260,7 +259,7 @@ TEST(LeastOfPlan, IsBelowWhatIsSimulated) {
 TEST(Evaluator, CountsAPlanOnceWhateverItIsCalled) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster pod = gpus(4, 1e10);
-  Evaluator evaluator(plan.graph, phases_of(plan), machine(pod));
+  Evaluator evaluator(plan.graph, machine(pod));
   std::vector<Distribution> all;
   for (const std::string_view text : {"gpu=4: slice b", "gpu=4: slice b, f", "gpu=4: slice f"})
     all.push_back(distribute::read_distribution(text).value());
@@ -280,7 +279,7 @@ TEST(Descend, FindsTheSameWithoutFloors) {
   const train::TrainingPlan plan = pooled();
   const cluster::Cluster slow = gpus(8, 1e9);
   const auto found = [&](const Machine& on, double memory) {
-    return choose_distribution(plan.graph, phases_of(plan), slow, on,
+    return choose_distribution(plan.graph, slow, on,
                                {.memory_bytes = memory,
                                 .budget = {.estimates = 2000},
                                 .strategy = &descend(),
@@ -303,8 +302,8 @@ TEST(LowerBound, IsRuledByWhatIsScarce) {
     const train::TrainingPlan plan = training_plan("digits_mlp", {{"b", batch, {}}, {"f", hidden, {}}});
     cluster::Cluster pod = gpus(4, 1e10, flops);
     pod.device.memory_bytes_per_second = memory;
-    const LowerBound found = lower_bound(plan.graph, phases_of(plan), pod);
-    Evaluator evaluator(plan.graph, phases_of(plan), machine(pod));
+    const LowerBound found = lower_bound(plan.graph, pod);
+    Evaluator evaluator(plan.graph, machine(pod));
     for (const std::string_view text :
          {"gpu=4: slice b", "gpu=4: slice f", "gpu=4: slice b, shard parameters"})
       EXPECT_LE(found.seconds, evaluator.estimate(distribute::read_distribution(text).value())->seconds);

@@ -77,6 +77,31 @@ TEST_F(Plans, AWrittenPlanIsProvenByItsOwnHead) {
   EXPECT_NE(reply.output.find("its own sizes on rank=2"), std::string::npos) << reply.output;
 }
 
+// Its text says the phase of every node. A text without phases, as it was once written, is all forward.
+TEST_F(Plans, AWrittenPlanThatLearnsHasPhases) {
+  Session session;
+  const std::string text =
+      session
+          .execute(
+              "EXPLAIN (FORMAT plan) TRAIN digits_mlp ON LOCAL 2 WITH (b = 4, p = 4, f = "
+              "4, c = 3, optimizer = sgd, distribution = 'rank=2: slice f')")
+          .output;
+  EXPECT_EQ(prove(text).exit_code, ExitCode::ok) << prove(text).complaint;
+
+  std::string old = text;
+  for (const std::string_view phase : {" in backward", " in update"}) {
+    ASSERT_NE(old.find(phase), std::string::npos) << old;
+    for (std::size_t at = 0; (at = old.find(phase)) != std::string::npos;) old.erase(at, phase.size());
+  }
+  EXPECT_EQ(prove(old).exit_code, ExitCode::ok) << prove(old).complaint;
+
+  constexpr std::string_view kBackward = " in backward";
+  std::string wrong = text;
+  wrong.erase(wrong.rfind(kBackward), kBackward.size());
+  expect_refused(prove(wrong), "runs in the forward phase and reads %");
+  expect_refused(price(wrong), "runs in the forward phase and reads %");
+}
+
 TEST_F(Plans, UnevenSlicesAreProvenAsTheyAre) {
   Session session;
   const Reply plan = session.execute(

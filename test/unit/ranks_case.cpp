@@ -29,7 +29,7 @@ Learner learner(plan::Graph forward, train::Optimizer optimizer) {
   options.learning_rate = optimizer == train::Optimizer::adam ? 1e-3 : 0.1;
   auto made = or_throw(train::make_training_plan(std::move(forward), options));
   std::shared_ptr<const run::Feed> feed = run::made_up_feed(made.graph, 3);
-  return {std::move(made.graph), {made.backward_begin, made.update_begin}, std::move(feed)};
+  return {std::move(made.graph), std::move(feed)};
 }
 
 Learner learner(std::string_view model, std::vector<language::SizeOverride> sizes,
@@ -52,7 +52,7 @@ distribute::DistributedPlan spread(const Learner& learner, std::string_view dist
   const auto read = or_throw(distribute::read_distribution(distribution), distribution);
   distribute::DistributeOptions options;
   options.smallest_share = 1;  // there are no large tensors here
-  return or_throw(distribute::distribute(learner.graph, learner.phases, read, options), distribution);
+  return or_throw(distribute::distribute(learner.graph, read, options), distribution);
 }
 
 run::LocalRanksOptions on(std::int32_t ranks, comm::TransportKind transport) {

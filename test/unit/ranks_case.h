@@ -15,7 +15,6 @@ namespace weft::session {
 
 struct Learner {
   plan::Graph graph;
-  distribute::Phases phases;
   std::shared_ptr<const run::Feed> feed;  // made up
 };
 

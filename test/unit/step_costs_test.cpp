@@ -377,9 +377,7 @@ double step_of(const PublishedStep& at, std::int64_t layers) {
   distribute::DistributeOptions how;
   const std::vector<MeshLink> links = mesh_links(cluster, distribution.mesh).value();
   for (const MeshLink& link : links) how.prices.push_back({link.latency_seconds, link.bytes_per_second});
-  const auto plan = distribute::distribute(training.graph, {training.backward_begin, training.update_begin},
-                                           distribution, how)
-                        .value();
+  const auto plan = distribute::distribute(training.graph, distribution, how).value();
   // Neither of the measured systems hides communication behind computing.
   const auto prediction = sim::predict(plan.graph, plan.mesh, plan.layouts,
                                        step_costs(cluster, plan.mesh).value(), {.overlap = false})

@@ -45,12 +45,12 @@ return loss=%4
 %2 = contract %0, %1 {to=[b,f]} : f32[b=4,f=2] @h
 %3 = relu %2 : f32[b=4,f=2] @h
 %4 = reduce %3 {kind=sum, to=[]} : f32[]
-%5 = constant {value=1, dtype=f32}
-%6 = broadcast %5 {type=f32[b=4,f=2]} : f32[b=4,f=2]
-%7 = constant {value=0, dtype=f32} @h
-%8 = greater %3, %7 : bool[b=4,f=2] @h
-%9 = select %8, %6, %7 : f32[b=4,f=2] @h
-%10 = contract %9, %0 {to=[d,f]} : f32[d=3,f=2] @h
+%5 = constant {value=1, dtype=f32} in backward
+%6 = broadcast %5 {type=f32[b=4,f=2]} : f32[b=4,f=2] in backward
+%7 = constant {value=0, dtype=f32} @h in backward
+%8 = greater %3, %7 : bool[b=4,f=2] @h in backward
+%9 = select %8, %6, %7 : f32[b=4,f=2] @h in backward
+%10 = contract %9, %0 {to=[d,f]} : f32[d=3,f=2] @h in backward
 return d=%10
 )");
 }
@@ -64,8 +64,9 @@ return loss=%2
 )",
                                           {ValueId(0)});
   // d = 1 + w + w
-  EXPECT_NE(text.find("%3 = constant {value=1, dtype=f32}\n%4 = mul %3, %0 : f32[]\n%5 = mul %3, %0 : f32[]\n"
-                      "%6 = add %3, %4 : f32[]\n%7 = add %6, %5 : f32[]\nreturn d=%7\n"),
+  EXPECT_NE(text.find("%3 = constant {value=1, dtype=f32} in backward\n%4 = mul %3, %0 : f32[] in backward\n"
+                      "%5 = mul %3, %0 : f32[] in backward\n%6 = add %3, %4 : f32[] in backward\n"
+                      "%7 = add %6, %5 : f32[] in backward\nreturn d=%7\n"),
             std::string::npos)
       << text;
 }

@@ -160,9 +160,8 @@ std::vector<LoopChoice> loops_of(const NodeView& node, const plan::Signature& si
   return chosen;
 }
 
-LoopChoices choose_loops(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-                         const plan::Mesh& mesh, std::span<const IndexList> lists,
-                         const Exceptions& exceptions) {
+LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+                         std::span<const IndexList> lists, const Exceptions& exceptions) {
   const std::size_t axes = mesh.axes.size();
   LoopChoices choices(graph.node_count(), axes);
   std::vector<bool> made_of_nothing(graph.value_count());  // of constants and positions alone
@@ -188,7 +187,7 @@ LoopChoices choose_loops(const plan::Graph& graph, const Phases& phases, const S
     if (of_nothing && !excepted)
       for (std::size_t axis = 0; axis < axes; ++axis) choices.set(node.id(), axis, kWhole);
   }
-  take_back_cuts(graph, phases, signatures, mesh, lists, exceptions, choices);
+  take_back_cuts(graph, signatures, mesh, lists, exceptions, choices);
   return choices;
 }
 

@@ -46,9 +46,8 @@ using IndexList = std::vector<Symbol>;
 // One list for each axis. Fails on a listed index that no value of the plan has.
 Result<std::vector<IndexList>> index_lists(const plan::Graph& graph, const Distribution& distribution);
 
-LoopChoices choose_loops(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-                         const plan::Mesh& mesh, std::span<const IndexList> lists,
-                         const Exceptions& exceptions);
+LoopChoices choose_loops(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+                         std::span<const IndexList> lists, const Exceptions& exceptions);
 
 // The choices of one node, axis by axis, by these lists alone.
 std::vector<LoopChoice> loops_of(const plan::NodeView& node, const plan::Signature& signature,

@@ -31,10 +31,9 @@ constexpr std::string_view kNext = "next ";
 
 class Distributor {
  public:
-  Distributor(const plan::Graph& graph, const Phases& phases, const Distribution& distribution,
-              const DistributeOptions& options, const Signatures& signatures, const LoopChoices& choices,
-              const SourceLayouts& sources)
-      : graph_(graph), phases_(phases), sources_(sources), transplant_(graph, made_.graph) {
+  Distributor(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options,
+              const Signatures& signatures, const LoopChoices& choices, const SourceLayouts& sources)
+      : graph_(graph), sources_(sources), transplant_(graph, made_.graph) {
     made_.graph.name = graph.name;
     made_.mesh = distribution.mesh;
     // Symbols and scopes have the same numbers in both plans, so layouts mean the same in both.
@@ -47,29 +46,15 @@ class Distributor {
   }
 
   Result<DistributedPlan> run() && {
-    const std::size_t nodes = graph_.node_count();
-    made_.phases = {NodeId(nodes), NodeId(nodes)};
     std::vector<ValueId> outputs(graph_.outputs().size());
-    for (std::size_t n = 0; n <= nodes; ++n) {
-      if (n == std::min<std::size_t>(phases_.backward_begin.value, nodes))
-        made_.phases.backward_begin = NodeId(made_.graph.node_count());
-      if (n == std::min<std::size_t>(phases_.update_begin.value, nodes))
-        made_.phases.update_begin = NodeId(made_.graph.node_count());
-      if (n == nodes) break;
+    for (std::size_t n = 0; n < graph_.node_count(); ++n)
       WEFT_TRY_STATUS(add(graph_.view(NodeId(n)), outputs));
-    }
     for (std::size_t o = 0; o < outputs.size(); ++o)
       made_.graph.add_output(graph_.outputs()[o].name, outputs[o]);
     return std::move(made_);
   }
 
  private:
-  Phase phase_of(NodeId node) const {
-    return node >= phases_.update_begin     ? Phase::update
-           : node >= phases_.backward_begin ? Phase::backward
-                                            : Phase::forward;
-  }
-
   // Outputs by the value that they are, and what updates want of gradients.
   void find_wanted() {
     outputs_.resize(graph_.value_count());
@@ -81,25 +66,24 @@ class Distributor {
   }
 
   Status add(const NodeView& node, std::vector<ValueId>& outputs) {
-    const Phase phase = phase_of(node.id());
     if (ops::is_source(node.op())) {
-      WEFT_TRY_STATUS(add_source(node, phase));
+      WEFT_TRY_STATUS(add_source(node));
     } else {
-      WEFT_TRY_STATUS(add_computation(node, phase));
+      WEFT_TRY_STATUS(add_computation(node));
     }
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       const ValueId value = node.result(k);
       if (const Layout* wanted = chooser_->wanted(value))
-        WEFT_TRY_STATUS(holdings_->bring(value, *wanted, phase, node.id()));
+        WEFT_TRY_STATUS(holdings_->bring(value, *wanted, node.id()));
       for (const std::size_t o : outputs_[value.value]) {
-        WEFT_TRY(output, holdings_->bring(value, layout_of_output(o), phase, node.id()));
+        WEFT_TRY(output, holdings_->bring(value, layout_of_output(o), node.id()));
         outputs[o] = output;
       }
     }
     return {};
   }
 
-  Status add_source(const NodeView& node, Phase phase) {
+  Status add_source(const NodeView& node) {
     const Layout& layout = sources_.layouts[node.id().value];
     plan::AttributeValue text;  // the default: replicated
     if (layout != Layout::replicated(made_.mesh))
@@ -107,22 +91,22 @@ class Distributor {
     put_label(node);
     WEFT_TRY(made, transplant_.node(node.id(), {}, &text));
     made_.origin.push_back(node.id());
-    holdings_->hold(node.result(0), made_.graph.result(made), layout, phase);
+    holdings_->hold(node.result(0), made_.graph.result(made), layout);
     return {};
   }
 
-  Status add_computation(const NodeView& node, Phase phase) {
+  Status add_computation(const NodeView& node) {
     const NodeRun run = chooser_->run(node);
     std::vector<ValueId> operands;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
-      WEFT_TRY(operand, holdings_->bring(node.input(i), run.operands[i], phase, node.id()));
+      WEFT_TRY(operand, holdings_->bring(node.input(i), run.operands[i], node.id()));
       operands.push_back(operand);
     }
     put_label(node);
     WEFT_TRY(made, transplant_.node(node.id(), operands));
     made_.origin.push_back(node.id());
     for (std::size_t k = 0; k < node.result_count(); ++k)
-      holdings_->hold(node.result(k), made_.graph.result(made, k), run.results[k], phase);
+      holdings_->hold(node.result(k), made_.graph.result(made, k), run.results[k]);
     return {};
   }
 
@@ -148,7 +132,6 @@ class Distributor {
   }
 
   const plan::Graph& graph_;
-  const Phases& phases_;
   const SourceLayouts& sources_;
   DistributedPlan made_;
   plan::Transplant transplant_;
@@ -176,37 +159,31 @@ Status check(const plan::Graph& graph, const Distribution& distribution, const D
   return {};
 }
 
-Result<DistributedPlan> spread(const plan::Graph& graph, const Phases& phases,
-                               const Distribution& distribution, const DistributeOptions& options,
-                               const Signatures& signatures, const Exceptions& exceptions,
-                               std::span<const IndexList> lists) {
-  const LoopChoices choices = choose_loops(graph, phases, signatures, distribution.mesh, lists, exceptions);
-  const SourceLayouts sources = choose_source_layouts(graph, phases, signatures, choices, distribution,
-                                                      exceptions, options.smallest_share);
-  return Distributor(graph, phases, distribution, options, signatures, choices, sources).run();
+Result<DistributedPlan> spread(const plan::Graph& graph, const Distribution& distribution,
+                               const DistributeOptions& options, const Signatures& signatures,
+                               const Exceptions& exceptions, std::span<const IndexList> lists) {
+  const LoopChoices choices = choose_loops(graph, signatures, distribution.mesh, lists, exceptions);
+  const SourceLayouts sources =
+      choose_source_layouts(graph, signatures, choices, distribution, exceptions, options.smallest_share);
+  return Distributor(graph, distribution, options, signatures, choices, sources).run();
 }
 
 }  // namespace
 
-Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
-                                   const Distribution& distribution, const DistributeOptions& options) {
+Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution& distribution,
+                                   const DistributeOptions& options) {
   WEFT_TRY_STATUS(check(graph, distribution, options));
   std::optional<Signatures> own;
   const Signatures& signatures = options.signatures != nullptr ? *options.signatures : own.emplace(graph);
   WEFT_TRY(exceptions, Exceptions::resolve(graph, signatures, distribution));
   WEFT_TRY(lists, index_lists(graph, distribution));
   std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, lists, exceptions);
-  if (nodes.empty()) return spread(graph, phases, distribution, options, signatures, exceptions, lists);
+  if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, lists);
 
   WEFT_TRY(open, open_nodes(graph, nodes));
-  const auto moved = [&](NodeId begin) {
-    return open.begins[std::min<std::size_t>(begin.value, graph.node_count())];
-  };
-  const Phases open_phases{moved(phases.backward_begin), moved(phases.update_begin)};
-  const Signatures open_signatures(open.graph);
-  WEFT_TRY(open_exceptions, Exceptions::resolve(open.graph, open_signatures, distribution));
-  WEFT_TRY(plan,
-           spread(open.graph, open_phases, distribution, options, open_signatures, open_exceptions, lists));
+  const Signatures open_signatures(open);
+  WEFT_TRY(open_exceptions, Exceptions::resolve(open, open_signatures, distribution));
+  WEFT_TRY(plan, spread(open, distribution, options, open_signatures, open_exceptions, lists));
   plan.opened = std::move(nodes);
   return plan;
 }

@@ -29,11 +29,6 @@ struct AxisPrice {
   double bytes_per_second = 50e9;  // each way, per rank
 };
 
-// The first nodes of the backward pass and the update; both the node count for a plan that does not learn.
-struct Phases {
-  plan::NodeId backward_begin, update_begin;
-};
-
 class Signatures;
 
 struct DistributeOptions {
@@ -57,12 +52,12 @@ struct DistributedPlan {
   // By node: the node of the one-device plan that it is, or that it moves a value for: the first reader of
   // what it makes, or, where that is an output or an update, the value's own.
   std::vector<plan::NodeId> origin;
-  Phases phases;  // of `graph`
 };
 
-// Fails on an index or an axis that does not exist, on an exception that cannot be kept, and where
-// exceptions contradict one another.
-Result<DistributedPlan> distribute(const plan::Graph& graph, const Phases& phases,
-                                   const Distribution& distribution, const DistributeOptions& options = {});
+// Nodes keep their phase; one that moves a value is of the phase of the reader that it moves it for. Fails on
+// an index or an axis that does not exist, on an exception that cannot be kept, and where exceptions
+// contradict one another.
+Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution& distribution,
+                                   const DistributeOptions& options = {});
 
 }  // namespace weft::distribute

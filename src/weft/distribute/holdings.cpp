@@ -18,13 +18,14 @@ Holdings::Holdings(const plan::Graph& graph, DistributedPlan& plan, const Distri
       converter_(plan.mesh, options.prices),
       versions_(graph.value_count()) {}
 
-void Holdings::hold(ValueId value, ValueId made, Layout layout, Phase phase) {
+void Holdings::hold(ValueId value, ValueId made, Layout layout) {
   WEFT_CHECK(made.value == plan_.layouts.size());
   plan_.layouts.push_back(std::move(layout));
-  versions_[value.value].push_back({made, phase, false});
+  versions_[value.value].push_back({made, false});
 }
 
-Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, Phase phase, plan::NodeId origin) {
+Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, plan::NodeId origin) {
+  const plan::Phase phase = graph_.phase(origin);
   std::vector<Version>& versions = versions_[value.value];
   for (const Version& version : versions)
     if (is_kept_for(version, phase) && plan_.layouts[version.value.value] == layout) return version.value;
@@ -46,6 +47,7 @@ Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, Phase phase
 
   plan_.graph.set_label(graph_.node(origin).label);
   plan_.graph.set_scope(graph_.node(origin).scope);
+  plan_.graph.set_when(graph_.node(origin).when);
   const bool from_addends =
       std::ranges::any_of(plan_.layouts[from.value.value].axes, &plan::AxisLayout::is_partial);
   for (const Step& step : best->steps) {
@@ -55,7 +57,7 @@ Result<ValueId> Holdings::bring(ValueId value, const Layout& layout, Phase phase
     plan_.layouts.push_back(std::move(next));
     plan_.origin.push_back(origin);
     // Halves of an all-reduce leave nothing behind that could be gathered for less.
-    from = {moved, phase, from.gathered || (step.gathers() && !from_addends)};
+    from = {moved, from.gathered || (step.gathers() && !from_addends)};
     versions.push_back(from);
   }
   return from.value;

@@ -16,8 +16,6 @@
 
 namespace weft::distribute {
 
-enum class Phase : std::uint8_t { forward, backward, update };
-
 class Holdings {
  public:
   // REQUIRES: all three outlive it; `plan.graph` has the symbols and scopes of `graph` under
@@ -25,26 +23,27 @@ class Holdings {
   Holdings(const plan::Graph& graph, DistributedPlan& plan, const DistributeOptions& options);
 
   // `made` is what the node that makes `value` gives, in this layout.
-  void hold(plan::ValueId value, plan::ValueId made, plan::Layout layout, Phase phase);
+  void hold(plan::ValueId value, plan::ValueId made, plan::Layout layout);
 
   // As its node gave it.
   const plan::Layout& given(plan::ValueId value) const {
     return plan_.layouts[versions_[value.value].front().value.value];
   }
 
-  // The value in that layout, for a reader in that phase; what it takes is added as moved for `origin`.
-  Result<plan::ValueId> bring(plan::ValueId value, const plan::Layout& layout, Phase phase,
-                              plan::NodeId origin);
+  // The value in that layout, for the reader `origin`; what it takes is added as moved for it, in its phase.
+  Result<plan::ValueId> bring(plan::ValueId value, const plan::Layout& layout, plan::NodeId origin);
 
  private:
   struct Version {
     plan::ValueId value;
-    Phase phase = Phase::forward;
     bool gathered = false;  // made by joining slices that are still there
   };
 
-  bool is_kept_for(const Version& version, Phase phase) const {
-    return !(gather_again_ && version.gathered && version.phase < phase);
+  bool is_kept_for(const Version& version, plan::Phase phase) const {
+    return !(gather_again_ && version.gathered && phase_of(version) < phase);
+  }
+  plan::Phase phase_of(const Version& version) const {
+    return plan_.graph.phase(plan_.graph.value(version.value).producer);
   }
 
   const plan::Graph& graph_;

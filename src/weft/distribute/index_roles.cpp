@@ -32,17 +32,17 @@ struct Uses {
 
 class Observer {
  public:
-  Observer(const plan::Graph& graph, const Phases& phases)
+  explicit Observer(const plan::Graph& graph)
       : graph_(graph),
-        nodes_(std::min<std::size_t>(graph.node_count(), phases.backward_begin.value)),
         signatures_(graph),
         uses_(graph.symbols().size()),
         of_parameter_(graph.value_count()),
         live_(graph.value_count()) {}
 
   IndexRoles run() && {
-    for (std::size_t n = 0; n < nodes_; ++n) {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
+      if (node.phase() != plan::Phase::forward) continue;
       if (ops::is_source(node.op()))
         see_source(node);
       else
@@ -203,7 +203,6 @@ class Observer {
   }
 
   const plan::Graph& graph_;
-  std::size_t nodes_;  // of the forward pass
   Signatures signatures_;
   std::vector<Uses> uses_;               // by symbol
   std::vector<ValueId> inputs_;          // that have an index
@@ -214,8 +213,6 @@ class Observer {
 
 }  // namespace
 
-IndexRoles index_roles(const plan::Graph& graph, const Phases& phases) {
-  return Observer(graph, phases).run();
-}
+IndexRoles index_roles(const plan::Graph& graph) { return Observer(graph).run(); }
 
 }  // namespace weft::distribute

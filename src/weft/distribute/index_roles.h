@@ -22,6 +22,7 @@ struct IndexRoles {
   std::vector<std::string> batch, sequence, model, expert;
 };
 
-IndexRoles index_roles(const plan::Graph& graph, const Phases& phases);
+// By the forward pass alone.
+IndexRoles index_roles(const plan::Graph& graph);
 
 }  // namespace weft::distribute

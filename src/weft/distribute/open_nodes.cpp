@@ -107,20 +107,20 @@ std::vector<NodeId> choose_openings(const plan::Graph& graph, const Signatures& 
   return OpenNodeChooser(graph, signatures, mesh, lists, exceptions).run();
 }
 
-Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const NodeId> nodes) {
-  OpenedPlan made;
-  made.graph.name = graph.name;
-  for (std::size_t s = 0; s < graph.symbols().size(); ++s) made.graph.symbol(graph.text(Symbol(s)));
-  for (std::size_t s = 0; s < graph.scope_count(); ++s) made.graph.add_scope(graph.scope(plan::ScopeId(s)));
-  plan::Transplant transplant(graph, made.graph);
-  spmd::RowOpener opener(made.graph);
+Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const NodeId> nodes) {
+  plan::Graph made;
+  made.name = graph.name;
+  for (std::size_t s = 0; s < graph.symbols().size(); ++s) made.symbol(graph.text(Symbol(s)));
+  for (std::size_t s = 0; s < graph.scope_count(); ++s) made.add_scope(graph.scope(plan::ScopeId(s)));
+  plan::Transplant transplant(graph, made);
+  spmd::RowOpener opener(made);
   std::vector<ValueId> values(graph.value_count()), inputs;
   auto next = nodes.begin();
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
-    made.begins.emplace_back(made.graph.node_count());
-    made.graph.set_label(node.node().label);
-    made.graph.set_scope(node.node().scope);
+    made.set_label(node.node().label);
+    made.set_scope(node.node().scope);
+    made.set_when(node.node().when);
     inputs.clear();
     for (const ValueId input : node.node().inputs) inputs.push_back(values[input.value]);
     if (next != nodes.end() && *next == node.id()) {
@@ -131,11 +131,9 @@ Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const NodeId> 
     }
     WEFT_TRY(copied, transplant.node(node.id(), inputs));
     for (std::size_t k = 0; k < node.result_count(); ++k)
-      values[node.result(k).value] = made.graph.result(copied, k);
+      values[node.result(k).value] = made.result(copied, k);
   }
-  made.begins.emplace_back(made.graph.node_count());
-  for (const plan::Output& output : graph.outputs())
-    made.graph.add_output(output.name, values[output.value.value]);
+  for (const plan::Output& output : graph.outputs()) made.add_output(output.name, values[output.value.value]);
   return made;
 }
 

@@ -24,12 +24,8 @@ std::vector<plan::NodeId> choose_openings(const plan::Graph& graph, const Signat
                                           const plan::Mesh& mesh, std::span<const IndexList> lists,
                                           const Exceptions& exceptions);
 
-struct OpenedPlan {
-  plan::Graph graph;                 // with the symbols and scopes of the plan under the same numbers
-  std::vector<plan::NodeId> begins;  // by node of the plan, and its end: the first node that stands for it
-};
-
-// REQUIRES: the nodes are in order, and each of them can be opened.
-Result<OpenedPlan> open_nodes(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
+// The plan with these opened, each in its own phase, and the symbols and scopes of the plan under the same
+// numbers. REQUIRES: the nodes are in order, and each of them can be opened.
+Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
 
 }  // namespace weft::distribute

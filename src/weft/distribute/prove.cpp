@@ -179,12 +179,12 @@ class Prover {
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
                         const ProveOptions& options) {
   PlanProof proof;
-  OpenedPlan open;
+  plan::Graph open;
   if (!plan.opened.empty()) {
     WEFT_TRY(opened, open_nodes(original, plan.opened));
     open = std::move(opened);
   }
-  const plan::Graph& one_device = plan.opened.empty() ? original : open.graph;
+  const plan::Graph& one_device = plan.opened.empty() ? original : open;
   Random random(options.seed);
   while (proof.draws < options.draws && proof.holds()) {
     WEFT_TRY(wrong, Prover(original, one_device, plan, random).run(proof.elements));

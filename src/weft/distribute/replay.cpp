@@ -77,13 +77,12 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   made.graph.name = plan.graph.name;
   made.opened = plan.opened;
   made.origin = plan.origin;
-  made.phases = plan.phases;
-  OpenedPlan open;
+  plan::Graph open;
   if (!plan.opened.empty()) {
     WEFT_TRY(opened, open_nodes(other, plan.opened));
     open = std::move(opened);
   }
-  const plan::Graph& one_device = plan.opened.empty() ? other : open.graph;
+  const plan::Graph& one_device = plan.opened.empty() ? other : open;
   plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);
   const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh, own);
   std::vector<ValueId> values(plan.graph.value_count());
@@ -92,6 +91,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     std::vector<ValueId> inputs;
     for (const ValueId input : node.node().inputs) inputs.push_back(values[input.value]);
     made.graph.set_label(node.node().label.valid() ? moved.symbol(node.node().label) : Symbol());
+    made.graph.set_when(node.node().when);
     const bool as_written = ops::find_communication(node.op()) != nullptr || (!own.empty() && own[n]);
     plan::AttributeValue layout;
     if (ops::is_source(node.op())) layout = made.graph.symbol(ops::layout_of(node));

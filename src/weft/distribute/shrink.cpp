@@ -135,6 +135,7 @@ class Shrinker {
       attributes[kReduceCount] = count_of(node);
     made_.set_label(node.node().label);
     made_.set_scope(node.node().scope);
+    made_.set_when(node.node().when);
     WEFT_TRY(added, made_.add(node.op(), inputs, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       values_[node.result(k).value] = made_.result(added, k);

@@ -34,11 +34,9 @@ class Wish {
 
 class SourceChooser {
  public:
-  SourceChooser(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-          const LoopChoices& choices, const Distribution& distribution, const Exceptions& exceptions,
-          std::int64_t smallest_share)
+  SourceChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
+                const Distribution& distribution, const Exceptions& exceptions, std::int64_t smallest_share)
       : graph_(graph),
-        phases_(phases),
         signatures_(signatures),
         choices_(choices),
         distribution_(distribution),
@@ -86,7 +84,7 @@ class SourceChooser {
       if (found_.updated[n].valid()) continue;
       for (std::size_t i = 0; i < node.input_count(); ++i) {
         const NodeView producer = graph_.view(graph_.value(node.input(i)).producer);
-        if (n >= phases_.backward_begin.value && &producer.op() != &ops::input()) continue;
+        if (node.phase() != plan::Phase::forward && &producer.op() != &ops::input()) continue;
         for (std::size_t axis = 0; axis < axes_; ++axis)
           wishes_[node.input(i).value * axes_ + axis].add(wish_of(node, i, axis));
       }
@@ -186,7 +184,6 @@ class SourceChooser {
   }
 
   const plan::Graph& graph_;
-  const Phases& phases_;
   const Signatures& signatures_;
   const LoopChoices& choices_;
   const Distribution& distribution_;
@@ -199,11 +196,10 @@ class SourceChooser {
 
 }  // namespace
 
-SourceLayouts choose_source_layouts(const plan::Graph& graph, const Phases& phases,
-                                    const Signatures& signatures, const LoopChoices& choices,
-                                    const Distribution& distribution, const Exceptions& exceptions,
-                                    std::int64_t smallest_share) {
-  return SourceChooser(graph, phases, signatures, choices, distribution, exceptions, smallest_share).run();
+SourceLayouts choose_source_layouts(const plan::Graph& graph, const Signatures& signatures,
+                                    const LoopChoices& choices, const Distribution& distribution,
+                                    const Exceptions& exceptions, std::int64_t smallest_share) {
+  return SourceChooser(graph, signatures, choices, distribution, exceptions, smallest_share).run();
 }
 
 }  // namespace weft::distribute

@@ -19,33 +19,34 @@ constexpr int kDeepest = 8;
 
 class TakeBack {
  public:
-  TakeBack(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-           const plan::Mesh& mesh, std::span<const IndexList> lists, const Exceptions& exceptions,
-           LoopChoices& choices)
+  TakeBack(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+           std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices)
       : graph_(graph),
-        forward_end_(std::min<std::size_t>(graph.node_count(), phases.backward_begin.value)),
         signatures_(signatures),
         mesh_(mesh),
         lists_(lists),
         exceptions_(exceptions),
         choices_(choices),
         readers_(graph.value_count()) {
-    for (std::size_t n = 0; n < forward_end_; ++n)
-      for (const ValueId input : graph.node(NodeId(n)).inputs) readers_[input.value].push_back(NodeId(n));
+    for (std::size_t n = 0; n < graph.node_count(); ++n)
+      if (is_forward(NodeId(n)))
+        for (const ValueId input : graph.node(NodeId(n)).inputs) readers_[input.value].push_back(NodeId(n));
   }
 
   void run() {
-    for (std::size_t n = 0; n < forward_end_; ++n)
-      for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n)
+      for (std::size_t axis = 0; axis < mesh_.axes.size() && is_forward(NodeId(n)); ++axis) {
         // With one index listed there is no other to cut along.
         if (lists_[axis].size() > 1 && exceptions_.find(NodeId(n), axis) == nullptr)
           look_at(graph_.view(NodeId(n)), axis);
       }
-    for (std::size_t n = forward_end_; n < graph_.node_count() && !taken_.empty(); ++n)
-      follow(graph_.view(NodeId(n)));
+    for (std::size_t n = 0; n < graph_.node_count() && !taken_.empty(); ++n)
+      if (!is_forward(NodeId(n))) follow(graph_.view(NodeId(n)));
   }
 
  private:
+  bool is_forward(NodeId node) const { return graph_.phase(node) == plan::Phase::forward; }
+
   // Label, scope, operand, axis and index of a cut that was taken back.
   using Taken = std::tuple<Symbol, plan::ScopeId, ValueId, std::size_t, Symbol>;
 
@@ -157,7 +158,6 @@ class TakeBack {
   }
 
   const plan::Graph& graph_;
-  std::size_t forward_end_;
   const Signatures& signatures_;
   const plan::Mesh& mesh_;
   std::span<const IndexList> lists_;
@@ -169,11 +169,10 @@ class TakeBack {
 
 }  // namespace
 
-void take_back_cuts(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-                    const plan::Mesh& mesh, std::span<const IndexList> lists, const Exceptions& exceptions,
-                    LoopChoices& choices) {
+void take_back_cuts(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+                    std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices) {
   if (std::ranges::all_of(lists, [](const IndexList& list) { return list.size() < 2; })) return;
-  TakeBack(graph, phases, signatures, mesh, lists, exceptions, choices).run();
+  TakeBack(graph, signatures, mesh, lists, exceptions, choices).run();
 }
 
 }  // namespace weft::distribute

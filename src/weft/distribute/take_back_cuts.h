@@ -15,8 +15,7 @@
 
 namespace weft::distribute {
 
-void take_back_cuts(const plan::Graph& graph, const Phases& phases, const Signatures& signatures,
-                    const plan::Mesh& mesh, std::span<const IndexList> lists, const Exceptions& exceptions,
-                    LoopChoices& choices);
+void take_back_cuts(const plan::Graph& graph, const Signatures& signatures, const plan::Mesh& mesh,
+                    std::span<const IndexList> lists, const Exceptions& exceptions, LoopChoices& choices);
 
 }  // namespace weft::distribute

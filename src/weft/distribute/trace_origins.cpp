@@ -106,12 +106,12 @@ std::map<std::string_view, NodeId> sources_of(const plan::Graph& graph) {
 Result<Origins> trace_origins(const plan::Graph& one_device, const plan::Graph& written) {
   Origins origins;
   origins.opened = find_opened(one_device, written);
-  OpenedPlan open;
+  plan::Graph open;
   if (!origins.opened.empty()) {
     WEFT_TRY(opened, open_nodes(one_device, origins.opened));
     open = std::move(opened);
   }
-  const plan::Graph& model = origins.opened.empty() ? one_device : open.graph;
+  const plan::Graph& model = origins.opened.empty() ? one_device : open;
   const Sequence ours = computing(written), theirs = computing(model);
   origins.origin.resize(written.node_count());
   origins.own.assign(written.node_count(), false);

@@ -42,7 +42,7 @@ struct DistributedExplanation {
   double model_flops = 0;  // of the plan of one device: what utilization counts
 
   const plan::Graph* local = nullptr;  // of the rank that stands for most
-  std::vector<Phase> phases;           // of it
+  std::vector<plan::Phase> phases;     // of it
   std::vector<double> predicted;       // seconds by node of it
   std::string proof;                   // that it computes what the plan of one device does, in words
   bool proven = false;

@@ -87,12 +87,9 @@ std::string print_json(const DistributedExplanation& explanation) {
                              {"step_seconds_predicted_after", explanation.measured->predicted_after}});
   json["hints"] = explanation.hints;
   Json phases = Json::array();
-  for (const Phase& phase : explanation.phases) {
-    Entry entry = outline(*explanation.local, phase.begin, phase.end, explanation.cluster.device,
-                          explanation.predicted);
-    entry.name = phase.name;
-    phases.push_back(to_json(explanation, entry));
-  }
+  for (const plan::Phase phase : explanation.phases)
+    phases.push_back(to_json(
+        explanation, outline(*explanation.local, phase, explanation.cluster.device, explanation.predicted)));
   json["phases"] = std::move(phases);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

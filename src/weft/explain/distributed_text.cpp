@@ -111,11 +111,9 @@ std::string tree(const DistributedExplanation& explanation) {
                {"measured", Align::right},
                {"off by", Align::right}});
   DistributedRows rows(explanation, table);
-  for (const Phase& phase : explanation.phases) {
+  for (const plan::Phase phase : explanation.phases) {
     const auto outlined = [&](std::span<const double> seconds) {
-      Entry entry = outline(*explanation.local, phase.begin, phase.end, explanation.cluster.device, seconds);
-      entry.name = phase.name;
-      return entry;
+      return outline(*explanation.local, phase, explanation.cluster.device, seconds);
     };
     const Entry predicted = outlined(explanation.predicted);
     if (explanation.measured) {

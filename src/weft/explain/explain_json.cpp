@@ -59,7 +59,7 @@ std::string print_json(const Explanation& explanation) {
   json["plan_hash"] = plan::structural_hash(*explanation.graph).hex();
   Json phases = Json::array();
   double seconds = 0;
-  for (const Phase& phase : explanation.phases) {
+  for (const plan::Phase phase : explanation.phases) {
     const Entry entry = outline(explanation, phase);
     seconds += entry.seconds;
     phases.push_back(to_json(explanation, entry));

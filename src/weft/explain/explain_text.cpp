@@ -193,7 +193,7 @@ std::string print_text(const Explanation& explanation) {
   double seconds = 0;
   plan::Work work;
   ExplanationRows rows(explanation, table);
-  for (const Phase& phase : explanation.phases) {
+  for (const plan::Phase phase : explanation.phases) {
     const Entry entry = outline(explanation, phase);
     seconds += entry.seconds;
     work += entry.work;

@@ -6,16 +6,14 @@ namespace weft::explain {
 
 using plan::NodeId;
 
-Entry outline(const Explanation& explanation, const Phase& phase) {
+Entry outline(const Explanation& explanation, plan::Phase phase) {
   std::span<const double> node_seconds;
   if (explanation.measurement) node_seconds = explanation.measurement->times.node_seconds;
   const plan::Graph& graph = *explanation.graph;
   std::vector<double> node_kept(explanation.kept.empty() ? 0 : graph.node_count());
   for (const plan::ValueId value : explanation.kept)
     node_kept[graph.value(value).producer.value] += static_cast<double>(graph.type(value).bytes());
-  Entry entry = outline(graph, phase.begin, phase.end, explanation.cluster.device, node_seconds, node_kept);
-  entry.name = phase.name;
-  return entry;
+  return outline(graph, phase, explanation.cluster.device, node_seconds, node_kept);
 }
 
 std::int64_t count_parameters(const plan::Graph& graph) {

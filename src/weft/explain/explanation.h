@@ -17,11 +17,6 @@
 
 namespace weft::explain {
 
-struct Phase {
-  std::string name;  // forward, backward, update
-  plan::NodeId begin, end;
-};
-
 // Bytes that are live for the whole step, by what they hold.
 struct MemoryItem {
   std::string what;
@@ -48,7 +43,7 @@ struct Explanation {
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   std::vector<std::pair<std::string, std::string>> settings;  // optimizer, precision
   const plan::Graph* graph = nullptr;
-  std::vector<Phase> phases;
+  std::vector<plan::Phase> phases;  // that it tells of
   plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
   std::vector<MemoryItem> memory;
@@ -67,7 +62,7 @@ std::string print_json(const Explanation& explanation);  // one line
 std::string print_trail(std::span<const search::Step> trail);
 
 // A phase as one entry, with measured times where there are some.
-Entry outline(const Explanation& explanation, const Phase& phase);
+Entry outline(const Explanation& explanation, plan::Phase phase);
 
 // Elements of all parameters of a plan.
 std::int64_t count_parameters(const plan::Graph& graph);

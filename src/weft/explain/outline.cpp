@@ -17,12 +17,13 @@ class Outliner {
            std::span<const double> node_kept)
       : graph_(graph), device_(device), node_seconds_(node_seconds), node_kept_(node_kept) {}
 
-  Entry build(NodeId begin, NodeId end) {
-    for (std::size_t n = begin.value; n < end.value; ++n) {
+  Entry build(plan::Phase phase) {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const plan::Node& node = graph_.node(NodeId(n));
-      if (takes_time(node)) place(node.scope, node.label, NodeId(n));
+      if (node.when.phase == phase && takes_time(node)) place(node.scope, node.label, NodeId(n));
     }
     Entry entry = finish(root_);
+    entry.name = plan::name(phase);
     if (!node_seconds_.empty()) average(entry, 1);
     return entry;
   }
@@ -150,9 +151,9 @@ cost::Limit Entry::limit() const {
 
 bool takes_time(const plan::Node& node) { return !node.inputs.empty() && !node.op->is_view(); }
 
-Entry outline(const plan::Graph& graph, NodeId begin, NodeId end, const cluster::Device& device,
+Entry outline(const plan::Graph& graph, plan::Phase phase, const cluster::Device& device,
               std::span<const double> node_seconds, std::span<const double> node_kept) {
-  return Outliner(graph, device, node_seconds, node_kept).build(begin, end);
+  return Outliner(graph, device, node_seconds, node_kept).build(phase);
 }
 
 std::vector<double> seconds_at_best(const plan::Graph& graph, const cluster::Device& device) {

@@ -41,9 +41,9 @@ struct Entry {
 // Sources and views take no time and are in no entry.
 bool takes_time(const plan::Node& node);
 
-// The nodes from `begin` up to `end`. `node_seconds` are measured times by node and `node_kept` bytes kept
-// of its results, each empty when there are none.
-Entry outline(const plan::Graph& graph, plan::NodeId begin, plan::NodeId end, const cluster::Device& device,
+// The nodes of a phase, as an entry of its name. `node_seconds` are measured times by node and `node_kept`
+// bytes kept of its results, each empty when there are none.
+Entry outline(const plan::Graph& graph, plan::Phase phase, const cluster::Device& device,
               std::span<const double> node_seconds = {}, std::span<const double> node_kept = {});
 
 // The roofline of every node, by node: what measured times are held against, and shared by.

@@ -194,9 +194,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     explanation.graph = &trained.graph;
     explanation.kept = trained.kept;
     explanation.settings.emplace_back("optimizer", train::name(settings.training.optimizer));
-    explanation.phases = {{"forward", NodeId(0u), trained.backward_begin},
-                          {"backward", trained.backward_begin, trained.update_begin},
-                          {"update", trained.update_begin, NodeId(trained.graph.node_count())}};
+    explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
     explanation.memory = {{"parameters", trained.parameter_bytes},
                           {"gradients", trained.gradient_bytes},
                           {"optimizer", trained.optimizer_bytes},
@@ -205,7 +203,7 @@ Answer run_explain(const Session::State& state, const Context& context,
                           {"inputs", bytes_of_sources(trained.graph, "input")}};
   } else {
     explanation.graph = &bound.graph;
-    explanation.phases = {{"forward", NodeId(0u), NodeId(bound.graph.node_count())}};
+    explanation.phases = {plan::Phase::forward};
     explanation.memory = {{"parameters", bytes_of_sources(bound.graph, "parameter")},
                           {"states", bytes_of_sources(bound.graph, "state")},
                           {"activations", cost::peak_live_bytes(bound.graph)},
@@ -219,11 +217,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     about.settings = explanation.settings;
     about.precision = explanation.precision;
     about.cluster = target;
-    const NodeId end(explanation.graph->node_count());
-    const distribute::Phases phases = training
-                                          ? distribute::Phases{trained.backward_begin, trained.update_begin}
-                                          : distribute::Phases{end, end};
-    return explain_distributed(state, context, settings, run, *explanation.graph, phases, std::move(about),
+    return explain_distributed(state, context, settings, run, *explanation.graph, std::move(about),
                                explain_options);
   }
   if (explain_options.plan) return plan::print(*explanation.graph);

@@ -15,15 +15,9 @@
 #include "weft/session/step_page.h"
 #include "weft/session/trace.h"
 #include "weft/session/written_plan.h"
-#include "weft/spmd/localize.h"
 
 namespace weft::session {
 namespace {
-
-// The first local node at or after a node of the distributed plan.
-plan::NodeId local_begin(const spmd::LocalPlan& local, plan::NodeId node) {
-  return plan::NodeId(node.value == 0 ? 0 : local.ends[node.value - 1]);
-}
 
 // The ranks that are most alike stand for all.
 const sim::RankClass& largest_class(const sim::Prediction& prediction) {
@@ -35,15 +29,14 @@ const sim::RankClass& largest_class(const sim::Prediction& prediction) {
 
 Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
                            const language::syntax::Run& run, const plan::Graph& graph,
-                           const distribute::Phases& phases, explain::DistributedExplanation about,
-                           const ExplainOptions& options) {
+                           explain::DistributedExplanation about, const ExplainOptions& options) {
   if (options.analyze && !cost::is_local(about.cluster))
     return user_error(
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
   Result<search::DistributionChoice> planned =
-      options.analyze ? plan_for_ranks(state, settings, graph, phases, about.cluster, /*compare=*/true)
-                      : plan_for(state, settings, graph, phases, about.cluster, /*compare=*/true);
+      options.analyze ? plan_for_ranks(state, settings, graph, about.cluster, /*compare=*/true)
+                      : plan_for(state, settings, graph, about.cluster, /*compare=*/true);
   if (!planned.ok()) {
     Error error = std::move(planned).error();
     if (!error.span.known()) error.span = run.span;
@@ -58,22 +51,15 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.proven = proof.holds;
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
-  WEFT_TRY(local,
-           spmd::localize(plan.graph, plan.mesh, plan.layouts, shown.ranks.front(), spmd::Exchanges::stay));
   about.choice = &choice;
   about.memory_bytes = memory_of_a_rank(settings, about.cluster);
   about.devices_a_rank = workers_of(settings, about.cluster);
   about.model_flops = cost::plan_flops(graph);
   about.local = shown.program->graph.get();
-  const plan::NodeId end(about.local->node_count());
-  const bool trains = phases.update_begin.value < graph.node_count();
-  about.phases = {
-      {"forward", plan::NodeId(0u), trains ? local_begin(local, plan.phases.backward_begin) : end}};
-  if (trains) {
-    const plan::NodeId backward = about.phases.front().end,
-                       update = local_begin(local, plan.phases.update_begin);
-    about.phases.push_back({"backward", backward, update});
-    about.phases.push_back({"update", update, end});
+  about.phases = {plan::Phase::forward};
+  if (graph.has(plan::Phase::update)) {
+    about.phases.push_back(plan::Phase::backward);
+    about.phases.push_back(plan::Phase::update);
   }
   about.predicted = program::attribute(*shown.program, {&shown.timeline, 1},
                                        explain::seconds_at_best(*about.local, about.cluster.device), 1)

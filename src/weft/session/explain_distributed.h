@@ -19,7 +19,6 @@ struct ExplainOptions {
 // `about` has the names, sizes, settings and the cluster; the rest is found here.
 Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
                            const language::syntax::Run& run, const plan::Graph& graph,
-                           const distribute::Phases& phases, explain::DistributedExplanation about,
-                           const ExplainOptions& options);
+                           explain::DistributedExplanation about, const ExplainOptions& options);
 
 }  // namespace weft::session

@@ -123,8 +123,8 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 }
 
 Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
-                                            const plan::Graph& graph, const distribute::Phases& phases,
-                                            const cluster::Cluster& cluster, bool compare) {
+                                            const plan::Graph& graph, const cluster::Cluster& cluster,
+                                            bool compare) {
   const search::Machine machine = machine_of(settings, cluster);
   search::ChooseOptions options;
   options.memory_bytes = memory_of_a_rank(settings, cluster);
@@ -137,21 +137,21 @@ Result<search::DistributionChoice> plan_for(const Session::State& state, const S
     WEFT_TRY(given, distribute::read_distribution(settings.distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(graph, phases, cluster, machine, options);
+  return search::choose_distribution(graph, cluster, machine, options);
 }
 
 Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
-                                                  const plan::Graph& graph, const distribute::Phases& phases,
-                                                  const cluster::Cluster& cluster, bool compare) {
+                                                  const plan::Graph& graph, const cluster::Cluster& cluster,
+                                                  bool compare) {
   // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
-  Result<search::DistributionChoice> found = plan_for(state, settings, graph, phases, cluster, compare);
+  Result<search::DistributionChoice> found = plan_for(state, settings, graph, cluster, compare);
   const std::string mine = found.ok() ? distribute::print(found->distribution) : std::string();
   WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
   if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
   Settings as_first = settings;
   as_first.distribution = first;
-  return plan_for(state, as_first, graph, phases, cluster, compare);
+  return plan_for(state, as_first, graph, cluster, compare);
 }
 
 }  // namespace weft::session

@@ -25,13 +25,13 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 // How the plan is best spread over the cluster, or as the setting `distribution` says. Alternatives are
 // looked at where `compare`.
 Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
-                                            const plan::Graph& graph, const distribute::Phases& phases,
-                                            const cluster::Cluster& cluster, bool compare);
+                                            const plan::Graph& graph, const cluster::Cluster& cluster,
+                                            bool compare);
 
 // The same for ranks that a launcher started: each plans by itself, and machines differ in what they have
 // measured, so what rank 0 found is what all run. Collective: every rank calls it as often.
 Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
-                                                  const plan::Graph& graph, const distribute::Phases& phases,
-                                                  const cluster::Cluster& cluster, bool compare);
+                                                  const plan::Graph& graph, const cluster::Cluster& cluster,
+                                                  bool compare);
 
 }  // namespace weft::session

@@ -91,11 +91,8 @@ Result<PlanVerdict> prove_found(const Session::State& state, const language::syn
   if (run.task == language::syntax::Task::infer && one_device.settings.rules) {
     WEFT_TRY(rewritten, rewrite(one_device.graph, target.device));
     one_device.graph = std::move(rewritten.plan);
-    const plan::NodeId end(one_device.graph.node_count());
-    one_device.phases = {end, end};
   }
-  WEFT_TRY(choice, plan_for(state, one_device.settings, one_device.graph, one_device.phases, target,
-                            /*compare=*/false));
+  WEFT_TRY(choice, plan_for(state, one_device.settings, one_device.graph, target, /*compare=*/false));
   WEFT_TRY(proof, prove_plan(state, one_device.settings, run, one_device.graph, choice.chosen.plan));
   return judged({language::print(run), distribute::print(choice.distribution), std::move(proof)});
 }

@@ -149,8 +149,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Request& reque
                                const train::TrainingPlan& plan, const run::Feed& feed,
                                const run::Weights& start, const run::DistributedRun& run) {
   WEFT_TRY(target, target_of(state.catalog, request.run->target));
-  WEFT_TRY(choice, plan_for_ranks(state, request.settings, plan.graph,
-                                  {plan.backward_begin, plan.update_begin}, target, /*compare=*/false));
+  WEFT_TRY(choice, plan_for_ranks(state, request.settings, plan.graph, target, /*compare=*/false));
   WEFT_TRY(proof, require_proof(state, request.settings, *request.run, plan.graph, choice.chosen.plan));
   const run::LocalRanksOptions options = local_ranks_of(request);
   WEFT_TRY(outcome, run::run_distributed(choice.chosen.plan, options, feed, start, run));

@@ -132,9 +132,6 @@ Result<OneDevicePlan> one_device_plan(const Session::State& state, const languag
       return error;
     }
     made.graph = std::move(trained->graph);
-    made.phases = {trained->backward_begin, trained->update_begin};
-  } else {
-    made.phases = {NodeId(made.graph.node_count()), NodeId(made.graph.node_count())};
   }
   return made;
 }
@@ -147,13 +144,11 @@ Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
   WEFT_TRY_STATUS(check_outputs(graph, one_device));
   WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
   WEFT_TRY(origins, distribute::trace_origins(one_device, graph));
-  const NodeId end(graph.node_count());
   written.plan = {.graph = std::move(graph),
                   .mesh = mesh,
                   .layouts = std::move(layouts),
                   .opened = std::move(origins.opened),
-                  .origin = std::move(origins.origin),
-                  .phases = {end, end}};
+                  .origin = std::move(origins.origin)};
   written.own = std::move(origins.own);
   return written;
 }

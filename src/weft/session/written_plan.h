@@ -32,7 +32,6 @@ bool is_plan_text(std::string_view text);
 // The plan of one device of a statement, and what the statement makes of the settings.
 struct OneDevicePlan {
   plan::Graph graph;
-  distribute::Phases phases;
   Settings settings;
 };
 Result<OneDevicePlan> one_device_plan(const Session::State& state, const language::syntax::Run& run);
@@ -44,12 +43,12 @@ struct PlanHead {
 PlanHead read_head(std::string_view text);
 
 struct WrittenPlan {
-  distribute::DistributedPlan plan;  // its phases are not known
-  std::vector<bool> own;             // by node: not as the plan of one device has it
+  distribute::DistributedPlan plan;
+  std::vector<bool> own;  // by node: not as the plan of one device has it
 };
 
-// Fails where the text is no plan, where layouts do not go together (with the node), and where its sources or
-// outputs are not those of the plan of one device.
+// Fails where the text is no plan, where layouts do not go together (with
+// the node), and where its sources or outputs are not those of the plan of one device.
 Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
                                  const plan::Graph& one_device);
 

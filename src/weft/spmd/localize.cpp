@@ -55,6 +55,7 @@ Result<LocalPlan> Localizer::run() && {
     const NodeView node = graph_.view(plan::NodeId(n));
     local_.graph.set_label(here(node.node().label));
     local_.graph.set_scope(node.node().scope);
+    local_.graph.set_when(node.node().when);
     // What is left out must be so on every rank: a rank alone cannot tell whether the others need a value.
     const bool is_left_out =
         exchanges_ == Exchanges::stay && !ops::is_source(node.op()) && !ops::is_needed(node, last);

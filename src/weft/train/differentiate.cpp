@@ -16,13 +16,15 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// Puts the graph's label and scope back when done.
+// Puts the graph's label, scope and phase back when done.
 class LabelGuard {
  public:
-  explicit LabelGuard(Graph& graph) : graph_(graph), label_(graph.label()), scope_(graph.scope()) {}
+  explicit LabelGuard(Graph& graph)
+      : graph_(graph), label_(graph.label()), scope_(graph.scope()), when_(graph.when()) {}
   ~LabelGuard() {
     graph_.set_label(label_);
     graph_.set_scope(scope_);
+    graph_.set_when(when_);
   }
   LabelGuard(const LabelGuard&) = delete;
   LabelGuard& operator=(const LabelGuard&) = delete;
@@ -31,6 +33,7 @@ class LabelGuard {
   Graph& graph_;
   Symbol label_;
   plan::ScopeId scope_;
+  plan::When when_;
 };
 
 // For each value up to the loss: does it depend on a wanted one through real numbers alone?
@@ -104,6 +107,7 @@ Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss,
 
   std::vector<ValueId> gradients(graph.value_count());
   if (depends[loss.value] != 0) {
+    graph.set_when({.phase = plan::Phase::backward});
     WEFT_TRY(one, ops::add_constant(graph, 1, graph.type(loss).dtype));
     gradients[loss.value] = one;
     for (std::size_t id = last.value + 1; id-- > 0;)

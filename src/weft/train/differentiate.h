@@ -18,7 +18,8 @@ namespace weft::train {
 
 // Appends the nodes of d loss / d value for each value in `with_respect_to`, and returns those
 // gradients in the same order and each of its value's type; an invalid id where the loss does not
-// depend on the value. New nodes bear the label and scope of the node they differentiate. Fails when
+// depend on the value. New nodes are of the backward phase and bear the label and scope of the node they
+// differentiate. Fails when
 // the loss is not a real scalar, a wanted value is not real, or an operator on the way has no
 // gradient; nodes added until then stay, unused.
 Result<std::vector<plan::ValueId>> differentiate(plan::Graph& graph, plan::ValueId loss,

@@ -16,6 +16,7 @@ namespace {
 
 using plan::DType;
 using plan::NodeId;
+using plan::Phase;
 using plan::ValueId;
 
 constexpr std::array<std::string_view, 4> kNames = {"sgd", "momentum", "adam", "adamw"};
@@ -125,15 +126,18 @@ ValueId stored(const plan::Graph& graph, ValueId value) {
   }
 }
 
-// Forward results that nodes from `begin` on read.
-std::vector<ValueId> kept_values(const plan::Graph& graph, NodeId begin, NodeId end) {
+// Forward results that the backward pass reads.
+std::vector<ValueId> kept_values(const plan::Graph& graph) {
   std::vector<ValueId> kept;
-  for (std::size_t n = begin.value; n < end.value; ++n)
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    if (graph.phase(NodeId(n)) != Phase::backward) continue;
     for (const ValueId input : graph.node(NodeId(n)).inputs) {
       const ValueId value = stored(graph, input);
       const NodeId producer = graph.value(value).producer;
-      if (producer < begin && !graph.node(producer).inputs.empty()) kept.push_back(value);
+      if (graph.phase(producer) == Phase::forward && !graph.node(producer).inputs.empty())
+        kept.push_back(value);
     }
+  }
   std::ranges::sort(kept);
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
@@ -171,17 +175,17 @@ Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptio
   }
   if (parameters.empty()) return user_error(fmt::format("model {} has no parameters to train", graph.name));
   made.gradient_bytes = made.parameter_bytes;
-  made.backward_begin = NodeId(graph.node_count());
   WEFT_TRY(gradients, differentiate(graph, loss.value, parameters));
-  made.update_begin = NodeId(graph.node_count());
   graph.set_label({});
   graph.set_scope({});
+  graph.set_when({.phase = Phase::update});
   Updater updater(graph, options);
   for (std::size_t i = 0; i < parameters.size(); ++i)
     // A parameter that the loss does not depend on has no gradient and stays as it is.
     if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(parameters[i], gradients[i]));
+  graph.set_when({});
   made.optimizer_bytes = updater.moment_bytes();
-  made.kept = kept_values(graph, made.backward_begin, made.update_begin);
+  made.kept = kept_values(graph);
   for (const ValueId value : made.kept)
     made.activation_bytes += static_cast<double>(graph.type(value).bytes());
   return made;

@@ -4,7 +4,8 @@
 //   backward   the gradient of the loss with respect to every parameter
 //   update     one optimizer node a parameter; its results are the plan's outputs "next NAME"
 //
-// All three are nodes of one graph, appended in that order, so whatever reads plans reads training.
+// All three are nodes of one graph, appended in that order, and each knows its phase (plan/when.h): whatever
+// reads plans reads training.
 #pragma once
 #include <optional>
 #include <span>
@@ -32,7 +33,6 @@ struct TrainingOptions {
 
 struct TrainingPlan {
   plan::Graph graph;
-  plan::NodeId backward_begin, update_begin;  // the first node of each phase
 
   // The forward results that the backward pass reads, in the order they are made: what a step must
   // keep from one to the other. Views count as what they view; inputs and parameters are kept anyway.

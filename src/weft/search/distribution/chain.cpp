@@ -48,10 +48,7 @@ std::string place_of(const Graph& graph, ScopeId scope) {
 
 class Cutter {
  public:
-  Cutter(const Graph& graph, const distribute::Phases& phases)
-      : graph_(graph),
-        forward_(std::min<std::size_t>(phases.backward_begin.value, graph.node_count())),
-        home_(graph.node_count(), kNowhere) {}
+  explicit Cutter(const Graph& graph) : graph_(graph), home_(graph.node_count(), kNowhere) {}
 
   Chain run() {
     find_flow();
@@ -63,13 +60,16 @@ class Cutter {
   }
 
  private:
+  bool is_forward(NodeId node) const { return graph_.phase(node) == plan::Phase::forward; }
+
   // What depends on an input: the rest (masks, positions, sums of parameters) is there from the start and
   // joins whoever reads it first.
   void find_flow() {
     std::vector<bool> flows(graph_.value_count());
     last_reader_.assign(graph_.value_count(), 0);
-    for (std::size_t n = 0; n < forward_; ++n) {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
+      if (!is_forward(node.id())) continue;
       bool flowing = &node.op() == &ops::input();
       for (const ValueId value : node.node().inputs) flowing = flowing || flows[value.value];
       for (std::size_t k = 0; k < node.result_count(); ++k) flows[node.result(k).value] = flowing;
@@ -142,8 +142,8 @@ class Cutter {
     std::unordered_map<std::uint64_t, std::int32_t> of_entry;
     for (const NodeId node : flow_) of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
     // What flows nowhere goes to its first reader, so readers are asked from the last node on.
-    for (std::size_t n = forward_; n-- > 0;) {
-      if (home_[n] == kNowhere) continue;
+    for (std::size_t n = graph_.node_count(); n-- > 0;) {
+      if (home_[n] == kNowhere || !is_forward(NodeId(n))) continue;
       for (const ValueId value : graph_.node(NodeId(n)).inputs)
         lead_home(graph_.value(value).producer, home_[n]);
     }
@@ -173,8 +173,7 @@ class Cutter {
     Part& part = chain_.parts[static_cast<std::size_t>(home_[n.value])];
     part.nodes.push_back(n);
     const Entry entry = entry_of(graph_.node(n));
-    if (n.value < forward_ && entry.label.valid() &&
-        std::ranges::find(part.entries, entry) == part.entries.end())
+    if (is_forward(n) && entry.label.valid() && std::ranges::find(part.entries, entry) == part.entries.end())
       part.entries.push_back(entry);
   }
 
@@ -227,7 +226,6 @@ class Cutter {
   }
 
   const Graph& graph_;
-  std::size_t forward_;
   std::vector<std::int32_t> home_;  // by node: the number of its part
   std::vector<NodeId> flow_;
   std::vector<std::size_t> last_reader_;  // by value: in the forward pass
@@ -237,6 +235,6 @@ class Cutter {
 
 }  // namespace
 
-Chain chain_of(const Graph& graph, const distribute::Phases& phases) { return Cutter(graph, phases).run(); }
+Chain chain_of(const Graph& graph) { return Cutter(graph).run(); }
 
 }  // namespace weft::search

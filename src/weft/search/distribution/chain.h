@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "weft/search/distribution/fold.h"
+#include "weft/base/result.h"
+#include "weft/plan/graph.h"
 
 namespace weft::search {
 
@@ -46,11 +47,11 @@ struct Chain {
   std::string why_not;  // where there are fewer than two parts, or kinds come back: no chain to plan along
 };
 
-Chain chain_of(const plan::Graph& graph, const distribute::Phases& phases);
+Chain chain_of(const plan::Graph& graph);
 
 // Some parts in a row as a plan of their own: what comes from others is an input, and what others read an
-// output. REQUIRES: the chain is the graph's.
-Result<Folded> extract(const plan::Graph& graph, const distribute::Phases& phases, const Chain& chain,
-                       std::size_t first, std::size_t count);
+// output. An input stands in the phase of the node whose result it is. REQUIRES: the chain is the graph's.
+Result<plan::Graph> extract(const plan::Graph& graph, const Chain& chain, std::size_t first,
+                            std::size_t count);
 
 }  // namespace weft::search

@@ -44,13 +44,13 @@ std::string why_not(const Evaluation& other, bool fits, const Evaluation& chosen
 
 class Chooser {
  public:
-  Chooser(const plan::Graph& graph, const distribute::Phases& phases, const cluster::Cluster& cluster,
-          const Machine& machine, const ChooseOptions& options)
+  Chooser(const plan::Graph& graph, const cluster::Cluster& cluster, const Machine& machine,
+          const ChooseOptions& options)
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        evaluator_(graph, phases, machine, options.known),
-        roles_(distribute::index_roles(graph, phases)),
+        evaluator_(graph, machine, options.known),
+        roles_(distribute::index_roles(graph)),
         limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
 
   // What an earlier search found; only the plan itself is made again.
@@ -69,7 +69,7 @@ class Chooser {
     choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
     choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
-    LowerBound bound = lower_bound(graph_, evaluator_.phases(), cluster_, options_.devices_a_rank);
+    LowerBound bound = lower_bound(graph_, cluster_, options_.devices_a_rank);
     choice_.lower_bound_seconds = bound.seconds;
     choice_.lower_bound_why = std::move(bound.why);
     if (options_.alternatives) {
@@ -225,10 +225,10 @@ class Chooser {
 
 // Everything that a choice depends on. Labels, names and the order of nodes matter as well, so the plan's
 // text stands for it.
-Digest key_of(const plan::Graph& graph, const distribute::Phases& phases, const cluster::Cluster& cluster,
-              const Machine& machine, const ChooseOptions& options) {
+Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const Machine& machine,
+              const ChooseOptions& options) {
   Hasher hasher;
-  hasher.text(plan::print(graph)).number(phases.backward_begin.value).number(phases.update_begin.value);
+  hasher.text(plan::print(graph));
   hasher.digest_of(digest_of(cluster)).digest_of(machine.digest);
   hasher.real(options.memory_bytes).number(static_cast<std::uint64_t>(options.devices_a_rank));
   hasher.number(static_cast<std::uint64_t>(options.budget.estimates)).real(options.budget.seconds);
@@ -243,12 +243,11 @@ Digest key_of(const plan::Graph& graph, const distribute::Phases& phases, const 
 
 }  // namespace
 
-Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const distribute::Phases& phases,
-                                               const cluster::Cluster& cluster, const Machine& machine,
-                                               const ChooseOptions& options) {
-  Chooser chooser(graph, phases, cluster, machine, options);
+Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                               const Machine& machine, const ChooseOptions& options) {
+  Chooser chooser(graph, cluster, machine, options);
   if (options.known == nullptr || machine.digest == Digest() || options.given) return chooser.run();
-  const Digest key = key_of(graph, phases, cluster, machine, options);
+  const Digest key = key_of(graph, cluster, machine, options);
   const auto known = options.known->find_choice(key);
   // A TRAIN takes what an EXPLAIN found; the other way round, alternatives would be missing.
   if (known != nullptr && (!options.alternatives || !known->alternatives.empty()))

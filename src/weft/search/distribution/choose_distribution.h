@@ -1,6 +1,6 @@
 // weft/search/distribution/choose_distribution.h -- how a model is best spread over a cluster, and why not otherwise.
 //
-//   WEFT_TRY(choice, choose_distribution(graph, phases, cluster, machine, {.memory_bytes = 80e9}));
+//   WEFT_TRY(choice, choose_distribution(graph, cluster, machine, {.memory_bytes = 80e9}));
 //   print(choice.distribution)              node=4: slice b, shard optimizer; gpu=8: slice h, f, v, s
 //   choice.chosen.prediction.seconds        0.87
 //   choice.alternatives[0]                  data parallel: needs 2.6 TiB a rank, 80 GiB are there
@@ -57,8 +57,7 @@ struct DistributionChoice : ChosenDistribution {
 
 // Fails where a hint cannot be kept, nothing could be evaluated, or no plan fits: then with the smallest
 // memory that was found and what would make it fit.
-Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const distribute::Phases& phases,
-                                               const cluster::Cluster& cluster, const Machine& machine,
-                                               const ChooseOptions& options = {});
+Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                               const Machine& machine, const ChooseOptions& options = {});
 
 }  // namespace weft::search

@@ -65,20 +65,18 @@ Evaluation PredictedPlan::evaluation() const {
           prediction.traffic};
 }
 
-Evaluator::Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine,
-                     KnownPlans* known)
+Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known)
     : graph_(graph),
-      phases_(phases),
       machine_(std::move(machine)),
       known_plans_(machine_.digest == Digest() ? nullptr : known) {
-  layers_ = repeated_layers(graph, phases);
+  layers_ = repeated_layers(graph);
   if (layers_ > kLonger) {
-    shorter_ = fold(graph, phases, kShorter);
-    longer_ = fold(graph, phases, kLonger);
+    shorter_ = fold(graph, kShorter);
+    longer_ = fold(graph, kLonger);
     if (!shorter_) longer_.reset();
   }
-  signatures_.emplace(longer_ ? longer_->graph : graph_);
-  if (longer_) shorter_signatures_.emplace(shorter_->graph);
+  signatures_.emplace(longer_ ? *longer_ : graph_);
+  if (longer_) shorter_signatures_.emplace(*shorter_);
 }
 
 Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distribution,
@@ -86,7 +84,7 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
   PredictedPlan made;
-  WEFT_TRY(plan, distribute::distribute(graph_, phases_, distribution, {.prices = std::move(prices)}));
+  WEFT_TRY(plan, distribute::distribute(graph_, distribution, {.prices = std::move(prices)}));
   made.plan = std::move(plan);
   sim::PredictOptions how = options;
   how.workers = machine_.workers;
@@ -96,19 +94,19 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
   return made;
 }
 
-Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph, const distribute::Phases& phases,
+Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph,
                                             const distribute::Distribution& distribution,
                                             const distribute::Signatures* signatures) const {
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
-  WEFT_TRY(plan, distribute::distribute(graph, phases, distribution,
+  WEFT_TRY(plan, distribute::distribute(graph, distribution,
                                         {.prices = std::move(prices), .signatures = signatures}));
   return Spread{std::move(plan), std::move(costs)};
 }
 
 Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& distribution) const {
-  if (!longer_) return spread(graph_, phases_, distribution, &*signatures_);
-  return spread(longer_->graph, longer_->phases, without_dropped_layers(distribution), &*signatures_);
+  if (!longer_) return spread(graph_, distribution, &*signatures_);
+  return spread(*longer_, without_dropped_layers(distribution), &*signatures_);
 }
 
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
@@ -118,7 +116,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
   if (longer_) {
     // Without the layer that the shorter version lacks.
     std::vector<bool> counts;
-    for (const std::int64_t layer : layers_of_nodes(made.plan.graph, made.plan.phases))
+    for (const std::int64_t layer : layers_of_nodes(made.plan.graph))
       counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
     const Least shorter = least_of_plan(made.plan, quickest, counts);
     const TimeLine line(kShorter, kLonger, layers_);
@@ -157,8 +155,7 @@ Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
 }
 
 Result<Evaluation> Evaluator::simulate_shorter(const distribute::Distribution& distribution) const {
-  WEFT_TRY(made, spread(shorter_->graph, shorter_->phases, without_dropped_layers(distribution),
-                        &*shorter_signatures_));
+  WEFT_TRY(made, spread(*shorter_, without_dropped_layers(distribution), &*shorter_signatures_));
   return simulate(made);
 }
 
@@ -173,7 +170,7 @@ distribute::Distribution Evaluator::without_dropped_layers(
     const distribute::Distribution& distribution) const {
   if (distribution.exceptions.empty()) return distribution;
   distribute::Distribution made = distribution;
-  const auto there = tensor_names(shorter_->graph);
+  const auto there = tensor_names(*shorter_);
   const auto is_missing = [&](const distribute::Exception& exception) {
     return !there.contains(exception.tensor);
   };
@@ -195,8 +192,7 @@ std::vector<Result<Evaluation>> Evaluator::refine(
 
 std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
   return answer_all(questions.size(), [&](std::size_t q) -> Result<Evaluation> {
-    const Folded& plan = *questions[q].part;
-    WEFT_TRY(part, spread(plan.graph, plan.phases, questions[q].distribution));
+    WEFT_TRY(part, spread(*questions[q].part, questions[q].distribution));
     return simulate(part);
   });
 }

@@ -1,6 +1,6 @@
 // weft/search/distribution/evaluator.h -- what a distribution of one plan on one cluster costs.
 //
-//   Evaluator evaluator(graph, phases, machine);
+//   Evaluator evaluator(graph, machine);
 //   WEFT_TRY(cost, evaluator.estimate(distribution));     // folded where layers repeat, and remembered
 //   WEFT_TRY(whole, evaluator.predict(distribution));     // every layer: the plan and its prediction
 //
@@ -62,11 +62,9 @@ struct PredictedPlan {
 class Evaluator {
  public:
   // REQUIRES: the graph outlives it, and `known` where there is one.
-  Evaluator(const plan::Graph& graph, const distribute::Phases& phases, Machine machine,
-            KnownPlans* known = nullptr);
+  Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr);
 
   const plan::Graph& graph() const { return graph_; }
-  const distribute::Phases& phases() const { return phases_; }
 
   Result<Evaluation> estimate(const distribute::Distribution& distribution);
   // What these take at least (least_of_plan.h), without simulating them: of those that were, what they take;
@@ -87,7 +85,7 @@ class Evaluator {
 
   // A part of the plan by itself (chain.h). These are not counted among the estimates.
   struct PartQuestion {
-    const Folded* part;
+    const plan::Graph* part;
     distribute::Distribution distribution;
   };
   std::vector<Result<Evaluation>> estimate_parts(std::span<const PartQuestion> questions) const;
@@ -118,8 +116,7 @@ class Evaluator {
   };
 
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
-  Result<Spread> spread(const plan::Graph& graph, const distribute::Phases& phases,
-                        const distribute::Distribution& distribution,
+  Result<Spread> spread(const plan::Graph& graph, const distribute::Distribution& distribution,
                         const distribute::Signatures* signatures = nullptr) const;
   Result<Spread> spread(const distribute::Distribution& distribution) const;
   Result<Glance> glance(const distribute::Distribution& distribution) const;
@@ -130,10 +127,9 @@ class Evaluator {
   const std::string& plainest(const std::string& text) const;
 
   const plan::Graph& graph_;
-  distribute::Phases phases_;
   Machine machine_;
   std::int64_t layers_ = 0;
-  std::optional<Folded> shorter_, longer_;  // both are used where the longer one is there
+  std::optional<plan::Graph> shorter_, longer_;  // both are used where the longer one is there
   std::optional<distribute::Signatures> signatures_, shorter_signatures_;  // of what is spread
   KnownPlans* known_plans_;
   // By the distribution's text, of the first of those that lead to one plan.

@@ -40,10 +40,11 @@ Place fold_place_of(const Graph& graph, ScopeId scope) {
 // belongs to the layer whose parameter it changes, and a state to the one node that reads it.
 class Homes {
  public:
-  Homes(const Graph& graph, const distribute::Phases& phases) : graph_(graph), of_node_(graph.node_count()) {
+  explicit Homes(const Graph& graph) : graph_(graph), of_node_(graph.node_count()) {
     for (std::size_t n = 0; n < graph.node_count(); ++n)
       of_node_[n] = fold_place_of(graph, graph.node(NodeId(n)).scope);
-    for (std::size_t n = phases.update_begin.value; n < graph.node_count(); ++n) adopt(NodeId(n));
+    for (std::size_t n = 0; n < graph.node_count(); ++n)
+      if (graph.phase(NodeId(n)) == plan::Phase::update) adopt(NodeId(n));
   }
 
   const Place& operator[](NodeId node) const { return of_node_[node.value]; }
@@ -107,9 +108,9 @@ struct Layers {
   std::int64_t count() const { return static_cast<std::int64_t>(nodes.size()); }
 };
 
-Layers layers_of(const Graph& graph, const distribute::Phases& phases) {
+Layers layers_of(const Graph& graph) {
   Layers layers;
-  const Homes homes(graph, phases);
+  const Homes homes(graph);
   layers.iteration.assign(graph.node_count(), kOutside);
   layers.position.assign(graph.node_count(), 0);
   const std::vector<Repeat> repeats = homes.longest();
@@ -147,29 +148,25 @@ constexpr std::int64_t kFewest = 4;
 
 class Folding {
  public:
-  Folding(const Graph& graph, const distribute::Phases& phases, const Layers& layers, std::int64_t keep)
+  Folding(const Graph& graph, const Layers& layers, std::int64_t keep)
       : graph_(graph),
-        phases_(phases),
         layers_(layers),
         front_(keep / 2),
         back_(layers.count() - (keep - keep / 2)),
         values_(graph.value_count()) {}
 
-  std::optional<Folded> run() {
-    Folded folded;
-    folded.graph.name = graph_.name;
-    plan::Transplant transplant(graph_, folded.graph);
+  std::optional<Graph> run() {
+    Graph folded;
+    folded.name = graph_.name;
+    plan::Transplant transplant(graph_, folded);
     std::vector<ScopeId> scopes;
     for (std::size_t s = 0; s < graph_.scope_count(); ++s) {
       plan::Scope scope = graph_.scope(ScopeId(s));
       scope.name = transplant.symbol(scope.name);
       if (scope.parent.valid()) scope.parent = scopes[scope.parent.value];
-      scopes.push_back(folded.graph.add_scope(scope));
+      scopes.push_back(folded.add_scope(scope));
     }
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
-      if (NodeId(n) == phases_.backward_begin)
-        folded.phases.backward_begin = NodeId(folded.graph.node_count());
-      if (NodeId(n) == phases_.update_begin) folded.phases.update_begin = NodeId(folded.graph.node_count());
       if (is_dropped(layers_.iteration[n])) continue;
       const plan::Node& node = graph_.node(NodeId(n));
       std::vector<ValueId> inputs;
@@ -178,19 +175,16 @@ class Folding {
         if (!seen || !values_[seen->value].valid()) return std::nullopt;
         inputs.push_back(values_[seen->value]);
       }
-      folded.graph.set_label(node.label.valid() ? transplant.symbol(node.label) : Symbol());
-      folded.graph.set_scope(node.scope.valid() ? scopes[node.scope.value] : ScopeId());
+      folded.set_label(node.label.valid() ? transplant.symbol(node.label) : Symbol());
+      folded.set_scope(node.scope.valid() ? scopes[node.scope.value] : ScopeId());
       const Result<NodeId> made = transplant.node(NodeId(n), inputs);
       if (!made.ok()) return std::nullopt;
       for (std::size_t k = 0; k < node.result_count; ++k)
-        values_[graph_.result(NodeId(n), k).value] = folded.graph.result(*made, k);
+        values_[graph_.result(NodeId(n), k).value] = folded.result(*made, k);
     }
-    const NodeId end(folded.graph.node_count());
-    if (!folded.phases.backward_begin.valid()) folded.phases.backward_begin = end;
-    if (!folded.phases.update_begin.valid()) folded.phases.update_begin = end;
     for (const plan::Output& output : graph_.outputs())
       if (values_[output.value.value].valid())
-        folded.graph.add_output(transplant.symbol(output.name), values_[output.value.value]);
+        folded.add_output(transplant.symbol(output.name), values_[output.value.value]);
     return folded;
   }
 
@@ -216,7 +210,6 @@ class Folding {
   }
 
   const Graph& graph_;
-  const distribute::Phases& phases_;
   const Layers& layers_;
   std::int64_t front_, back_;    // iterations [front, back) go
   std::vector<ValueId> values_;  // what a value is in the folded plan
@@ -224,19 +217,17 @@ class Folding {
 
 }  // namespace
 
-std::int64_t repeated_layers(const Graph& graph, const distribute::Phases& phases) {
-  const Layers layers = layers_of(graph, phases);
+std::int64_t repeated_layers(const Graph& graph) {
+  const Layers layers = layers_of(graph);
   return layers.count() > kFewest && middle_is_alike(graph, layers) ? layers.count() : 0;
 }
 
-std::vector<std::int64_t> layers_of_nodes(const Graph& graph, const distribute::Phases& phases) {
-  return layers_of(graph, phases).iteration;
-}
+std::vector<std::int64_t> layers_of_nodes(const Graph& graph) { return layers_of(graph).iteration; }
 
-std::optional<Folded> fold(const Graph& graph, const distribute::Phases& phases, std::int64_t layers) {
-  const Layers all = layers_of(graph, phases);
+std::optional<Graph> fold(const Graph& graph, std::int64_t layers) {
+  const Layers all = layers_of(graph);
   if (layers < kFewest || layers >= all.count() || !middle_is_alike(graph, all)) return std::nullopt;
-  return Folding(graph, phases, all, layers).run();
+  return Folding(graph, all, layers).run();
 }
 
 }  // namespace weft::search

@@ -10,25 +10,19 @@
 #include <optional>
 #include <vector>
 
-#include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
 
 namespace weft::search {
 
 // The iterations of the plan's longest REPEAT whose layers are alike; 0 when there is none.
-std::int64_t repeated_layers(const plan::Graph& graph, const distribute::Phases& phases);
+std::int64_t repeated_layers(const plan::Graph& graph);
 
 // By node: the iteration of that REPEAT which it belongs to, or -1. Also of plans on a mesh.
-std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph, const distribute::Phases& phases);
+std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph);
 
-struct Folded {
-  plan::Graph graph;
-  distribute::Phases phases;
-};
-
-// The plan with `layers` of those iterations, the first and the last ones; nothing where that
-// is not possible: fewer than 4, or not fewer than there are, or layers that read farther than
-// from their neighbours.
-std::optional<Folded> fold(const plan::Graph& graph, const distribute::Phases& phases, std::int64_t layers);
+// The plan with `layers` of those iterations, the first and the last ones; nothing where that is not
+// possible: fewer than 4, or not fewer than there are, or layers that read farther than from their
+// neighbours.
+std::optional<plan::Graph> fold(const plan::Graph& graph, std::int64_t layers);
 
 }  // namespace weft::search

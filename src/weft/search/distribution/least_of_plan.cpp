@@ -61,15 +61,14 @@ class Floors {
   }
 
   double bytes() const {
-    enum : std::uint8_t { kForward = 1, kBackward = 2 };
+    // By phase, as bits: what updates read is not asked for.
+    constexpr std::uint8_t kReads[] = {1, 2, 0}, kForwardAndBackward = 3;
     const plan::Graph& graph = plan_.graph;
     std::vector<std::uint8_t> read(graph.value_count());
     // From the last reader to the first: a view is read when what it shows is.
     for (std::size_t n = graph.node_count(); n-- > 0;) {
       const NodeView node = graph.view(NodeId(n));
-      const std::uint8_t reads = n < plan_.phases.backward_begin.value ? kForward
-                                 : n < plan_.phases.update_begin.value ? kBackward
-                                                                       : 0;
+      const std::uint8_t reads = kReads[static_cast<std::size_t>(node.phase())];
       const bool view = program::is_placed_view(node.op());
       for (const ValueId input : node.node().inputs)
         read[input.value] |= view ? read[node.result(0).value] : reads;
@@ -79,7 +78,7 @@ class Floors {
       const NodeView node = graph.view(graph.value(ValueId(v)).producer);
       const bool kept =
           ops::is_source(node.op()) ||
-          (read[v] == (kForward | kBackward) && node.id() < plan_.phases.backward_begin && is_product(node));
+          (read[v] == kForwardAndBackward && node.phase() == plan::Phase::forward && is_product(node));
       if (kept && is_counted(node.id())) sum += bytes_of(ValueId(v));
     }
     return sum;

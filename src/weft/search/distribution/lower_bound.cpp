@@ -52,11 +52,12 @@ std::vector<bool> needed_for(const Graph& graph, plan::ValueId number) {
   return needed;
 }
 
-double moved_by_updates(const Graph& graph, const distribute::Phases& phases) {
+double moved_by_updates(const Graph& graph) {
   std::vector<bool> counted(graph.node_count());
   double bytes = 0;
-  for (std::size_t n = phases.update_begin.value; n < graph.node_count(); ++n) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
+    if (node.phase() != plan::Phase::update) continue;
     for (const plan::ValueId input : node.node().inputs) {
       const NodeId source = graph.value(input).producer;
       const plan::Operator* op = graph.node(source).op;
@@ -84,8 +85,7 @@ double largest_cone(const Graph& graph, const cluster::Device& device) {
 
 }  // namespace
 
-LowerBound lower_bound(const Graph& graph, const distribute::Phases& phases, const cluster::Cluster& cluster,
-                       int devices_a_rank) {
+LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int devices_a_rank) {
   const auto devices = static_cast<double>(cluster.devices() * devices_a_rank);
   const std::string them = fmt::format("{} {}", cluster.devices() * devices_a_rank, cluster.device.name);
   LowerBound bound{arithmetic(graph, cluster.device) / devices,
@@ -95,7 +95,7 @@ LowerBound lower_bound(const Graph& graph, const distribute::Phases& phases, con
     if (seconds > bound.seconds) bound = {seconds, std::move(why)};
   };
   if (cluster.device.memory_bytes_per_second > 0)
-    raise(moved_by_updates(graph, phases) / devices / cluster.device.memory_bytes_per_second,
+    raise(moved_by_updates(graph) / devices / cluster.device.memory_bytes_per_second,
           fmt::format("parameters and optimizer states read and written by the memories of {}", them));
   const double cone = largest_cone(graph, cluster.device);
   double quickest = std::numeric_limits<double>::infinity();  // of the links that leave a unit

@@ -29,7 +29,6 @@ struct LowerBound {
 };
 
 // `devices_a_rank`: processors of this machine that a local rank has.
-LowerBound lower_bound(const plan::Graph& graph, const distribute::Phases& phases,
-                       const cluster::Cluster& cluster, int devices_a_rank = 1);
+LowerBound lower_bound(const plan::Graph& graph, const cluster::Cluster& cluster, int devices_a_rank = 1);
 
 }  // namespace weft::search

@@ -97,9 +97,9 @@ class Improving {
     for (Step& step : steps_) {
       const Part& part = chain_.parts[step.part];
       step.variants = variants_.of(part);
-      const Result<Folded> plan = extract(evaluator_.graph(), evaluator_.phases(), chain_, step.part, 1);
+      const Result<plan::Graph> plan = extract(evaluator_.graph(), chain_, step.part, 1);
       if (!plan.ok()) return false;
-      const Distribution base = restricted(base_, plan->graph);
+      const Distribution base = restricted(base_, *plan);
       std::vector<Evaluator::PartQuestion> questions;
       for (const Variant& variant : step.variants) {
         questions.push_back({&*plan, base});
@@ -146,9 +146,9 @@ class Improving {
   Table pairs(std::size_t from, std::size_t to, std::size_t at) {
     const Step &a = steps_[from], &b = steps_[to];
     Table table(a.variants.size(), Costs(b.variants.size()));
-    const Result<Folded> plan = extract(evaluator_.graph(), evaluator_.phases(), chain_, at, 2);
+    const Result<plan::Graph> plan = extract(evaluator_.graph(), chain_, at, 2);
     if (!plan.ok()) return table;
-    const Distribution base = restricted(base_, plan->graph);
+    const Distribution base = restricted(base_, *plan);
     std::vector<Evaluator::PartQuestion> questions;
     const auto say = [&](const Part& part, const Variant& variant) {
       std::ranges::move(variants_.in_part(part, variant),
@@ -221,7 +221,7 @@ class ByParts final : public DistributionStrategy {
     first.estimates -= std::min(kWholePlans, budget.estimates / 8);
     SearchOutcome outcome = descend().search(space, evaluator, first);
     if (outcome.best.empty() || outcome.ended == Ended::time_limit) return outcome;
-    const Chain chain = chain_of(evaluator.graph(), evaluator.phases());
+    const Chain chain = chain_of(evaluator.graph());
     if (!chain.why_not.empty() || chain.kinds > kMostKinds) {
       outcome.parts = "not planned part by part: " +
                       (chain.why_not.empty() ? fmt::format("{} kinds of parts", chain.kinds) : chain.why_not);

@@ -16,18 +16,17 @@ using plan::ValueId;
 
 class Extraction {
  public:
-  Extraction(const Graph& graph, const distribute::Phases& phases, std::span<const Part> parts)
-      : graph_(graph), phases_(phases), transplant_(graph, made_.graph), values_(graph.value_count()) {
+  Extraction(const Graph& graph, std::span<const Part> parts)
+      : graph_(graph), transplant_(graph, made_), values_(graph.value_count()) {
     for (const Part& part : parts) nodes_.insert(nodes_.end(), part.nodes.begin(), part.nodes.end());
     std::ranges::sort(nodes_);
   }
 
-  Result<Folded> run() && {
-    made_.graph.name = graph_.name;
+  Result<Graph> run() && {
+    made_.name = graph_.name;
     copy_scopes();
     for (const NodeId n : nodes_) {
       const plan::Node& node = graph_.node(n);
-      begin_phases(n);
       std::vector<ValueId> inputs;
       for (const ValueId value : node.inputs) {
         if (!values_[value.value].valid()) WEFT_TRY_STATUS(bring(value));
@@ -36,9 +35,8 @@ class Extraction {
       stand_at(node);
       WEFT_TRY(made, transplant_.node(n, inputs));
       for (std::size_t k = 0; k < node.result_count; ++k)
-        values_[graph_.result(n, k).value] = made_.graph.result(made, k);
+        values_[graph_.result(n, k).value] = made_.result(made, k);
     }
-    begin_phases(NodeId(graph_.node_count()));
     add_outputs();
     return std::move(made_);
   }
@@ -49,20 +47,13 @@ class Extraction {
       plan::Scope scope = graph_.scope(ScopeId(s));
       scope.name = transplant_.symbol(scope.name);
       if (scope.parent.valid()) scope.parent = scopes_[scope.parent.value];
-      scopes_.push_back(made_.graph.add_scope(scope));
+      scopes_.push_back(made_.add_scope(scope));
     }
   }
 
   void stand_at(const plan::Node& node) {
-    made_.graph.set_label(node.label.valid() ? transplant_.symbol(node.label) : Symbol());
-    made_.graph.set_scope(node.scope.valid() ? scopes_[node.scope.value] : ScopeId());
-  }
-
-  void begin_phases(NodeId node) {
-    const NodeId here(made_.graph.node_count());
-    if (node >= phases_.backward_begin && !made_.phases.backward_begin.valid())
-      made_.phases.backward_begin = here;
-    if (node >= phases_.update_begin && !made_.phases.update_begin.valid()) made_.phases.update_begin = here;
+    made_.set_label(node.label.valid() ? transplant_.symbol(node.label) : Symbol());
+    made_.set_scope(node.scope.valid() ? scopes_[node.scope.value] : ScopeId());
   }
 
   // Sources and constants as they are; what another part made as an input.
@@ -73,14 +64,15 @@ class Extraction {
       stand_at(producer);
       WEFT_TRY(made, transplant_.node(from.producer, {}));
       for (std::size_t k = 0; k < producer.result_count; ++k)
-        values_[graph_.result(from.producer, k).value] = made_.graph.result(made, k);
+        values_[graph_.result(from.producer, k).value] = made_.result(made, k);
       return {};
     }
-    made_.graph.set_label({});
-    made_.graph.set_scope({});
-    const plan::AttributeValue attributes[] = {made_.graph.symbol(fmt::format("from outside {}", brought_++)),
+    made_.set_label({});
+    made_.set_scope({});
+    made_.set_when(producer.when);
+    const plan::AttributeValue attributes[] = {made_.symbol(fmt::format("from outside {}", brought_++)),
                                                transplant_.type(from.type)};
-    WEFT_TRY(made, made_.graph.add_value(ops::input(), {}, attributes));
+    WEFT_TRY(made, made_.add_value(ops::input(), {}, attributes));
     values_[value.value] = made;
     return {};
   }
@@ -90,19 +82,18 @@ class Extraction {
     for (const NodeId n : nodes_) inside[n.value] = true;
     for (const plan::Output& output : graph_.outputs())
       if (inside[graph_.value(output.value).producer.value])
-        made_.graph.add_output(transplant_.symbol(output.name), values_[output.value.value]);
+        made_.add_output(transplant_.symbol(output.name), values_[output.value.value]);
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       if (inside[n]) continue;
       for (const ValueId value : graph_.node(NodeId(n)).inputs)
         if (inside[graph_.value(value).producer.value]) asked[value.value] = true;
     }
     for (std::size_t v = 0, k = 0; v < asked.size(); ++v)
-      if (asked[v]) made_.graph.add_output(made_.graph.symbol(fmt::format("to outside {}", k++)), values_[v]);
+      if (asked[v]) made_.add_output(made_.symbol(fmt::format("to outside {}", k++)), values_[v]);
   }
 
   const Graph& graph_;
-  const distribute::Phases& phases_;
-  Folded made_;
+  Graph made_;
   plan::Transplant transplant_;
   std::vector<NodeId> nodes_;
   std::vector<ScopeId> scopes_;
@@ -112,9 +103,8 @@ class Extraction {
 
 }  // namespace
 
-Result<Folded> extract(const Graph& graph, const distribute::Phases& phases, const Chain& chain,
-                       std::size_t first, std::size_t count) {
-  return Extraction(graph, phases, std::span(chain.parts).subspan(first, count)).run();
+Result<Graph> extract(const Graph& graph, const Chain& chain, std::size_t first, std::size_t count) {
+  return Extraction(graph, std::span(chain.parts).subspan(first, count)).run();
 }
 
 }  // namespace weft::search
