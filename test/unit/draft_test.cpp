@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <fmt/format.h>
+
 #include "rewriting_case.h"
 #include "weft/plan/text.h"
 #include "weft/plan/verify.h"
@@ -130,6 +132,107 @@ return y=%5, z=%6
   EXPECT_EQ(draft.outputs()[0].value, draft.outputs()[1].value);
   draft.undo();
   EXPECT_EQ(describe(draft), before);
+}
+
+TEST(Draft, NewNodesAreOfTheLatestPhaseMatched) {
+  Draft draft(plan_of(R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = input {name=z, type=f32[d=3]}
+%2 = add %0, %1
+%3 = mul %2, %1 in backward
+%4 = neg %3 in update
+return y=%4, e=%2
+)"));
+  ASSERT_TRUE(rewrite(draft, "multiply_out").ok());
+  const plan::Graph plan = draft.finish();
+  EXPECT_TRUE(plan::verify(plan).ok());
+  EXPECT_EQ(plan::print(plan), R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = input {name=z, type=f32[d=3]}
+%2 = add %0, %1 : f32[d=3]
+%3 = mul %0, %1 : f32[d=3] in backward
+%4 = mul %1, %1 : f32[d=3] in backward
+%5 = add %3, %4 : f32[d=3] in backward
+%6 = neg %5 : f32[d=3] in update
+return y=%6, e=%2
+)");
+}
+
+TEST(Draft, ALaterPhaseMayReadWhatAnEarlierComputed) {
+  Draft draft(plan_of(R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = relu %0
+%2 = relu %1 in backward
+%3 = exp %2 in backward
+return y=%3, z=%1
+)"));
+  ASSERT_TRUE(rewrite(draft, "relu_twice").ok());
+  EXPECT_EQ(plan::print(draft.finish()), R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = relu %0 : f32[d=3]
+%2 = exp %1 : f32[d=3] in backward
+return y=%2, z=%1
+)");
+}
+
+// The backward pass computes it again so that it need not be kept.
+TEST(Draft, EqualNodesOfTwoPhasesStayTwo) {
+  const plan::Graph graph = plan_of(R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = exp %0
+%2 = exp %0 in backward
+%3 = mul %2, %0 in backward
+return y=%1, z=%3
+)");
+  const Draft draft(graph);
+  EXPECT_EQ(plan::print(draft.finish()), plan::print(graph));
+  const Draft kept(plan_of(R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = exp %0
+%2 = mul %1, %0 in backward
+return y=%1, z=%2
+)"));
+  EXPECT_NE(draft.hash(), kept.hash());
+}
+
+TEST(Draft, EqualNodesOfTwoPhasesStayTwoWhenARewriteMakesThemEqual) {
+  Draft draft(plan_of(R"(plan small
+%0 = input {name=x, type=f32[d=3]}
+%1 = neg %0
+%2 = neg %1
+%3 = exp %0
+%4 = exp %2 in backward
+return y=%3, z=%4
+)"));
+  ASSERT_TRUE(rewrite(draft, "cancel_negations").ok());
+  EXPECT_EQ(numbers(draft.nodes()), (Numbers{0, 3, 4}));
+}
+
+TEST(Draft, RefusesToMakeAnEarlierPhaseReadALater) {
+  // The merged product would be of the backward pass, and exp reads one half of it in the forward pass.
+  const auto merged = [](std::string_view phase_of_reader) {
+    Draft draft(plan_of(fmt::format(R"(plan small
+%0 = input {{name=x, type=f32[b=2,d=3]}}
+%1 = input {{name=v, type=f32[d=3,f=2]}}
+%2 = input {{name=w, type=f32[d=3,g=2]}}
+%3 = contract %0, %1 {{to=[b,f]}}
+%4 = contract %0, %2 {{to=[b,g]}} in backward
+%5 = exp %3 in {}
+return y=%5, z=%4
+)",
+                                    phase_of_reader)));
+    const std::string before = describe(draft);
+    const auto change = rewrite(draft, "merge_products");
+    if (!change.ok()) {
+      EXPECT_EQ(describe(draft), before);
+      return change.error().message;
+    }
+    const Status verified = plan::verify(draft.finish());
+    return verified.ok() ? std::string("merged") : verified.error().message;
+  };
+  EXPECT_EQ(merged("forward"),
+            "the rewrite would make node %5 (exp) of the forward phase read from the backward phase");
+  EXPECT_EQ(merged("backward"), "merged");
 }
 
 TEST(Draft, RefusesACycle) {

@@ -24,7 +24,7 @@ Draft::Draft(const plan::Graph& graph) : graph_(graph.clone()) {
     NodeState& state = states_[n];
     table_.erase(state.function, inputs(id), id);
     for (ValueId& input : state.inputs) input = stands_for[input.value];
-    const NodeId equal = find(*node.op, words_of(node), state.function, inputs(id));
+    const NodeId equal = find(*node.op, words_of(node), state.function, inputs(id), node.when);
     table_.insert(state.function, inputs(id), id);
     if (!reached[n]) continue;
     if (equal.valid() && alive(equal)) {
@@ -71,11 +71,19 @@ void Draft::grow() {
 }
 
 NodeId Draft::find(const plan::Operator& op, const Words& words, std::uint64_t function,
-                   std::span<const ValueId> inputs, NodeId except) const {
+                   std::span<const ValueId> inputs, const plan::When& when, Taken taken,
+                   NodeId except) const {
   NodeId found;
+  const auto is_better = [&](NodeId candidate) {
+    if (!found.valid()) return true;
+    if (alive(candidate) != alive(found)) return alive(candidate);
+    return alive(found) ? graph_.node(candidate).when > graph_.node(found).when : candidate < found;
+  };
   table_.find(function, inputs, [&](NodeId candidate) {
     if (candidate == except || graph_.node(candidate).op != &op) return;
-    if (found.valid() && (alive(found) || (!alive(candidate) && found < candidate))) return;
+    const plan::When& its = graph_.node(candidate).when;
+    if (its != when && !(taken == Taken::until_then && its < when && alive(candidate))) return;
+    if (!is_better(candidate)) return;
     if (!std::ranges::equal(this->inputs(candidate), inputs)) return;
     if (std::ranges::equal(words_of(graph_.node(candidate)), words)) found = candidate;
   });

@@ -15,6 +15,11 @@
 // rewrite is its own size, not the plan's. No rewrite makes a cycle: one whose new nodes would depend on what
 // they replace is refused.
 //
+// Nodes that a rewrite makes are of the latest phase of those it matched, so they may read all that those
+// read; one that would make an earlier phase read them is refused. Equal nodes of two phases stay two: what
+// the backward pass computes again was not kept on purpose. But the right side may read what an earlier phase
+// has computed already.
+//
 // Matched nodes that others read, too, stay: the rewrite then duplicates work, and the cost judges that.
 #pragma once
 #include <cstdint>
@@ -107,14 +112,20 @@ class Draft {
   bool needed(plan::NodeId node) const;
   void add_reader(plan::ValueId value, plan::NodeId node);
   void drop_reader(plan::ValueId value, plan::NodeId node);
-  // A node that computes this: the live one, or else the first that did. `except` is not looked at.
+  // Of nodes that compute the same, which may be taken: those that run then, or live ones that ran earlier
+  // too.
+  enum class Taken : std::uint8_t { then, until_then };
+  // A node that computes this: a live one, the latest, or else the first that did. `except` is not looked at.
   plan::NodeId find(const plan::Operator& op, const Words& words, std::uint64_t function,
-                    std::span<const plan::ValueId> inputs, plan::NodeId except = {}) const;
+                    std::span<const plan::ValueId> inputs, const plan::When& when, Taken taken = Taken::then,
+                    plan::NodeId except = {}) const;
 
   Status check_stands(const Rule& rule, const Match& match) const;
   Result<plan::NodeId> find_or_add(const plan::Operator& op, std::span<const plan::ValueId> inputs,
                                    std::span<const plan::AttributeValue> attributes);
   Status rewrite(const Rule& rule, const Match& match, const plan::Mesh* mesh);
+  // Whether all that read `from` may read `to`, as their phases are.
+  Status check_phases(plan::ValueId from, plan::ValueId to) const;
   // Whether one of `made` is computed from one of `replaced`. `safe` values are known not to be.
   bool depends(std::span<const plan::ValueId> made, std::span<const plan::ValueId> replaced,
                std::span<const plan::ValueId> safe);

@@ -69,7 +69,7 @@ Result<NodeId> Draft::find_or_add(const plan::Operator& op, std::span<const Valu
                                   std::span<const plan::AttributeValue> attributes) {
   NodeId node;
   if (const std::optional<Words> words = words_of(graph_, op, attributes))
-    node = find(op, *words, NodeTable::hash(op, *words), inputs);
+    node = find(op, *words, NodeTable::hash(op, *words), inputs, graph_.when(), Taken::until_then);
   if (!node.valid()) {
     WEFT_TRY(added, graph_.add(op, inputs, attributes));
     grow();
@@ -83,6 +83,9 @@ Status Draft::rewrite(const Rule& rule, const Match& match, const plan::Mesh* me
   const std::size_t first_edit = edits_.size();
   graph_.set_scope(graph_.node(match.root).scope);
   graph_.set_label({});
+  plan::When latest;
+  for (const NodeId node : match.nodes) latest = std::max(latest, graph_.node(node).when);
+  graph_.set_when(latest);
   Site site{.graph = graph_,
             .rule = rule,
             .bindings = match.bindings,
@@ -105,6 +108,7 @@ Status Draft::rewrite(const Rule& rule, const Match& match, const plan::Mesh* me
       return user_error(fmt::format("the right side gives {} for {}, where the plan has {}",
                                     print(graph_.type(to), graph_.symbols()), rule.outputs[k].name,
                                     print(graph_.type(from), graph_.symbols())));
+    WEFT_TRY_STATUS(check_phases(from, to));
     replaced.push_back(from);
     replacing.push_back(to);
   }
@@ -122,6 +126,15 @@ Status Draft::rewrite(const Rule& rule, const Match& match, const plan::Mesh* me
   }
   for (const Forward& forward : forwards) candidates.push_back(graph_.value(forward.from).producer);
   sweep(std::move(candidates));
+  return {};
+}
+
+Status Draft::check_phases(ValueId from, ValueId to) const {
+  const plan::Phase made = graph_.phase(graph_.value(to).producer);
+  for (const NodeId reader : readers(from))
+    if (graph_.phase(reader) < made)
+      return user_error(fmt::format("the rewrite would make node {} of the {} phase read from the {} phase",
+                                    plan::describe(graph_, reader), name(graph_.phase(reader)), name(made)));
   return {};
 }
 
@@ -174,8 +187,8 @@ void Draft::redirect(ValueId from, ValueId to, std::vector<Forward>& forwards) {
       for (std::size_t i = 0; i < inputs(reader).size(); ++i)
         if (inputs(reader)[i] == forward.from) set_input(reader, i, forward.to);
       const plan::Node& node = graph_.node(reader);
-      const NodeId equal =
-          find(*node.op, words_of(node), states_[reader.value].function, inputs(reader), reader);
+      const NodeId equal = find(*node.op, words_of(node), states_[reader.value].function, inputs(reader),
+                                node.when, Taken::then, reader);
       if (!equal.valid() || !alive(equal)) continue;
       for (std::size_t k = 0; k < node.result_count; ++k)
         todo.push_back({graph_.result(reader, k), graph_.result(equal, k)});

@@ -76,6 +76,8 @@ std::uint64_t Draft::hash() const {
     const plan::Node& node = graph_.node(id);
     Hasher hasher;
     hasher.text(node.op->name());
+    // Of a plan that does not learn, phases are no part.
+    if (node.when.phase != plan::Phase::forward) hasher.text(name(node.when.phase));
     for (const ValueId input : inputs(id)) hasher.digest_of(values[input.value]);
     const std::span<const plan::AttributeSpec> specs = node.op->attributes();
     for (std::size_t k = 0; k < specs.size(); ++k) {
