@@ -94,7 +94,7 @@ std::string difference(const plan::Graph& graph, const plan::Mesh& mesh, Tensors
   if (!layouts.ok()) return layouts.error().message;
   const MeshInputs<T> inputs = spread<T>(graph, mesh, std::move(whole), *layouts, numbers, random);
   const std::vector<Tensor<T>> expected = outputs_of<T>(graph, inputs.whole, numbers);
-  const Result<std::vector<spmd::MeshTensor<T>>> found = interpret_on_mesh<T>(
+  const Result<std::vector<spmd::MeshTensor<T>>> found = spmd::interpret_on_mesh<T>(
       graph, mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }, numbers);
   if (!found.ok()) return found.error().message;
   for (std::size_t o = 0; o < expected.size(); ++o) {

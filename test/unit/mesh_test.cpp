@@ -114,7 +114,8 @@ TEST(OnMesh, VaryingValues) {
       "return a=%1, b=%2, c=%3, d=%4, e=%5, f=%6, g=%7\n");
   spmd::MeshTensor<double> x{spmd::infer_layouts(graph, mesh).value()[0],
                              {row({1, 20}), row({3, 10}), row({2, 30})}};
-  const auto outputs = interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return &x; }).value();
+  const auto outputs =
+      spmd::interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return &x; }).value();
   const auto ranks = [&](std::size_t output) {
     std::vector<std::vector<double>> all;
     for (const Tensor<double>& tensor : outputs[output].ranks) all.push_back(tensor.data);
@@ -146,7 +147,7 @@ TEST(OnMesh, SourcesMustBeGivenAsThePlanSays) {
   const plan::Graph graph =
       read_plan("plan p\n%0 = input {name=x, type=f32[b=3], layout=\"sliced(b) on gpu\"}\nreturn y=%0\n");
   const auto message = [&](const spmd::MeshTensor<double>* x) {
-    const auto outputs = interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return x; });
+    const auto outputs = spmd::interpret_on_mesh<double>(graph, mesh, [&](std::string_view) { return x; });
     return outputs.ok() ? std::string("fine") : outputs.error().message;
   };
   const plan::Layout sliced = spmd::infer_layouts(graph, mesh).value()[0];
@@ -158,7 +159,7 @@ TEST(OnMesh, SourcesMustBeGivenAsThePlanSays) {
   EXPECT_EQ(message(&uneven), "input x has sizes [1] on rank 0 but the plan expects [2]");
   EXPECT_EQ(message(&few), "input x must be given sliced(b) on gpu, one tensor for each of 2 ranks");
   EXPECT_EQ(message(&whole), "input x must be given sliced(b) on gpu, one tensor for each of 2 ranks");
-  EXPECT_FALSE(interpret_on_mesh<double>(graph, plan::read_mesh("gpu=2000").value(), {}).ok());
+  EXPECT_FALSE(spmd::interpret_on_mesh<double>(graph, plan::read_mesh("gpu=2000").value(), {}).ok());
 }
 
 // A rank's own plan reads as plan text; what it sends and receives has names.
