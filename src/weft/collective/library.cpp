@@ -110,7 +110,7 @@ Result<AlgorithmReference> parse_reference(std::string_view text) {
   return result;
 }
 
-std::string print_argument(const AlgorithmReference& reference) {
+std::string print(const AlgorithmReference& reference) {
   std::vector<std::string> arguments;
   // What nearly all have comes first, the rest in order of name.
   if (const auto ranks = reference.arguments.find("ranks"); ranks != reference.arguments.end())
