@@ -321,19 +321,19 @@ class Reader {
   Status when() {
     graph_.set_when({});
     skip_spaces();
-    const char* from = at_;
+    std::size_t from = scanner_.place();
     if (plain_word() != "in") {
-      at_ = from;
+      scanner_.go_to(from);
       return {};
     }
     skip_spaces();
-    from = at_;
+    from = scanner_.place();
     const std::string_view text = plain_word();
     if (const auto phase = find_phase(text)) {
       graph_.set_when({*phase});
       return {};
     }
-    at_ = from;
+    scanner_.go_to(from);
     std::string hint = did_you_mean(text, phase_names());
     return fail(
         "expected a phase after 'in'",
