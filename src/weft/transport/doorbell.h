@@ -123,20 +123,19 @@ void yield_core();
 template <class Ready>
 bool wait_until(Doorbells& bells, std::int32_t rank, const Patience& patience, std::chrono::nanoseconds limit,
                 Ready ready) {
-  using Clock = std::chrono::steady_clock;
   if (ready()) return true;
   for (std::int32_t spin = 0; spin < patience.spins; ++spin) {
     spin_pause();
     if (ready()) return true;
   }
-  auto now = Clock::now();
+  auto now = std::chrono::steady_clock::now();
   // Written so that an endless limit does not overflow.
   const auto begin = now;
   const auto left = [&] { return limit - (now - begin); };
   while (now - begin < patience.yields && left().count() > 0) {
     yield_core();
     if (ready()) return true;
-    now = Clock::now();
+    now = std::chrono::steady_clock::now();
   }
   while (left().count() > 0) {
     const std::uint32_t seen = bells.prepare(rank);
@@ -144,7 +143,7 @@ bool wait_until(Doorbells& bells, std::int32_t rank, const Patience& patience, s
     if (!already) bells.sleep(rank, seen, left());
     bells.finish(rank);
     if (already || ready()) return true;
-    now = Clock::now();
+    now = std::chrono::steady_clock::now();
   }
   return ready();
 }
