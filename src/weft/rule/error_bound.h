@@ -19,8 +19,6 @@
 #pragma once
 #include <cstdint>
 
-#include "weft/rule/equation.h"
-
 namespace weft::rule {
 
 struct TriedCounts {
@@ -37,10 +35,5 @@ struct Comparisons {
 // Runs after which the part of the bound that orders add is at most `bound`; 0 where nothing is compared.
 std::int64_t runs_needed(const Comparisons& compared, double bound);
 double error_bound(std::int64_t degree, const Comparisons& compared, const TriedCounts& tried);
-
-// The same of an equation.
-std::int64_t degree(const Equation& equation);
-std::int64_t runs_needed(const Equation& equation, double bound);
-double error_bound(const Equation& equation, const TriedCounts& tried);
 
 }  // namespace weft::rule

@@ -9,7 +9,7 @@
 
 #include "weft/rule/enumerate.h"
 #include "weft/rule/fingerprint_table.h"
-#include "weft/rule/judge.h"
+#include "weft/rule/sieve.h"
 #include "weft/rule/meaning.h"
 #include "weft/rule/rank.h"
 #include "weft/rule/term.h"
@@ -213,7 +213,7 @@ class Generator final : public TermSink {
         continue;
       }
       const std::array<TermId, 2> output = {id, smaller};
-      if (judge_.judge({&output, 1}) == Judge::Outcome::equal) return true;
+      if (judge_.judge({&output, 1}) == Sieve::Outcome::equal) return true;
     }
     return false;
   }
@@ -276,7 +276,7 @@ class Generator final : public TermSink {
   TermRules rewritings_;
   Shelf shelf_;
   Generated generated_;
-  Judge judge_;
+  Sieve judge_;
 
   std::int32_t level_ = 0;
   bool last_ = false;

@@ -8,7 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "weft/rule/counterexample.h"
-#include "weft/rule/error_bound.h"
+#include "weft/rule/equation_degree.h"
 #include "weft/rule/legal_sizes.h"
 #include "weft/rule/rounding.h"
 #include "weft/rule/size_guard.h"
@@ -17,7 +17,6 @@
 namespace weft::rule {
 namespace {
 
-constexpr int kMostRounds = 16;       // guards tried before giving up
 constexpr int kUnderGuard = 64;       // sizes that a guard must prove itself on
 constexpr int kFewestUnderGuard = 6;  // the same where the guard leaves so few small sizes
 constexpr std::int64_t kMostExampleElements = std::int64_t{1} << 16;
@@ -27,29 +26,109 @@ constexpr std::size_t kRoundingInstances = 8;
 constexpr std::size_t kOrderInstances = 4;
 constexpr std::size_t kMostPlans = 4'000;  // of some 20 KiB each, kept from rule to rule
 
-// One judgement: what was drawn and how it went.
-class Judging {
+// What was drawn and how it went.
+class EquationClaim {
  public:
-  Judging(const Equation& equation, const ProveOptions& options, Algebra& algebra)
+  using Guard = SizeGuard;
+  static constexpr int kGuardRounds = 16;
+
+  EquationClaim(const Equation& equation, const ProveOptions& options, Algebra& algebra)
       : equation_(equation), options_(options), trial_(equation, algebra), random_(options.seed) {}
 
-  Verdict judge() {
+  std::optional<Verdict> begin() {
     if (const Status form = check_form(equation_); !form.ok()) return ill_typed(form.error().message);
     if (const Status sizes = check_examples(); !sizes.ok()) return ill_typed(sizes.error().message);
     choose_ranks();
     if (const Status conditions = collect_conditions(); !conditions.ok())
       return ill_typed(conditions.error().message);
     try_example();
-    if (failed_at_example_) return refuted(*failed_at_example_);
+    if (failing_) return refuted(*this);
     draw(options_.shapes, legal_, nullptr);
     if (good_.empty() && bad_.empty())
       return ill_typed(fmt::format("found no sizes at which the source makes sense: {}", why_));
-    if (good_.empty())
-      return only_ill_typed_ ? ill_typed(fmt::format("target: {}", why_)) : refuted(smallest_bad());
-    if (bad_.empty()) return proven();
-    // Where the target makes sense as well there is more to learn about when the rule holds.
-    draw(options_.shapes / 2, legal_for_both_, nullptr);
-    return guarded();
+    return std::nullopt;
+  }
+
+  std::int64_t successes() const { return static_cast<std::int64_t>(good_.size()); }
+  std::int64_t failures() const { return static_cast<std::int64_t>(bad_.size()); }
+
+  Verdict never_holds() {
+    return only_ill_typed_ ? ill_typed(fmt::format("target: {}", why_)) : refuted(*this);
+  }
+
+  // Where the target makes sense as well there is more to learn about when the rule holds.
+  void look_closer() { draw(options_.shapes / 2, legal_for_both_, nullptr); }
+
+  std::optional<SizeGuard> find_guard() const {
+    std::vector<SizeSample> good, bad;
+    for (const Kept& kept : good_) good.push_back(kept.sample);
+    for (const Kept& kept : bad_) bad.push_back(kept.sample);
+    return rule::find_guard(atoms_, example_ ? *example_ : good[0], good, bad);
+  }
+
+  UnderGuard try_guard(const SizeGuard& guard) {
+    std::vector<LegalSizes> legal = legal_;
+    for (std::size_t k = 0; k < legal.size(); ++k) {
+      std::vector<SizeCondition> more;
+      for (const GuardAtom& atom : guard.atoms) more.push_back(condition_on(atom, ranks_[k]));
+      legal[k].require(more);
+    }
+    const std::size_t failures = bad_.size();
+    draw(std::max(options_.shapes, kUnderGuard), legal, &guard);
+    if (bad_.size() > failures) return UnderGuard::fails;
+    std::vector<Kept> held;
+    for (const Kept& kept : good_)
+      if (guard.holds(kept.sample)) held.push_back(kept);
+    if (held.size() < kFewestUnderGuard) return UnderGuard::too_few_cases;
+    good_ = std::move(held);
+    return UnderGuard::holds;
+  }
+
+  std::string print(const SizeGuard& guard) const { return guard.text(); }
+
+  bool run_more_orders() {
+    std::ranges::stable_sort(good_, {}, [](const Kept& kept) { return elements_in(kept.at.sizes); });
+    const auto shapes = static_cast<std::int64_t>(good_.size());
+    tried_ = {shapes, options_.draws, shapes * options_.draws};
+    const std::int64_t missing = std::clamp<std::int64_t>(
+        runs_needed(comparisons(), options_.order_error) - tried_.runs, 0, options_.most_order_runs);
+    const std::size_t places = std::min(good_.size(), kOrderInstances);
+    for (std::size_t k = 0; missing > 0 && k < places; ++k) {
+      const PlacedSizes at = good_[k].at;
+      const auto runs = static_cast<std::int32_t>(missing / static_cast<std::int64_t>(places) + 1);
+      if (is_bad(trial_.at(at.sizes, at.ranks, runs, random_).outcome)) {
+        failing_ = at;
+        return false;
+      }
+      tried_.runs += runs;
+    }
+    return true;
+  }
+
+  std::int64_t degree() const { return rule::degree(equation_); }
+  Comparisons comparisons() const { return rule::comparisons(equation_); }
+  TriedCounts tried() const { return tried_; }
+
+  void describe(Verdict& verdict) {
+    if (in_order_ > 0) {
+      // Only sampled: the rule of succession, for want of a bound.
+      verdict.error_probability = 1.0 / (2.0 + in_order_);
+      verdict.reason = "holds for whole numbers as they are ordered, not in every order";
+    }
+    std::vector<Instance> instances;  // from the largest down
+    const std::size_t stride = std::max<std::size_t>(good_.size() / kRoundingInstances, 1);
+    for (std::size_t k = good_.size(); k > 0 && instances.size() < kRoundingInstances;
+         k -= std::min(k, stride))
+      if (Tried tried = trial_.at(good_[k - 1].at.sizes, good_[k - 1].at.ranks, 1, random_); tried.instance)
+        instances.push_back(std::move(*tried.instance));
+    verdict.rounding = classify_rounding(equation_, instances, random_);
+    if (verdict.reason.empty()) verdict.reason = unbound_inputs();
+  }
+
+  void add_counterexample(Verdict& verdict) {
+    const PlacedSizes failing = failing_ ? *failing_ : smallest_bad();
+    const PlacedSizes smallest = smallest_failure(trial_, legal_[place_of(failing.ranks)], failing, random_);
+    verdict.counterexamples.push_back(counterexample_at(trial_, smallest, random_));
   }
 
  private:
@@ -136,7 +215,7 @@ class Judging {
       at.ranks = ranks;
       Tried tried = trial_.at(at.sizes, ranks, std::max(options_.draws, 3), random_);
       if (tried.outcome == Outcome::source_ill_typed || tried.outcome == Outcome::too_much_work) continue;
-      if (is_bad(tried.outcome) && !failed_at_example_) failed_at_example_ = at;
+      if (is_bad(tried.outcome) && !failing_) failing_ = at;
       if (!example_) example_ = sample_of(at);
       seen_.insert({ranks, at.sizes});
       note(at, tried);
@@ -166,37 +245,6 @@ class Judging {
     }
   }
 
-  Verdict guarded() {
-    for (int round = 0; round < kMostRounds; ++round) {
-      std::vector<SizeSample> good, bad;
-      for (const Kept& kept : good_) good.push_back(kept.sample);
-      for (const Kept& kept : bad_) bad.push_back(kept.sample);
-      const auto guard = find_guard(atoms_, example_ ? *example_ : good[0], good, bad);
-      if (!guard) break;
-      std::vector<LegalSizes> legal = legal_;
-      for (std::size_t k = 0; k < legal.size(); ++k) {
-        std::vector<SizeCondition> more;
-        for (const GuardAtom& atom : guard->atoms) more.push_back(condition_on(atom, ranks_[k]));
-        legal[k].require(more);
-      }
-      const std::size_t failures = bad_.size();
-      draw(std::max(options_.shapes, kUnderGuard), legal, &*guard);
-      if (bad_.size() > failures) continue;
-      std::vector<Kept> held;
-      for (const Kept& kept : good_)
-        if (guard->holds(kept.sample)) held.push_back(kept);
-      if (held.size() < kFewestUnderGuard) break;
-      good_ = std::move(held);
-      Verdict verdict = proven();
-      if (verdict.judgement != Judgement::proven) return verdict;
-      verdict.judgement = Judgement::guarded;
-      verdict.guard = guard->text();
-      add_counterexample(verdict, smallest_bad());
-      return verdict;
-    }
-    return refuted(smallest_bad());
-  }
-
   const PlacedSizes& smallest_bad() const {
     return std::ranges::min_element(bad_, {}, [](const Kept& kept) { return elements_in(kept.at.sizes); })
         ->at;
@@ -204,53 +252,6 @@ class Judging {
 
   std::size_t place_of(std::int32_t ranks) const {
     return static_cast<std::size_t>(std::ranges::find(ranks_, ranks) - ranks_.begin());
-  }
-
-  void add_counterexample(Verdict& verdict, const PlacedSizes& failing) {
-    const PlacedSizes smallest = smallest_failure(trial_, legal_[place_of(failing.ranks)], failing, random_);
-    verdict.counterexamples.push_back(counterexample_at(trial_, smallest, random_));
-  }
-
-  Verdict refuted(const PlacedSizes& failing) {
-    Verdict verdict;
-    verdict.judgement = Judgement::refuted;
-    verdict.error_probability = 0;
-    verdict.shapes = static_cast<std::int32_t>(good_.size() + bad_.size());
-    add_counterexample(verdict, failing);
-    return verdict;
-  }
-
-  // REQUIRES: good_ holds all sizes that count. Runs on where numbers are compared: one order more each time.
-  Verdict proven() {
-    Verdict verdict;
-    verdict.judgement = Judgement::proven;
-    verdict.shapes = static_cast<std::int32_t>(good_.size());
-    std::ranges::stable_sort(good_, {}, [](const Kept& kept) { return elements_in(kept.at.sizes); });
-    TriedCounts counts{verdict.shapes, options_.draws, std::int64_t{verdict.shapes} * options_.draws};
-    const std::int64_t missing = std::clamp<std::int64_t>(
-        runs_needed(equation_, options_.order_error) - counts.runs, 0, options_.most_order_runs);
-    const std::size_t places = std::min(good_.size(), kOrderInstances);
-    for (std::size_t k = 0; missing > 0 && k < places; ++k) {
-      const PlacedSizes at = good_[k].at;
-      const auto runs = static_cast<std::int32_t>(missing / static_cast<std::int64_t>(places) + 1);
-      if (is_bad(trial_.at(at.sizes, at.ranks, runs, random_).outcome)) return refuted(at);
-      counts.runs += runs;
-    }
-    verdict.error_probability = error_bound(equation_, counts);
-    if (in_order_ > 0) {
-      // Only sampled: the rule of succession, for want of a bound.
-      verdict.error_probability = 1.0 / (2.0 + in_order_);
-      verdict.reason = "holds for whole numbers as they are ordered, not in every order";
-    }
-    std::vector<Instance> instances;  // from the largest down
-    const std::size_t stride = std::max<std::size_t>(good_.size() / kRoundingInstances, 1);
-    for (std::size_t k = good_.size(); k > 0 && instances.size() < kRoundingInstances;
-         k -= std::min(k, stride))
-      if (Tried tried = trial_.at(good_[k - 1].at.sizes, good_[k - 1].at.ranks, 1, random_); tried.instance)
-        instances.push_back(std::move(*tried.instance));
-    verdict.rounding = classify_rounding(equation_, instances, random_);
-    if (verdict.reason.empty()) verdict.reason = unbound_inputs();
-    return verdict;
   }
 
   std::string unbound_inputs() const {
@@ -279,7 +280,8 @@ class Judging {
   std::set<std::pair<std::int32_t, InputSizes>> seen_;
   std::vector<Kept> good_, bad_;
   std::optional<SizeSample> example_;
-  std::optional<PlacedSizes> failed_at_example_;
+  std::optional<PlacedSizes> failing_;  // the case that decided; else the smallest that failed
+  TriedCounts tried_;
   bool only_ill_typed_ = true;
   std::int32_t in_order_ = 0;
   std::string why_;  // the last side that was ill-typed, was so because
@@ -289,7 +291,8 @@ class Judging {
 
 Verdict Prover::prove(const Equation& equation) {
   if (algebra_.plan_count() > kMostPlans) algebra_ = Algebra();
-  return Judging(equation, options_, algebra_).judge();
+  EquationClaim claim(equation, options_, algebra_);
+  return judge(claim);
 }
 
 Verdict prove(const Equation& equation, const ProveOptions& options) {

@@ -8,24 +8,11 @@
 // At the rule's own example the two sides must agree, or it is refuted at once; no guard may exclude the
 // example, so that a rule that holds for trivial sizes alone is refuted and not guarded.
 #pragma once
-#include <cstdint>
-
 #include "weft/rule/algebra.h"
 #include "weft/rule/equation.h"
-#include "weft/rule/verdict.h"
+#include "weft/rule/judge.h"
 
 namespace weft::rule {
-
-struct ProveOptions {
-  std::int32_t shapes =
-      96;  // distinct sizes to try; half of them with grouped convolutions where there are any
-  std::int32_t draws = 1;  // random values at each
-  // Where numbers are compared: runs go on at the smallest sizes until orders add no more than this to the
-  // bound, or there are that many.
-  double order_error = 1e-6;
-  std::int64_t most_order_runs = 512;
-  std::uint64_t seed = 1;
-};
 
 // Keeps the plans of operations between rules, which are alike; the verdict does not depend on what
 // was judged before. Not thread-safe.

@@ -1,4 +1,4 @@
-#include "weft/rule/judge.h"
+#include "weft/rule/sieve.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,10 +33,10 @@ bool follows(const Theory& theory, const Equation& equation) {
 
 }  // namespace
 
-Judge::Judge(const GenerateOptions& options, TermTable& terms, TermRules& rewritings, Generated& generated)
+Sieve::Sieve(const GenerateOptions& options, TermTable& terms, TermRules& rewritings, Generated& generated)
     : options_(options), terms_(terms), rewritings_(rewritings), generated_(generated) {}
 
-Judge::Outcome Judge::judge(std::span<const std::array<TermId, 2>> outputs) {
+Sieve::Outcome Sieve::judge(std::span<const std::array<TermId, 2>> outputs) {
   const Equation equation = equation_of(terms_, outputs);
   const Digest key = canonical_key(equation);
   if (const auto found = judged_.find(key); found != judged_.end()) {
@@ -48,7 +48,7 @@ Judge::Outcome Judge::judge(std::span<const std::array<TermId, 2>> outputs) {
   return outcome;
 }
 
-Judge::Outcome Judge::judge(const Equation& equation, std::span<const std::array<TermId, 2>> outputs) {
+Sieve::Outcome Sieve::judge(const Equation& equation, std::span<const std::array<TermId, 2>> outputs) {
   GenerateCounts& counts = generated_.counts;
   ++counts.candidates;
   if (follows(proven_, equation)) {
@@ -74,7 +74,7 @@ Judge::Outcome Judge::judge(const Equation& equation, std::span<const std::array
   return Outcome::unequal;
 }
 
-void Judge::keep(const Equation& equation, Verdict verdict, std::span<const std::array<TermId, 2>> outputs) {
+void Sieve::keep(const Equation& equation, Verdict verdict, std::span<const std::array<TermId, 2>> outputs) {
   Verdict backward = prove(reversed(equation), options_.prove);
   const bool forth = verdict.judgement == Judgement::proven, back = backward.judgement == Judgement::proven;
   for (const auto& [larger, smaller] : outputs) {
@@ -87,7 +87,7 @@ void Judge::keep(const Equation& equation, Verdict verdict, std::span<const std:
   generated_.rules.push_back({equation, std::move(verdict), std::move(backward), 0});
 }
 
-Status Judge::prove_commutative() {
+Status Sieve::prove_commutative() {
   for (const OperationKind& kind : options_.operators.operations) {
     if (!kind.commutative) continue;
     const InputKind& input = options_.operators.inputs.front();
@@ -109,7 +109,7 @@ Status Judge::prove_commutative() {
   return {};
 }
 
-void Judge::drop_followers() {
+void Sieve::drop_followers() {
   std::vector<GeneratedRule>& rules = generated_.rules;
   std::stable_sort(rules.begin(), rules.end(), [](const GeneratedRule& a, const GeneratedRule& b) {
     return order_of(a.equation) < order_of(b.equation);
