@@ -19,10 +19,10 @@
 #include "support/measure.h"
 #include "weft/base/check.h"
 #include "weft/base/file.h"
+#include "weft/equation/generate.h"
+#include "weft/equation/prove_equation.h"
 #include "weft/formats/rules_jsonl.h"
-#include "weft/rule/generate.h"
 #include "weft/rule/library.h"
-#include "weft/rule/prove_equation.h"
 #include "weft/rule/prove_rule.h"
 
 namespace {
@@ -49,14 +49,14 @@ void prove_shipped() {
 void prove_file(const std::string& name) {
   const auto text = read_file(kCorpus + name, std::int64_t{64} << 20);
   if (!text.ok()) return;
-  std::vector<rule::Equation> equations;
+  std::vector<equation::Equation> equations;
   formats::RuleLines lines(*text);
   while (auto line = lines.next())
     if (line->equation.ok()) equations.push_back(std::move(*line->equation));
   std::vector<double> turns;
   for (int i = 0; i < 3; ++i)
     turns.push_back(bench::processor_seconds_of([&] {
-      for (const rule::Equation& equation : equations) rule::prove(equation);
+      for (const equation::Equation& equation : equations) equation::prove(equation);
     }));
   row("prove " + name, equations.size(), median(turns));
 }
@@ -66,11 +66,11 @@ void generate(const std::string& operators, int most_operators) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    rule::GenerateOptions options;
-    options.operators = rule::preset(operators).value();
+    equation::GenerateOptions options;
+    options.operators = equation::preset(operators).value();
     options.most_operators = most_operators;
     if (most_operators > 3) options.most_bytes = std::int64_t{6} << 30;
-    const auto found = rule::generate(options).value();
+    const auto found = equation::generate(options).value();
     fmt::print("generate {:12} {} operators {:>7} rules {:>12} graphs {:>10} run {:>8} judged", operators,
                most_operators, found.rules.size(), found.counts.graphs, found.counts.evaluated,
                found.counts.candidates);

@@ -79,7 +79,7 @@ endfunction()
 # JSON where it speaks it (its header takes longer to read than all others together). Layers whose compile options agree share
 # what the first of them precompiled; so they must link weft::compile_options and nothing odd.
 #   optimized in the tests' build     base <- cluster plan memory       ops <- spmd distribute program sim exec
-#   not                               collective <- transport comm      language <- train rule cost search price run measure
+#   not                               collective <- transport comm      language <- train rule equation cost search price run measure
 #                                     formats, explain, session
 function(weft_precompile target)
   if(NOT WEFT_PRECOMPILE)
@@ -100,7 +100,7 @@ function(weft_precompile target)
   elseif(target MATCHES "^weft_(transport|comm)$")
     target_precompile_headers(${target} REUSE_FROM weft_collective)
     return()
-  elseif(target MATCHES "^weft_(train|rule|cost|search|price|run|measure)$")
+  elseif(target MATCHES "^weft_(train|rule|equation|cost|search|price|run|measure)$")
     target_precompile_headers(${target} REUSE_FROM weft_language)
     return()
   elseif(target MATCHES "^weft_(spmd|distribute|program|sim|exec)$")

@@ -1,11 +1,11 @@
 // What the field's operations mean: shapes, joints and values of each.
-#include "weft/rule/algebra.h"
+#include "weft/equation/algebra.h"
 
 #include <gtest/gtest.h>
 
-#include "weft/rule/lower_operation.h"
+#include "weft/equation/lower_operation.h"
 
-namespace weft::rule {
+namespace weft::equation {
 namespace {
 
 using ops::Tensor;
@@ -170,4 +170,4 @@ TEST(Algebra, TradesSlicesBetweenRanks) {
 }
 
 }  // namespace
-}  // namespace weft::rule
+}  // namespace weft::equation

@@ -1,6 +1,6 @@
 // The generator and what it is made of. Sets are small, so that a case takes milliseconds; what it does
 // with the presets is measured in bench.
-#include "weft/rule/generate.h"
+#include "weft/equation/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "weft/base/file.h"
+#include "weft/equation/canonical.h"
+#include "weft/equation/coverage.h"
+#include "weft/equation/enumerate.h"
+#include "weft/equation/follows.h"
+#include "weft/equation/rank.h"
+#include "weft/equation/term_rules.h"
 #include "weft/formats/rules_jsonl.h"
-#include "weft/rule/canonical.h"
-#include "weft/rule/coverage.h"
-#include "weft/rule/enumerate.h"
-#include "weft/rule/follows.h"
-#include "weft/rule/rank.h"
-#include "weft/rule/term_rules.h"
 
-namespace weft::rule {
+namespace weft::equation {
 namespace {
 
 // A preset with only these operations, and at most `inputs` of each of these kinds.
@@ -103,7 +103,7 @@ TEST(Generate, FindsWhatHoldsOfSumsAndScalings) {
   EXPECT_TRUE(rules.contains("ewadd(smul(a1, c1), smul(a2, c1)) = smul(ewadd(a1, a2), c1)"));
   EXPECT_TRUE(rules.contains("ewadd(smul(a1, c1), smul(a1, c2)) = smul(a1, ewadd(c1, c2))"));
   for (const GeneratedRule& rule : found.rules)
-    EXPECT_EQ(rule.verdict.judgement, Judgement::proven) << print(rule.equation);
+    EXPECT_EQ(rule.verdict.judgement, rule::Judgement::proven) << print(rule.equation);
   EXPECT_GT(found.counts.graphs, found.counts.evaluated);
   EXPECT_EQ(found.counts.passes, 1);
 }
@@ -270,4 +270,4 @@ TEST(Coverage, OfTheFieldsRules) {
 }
 
 }  // namespace
-}  // namespace weft::rule
+}  // namespace weft::equation

@@ -1,5 +1,5 @@
 // Rules of every kind judged: what holds, what holds under a guard, and what does not and where.
-#include "weft/rule/prove_equation.h"
+#include "weft/equation/prove_equation.h"
 
 #include <filesystem>
 #include <fstream>
@@ -12,7 +12,7 @@
 
 #include "weft/formats/rules_jsonl.h"
 
-namespace weft::rule {
+namespace weft::equation {
 namespace {
 
 // {shapes of the inputs}, source, target, outputs; quotes are left out but for what has none elsewhere.
@@ -23,7 +23,7 @@ Equation rule_of(std::string text) {
   return *equation;
 }
 
-Verdict judge(std::string text, std::int32_t shapes = 24) {
+rule::Verdict judge(std::string text, std::int32_t shapes = 24) {
   return prove(rule_of(std::move(text)), {.shapes = shapes, .most_order_runs = 64});
 }
 
@@ -36,33 +36,33 @@ constexpr const char* kMatrices =
 constexpr const char* kOne = "'outputs': [{'source': '%1.0', 'target': '%1.0'}]}";
 
 TEST(ProveEquation, ProvesProductsAssociative) {
-  const Verdict verdict =
+  const rule::Verdict verdict =
       judge(std::string(kMatrices) +
             "'source': [{'op': 'matmul', 'in': ['a','b']}, {'op': 'matmul', 'in': ['%0.0','c']}], "
             "'target': [{'op': 'matmul', 'in': ['b','c']}, {'op': 'matmul', 'in': ['a','%0.0']}], " +
             kOne);
-  EXPECT_EQ(verdict.judgement, Judgement::proven);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::proven);
   EXPECT_GT(verdict.error_probability, 0);
   EXPECT_LT(verdict.error_probability, 1e-15);
-  EXPECT_EQ(verdict.rounding, Rounding::changes);
+  EXPECT_EQ(verdict.rounding, rule::Rounding::changes);
 }
 
 TEST(ProveEquation, RefutesSwappedOperandsWithASmallCase) {
-  const Verdict verdict =
+  const rule::Verdict verdict =
       judge(std::string(kMatrices) +
             "'source': [{'op': 'matmul', 'in': ['b','c']}, {'op': 'relu', 'in': ['%0.0']}], "
             "'target': [{'op': 'matmul', 'in': ['c','b']}, {'op': 'relu', 'in': ['%0.0']}], " +
             kOne);
-  ASSERT_EQ(verdict.judgement, Judgement::refuted);
+  ASSERT_EQ(verdict.judgement, rule::Judgement::refuted);
   ASSERT_EQ(verdict.counterexamples.size(), 1u);
-  const Counterexample& example = verdict.counterexamples[0];
+  const rule::Counterexample& example = verdict.counterexamples[0];
   EXPECT_NE(example.left, example.right);
   EXPECT_EQ(example.inputs[1].values.size(), 4u);  // two by two suffices
   for (const double value : example.inputs[1].values) EXPECT_EQ(value, std::trunc(value));
 }
 
 TEST(ProveEquation, GuardsMergedConvolutionsAgainstGroups) {
-  const Verdict verdict = judge(
+  const rule::Verdict verdict = judge(
       std::string(kImages) +
           "'source': [{'op': 'conv2d', 'in': ['x','v'], 'attrs': {'kernel': [3,3]}}, {'op': 'conv2d', 'in': "
           "['x','w'], 'attrs': {'kernel': [3,3]}}, {'op': 'concat', 'in': ['%0.0','%1.0'], 'attrs': {'axis': "
@@ -71,31 +71,31 @@ TEST(ProveEquation, GuardsMergedConvolutionsAgainstGroups) {
           "['x','%0.0'],"
           " 'attrs': {'kernel': [3,3]}}], 'outputs': [{'source': '%2.0', 'target': '%1.0'}]}",
       64);
-  EXPECT_EQ(verdict.judgement, Judgement::guarded);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::guarded);
   EXPECT_EQ(verdict.guard, "groups(v) = 1 and groups(w) = 1");
   ASSERT_EQ(verdict.counterexamples.size(), 1u);  // outside of the guard
 }
 
 TEST(ProveEquation, GuardsATargetThatAsksForMore) {
-  const Verdict verdict = judge(
+  const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}, 'b': {'template_shape': [2,4]}}, "
       "'source': [{'op': 'relu', 'in': ['a']}, {'op': 'relu', 'in': ['b']}], "
       "'target': [{'op': 'concat', 'in': ['a','b'], 'attrs': {'axis': 1}}, {'op': 'relu', 'in': ['%0.0']}, "
       "{'op': 'split', 'in': ['%1.0'], 'attrs': {'axis': 1}}], 'outputs': [{'source': '%0.0', 'target': "
       "'%2.0'}, "
       "{'source': '%1.0', 'target': '%2.1'}]}");
-  EXPECT_EQ(verdict.judgement, Judgement::guarded);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::guarded);
   EXPECT_EQ(verdict.guard, "size(a, 0) = size(b, 0)");
-  EXPECT_EQ(verdict.rounding, Rounding::exact);
+  EXPECT_EQ(verdict.rounding, rule::Rounding::exact);
 }
 
 TEST(ProveEquation, RefutesWhatHoldsForTrivialSizesAlone) {
   // True where a is one by one.
-  const Verdict verdict = judge(
+  const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'a': {'template_shape': [3,3]}}, 'source': [{'op': 'transpose', 'in': ['a'], "
       "'attrs': {'perm': [1,0]}}], 'target': [{'op': 'identity', 'in': ['a']}], "
       "'outputs': [{'source': '%0.0', 'target': '%0.0'}]}");
-  EXPECT_EQ(verdict.judgement, Judgement::refuted);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::refuted);
 }
 
 TEST(ProveEquation, TreatsOrderAsUnknown) {
@@ -106,73 +106,74 @@ TEST(ProveEquation, TreatsOrderAsUnknown) {
             "'source': [{'op': 'relu', 'in': ['a']}, {'op': 'relu', 'in': ['%0.0']}], 'target': [{'op': "
             "'relu', 'in': ['a']}], 'outputs': [{'source': '%1.0', 'target': '%0.0'}]}")
           .judgement,
-      Judgement::proven);
+      rule::Judgement::proven);
   EXPECT_EQ(judge(inputs +
                   "'source': [{'op': 'ewadd', 'in': ['a','b']}, {'op': 'relu', 'in': ['%0.0']}], 'target': "
                   "[{'op': 'relu', 'in': ['a']}, {'op': 'relu', 'in': ['b']}, {'op': 'ewadd', 'in': ['%0.0', "
                   "'%1.0']}], 'outputs': [{'source': '%1.0', 'target': '%2.0'}]}")
                 .judgement,
-            Judgement::refuted);
+            rule::Judgement::refuted);
 }
 
 TEST(ProveEquation, ProvesAnAverageAConvolutionWithAnotherRounding) {
-  const Verdict verdict = judge(
+  const rule::Verdict verdict = judge(
       "{'id': 'r', 'inputs': {'x': {'template_shape': [2,4,5,5]}}, 'source': [{'op': 'pool_avg', 'in': "
       "['x'], "
       "'attrs': {'kernel': [3,3]}}], 'target': [{'op': 'const_pool', 'in': [], 'attrs': {'kernel': [3,3]}}, "
       "{'op': 'conv2d', 'in': ['x','%0.0'], 'attrs': {'kernel': [3,3]}}], "
       "'outputs': [{'source': '%0.0', 'target': '%1.0'}]}");
-  EXPECT_EQ(verdict.judgement, Judgement::proven);
-  EXPECT_EQ(verdict.rounding, Rounding::changes);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::proven);
+  EXPECT_EQ(verdict.rounding, rule::Rounding::changes);
 }
 
 constexpr const char* kLocal =
     "{'id': 'r', 'ranks': [2,4], 'inputs': {'x': {'layout': 'local', 'global_shape': [8,8]}}, ";
 
 TEST(ProveEquation, SplitsAllReduceWhateverTheSizes) {
-  const Verdict verdict =
+  const rule::Verdict verdict =
       judge(std::string(kLocal) +
             "'source': [{'op': 'all_reduce', 'in': ['x']}], 'target': [{'op': 'reduce_scatter', 'in': "
             "['x'], 'attrs': {'dim': 0}}, {'op': 'all_gather', 'in': ['%0.0'], 'attrs': {'dim': 0}}], "
             "'outputs': [{'source': '%0.0', 'target': '%1.0'}]}");
-  EXPECT_EQ(verdict.judgement, Judgement::proven);
-  EXPECT_EQ(verdict.rounding, Rounding::exact);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::proven);
+  EXPECT_EQ(verdict.rounding, rule::Rounding::exact);
 }
 
 TEST(ProveEquation, RefutesReducingTwice) {
-  const Verdict verdict =
+  const rule::Verdict verdict =
       judge(std::string(kLocal) +
             "'source': [{'op': 'all_reduce', 'in': ['x']}], 'target': [{'op': 'all_reduce', 'in': "
             "['x']}, {'op': 'all_reduce', 'in': ['%0.0']}], "
             "'outputs': [{'source': '%0.0', 'target': '%1.0'}]}");
-  ASSERT_EQ(verdict.judgement, Judgement::refuted);
+  ASSERT_EQ(verdict.judgement, rule::Judgement::refuted);
   EXPECT_EQ(verdict.counterexamples[0].ranks, 2);
 }
 
 TEST(ProveEquation, KnowsThatAPositiveFactorKeepsOrder) {
   // True of numbers, though not in every order of them: said to be sampled only.
-  const Verdict verdict =
+  const rule::Verdict verdict =
       judge(std::string(kLocal) +
             "'source': [{'op': 'scale', 'in': ['x'], 'attrs': {'factor': 0.5}}, {'op': 'relu', 'in': "
             "['%0.0']}], 'target': [{'op': 'relu', 'in': ['x']}, {'op': 'scale', 'in': ['%0.0'], "
             "'attrs': {'factor': 0.5}}], 'outputs': [{'source': '%1.0', 'target': '%1.0'}]}");
-  EXPECT_EQ(verdict.judgement, Judgement::proven);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::proven);
   EXPECT_GT(verdict.error_probability, 1e-3);
   EXPECT_FALSE(verdict.reason.empty());
 }
 
 TEST(ProveEquation, SaysWhatIsIllTyped) {
   const std::string inputs = "{'id': 'r', 'inputs': {'a': {'template_shape': [2,4]}}, ";
-  const Verdict source =
+  const rule::Verdict source =
       judge(inputs +
             "'source': [{'op': 'split', 'in': ['a'], 'attrs': {'axis': 0}}], 'target': "
             "[{'op': 'relu', 'in': ['a']}], 'outputs': [{'source': '%0.0', 'target': '%0.0'}]}");
-  EXPECT_EQ(source.judgement, Judgement::ill_typed);
+  EXPECT_EQ(source.judgement, rule::Judgement::ill_typed);
   EXPECT_EQ(source.reason, "source: split: no concat along axis 0 to cut at");
-  const Verdict target = judge(inputs +
-                               "'source': [{'op': 'relu', 'in': ['a']}], 'target': [{'op': 'conv2d', 'in': "
-                               "['a','a']}], 'outputs': [{'source': '%0.0', 'target': '%0.0'}]}");
-  EXPECT_EQ(target.judgement, Judgement::ill_typed);
+  const rule::Verdict target =
+      judge(inputs +
+            "'source': [{'op': 'relu', 'in': ['a']}], 'target': [{'op': 'conv2d', 'in': "
+            "['a','a']}], 'outputs': [{'source': '%0.0', 'target': '%0.0'}]}");
+  EXPECT_EQ(target.judgement, rule::Judgement::ill_typed);
   EXPECT_EQ(target.reason, "target: conv2d: operand 0 must have rank 4, found 2");
 }
 
@@ -201,13 +202,13 @@ TEST_P(Corpus, AgreesWithTheLabels) {
     const auto label = nlohmann::json::parse(line);
     classes[label["id"]] = label.value("class", "holds");
   }
-  const std::map<std::string, std::vector<Judgement>> accepted = {
-      {"unconditional", {Judgement::proven}},
-      {"needs_shape_guard", {Judgement::guarded}},
-      {"shape_conditional", {Judgement::guarded, Judgement::refuted}},
-      {"wrong", {Judgement::refuted}},
-      {"valid", {Judgement::proven, Judgement::guarded}},
-      {"holds", {Judgement::proven, Judgement::guarded}}};
+  const std::map<std::string, std::vector<rule::Judgement>> accepted = {
+      {"unconditional", {rule::Judgement::proven}},
+      {"needs_shape_guard", {rule::Judgement::guarded}},
+      {"shape_conditional", {rule::Judgement::guarded, rule::Judgement::refuted}},
+      {"wrong", {rule::Judgement::refuted}},
+      {"valid", {rule::Judgement::proven, rule::Judgement::guarded}},
+      {"holds", {rule::Judgement::proven, rule::Judgement::guarded}}};
 #ifdef NDEBUG
   constexpr int kEvery = 1;
 #else
@@ -222,7 +223,7 @@ TEST_P(Corpus, AgreesWithTheLabels) {
   while (const auto line = lines.next()) {
     ASSERT_TRUE(line->equation.ok()) << line->equation.error().message;
     if (line->number % kEvery != 0) continue;
-    const Verdict verdict = prover.prove(*line->equation);
+    const rule::Verdict verdict = prover.prove(*line->equation);
     const std::string& expected = classes.at(line->equation->id);
     EXPECT_NE(std::ranges::find(accepted.at(expected), verdict.judgement), accepted.at(expected).end())
         << line->equation->id << " is " << expected << " but was said to be " << name(verdict.judgement)
@@ -237,4 +238,4 @@ INSTANTIATE_TEST_SUITE_P(Files, Corpus,
                                          "rules_comm.jsonl", "wrong.jsonl"));
 
 }  // namespace
-}  // namespace weft::rule
+}  // namespace weft::equation

@@ -1,20 +1,20 @@
 // Equations by position become rules by index names, and the prover has the last word on them.
 #include <gtest/gtest.h>
 
+#include "weft/equation/rule_from_equation.h"
 #include "weft/formats/rules_jsonl.h"
 #include "weft/ops/operators.h"
 #include "weft/rule/fire_rule.h"
 #include "weft/rule/prove_rule.h"
-#include "weft/rule/rule_from_equation.h"
 
-namespace weft::rule {
+namespace weft::equation {
 namespace {
 
 Equation equation(std::string_view line) { return formats::read_rule(line).value(); }
 
-Rule translated(std::string_view line) {
+rule::Rule translated(std::string_view line) {
   const std::string text = rule_from_equation(equation(line), "it", "because", "nobody").value().value();
-  return parse_rules(text, "text", ops::all()).value().at(0);
+  return rule::parse_rules(text, "text", ops::all()).value().at(0);
 }
 
 constexpr std::string_view kConcatOfProducts =
@@ -35,14 +35,14 @@ TEST(RuleFromEquation, TiesDimsThatRunTogether) {
             "        out0 = concat(step0, step1, along=a)\n"
             "  right made0 = concat(x, y, along=a)\n"
             "        out0 = contract(made0, w, to=[a, B])\n");
-  const Rule rule = translated(kConcatOfProducts);
-  EXPECT_EQ(prove(rule).verdict.judgement, Judgement::proven);
+  const rule::Rule rule = translated(kConcatOfProducts);
+  EXPECT_EQ(prove(rule).verdict.judgement, rule::Judgement::proven);
   EXPECT_EQ(fire_rule(rule, 5, 1).wrong, "");
 }
 
 // Two convolutions of one image, merged: weights laid end to end, the result cut where they met.
 TEST(RuleFromEquation, CutsWhereTheConcatJoined) {
-  const Rule rule = translated(
+  const rule::Rule rule = translated(
       R"({"id":"m","inputs":{"x":{"template_shape":[2,4,5,5]},"v":{"template_shape":[4,4,3,3]},"w":{"template_shape":[4,4,3,3]}},)"
       R"("source":[{"op":"conv2d","in":["x","v"],"attrs":{"kernel":[3,3],"stride":[1,1],"pad":"same","act":"none"}},)"
       R"({"op":"conv2d","in":["x","w"],"attrs":{"kernel":[3,3],"stride":[1,1],"pad":"same","act":"none"}}],)"
@@ -51,11 +51,11 @@ TEST(RuleFromEquation, CutsWhereTheConcatJoined) {
       R"({"op":"split","in":["%1.0"],"attrs":{"axis":1,"n":2}}],)"
       R"("outputs":[{"source":"%0.0","target":"%2.0"},{"source":"%1.0","target":"%2.1"}]})");
   EXPECT_EQ(rule.outputs.size(), 2u);
-  EXPECT_EQ(prove(rule).verdict.judgement, Judgement::proven);
+  EXPECT_EQ(prove(rule).verdict.judgement, rule::Judgement::proven);
 }
 
 TEST(RuleFromEquation, KeepsLayouts) {
-  const Rule rule = translated(
+  const rule::Rule rule = translated(
       R"({"id":"a","inputs":{"x":{"layout":"local","global_shape":[8,8]}},"source":[{"op":"all_reduce","in":["x"],"attrs":{}}],)"
       R"("target":[{"op":"reduce_scatter","in":["x"],"attrs":{"dim":0}},{"op":"all_gather","in":["%0.0"],"attrs":{"dim":0}}],)"
       R"("outputs":[{"source":"%0.0","target":"%1.0"}],"ranks":[2,4]})");
@@ -87,4 +87,4 @@ TEST(RuleFromEquation, SaysWhatPlansCannotSay) {
 }
 
 }  // namespace
-}  // namespace weft::rule
+}  // namespace weft::equation

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/rule/prove_equation.h"
+#include "weft/equation/prove_equation.h"
 
 namespace weft::formats {
 namespace {
@@ -46,7 +46,7 @@ TEST(RulesJsonl, ReadsRulesOnAMesh) {
   EXPECT_EQ(print(*equation),
             "scale{factor=1/N}(all_to_all{split=0, concat=1}(i1)) = all_gather{dim=1, groups=[[0, 1], [2, "
             "3]]}(i1)");
-  EXPECT_EQ(equation->inputs[0].holding, rule::Holding::sharded);
+  EXPECT_EQ(equation->inputs[0].holding, equation::Holding::sharded);
   EXPECT_EQ(equation->ranks, (std::vector<std::int32_t>{4}));
 }
 
@@ -98,14 +98,15 @@ TEST(RulesJsonl, GoesOnAfterABadLine) {
 
 TEST(RulesJsonl, WritesAVerdict) {
   const auto holds =
-      nlohmann::json::parse(write_verdict("T1", rule::prove(*read_rule(kGood), {.shapes = 8}), 0.25));
+      nlohmann::json::parse(write_verdict("T1", equation::prove(*read_rule(kGood), {.shapes = 8}), 0.25));
   EXPECT_EQ(holds["verdict"], "proven");
   EXPECT_EQ(holds["guard"], nullptr);
   EXPECT_EQ(holds["counterexample"], nullptr);
   EXPECT_EQ(holds["seconds"], 0.25);
   EXPECT_EQ(holds["rounding"], "exact");
   const auto fails = nlohmann::json::parse(write_verdict(
-      "T1", rule::prove(*read_rule(changed("\"act\": \"relu\"", "\"act\": \"none\"")), {.shapes = 8}), 0));
+      "T1", equation::prove(*read_rule(changed("\"act\": \"relu\"", "\"act\": \"none\"")), {.shapes = 8}),
+      0));
   EXPECT_EQ(fails["verdict"], "refuted");
   EXPECT_EQ(fails["error_probability"], nullptr);
   EXPECT_EQ(fails["counterexample"]["inputs"]["i1"]["shape"], (std::vector<int>{1, 1}));
@@ -124,7 +125,7 @@ TEST(RulesJsonl, JudgesHostileRulesQuickly) {
       R"("%0.0"}]})";
   const auto equation = read_rule(line);
   ASSERT_TRUE(equation.ok()) << equation.error().message;
-  EXPECT_EQ(rule::prove(*equation, {.shapes = 8}).judgement, rule::Judgement::ill_typed);
+  EXPECT_EQ(equation::prove(*equation, {.shapes = 8}).judgement, rule::Judgement::ill_typed);
 }
 
 }  // namespace

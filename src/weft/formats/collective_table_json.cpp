@@ -11,14 +11,12 @@
 namespace weft::formats {
 namespace {
 
-using Json = nlohmann::json;
-
 class JsonReader {
  public:
   explicit JsonReader(std::string_view path) : path_(path) {}
 
   Result<CollectiveTable> read(std::string_view text) {
-    const Json json = Json::parse(text, nullptr, false);
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) return wrong("JSON", "text that is none or ends too soon");
     if (!json.is_object()) return wrong("an object", json.type_name());
     CollectiveTable table;
@@ -45,12 +43,12 @@ class JsonReader {
                    rows == json.end() ? "none"
                    : rows->is_array() ? fmt::format("{}", rows->size())
                                       : rows->type_name());
-    for (const Json& row : *rows) WEFT_TRY_STATUS(read_row(row, table));
+    for (const nlohmann::json& row : *rows) WEFT_TRY_STATUS(read_row(row, table));
     return table;
   }
 
  private:
-  Status read_row(const Json& json, CollectiveTable& table) {
+  Status read_row(const nlohmann::json& json, CollectiveTable& table) {
     const std::size_t number = table.rows.size() + 1;
     if (!json.is_object()) return wrong(fmt::format("row {}: an object", number), json.type_name());
     CollectiveRow row;
@@ -76,7 +74,8 @@ class JsonReader {
     return {};
   }
 
-  static std::optional<std::int64_t> whole(const Json& json, std::int64_t least, std::int64_t most) {
+  static std::optional<std::int64_t> whole(const nlohmann::json& json, std::int64_t least,
+                                           std::int64_t most) {
     if (!json.is_number_integer()) return std::nullopt;
     if (json.is_number_unsigned() && json.get<std::uint64_t>() > static_cast<std::uint64_t>(most))
       return std::nullopt;
@@ -84,11 +83,11 @@ class JsonReader {
     return value >= least && value <= most ? std::optional(value) : std::nullopt;
   }
 
-  static bool possible_time(const Json& json) {
+  static bool possible_time(const nlohmann::json& json) {
     return json.is_number() && json.get<double>() >= 0 && json.get<double>() <= kMostMicroseconds;
   }
 
-  static std::string described(const Json& json) {
+  static std::string described(const nlohmann::json& json) {
     if (json.is_string()) return fmt::format("'{}'", shown(json.get_ref<const std::string&>()));
     return json.is_number() ? json.dump() : json.type_name();
   }

@@ -14,10 +14,10 @@
 namespace weft::formats {
 namespace {
 
-using rule::Details;
-using rule::Equation;
-using rule::Operand;
-using rule::Verb;
+using equation::Details;
+using equation::Equation;
+using equation::Operand;
+using equation::Verb;
 
 // More than any rule has; what keeps a hostile line cheap.
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 20;
@@ -37,7 +37,7 @@ Status expect_at_most(const JsonNode& at, std::size_t found, std::size_t most, s
 // "%2.0", or the name of an input.
 Result<Operand> read_operand(const JsonNode& at, std::string_view text, const Equation& equation) {
   if (!text.starts_with('%')) {
-    const auto found = std::ranges::find(equation.inputs, text, &rule::EquationInput::name);
+    const auto found = std::ranges::find(equation.inputs, text, &equation::EquationInput::name);
     if (found != equation.inputs.end())
       return Operand{-1, static_cast<std::int32_t>(found - equation.inputs.begin())};
     return at.error(fmt::format("no input is called '{}'", shown(text)));
@@ -55,7 +55,7 @@ Result<Operand> read_operand(const JsonNode& at, std::string_view text, const Eq
 
 class AttributeReader {
  public:
-  AttributeReader(const JsonNode& attributes, const Json& json, rule::Operation& operation)
+  AttributeReader(const JsonNode& attributes, const Json& json, equation::Operation& operation)
       : at_(attributes), json_(json), operation_(operation), details_(operation.details) {}
 
   Status read() {
@@ -132,7 +132,7 @@ class AttributeReader {
       const auto found = std::ranges::find(kKinds, word);
       if (found == kKinds.end())
         return at_.error(fmt::format("expected reduce to be sum, mean, max or min, found '{}'", shown(word)));
-      details_.kind = static_cast<rule::ReduceKind>(found - kKinds.begin());
+      details_.kind = static_cast<equation::ReduceKind>(found - kKinds.begin());
     }
     if (!at_.has("factor")) return {};
     if (json_["factor"] == "1/N") {
@@ -164,17 +164,17 @@ class AttributeReader {
 
   const JsonNode& at_;
   const Json& json_;
-  rule::Operation& operation_;
+  equation::Operation& operation_;
   Details& details_;
 };
 
-Result<rule::Operation> read_operation(const JsonNode& at, const Json& json, const Equation& equation) {
+Result<equation::Operation> read_operation(const JsonNode& at, const Json& json, const Equation& equation) {
   WEFT_TRY(word, at.text("op"));
-  const auto verb = rule::find_verb(word);
+  const auto verb = equation::find_verb(word);
   if (!verb)
     return at.error(fmt::format("no operation is called '{}'", shown(word)),
-                    did_you_mean(word, rule::verb_names()));
-  rule::Operation operation{.verb = *verb, .operands = {}, .details = {}};
+                    did_you_mean(word, equation::verb_names()));
+  equation::Operation operation{.verb = *verb, .operands = {}, .details = {}};
   operation.details.spreads =
       word == "add" || word == "mul" || word == "sub";  // the words of rules on a mesh
   if (at.has("attrs")) {
@@ -191,7 +191,7 @@ Result<rule::Operation> read_operation(const JsonNode& at, const Json& json, con
 }
 
 Status read_side(const JsonNode& top, const Json& json, const char* key, const Equation& equation,
-                 std::vector<rule::Operation>& side) {
+                 std::vector<equation::Operation>& side) {
   WEFT_TRY(nodes, top.list(key));
   WEFT_TRY_STATUS(expect_at_most(top, nodes.size(), kMostOperations, "operations"));
   for (std::size_t k = 0; k < nodes.size(); ++k) {
@@ -202,15 +202,15 @@ Status read_side(const JsonNode& top, const Json& json, const char* key, const E
   return {};
 }
 
-Status read_layout(const JsonNode& at, rule::EquationInput& input) {
+Status read_layout(const JsonNode& at, equation::EquationInput& input) {
   WEFT_TRY(layout, at.text("layout"));
   if (layout == "local") {
-    input.holding = rule::Holding::local;
+    input.holding = equation::Holding::local;
   } else if (layout == "replicated") {
-    input.holding = rule::Holding::replicated;
+    input.holding = equation::Holding::replicated;
   } else if (layout.size() == 9 && layout.starts_with("sharded:") && layout[8] >= '0' &&
              layout[8] < '0' + kMostRank) {
-    input.holding = rule::Holding::sharded;
+    input.holding = equation::Holding::sharded;
     input.sharded_dim = layout[8] - '0';
   } else {
     return at.error(
@@ -227,7 +227,7 @@ Status read_inputs(const JsonNode& top, const Json& json, Equation& equation) {
     if (name.empty() || name[0] == '%')
       return inputs.error(fmt::format("'{}' cannot name an input", shown(name)));
     WEFT_TRY(at, inputs.at(name.c_str()));
-    rule::EquationInput input;
+    equation::EquationInput input;
     input.name = name;
     if (at.has("layout")) WEFT_TRY_STATUS(read_layout(at, input));
     WEFT_TRY(sizes, at.wholes(at.has("layout") ? "global_shape" : "template_shape", 1, kLargestSize));
@@ -303,7 +303,7 @@ Result<Equation> read_rule(std::string_view line) {
       return top.error(fmt::format("expected 1 to {} rank counts, found {}", kMostTensorRank, ranks.size()));
     equation.ranks = std::move(ranks);
   }
-  WEFT_TRY_STATUS(rule::check_form(equation));
+  WEFT_TRY_STATUS(equation::check_form(equation));
   return equation;
 }
 

@@ -19,17 +19,17 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/rule/equation.h"
+#include "weft/equation/equation.h"
 #include "weft/rule/verdict.h"
 
 namespace weft::formats {
 
-Result<rule::Equation> read_rule(std::string_view line);
+Result<equation::Equation> read_rule(std::string_view line);
 
 struct RuleLine {
   std::size_t number = 0;  // from 1
   std::string id;          // also of a line that is no rule, where it says one
-  Result<rule::Equation> equation;
+  Result<equation::Equation> equation;
 };
 
 // Goes through a text line by line; empty lines are passed over.

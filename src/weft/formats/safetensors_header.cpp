@@ -10,8 +10,6 @@
 namespace weft::formats {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::size_t kMostDims = 64;
 
@@ -19,7 +17,7 @@ constexpr std::size_t kMostDims = 64;
 // end of the reading, with `problem` saying what was expected.
 enum class Place : std::uint8_t { before, names, metadata, tensor, shape, offsets, after };
 
-class SafetensorsReader : public nlohmann::json_sax<Json> {
+class SafetensorsReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   SafetensorsHeader header;
   std::string problem;
@@ -104,9 +102,9 @@ class SafetensorsReader : public nlohmann::json_sax<Json> {
   bool number_float(double, const std::string& text) override { return refuse(shown(text)); }
   bool boolean(bool truth) override { return refuse(truth ? "true" : "false"); }
   bool null() override { return refuse("null"); }
-  bool binary(Json::binary_t&) override { return refuse("binary data"); }
+  bool binary(nlohmann::json::binary_t&) override { return refuse("binary data"); }
 
-  bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception&) override {
     return broken_at(position);
   }
 
@@ -159,7 +157,7 @@ Result<SafetensorsHeader> read_safetensors_header(std::string_view json, std::st
   const std::size_t zero = json.find('\0');
   if (zero != std::string_view::npos)
     reader.broken_at(zero + 1);
-  else if (Json::sax_parse(json, &reader))
+  else if (nlohmann::json::sax_parse(json, &reader))
     return std::move(reader.header);
   return user_error(fmt::format("{}: {}", path, reader.problem));
 }

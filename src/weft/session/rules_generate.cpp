@@ -9,13 +9,13 @@
 
 #include "weft/base/file.h"
 #include "weft/base/units.h"
+#include "weft/equation/coverage.h"
+#include "weft/equation/generate.h"
+#include "weft/equation/rank.h"
+#include "weft/equation/rule_from_equation.h"
 #include "weft/formats/rules_jsonl.h"
 #include "weft/ops/operators.h"
-#include "weft/rule/coverage.h"
-#include "weft/rule/generate.h"
 #include "weft/rule/prove_rule.h"
-#include "weft/rule/rank.h"
-#include "weft/rule/rule_from_equation.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
 #include "weft/session/rules.h"
@@ -24,31 +24,32 @@ namespace weft::session {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using rule::GeneratedRule;
+using equation::GeneratedRule;
 
 // Given equations beside the generated ones.
 struct Comparison {
   std::string path;
-  std::map<rule::Coverage, int> how;
+  std::map<equation::Coverage, int> how;
   std::vector<std::pair<std::string, std::string>> missing;  // id, why
   int false_ones = 0;                                        // refuted or ill-typed: nobody should find them
 };
 
-Result<Comparison> compare_coverage(const std::string& path, const rule::CoverageBy& found, rule::Theory& known) {
+Result<Comparison> compare_coverage(const std::string& path, const equation::CoverageBy& found,
+                                    equation::Theory& known) {
   WEFT_TRY(text, read_file(path, kLargestRuleFile));
   Comparison comparison{path, {}, {}, 0};
   formats::RuleLines lines(text);
   while (const auto line = lines.next()) {
     if (!line->equation.ok()) continue;
-    const rule::Equation& equation = *line->equation;
-    if (!holds(rule::prove(equation))) {
+    const equation::Equation& equation = *line->equation;
+    if (!holds(equation::prove(equation))) {
       ++comparison.false_ones;
       continue;
     }
     known.add(equation, true, true);
-    const rule::Covered covered = found.cover(equation);
-    if (covered.how == rule::Coverage::missing)
-      comparison.missing.emplace_back(equation.id, rule::print(equation));
+    const equation::Covered covered = found.cover(equation);
+    if (covered.how == equation::Coverage::missing)
+      comparison.missing.emplace_back(equation.id, equation::print(equation));
     ++comparison.how[covered.how];
   }
   return comparison;
@@ -63,9 +64,9 @@ struct Written {
 // The equation as text of a rule, proven anew. Nothing where names for indices leave nothing to say.
 Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std::string& name) {
   Error last = user_error("not proven as a rule about plans");
-  for (const rule::LocalValues local : {rule::LocalValues::partial, rule::LocalValues::varying}) {
-    WEFT_TRY(text, rule::rule_from_equation(found.equation, name, rule::print(found.equation),
-                                            "weft rules generate", local));
+  for (const equation::LocalValues local : {equation::LocalValues::partial, equation::LocalValues::varying}) {
+    WEFT_TRY(text, equation::rule_from_equation(found.equation, name, equation::print(found.equation),
+                                                "weft rules generate", local));
     if (!text) return std::optional<std::string>();
     auto parsed = rule::parse_rules(*text, name, ops::all());
     if (!parsed.ok()) {
@@ -81,7 +82,7 @@ Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std
   return last;
 }
 
-Written write_rules(const std::vector<GeneratedRule>& rules, const rule::OperatorSet& set) {
+Written write_rules(const std::vector<GeneratedRule>& rules, const equation::OperatorSet& set) {
   Written written;
   written.text =
       fmt::format("# Generated from the operator set {}: every rule below was proven.\n", set.name);
@@ -96,7 +97,7 @@ Written write_rules(const std::vector<GeneratedRule>& rules, const rule::Operato
     } else {
       ++written.remarks;
       remarks +=
-          fmt::format("#   {}{}\n#     {}\n", rule::print(rules[i].equation),
+          fmt::format("#   {}{}\n#     {}\n", equation::print(rules[i].equation),
                       rules[i].verdict.guard.empty() ? "" : fmt::format("   when {}", rules[i].verdict.guard),
                       text.error().message);
     }
@@ -116,8 +117,8 @@ class Stopwatch {
 };
 
 Result<std::string> generate(const RulesGenerate& request) {
-  rule::GenerateOptions options;
-  WEFT_TRY(set, rule::preset(request.operators));
+  equation::GenerateOptions options;
+  WEFT_TRY(set, equation::preset(request.operators));
   options.operators = set;
   options.most_operators = request.most_operators;
   const Stopwatch clock;
@@ -125,7 +126,7 @@ Result<std::string> generate(const RulesGenerate& request) {
   std::int32_t level = 0;
   double begin = 0;
   if (request.on_progress)
-    options.progress = [&](const rule::GenerateProgress& at) {
+    options.progress = [&](const equation::GenerateProgress& at) {
       // A phase's speed tells how long it still takes; what comes after it nobody knows.
       explain::Progress progress;
       progress.model = fmt::format("{} {}", at.phase, at.level);
@@ -141,26 +142,26 @@ Result<std::string> generate(const RulesGenerate& request) {
       request.on_progress(progress);
     };
   options.interrupted = request.interrupted;
-  WEFT_TRY(generated, rule::generate(options));
+  WEFT_TRY(generated, equation::generate(options));
   const double seconds = clock.seconds();
 
-  rule::Theory known;
+  equation::Theory known;
   std::vector<Comparison> comparisons;
   if (!request.against.empty()) {
-    const rule::CoverageBy coverage(generated.rules);
+    const equation::CoverageBy coverage(generated.rules);
     for (const std::string& path : request.against) {
       WEFT_TRY(comparison, compare_coverage(path, coverage, known));
       comparisons.push_back(std::move(comparison));
     }
   }
-  const auto best = rule::most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
+  const auto best = equation::most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
   std::optional<Written> written;
   if (!request.to.empty()) {
     written = write_rules(generated.rules, set);
     WEFT_TRY_STATUS(write_file_atomically(request.to, written->text));
   }
 
-  const rule::GenerateCounts& counts = generated.counts;
+  const equation::GenerateCounts& counts = generated.counts;
   if (request.format == Format::json) {
     Json json = {{"operators", set.name},
                  {"most_operators", request.most_operators},
@@ -175,13 +176,13 @@ Result<std::string> generate(const RulesGenerate& request) {
                  {"seconds", seconds}};
     json["best"] = Json::array();
     for (const std::size_t i : best)
-      json["best"].push_back({{"rule", rule::print(generated.rules[i].equation)},
+      json["best"].push_back({{"rule", equation::print(generated.rules[i].equation)},
                               {"guard", generated.rules[i].verdict.guard},
                               {"gain", generated.rules[i].gain}});
     json["against"] = Json::array();
     for (const Comparison& comparison : comparisons) {
       Json row = {{"file", comparison.path}};
-      for (const auto& [how, count] : comparison.how) row[std::string(rule::name(how))] = count;
+      for (const auto& [how, count] : comparison.how) row[std::string(equation::name(how))] = count;
       row["false"] = comparison.false_ones;
       row["missing_rules"] = Json::array();
       for (const auto& [id, text] : comparison.missing) row["missing_rules"].push_back(id);
@@ -200,14 +201,14 @@ Result<std::string> generate(const RulesGenerate& request) {
                      print_bytes(static_cast<double>(counts.table_bytes)), print_seconds(seconds));
   for (const Comparison& comparison : comparisons) {
     out += fmt::format("\n{}:", comparison.path);
-    for (const auto& [how, count] : comparison.how) out += fmt::format(" {} {},", count, rule::name(how));
+    for (const auto& [how, count] : comparison.how) out += fmt::format(" {} {},", count, equation::name(how));
     out += fmt::format(" {} false\n", comparison.false_ones);
     for (const auto& [id, text] : comparison.missing) out += fmt::format("  missing {}: {}\n", id, text);
   }
   if (!best.empty())
     out += fmt::format("\nmost useful{}:\n", request.against.empty() ? "" : " among those that are new");
   for (const std::size_t i : best)
-    out += fmt::format("  {}{}\n", rule::print(generated.rules[i].equation),
+    out += fmt::format("  {}{}\n", equation::print(generated.rules[i].equation),
                        generated.rules[i].verdict.guard.empty()
                            ? ""
                            : fmt::format("   when {}", generated.rules[i].verdict.guard));

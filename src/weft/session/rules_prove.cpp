@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
+#include "weft/equation/prove_equation.h"
 #include "weft/formats/rules_jsonl.h"
-#include "weft/rule/prove_equation.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
 #include "weft/session/rules.h"
@@ -35,7 +35,7 @@ class Judging {
         continue;
       }
       const double begin = seconds_now();
-      const rule::Verdict verdict = rule::prove(*line->equation, options_);
+      const rule::Verdict verdict = equation::prove(*line->equation, options_);
       say(formats::write_verdict(line->equation->id, verdict, seconds_now() - begin));
     }
     return {};

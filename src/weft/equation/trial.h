@@ -1,0 +1,79 @@
+// weft/equation/trial.h -- runs both sides of an equation at one choice of sizes and compares.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/random.h"
+#include "weft/base/result.h"
+#include "weft/equation/equation_side.h"
+
+namespace weft::equation {
+
+// Both sides at given sizes.
+struct Instance {
+  InputSizes sizes;
+  std::int32_t ranks = 1;
+  EquationSide source, target;
+};
+
+enum class Outcome : std::uint8_t {  // failures in order: the later one says more against the rule
+  source_ill_typed,
+  too_much_work,  // not run
+  target_ill_typed,
+  other_shapes,  // both make sense but an output has other sizes
+  other_values,
+  equal,
+  // Equal on whole numbers as often as tried, but not whatever the order of the numbers: a law that uses
+  // more of < than that it orders, such as max(2x, 0) = 2 max(x, 0). The field knows no such law.
+  equal_in_order,
+};
+
+struct Tried {
+  Outcome outcome = Outcome::equal;
+  std::string why;                   // of an ill-typed side
+  std::optional<Instance> instance;  // when both sides make sense
+};
+
+bool is_bad(Outcome outcome);  // the target is no stand-in for the source
+
+// Whether the equation compares numbers anywhere.
+bool compares(const Equation& equation);
+
+class Trial {
+ public:
+  static constexpr double kMostWork = 1e6;
+
+  Trial(const Equation& equation, Algebra& algebra)
+      : equation_(equation), algebra_(algebra), compares_(compares(equation)) {}
+
+  // With as many random values as `draws` says; at least once. Sides of more work are not run.
+  Tried at(const InputSizes& sizes, std::int32_t ranks, std::int32_t draws, Random& random,
+           double most_work = kMostWork);
+  // Once more at the same sizes.
+  Outcome again(const Instance& instance, Random& random);
+
+  const Equation& equation() const { return equation_; }
+
+ private:
+  const Equation& equation_;
+  Algebra& algebra_;
+  bool compares_;
+};
+
+// Values for all inputs: whole numbers from -most to most.
+std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance& instance, std::int64_t most,
+                                        Random& random);
+// The same, spread over [-1, 1].
+std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance, Random& random);
+
+// Where two outputs lie apart by more than rounding.
+struct TrialDifference {
+  std::size_t output = 0, rank = 0, element = 0;
+  double left = 0, right = 0;
+};
+std::optional<TrialDifference> find_difference(const std::vector<Held<double>>& left,
+                                               const std::vector<Held<double>>& right);
+
+}  // namespace weft::equation
