@@ -22,7 +22,7 @@
 #include "weft/search/rewrite/backtracking.h"
 #include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/search/rewrite/plan_cache.h"
-#include "weft/session/plan_source.h"
+#include "weft/session/read_plan.h"
 
 namespace {
 

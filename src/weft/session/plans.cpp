@@ -11,8 +11,8 @@
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
 #include "weft/plan/text.h"
+#include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
-#include "weft/session/plans_source.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
@@ -104,12 +104,13 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
                     std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
 }
 
-Result<PlanVerdict> prove_written(const std::string& name, const std::string& text, const PlanProve& request) {
+Result<PlanVerdict> prove_written(const std::string& name, const std::string& text,
+                                  const PlanProve& request) {
   const PlanHead head = read_head(text);
   WEFT_TRY(mesh, mesh_of(request.mesh, head));
   std::string model = head.model;
   if (!request.model.empty()) {
-    WEFT_TRY(given, plan_source(request.model));
+    WEFT_TRY(given, given_text(request.model));
     model = std::move(given);
   }
   if (model.empty())
@@ -141,7 +142,7 @@ Reply run(const PlanProve& request) {
   Reply reply;
   const auto say = [&](PlanVerdict verdict) { reply.output += describe_verdict(verdict, request.format); };
   const auto prove = [&](const std::string& what) -> Status {
-    WEFT_TRY(text, plan_source(what));
+    WEFT_TRY(text, given_text(what));
     if (is_plan_text(text)) {
       WEFT_TRY(verdict, prove_written(what, text, request));
       say(std::move(verdict));

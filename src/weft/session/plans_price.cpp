@@ -9,9 +9,9 @@
 #include "weft/ops/communication.h"
 #include "weft/search/distribution/meshes.h"
 #include "weft/session/find_cluster.h"
+#include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plans.h"
-#include "weft/session/plans_source.h"
 #include "weft/session/reply.h"
 #include "weft/sim/step/predict.h"
 

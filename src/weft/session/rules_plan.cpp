@@ -12,7 +12,7 @@
 #include "weft/run/run_plan.h"
 #include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/search/rewrite/plan_cache.h"
-#include "weft/session/plan_source.h"
+#include "weft/session/read_plan.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
 #include "weft/session/rules.h"

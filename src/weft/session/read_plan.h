@@ -1,4 +1,4 @@
-// weft/session/plan_source.h -- a plan, from wherever it is written.
+// weft/session/read_plan.h -- a plan of one device, from wherever it is written: what `weft rules` is given.
 //
 //   encoder.json    a model graph (`weft-graph-1`)
 //   block.plan      plan text

@@ -1,4 +1,4 @@
-#include "weft/session/plans_source.h"
+#include "weft/session/laid_out_plan.h"
 
 #include <filesystem>
 #include <system_error>
@@ -18,7 +18,7 @@ constexpr std::int64_t kLargestPlansFile = std::int64_t{256} << 20;
 
 }  // namespace
 
-Result<std::string> plan_source(const std::string& what) {
+Result<std::string> given_text(const std::string& what) {
   std::error_code unused;
   if (std::filesystem::exists(what, unused)) return read_file(what, kLargestPlansFile);
   if (what.find(' ') != std::string::npos) return what;

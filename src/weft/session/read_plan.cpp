@@ -1,4 +1,4 @@
-#include "weft/session/plan_source.h"
+#include "weft/session/read_plan.h"
 
 #include <filesystem>
 #include <vector>

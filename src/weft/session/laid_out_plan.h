@@ -1,4 +1,4 @@
-// weft/session/plans_source.h -- what `weft plan` is given: texts, and plans with their mesh.
+// weft/session/laid_out_plan.h -- what `weft plan` is given: a text, and a plan with its mesh and layouts.
 //
 // Included by the files of session/ only.
 #pragma once
@@ -13,7 +13,7 @@
 namespace weft::session {
 
 // A file's text, or the words themselves where they are a statement.
-Result<std::string> plan_source(const std::string& what);
+Result<std::string> given_text(const std::string& what);
 
 // As `given` says, else as the plan's head does.
 Result<plan::Mesh> mesh_of(const std::string& given, const PlanHead& head);
