@@ -1,4 +1,4 @@
-// weft/search/distribution/known_plans.h -- the plan cache of a session: what was planned once is not planned again.
+// weft/search/distribution/known_plans.h -- what a session planned once is not planned again. In memory.
 //
 //   choices      plan, cluster, settings, hints, statistics  ->  the distribution chosen, and its search
 //   estimates    distributed plan, mesh, machine             ->  what simulating it gave

@@ -1,4 +1,4 @@
-// weft/search/rewrite/plan_cache.h -- what was planned once is not planned again.
+// weft/search/rewrite/plan_cache.h -- regions that were planned once are not planned again. On disk.
 //
 //   FOLDER/3f/3f9a..c1.plan    weft-plan-cache 1 3f9a..c1 2310 77b0..09    key, length, digest of the rest
 //                              ..                                          2310 bytes
