@@ -27,6 +27,9 @@ set_target_properties(weft_library PROPERTIES
 target_link_libraries(weft_library PRIVATE weft::session)
 target_link_options(weft_library PRIVATE
   LINKER:--version-script=${exports} LINKER:--undefined=weft_session_open LINKER:--undefined=weft_connect)
+if(NOT WEFT_SANITIZE)  # whose runtime is the program's
+  target_link_options(weft_library PRIVATE LINKER:-z,defs)
+endif()
 target_include_directories(weft_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 add_custom_target(installed DEPENDS weft weft_library)  # what there must be before `cmake --install`
