@@ -153,7 +153,8 @@ TEST(CSession, ATrainingTellsItsProgressAndIsInterrupted) {
   EXPECT_EQ(seen.model, "digits_mlp");
   EXPECT_EQ(seen.steps, 1'000'000'000);
   EXPECT_TRUE(std::isfinite(seen.loss) && seen.loss > 0);
-  if (executed.status != WEFT_OK) EXPECT_STREQ(executed.error()->message, "interrupted");
+  EXPECT_EQ(executed.status, WEFT_USER);
+  EXPECT_EQ(std::string(executed.error()->message).rfind("interrupted", 0), 0U) << executed.error()->message;
   weft_session_on_progress(session.get(), nullptr, nullptr);
   EXPECT_EQ(execute(session, "SET search_limit = 3").status, WEFT_OK)
       << "the next statement is not interrupted";
@@ -169,9 +170,10 @@ TEST(CSession, AnotherThreadInterrupts) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   });
-  execute(session, kLongTraining);
+  const Executed executed = execute(session, kLongTraining);
   over = true;
   other.join();
+  EXPECT_EQ(executed.status, WEFT_USER);
 }
 
 TEST(CSession, SessionsOfThreadsDoNotMeet) {

@@ -84,7 +84,7 @@ typedef void (*weft_on_progress)(const weft_progress* progress, void* data);
 void weft_session_on_progress(weft_session* session, weft_on_progress function, void* data);
 
 /* From any thread, a callback or a signal handler: what is being executed soon ends with the WEFT_USER error
- * "interrupted". Nothing happens where nothing is being executed. */
+ * "interrupted", or "interrupted after step 12". Nothing happens where nothing is being executed. */
 void weft_session_interrupt(weft_session* session);
 
 #ifdef __cplusplus
