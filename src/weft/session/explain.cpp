@@ -1,4 +1,4 @@
-// EXPLAIN: binds the model, makes the training plan where one is asked for, and hands both to explain/.
+// EXPLAIN: what was prepared is planned, and handed to explain/.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,45 +12,12 @@
 #include "weft/plan/text.h"
 #include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
+#include "weft/session/prepare.h"
 #include "weft/session/rule_source.h"
-#include "weft/session/state.h"
-#include "weft/train/training_plan.h"
 
 namespace weft::session {
 
-using language::syntax::Task;
 using plan::NodeId;
-
-Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
-                                               const language::syntax::Name& model) {
-  const auto found = catalog.models.find(model.text);
-  if (found == catalog.models.end())
-    return language::unknown("model", model, language::names_of(catalog.models));
-  std::vector<std::string_view> names;
-  for (const language::syntax::Size& size : found->second.statement->body.sizes)
-    names.push_back(size.name.text);
-  return names;
-}
-
-Result<cluster::Cluster> target_of(const language::Catalog& catalog,
-                                   const std::optional<language::syntax::Target>& target) {
-  if (!target || target->local) {
-    const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
-    constexpr std::int64_t kMost = 4096;
-    if (ranks > kMost)
-      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
-                        "to plan for more, name a cluster: ON pod", target->span);
-    const auto core = catalog.devices.find("cpu_core");
-    if (core == catalog.devices.end())
-      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
-                        target ? target->span : Span{});
-    return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
-  }
-  const auto found = catalog.clusters.find(target->cluster.text);
-  if (found == catalog.clusters.end())
-    return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
-  return found->second;
-}
 
 namespace {
 
@@ -62,18 +29,40 @@ double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
   return bytes;
 }
 
+// The phases of the plan of one device, and what they hold in memory.
+void describe_plan(const Prepared& prepared, explain::Explanation& explanation) {
+  const train::TrainingPlan& plan = prepared.plan;
+  const plan::Graph& graph = plan.graph;
+  if (!prepared.trains()) {
+    explanation.phases = {plan::Phase::forward};
+    explanation.memory = {{"parameters", bytes_of_sources(graph, "parameter")},
+                          {"states", bytes_of_sources(graph, "state")},
+                          {"activations", cost::peak_live_bytes(graph)},
+                          {"inputs", bytes_of_sources(graph, "input")}};
+    return;
+  }
+  explanation.kept = plan.kept;
+  explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
+  explanation.memory = {{"parameters", plan.parameter_bytes},
+                        {"gradients", plan.gradient_bytes},
+                        {"optimizer", plan.optimizer_bytes},
+                        {"states", bytes_of_sources(graph, "state") - plan.optimizer_bytes},
+                        {"activations", plan.activation_bytes},
+                        {"inputs", bytes_of_sources(graph, "input")}};
+}
+
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
 // task took. The session's weights stay as they are.
-Result<explain::Measurement> measure(const Session::State& state, const Context& context,
-                                     const language::syntax::Run& run,
+Result<explain::Measurement> measure(const Context& context, const Prepared& prepared,
                                      const explain::Explanation& explanation) {
-  WEFT_TRY(request, read_request(state, run));
+  WEFT_TRY_STATUS(check_runs_here(prepared));
+  const language::syntax::Run& run = *prepared.run;
   constexpr std::int64_t kSteps = 10, kMost = 10'000;
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
   std::unique_ptr<run::Feed> feed = run::made_up_feed(*explanation.graph, 0);
   if (run.data) {
     auto opened = run::open_feed(std::string(run.data->text), *explanation.graph,
-                                 {request.settings.running.holdout, 0});
+                                 {prepared.settings.running.holdout, 0});
     if (!opened.ok()) {
       Error error = std::move(opened).error();
       error.span = run.data->span;
@@ -82,8 +71,8 @@ Result<explain::Measurement> measure(const Session::State& state, const Context&
     }
     feed = std::move(*opened);
   }
-  WEFT_TRY(rank, start_rank(explanation.graph->clone(), request));
-  run::write_initial(*rank, static_cast<std::uint64_t>(request.settings.running.seed));
+  WEFT_TRY(rank, start_rank(explanation.graph->clone(), prepared));
+  run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed));
   // The first steps touch memory for the first time; they are not counted.
   constexpr std::int64_t kWarmUp = 2;
   std::vector<program::Timeline> timelines;
@@ -152,77 +141,40 @@ Answer run_explain(const Session::State& state, const Context& context,
   const language::syntax::Run& run = *statement.run;
   WEFT_TRY(explain_options, read_options(statement, context));
 
-  Settings settings = state.settings;
-  WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
-  WEFT_TRY(overrides, apply_list(settings, run.settings, sizes, run.model.text));
-  WEFT_TRY(target, target_of(state.catalog, run.target));
-  const bool training = run.task == Task::train;
-  language::BindOptions options{.mode = training ? language::Mode::train : language::Mode::infer,
-                                .sizes = overrides,
-                                .precision = settings.precision,
-                                .plan_limit = settings.plan_limit,
-                                .interrupted = context.interrupted};
-  WEFT_TRY(bound, language::bind(state.catalog, run.model, options));
-
+  WEFT_TRY(prepared, prepare(state, run, Purpose::plan, context.interrupted));
   explain::Explanation explanation;
-  explanation.task = training ? "TRAIN" : "INFER";
+  explanation.task = prepared.trains() ? "TRAIN" : "INFER";
   explanation.model = std::string(run.model.text);
-  for (const language::BoundSize& size : bound.sizes) explanation.sizes.emplace_back(size.name, size.size);
-  explanation.precision = settings.precision;
-  explanation.settings.emplace_back("precision", plan::name(settings.precision));
-  explanation.cluster = target;
-  explanation.memory_limit = settings.memory_limit;
+  explanation.sizes = prepared.named_sizes();
+  explanation.precision = prepared.settings.precision;
+  explanation.settings.emplace_back("precision", plan::name(prepared.settings.precision));
+  if (prepared.trains())
+    explanation.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
+  explanation.cluster = prepared.target;
+  explanation.memory_limit = prepared.settings.memory_limit;
   for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
   explanation.verbose = statement.verbose;
-
-  train::TrainingPlan trained;
-  if (!training && settings.rules) {
-    WEFT_TRY(found, rewrite(bound.graph, target.device));
-    bound.graph = std::move(found.plan);
+  if (!prepared.trains() && prepared.settings.rules) {
+    WEFT_TRY(found, rewrite(prepared.plan.graph, prepared.target.device));
+    prepared.plan.graph = std::move(found.plan);
     explanation.rewriting = {found.seconds_before, found.seconds_after, std::move(found.trail),
                              found.stopped};
   }
-  if (training) {
-    auto made = train::make_training_plan(std::move(bound.graph), settings.training);
-    if (!made.ok()) {
-      Error error = std::move(made).error();
-      error.span = run.model.span;
-      if (error.hint.empty()) error.hint = "training needs a loss and PARAMETERs that it depends on";
-      return error;
-    }
-    trained = std::move(*made);
-    explanation.graph = &trained.graph;
-    explanation.kept = trained.kept;
-    explanation.settings.emplace_back("optimizer", train::name(settings.training.optimizer));
-    explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
-    explanation.memory = {{"parameters", trained.parameter_bytes},
-                          {"gradients", trained.gradient_bytes},
-                          {"optimizer", trained.optimizer_bytes},
-                          {"states", bytes_of_sources(trained.graph, "state") - trained.optimizer_bytes},
-                          {"activations", trained.activation_bytes},
-                          {"inputs", bytes_of_sources(trained.graph, "input")}};
-  } else {
-    explanation.graph = &bound.graph;
-    explanation.phases = {plan::Phase::forward};
-    explanation.memory = {{"parameters", bytes_of_sources(bound.graph, "parameter")},
-                          {"states", bytes_of_sources(bound.graph, "state")},
-                          {"activations", cost::peak_live_bytes(bound.graph)},
-                          {"inputs", bytes_of_sources(bound.graph, "input")}};
-  }
-  if (target.devices() > 1) {
+  explanation.graph = &prepared.plan.graph;
+  if (prepared.ranks > 1) {
     explain::DistributedExplanation about;
     about.task = explanation.task;
     about.model = explanation.model;
     about.sizes = explanation.sizes;
     about.settings = explanation.settings;
     about.precision = explanation.precision;
-    about.cluster = target;
-    return explain_distributed(state, context, settings, run, *explanation.graph, std::move(about),
-                               explain_options);
+    about.cluster = explanation.cluster;
+    return explain_distributed(state, context, prepared, std::move(about), explain_options);
   }
+  describe_plan(prepared, explanation);
   if (explain_options.plan) return plan::print(*explanation.graph);
   if (statement.analyze) {
-    auto measurement = measure(state, context, run, explanation);
+    auto measurement = measure(context, prepared, explanation);
     if (!measurement.ok()) {
       Error error = std::move(measurement).error();
       if (!error.span.known()) error.span = statement.span;

@@ -27,16 +27,16 @@ const sim::RankClass& largest_class(const sim::Prediction& prediction) {
 
 }  // namespace
 
-Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
-                           const language::syntax::Run& run, const plan::Graph& graph,
+Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options) {
+  const language::syntax::Run& run = *prepared.run;
   if (options.analyze && !cost::is_local(about.cluster))
     return user_error(
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
-  Result<search::DistributionChoice> planned =
-      options.analyze ? plan_for_ranks(state, settings, graph, about.cluster, /*compare=*/true)
-                      : plan_for(state, settings, graph, about.cluster, /*compare=*/true);
+  Result<search::DistributionChoice> planned = options.analyze
+                                                   ? plan_for_ranks(state, prepared, /*compare=*/true)
+                                                   : plan_for(state, prepared, /*compare=*/true);
   if (!planned.ok()) {
     Error error = std::move(planned).error();
     if (!error.span.known()) error.span = run.span;
@@ -44,20 +44,20 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   }
   const search::DistributionChoice& choice = *planned;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
-  if (options.plan) return print_written(plan, settings, run, about.sizes);
+  if (options.plan) return print_written(plan, prepared);
 
-  WEFT_TRY(proof, require_proof(state, settings, run, graph, plan));
+  WEFT_TRY(proof, require_proof(state, prepared, plan));
   about.proof = proof.text;
   about.proven = proof.holds;
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
   about.choice = &choice;
-  about.memory_bytes = memory_of_a_rank(settings, about.cluster);
-  about.devices_a_rank = workers_of(settings, about.cluster);
-  about.model_flops = cost::plan_flops(graph);
+  about.memory_bytes = memory_of_a_rank(prepared.settings, about.cluster);
+  about.devices_a_rank = workers_of(prepared.settings, about.cluster);
+  about.model_flops = cost::plan_flops(prepared.plan.graph);
   about.local = shown.program->graph.get();
   about.phases = {plan::Phase::forward};
-  if (graph.has(plan::Phase::update)) {
+  if (prepared.trains()) {
     about.phases.push_back(plan::Phase::backward);
     about.phases.push_back(plan::Phase::update);
   }
@@ -70,8 +70,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   formats::Trace trace = trace_of(choice.chosen.prediction);
   std::optional<DistributedMeasurement> measured;
   if (options.analyze) {
-    WEFT_TRY(found,
-             measure_distributed(state, context, settings, run, about.cluster, choice, shown.ranks.front()));
+    WEFT_TRY(found, measure_distributed(context, prepared, choice, shown.ranks.front()));
     measured = std::move(found);
     about.measured = measured->step;
     for (std::size_t rank = 0; rank < measured->ranks.size(); ++rank)

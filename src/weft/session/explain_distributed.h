@@ -3,7 +3,7 @@
 // Included by the files of session/ only.
 #pragma once
 #include "weft/explain/distributed.h"
-#include "weft/session/state.h"
+#include "weft/session/prepare.h"
 
 namespace weft::session {
 
@@ -17,8 +17,7 @@ struct ExplainOptions {
 };
 
 // `about` has the names, sizes, settings and the cluster; the rest is found here.
-Answer explain_distributed(const Session::State& state, const Context& context, const Settings& settings,
-                           const language::syntax::Run& run, const plan::Graph& graph,
+Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options);
 
 }  // namespace weft::session

@@ -81,68 +81,26 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
   return settings.running.overlap.value_or(ranks * (workers + 1) <= available_processors());
 }
 
-run::LocalRanksOptions local_ranks_of(const Request& request) {
+run::LocalRanksOptions local_ranks_of(const Prepared& prepared) {
   run::LocalRanksOptions options;
-  options.ranks = request.ranks;
-  options.workers = std::max(request.threads / request.ranks, 1);
-  options.memory_limit = static_cast<std::int64_t>(request.settings.memory_limit);
-  options.overlap = overlaps(request.settings, options.ranks, options.workers);
-  if (const auto transport = comm::find_transport(request.settings.running.transport))
+  options.ranks = static_cast<std::int32_t>(prepared.ranks);
+  options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / prepared.ranks, 1));
+  options.memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
+  options.overlap = overlaps(prepared.settings, options.ranks, options.workers);
+  if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
   return options;
 }
 
-Result<Request> read_request(const Session::State& state, const language::syntax::Run& run) {
-  Request request{.run = &run, .settings = state.settings, .sizes = {}};
-  WEFT_TRY(sizes, sizes_of(state.catalog, run.model));
-  WEFT_TRY(overrides, apply_list(request.settings, run.settings, sizes, run.model.text));
-  request.sizes = std::move(overrides);
-  WEFT_TRY(target, target_of(state.catalog, run.target));
-  if (run.target && !run.target->local)
-    return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
-                      "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
-  if (run.target && run.target->ranks) {
-    const std::int64_t ranks = run.target->ranks->whole;
-    if (ranks > 1 && run.task != language::syntax::Task::train)
-      return user_error(fmt::format("INFER runs on one rank of this machine: LOCAL {}", ranks),
-                        "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
-    if (ranks < 1 || ranks > run::kMostLocalRanks)
-      return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
-                        {}, run.target->span);
-    request.ranks = static_cast<std::int32_t>(ranks);
-  }
-  const std::int64_t most = 1024;
-  request.threads = request.settings.running.threads == 0
-                        ? available_processors()
-                        : static_cast<int>(std::min(request.settings.running.threads, most));
-  return request;
-}
-
-Result<language::BoundModel> bind_request(const Session::State& state, const Context& context,
-                                          const Request& request, Mode mode,
-                                          std::optional<language::SizeOverride> batch) {
-  language::BindOptions options{.mode = mode,
-                                .sizes = request.sizes,
-                                .precision = request.settings.precision,
-                                .plan_limit = request.settings.plan_limit,
-                                .interrupted = context.interrupted};
-  if (batch) {
-    std::erase_if(options.sizes,
-                  [&](const language::SizeOverride& size) { return size.name == batch->name; });
-    options.sizes.push_back(*batch);
-  }
-  return language::bind(state.catalog, request.run->model, options);
-}
-
-Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Request& request) {
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared) {
   WEFT_TRY(program,
-           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = request.threads}));
-  return exec::Rank::start(
-      std::move(program),
-      {.workers = request.threads, .memory_limit = static_cast<std::int64_t>(request.settings.memory_limit)});
+           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = prepared.threads}));
+  return exec::Rank::start(std::move(program),
+                           {.workers = prepared.threads,
+                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)});
 }
 
-Result<Score> score(const Session::State& state, const Context& context, const Request& request,
+Result<Score> score(const Session::State& state, const Context& context, const Prepared& prepared,
                     const run::Feed& feed, const run::Weights& weights) {
   Score total;
   Answers answers;
@@ -154,11 +112,11 @@ Result<Score> score(const Session::State& state, const Context& context, const R
     const std::int64_t left = feed.test_examples() - total.examples;
     if (rank == nullptr || left < batch) {
       // The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
-      WEFT_TRY(first, bind_request(state, context, request, Mode::infer));
+      WEFT_TRY(first, bind_again(state, prepared, Mode::infer, {}, context.interrupted));
       WEFT_TRY(size, batch_size(first.graph));
       if (left < size.size) {
         size.size = left;
-        WEFT_TRY(smaller, bind_request(state, context, request, Mode::infer, size));
+        WEFT_TRY(smaller, bind_again(state, prepared, Mode::infer, {&size, 1}, context.interrupted));
         first = std::move(smaller);
       }
       batch = size.size;
@@ -166,15 +124,14 @@ Result<Score> score(const Session::State& state, const Context& context, const R
           first.graph.outputs().empty() ? plan::Type{} : first.graph.type(first.graph.outputs()[0].value);
       if (first.graph.outputs().empty() || loss.rank() != 0)
         return user_error(fmt::format("the first output of {} is no single number to average over the data",
-                                      request.run->model.text),
-                          "let the model's last SELECT begin with the loss", request.run->model.span);
+                                      prepared.run->model.text),
+                          "let the model's last SELECT begin with the loss", prepared.run->model.span);
       has_answers = add_cross_entropy_outputs(first.graph);
-      if (request.settings.rules) {
-        WEFT_TRY(target, target_of(state.catalog, request.run->target));
-        WEFT_TRY(rewritten, rewrite(first.graph, target.device));
+      if (prepared.settings.rules) {
+        WEFT_TRY(rewritten, rewrite(first.graph, prepared.target.device));
         first.graph = std::move(rewritten.plan);
       }
-      WEFT_TRY(started, start_rank(std::move(first.graph), request));
+      WEFT_TRY(started, start_rank(std::move(first.graph), prepared));
       rank = std::move(started);
       WEFT_TRY_STATUS(run::write_weights(*rank, weights));
     }

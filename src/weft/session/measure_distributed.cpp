@@ -140,16 +140,18 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
 
 }  // namespace
 
-Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
-                                                   const Settings& settings, const language::syntax::Run& run,
-                                                   const cluster::Cluster& cluster,
+Result<DistributedMeasurement> measure_distributed(const Context& context, const Prepared& prepared,
                                                    const search::DistributionChoice& choice,
                                                    std::int32_t shown) {
   const distribute::DistributedPlan& plan = choice.chosen.plan;
+  const language::syntax::Run& run = *prepared.run;
+  const Settings& settings = prepared.settings;
+  const cluster::Cluster& cluster = prepared.target;
   WEFT_TRY(feed, feed_for(settings, run, plan.graph));
-  const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kMeasuredSteps, 1, kMostSteps);
-  WEFT_TRY(asked, read_request(state, run));
-  const run::LocalRanksOptions options = local_ranks_of(asked);
+  const std::int64_t steps =
+      std::clamp<std::int64_t>(run.steps ? run.steps->whole : kMeasuredSteps, 1, kMostSteps);
+  WEFT_TRY_STATUS(check_runs_here(prepared));
+  const run::LocalRanksOptions options = local_ranks_of(prepared);
   run::Weights start;
   start.seed = static_cast<std::uint64_t>(settings.running.seed);
   run::DistributedRun request;

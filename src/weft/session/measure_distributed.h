@@ -8,7 +8,7 @@
 #include "weft/explain/distributed.h"
 #include "weft/program/timeline.h"
 #include "weft/search/distribution/choose_distribution.h"
-#include "weft/session/state.h"
+#include "weft/session/prepare.h"
 
 namespace weft::session {
 
@@ -25,9 +25,7 @@ struct DistributedMeasurement {
 // Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
 // numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.
 // Fails where the cluster is not this machine.
-Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
-                                                   const Settings& settings, const language::syntax::Run& run,
-                                                   const cluster::Cluster& cluster,
+Result<DistributedMeasurement> measure_distributed(const Context& context, const Prepared& prepared,
                                                    const search::DistributionChoice& choice,
                                                    std::int32_t shown);
 

@@ -15,23 +15,6 @@
 #include "weft/session/learn.h"
 
 namespace weft::session {
-namespace {
-
-search::FixedPart fixed_by(std::span<const KeptHint> hints) {
-  search::FixedPart fixed;
-  for (const KeptHint& hint : hints) {
-    if (hint.kind == language::syntax::HintKind::replicate)
-      fixed.exceptions.push_back({hint.subject, hint.axis, {}});
-    else if (hint.tensor.empty())
-      fixed.slices.push_back({hint.subject, hint.axis});
-    else
-      fixed.exceptions.push_back({hint.tensor, hint.axis, hint.subject});
-  }
-  return fixed;
-}
-
-}  // namespace
-
 int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
   if (!cost::is_local(cluster)) return 1;
   const std::int64_t threads =
@@ -122,36 +105,42 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
   return machine > 0 ? machine / static_cast<double>(cluster.devices()) : 0;
 }
 
-Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
-                                            const plan::Graph& graph, const cluster::Cluster& cluster,
-                                            bool compare) {
-  const search::Machine machine = machine_of(settings, cluster);
+namespace {
+
+// `distribution`: as a user or another rank has it; empty: to be searched for.
+Result<search::DistributionChoice> spread(const Session::State& state, const Prepared& prepared,
+                                          const std::string& distribution, bool compare) {
+  const search::Machine machine = machine_of(prepared.settings, prepared.target);
   search::ChooseOptions options;
-  options.memory_bytes = memory_of_a_rank(settings, cluster);
-  options.fixed = fixed_by(state.hints);
-  options.budget.estimates = settings.search_limit;
+  options.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
+  options.fixed = prepared.fixed;
+  options.budget.estimates = prepared.settings.search_limit;
   options.alternatives = compare;
   options.devices_a_rank = machine.workers;
   options.known = state.known_plans.get();
-  if (!settings.distribution.empty()) {
-    WEFT_TRY(given, distribute::read_distribution(settings.distribution));
+  if (!distribution.empty()) {
+    WEFT_TRY(given, distribute::read_distribution(distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(graph, cluster, machine, options);
+  return search::choose_distribution(prepared.plan.graph, prepared.target, machine, options);
 }
 
-Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
-                                                  const plan::Graph& graph, const cluster::Cluster& cluster,
+}  // namespace
+
+Result<search::DistributionChoice> plan_for(const Session::State& state, const Prepared& prepared,
+                                            bool compare) {
+  return spread(state, prepared, prepared.settings.distribution, compare);
+}
+
+Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Prepared& prepared,
                                                   bool compare) {
   // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
-  Result<search::DistributionChoice> found = plan_for(state, settings, graph, cluster, compare);
+  Result<search::DistributionChoice> found = plan_for(state, prepared, compare);
   const std::string mine = found.ok() ? distribute::print(found->distribution) : std::string();
   WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
   if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
-  Settings as_first = settings;
-  as_first.distribution = first;
-  return plan_for(state, as_first, graph, cluster, compare);
+  return spread(state, prepared, first, compare);
 }
 
 }  // namespace weft::session

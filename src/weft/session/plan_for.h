@@ -4,10 +4,8 @@
 #pragma once
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
-#include "weft/distribute/distribute.h"
-#include "weft/plan/graph.h"
 #include "weft/search/distribution/choose_distribution.h"
-#include "weft/session/state.h"
+#include "weft/session/prepare.h"
 
 namespace weft::session {
 
@@ -22,16 +20,14 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster);
 // they are LOCAL. REQUIRES: the cluster outlives it.
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster);
 
-// How the plan is best spread over the cluster, or as the setting `distribution` says. Alternatives are
+// How the plan is best spread over its target, or as the setting `distribution` says. Alternatives are
 // looked at where `compare`.
-Result<search::DistributionChoice> plan_for(const Session::State& state, const Settings& settings,
-                                            const plan::Graph& graph, const cluster::Cluster& cluster,
+Result<search::DistributionChoice> plan_for(const Session::State& state, const Prepared& prepared,
                                             bool compare);
 
 // The same for ranks that a launcher started: each plans by itself, and machines differ in what they have
 // measured, so what rank 0 found is what all run. Collective: every rank calls it as often.
-Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Settings& settings,
-                                                  const plan::Graph& graph, const cluster::Cluster& cluster,
+Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Prepared& prepared,
                                                   bool compare);
 
 }  // namespace weft::session

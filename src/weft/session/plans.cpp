@@ -13,6 +13,7 @@
 #include "weft/plan/text.h"
 #include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
@@ -83,17 +84,16 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
 }
 
 Result<PlanVerdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
-  WEFT_TRY(one_device, one_device_plan(state, run));
-  WEFT_TRY(target, target_of(state.catalog, run.target));
-  if (target.devices() < 2)
+  WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
+  if (prepared.ranks < 2)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
-  if (run.task == language::syntax::Task::infer && one_device.settings.rules) {
-    WEFT_TRY(rewritten, rewrite(one_device.graph, target.device));
-    one_device.graph = std::move(rewritten.plan);
+  if (!prepared.trains() && prepared.settings.rules) {
+    WEFT_TRY(rewritten, rewrite(prepared.plan.graph, prepared.target.device));
+    prepared.plan.graph = std::move(rewritten.plan);
   }
-  WEFT_TRY(choice, plan_for(state, one_device.settings, one_device.graph, target, /*compare=*/false));
-  WEFT_TRY(proof, prove_plan(state, one_device.settings, run, one_device.graph, choice.chosen.plan));
+  WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
+  WEFT_TRY(proof, prove_plan(state, prepared, choice.chosen.plan));
   return judged({language::print(run), distribute::print(choice.distribution), std::move(proof)});
 }
 
@@ -118,15 +118,15 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
                       "--model \"TRAIN char_gpt WITH (b = 4)\", or a script that ends in such a statement");
   std::optional<Result<PlanVerdict>> verdict;
   const auto prove = [&](const Session::State& state, const language::syntax::Run& run) -> Status {
-    WEFT_TRY(one_device, one_device_plan(state, run));
-    auto written = read_written(text, mesh, one_device.graph);
+    WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
+    const plan::Graph& one_device = prepared.plan.graph;
+    auto written = read_written(text, mesh, one_device);
     if (!written.ok()) {
       verdict = in_text(text, std::move(written).error());
       return {};
     }
-    auto proof = is_small(one_device.graph, mesh) ? prove_as_it_is(one_device.graph, written->plan)
-                                                  : prove_plan(state, one_device.settings, run,
-                                                               one_device.graph, written->plan, written->own);
+    auto proof = is_small(one_device, mesh) ? prove_as_it_is(one_device, written->plan)
+                                            : prove_plan(state, prepared, written->plan, written->own);
     if (!proof.ok()) return std::move(proof).error();
     verdict = judged({name, {}, std::move(*proof)});
     return {};

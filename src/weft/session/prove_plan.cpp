@@ -70,60 +70,43 @@ std::string sizes_in(const plan::Graph& graph, std::span<const language::BoundSi
 
 class SmallModels {
  public:
-  static Result<SmallModels> of(const Session::State& state, const Settings& settings,
-                                const language::syntax::Run& run, const plan::Graph& graph) {
-    SmallModels models(state, settings, run, graph);
-    Settings copy = settings;
-    WEFT_TRY(names, sizes_of(state.catalog, run.model));
-    WEFT_TRY(overrides, apply_list(copy, run.settings, names, run.model.text));
-    models.options_.sizes = std::move(overrides);
-    WEFT_TRY(whole, language::bind(state.catalog, run.model, models.options_));
-    models.whole_ = std::move(whole);
-    return models;
-  }
+  SmallModels(const Session::State& state, const Prepared& prepared) : state_(state), prepared_(prepared) {}
 
   // By the names that the model has for its sizes.
   Result<SmallModel> named(const Attempt& attempt) const {
-    language::BindOptions options = options_;
-    options.sizes.clear();
+    std::vector<language::SizeOverride> sizes;
     SmallModel small;
-    for (const language::BoundSize& size : whole_.sizes) {
+    for (const language::BoundSize& size : prepared_.sizes) {
       std::int64_t now = size.size;
-      if (is_index(graph_, size.name))
+      if (is_index(prepared_.plan.graph, size.name))
         now = std::min(now, size.size <= kSmallSize ? attempt.low : attempt.high);
-      options.sizes.push_back({size.name, now, {}});
+      sizes.push_back({size.name, now, {}});
       small.sizes += fmt::format("{}{} = {}", small.sizes.empty() ? "" : ", ", size.name, now);
     }
-    WEFT_TRY(bound, language::bind(state_.catalog, run_.model, options));
+    WEFT_TRY(bound, bind_again(state_, prepared_, mode(), sizes));
     small.graph = std::move(bound.graph);
     return finish(std::move(small));
   }
 
   // By its sources. What INFER runs may have been rewritten, so that is made smaller itself.
-  Result<SmallModel> shrunk(std::int64_t image) const {
+  Result<SmallModel> shrunk(std::int64_t image) {
+    if (prepared_.trains() && !forward_) {
+      WEFT_TRY(bound, bind_again(state_, prepared_, mode()));
+      forward_ = std::move(bound.graph);
+    }
     SmallModel small;
-    WEFT_TRY(graph, distribute::shrink(trains() ? whole_.graph : graph_, {.image = image}));
+    WEFT_TRY(graph, distribute::shrink(forward_ ? *forward_ : prepared_.plan.graph, {.image = image}));
     small.graph = std::move(graph);
-    small.sizes = sizes_in(small.graph, whole_.sizes);
+    small.sizes = sizes_in(small.graph, prepared_.sizes);
     return finish(std::move(small));
   }
 
  private:
-  SmallModels(const Session::State& state, const Settings& settings, const language::syntax::Run& run,
-              const plan::Graph& graph)
-      : state_(state), settings_(settings), run_(run), graph_(graph) {
-    options_ = {.mode = trains() ? language::Mode::train : language::Mode::infer,
-                .sizes = {},
-                .precision = settings.precision,
-                .plan_limit = settings.plan_limit,
-                .interrupted = {}};
-  }
-
-  bool trains() const { return run_.task == language::syntax::Task::train; }
+  language::Mode mode() const { return prepared_.trains() ? language::Mode::train : language::Mode::infer; }
 
   Result<SmallModel> finish(SmallModel small) const {
-    if (trains()) {
-      WEFT_TRY(trained, train::make_training_plan(std::move(small.graph), settings_.training));
+    if (prepared_.trains()) {
+      WEFT_TRY(trained, train::make_training_plan(std::move(small.graph), prepared_.settings.training));
       small.graph = std::move(trained.graph);
     }
     if (cost::plan_flops(small.graph) > kMostFlops) return user_error("too much to compute by definition");
@@ -131,11 +114,8 @@ class SmallModels {
   }
 
   const Session::State& state_;
-  const Settings& settings_;
-  const language::syntax::Run& run_;
-  const plan::Graph& graph_;
-  language::BindOptions options_;
-  language::BoundModel whole_;
+  const Prepared& prepared_;
+  std::optional<plan::Graph> forward_;  // of a plan that learns
 };
 
 // The plan of these sizes, or nothing and in `last` why not.
@@ -179,11 +159,10 @@ std::string SmallProof::text() const {
                      sizes, print_exact(proof.elements));
 }
 
-Result<SmallProof> prove_plan(const Session::State& state, const Settings& settings,
-                              const language::syntax::Run& run, const plan::Graph& graph,
+Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared,
                               const distribute::DistributedPlan& plan, const std::vector<bool>& own) {
-  WEFT_TRY(models, SmallModels::of(state, settings, run, graph));
-  Attempts attempts(graph, plan, own);
+  SmallModels models(state, prepared);
+  Attempts attempts(prepared.plan.graph, plan, own);
   for (const Attempt& attempt : kAttempts) {
     WEFT_TRY(proof, attempts.with(models.named(attempt)));
     if (proof) return std::move(*proof);
@@ -194,7 +173,7 @@ Result<SmallProof> prove_plan(const Session::State& state, const Settings& setti
   }
   return user_error(
       fmt::format("the plan could not be made small enough to be proven: {}", attempts.last().message),
-      attempts.last().hint, run.span);
+      attempts.last().hint, prepared.run->span);
 }
 
 bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {
@@ -206,22 +185,21 @@ bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {
   return cost::plan_flops(graph) * mesh.ranks() <= kMostFlops;
 }
 
-Result<Proof> require_proof(const Session::State& state, const Settings& settings,
-                            const language::syntax::Run& run, const plan::Graph& graph,
+Result<Proof> require_proof(const Session::State& state, const Prepared& prepared,
                             const distribute::DistributedPlan& plan) {
-  if (!settings.prove) return Proof{false, "not proven: the setting prove is false"};
+  if (!prepared.settings.prove) return Proof{false, "not proven: the setting prove is false"};
   const Digest digest = Hasher()
-                            .digest_of(plan::structural_hash(graph))
+                            .digest_of(plan::structural_hash(prepared.plan.graph))
                             .digest_of(plan::structural_hash(plan.graph))
                             .text(print(plan.mesh))
                             .digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
-  const Result<SmallProof> proof = prove_plan(state, settings, run, graph, plan);
+  const Result<SmallProof> proof = prove_plan(state, prepared, plan);
   if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
   if (!proof->proof.holds())
     return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),
-                      "this is a mistake in weft: please report it, with the statement", run.span);
+                      "this is a mistake in weft: please report it, with the statement", prepared.run->span);
   state.proven.emplace(digest, proof->text());
   return Proof{true, proof->text()};
 }

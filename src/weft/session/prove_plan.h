@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "weft/distribute/prove.h"
-#include "weft/session/state.h"
+#include "weft/session/prepare.h"
 
 namespace weft::session {
 
@@ -27,10 +27,9 @@ struct SmallProof {
   std::string text() const;
 };
 
-// `plan` was made of `graph`, the model of `run` as a training plan or as it infers. Fails where no small
-// sizes were found that the model accepts. `own` as replay() has it.
-Result<SmallProof> prove_plan(const Session::State& state, const Settings& settings,
-                              const language::syntax::Run& run, const plan::Graph& graph,
+// `plan` was made of what was prepared. Fails where no small sizes were found that the model accepts. `own`
+// as replay() has it.
+Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared,
                               const distribute::DistributedPlan& plan, const std::vector<bool>& own = {});
 
 // Whether both can be run by definition as they are.
@@ -43,8 +42,7 @@ struct Proof {
 
 // What a plan must pass before it is shown or run. Fails where it is wrong. One that could not be made small
 // passes and says so; one whose proof `state` has kept is not proven again.
-Result<Proof> require_proof(const Session::State& state, const Settings& settings,
-                            const language::syntax::Run& run, const plan::Graph& graph,
+Result<Proof> require_proof(const Session::State& state, const Prepared& prepared,
                             const distribute::DistributedPlan& plan);
 
 }  // namespace weft::session

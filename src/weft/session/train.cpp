@@ -1,23 +1,21 @@
 // TRAIN, INFER: a model learns from data, or is asked about it.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
 #include "weft/explain/progress.h"
-#include "weft/language/print.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 
 namespace weft::session {
 namespace {
 
-using language::Mode;
 using Json = nlohmann::ordered_json;
 
 Error at(Error error, Span span) {
@@ -35,22 +33,6 @@ Error about_data(Error error, Span span) {
             : "a row of a table is the model's inputs one after the other; what ends in neither .csv nor "
               ".npy is text";
   return error;
-}
-
-// A checkpoint that could not be written is better known before the training than after it.
-Status check_checkpoint(const RunOptions& running, Span span) {
-  if (running.checkpoint.empty()) {
-    if (running.checkpoint_every == 0) return {};
-    return user_error("checkpoint_every needs a file to save to",
-                      "for example: checkpoint = 'model.safetensors'", span);
-  }
-  const std::filesystem::path folder = std::filesystem::path(running.checkpoint).parent_path();
-  std::error_code problem;
-  if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  return at(world_error(
-                fmt::format("cannot save to {}: there is no folder {}", running.checkpoint, folder.string()),
-                "make the folder first"),
-            span);
 }
 
 // Three digits are enough to see a loss fall.
@@ -74,12 +56,10 @@ Json to_json(const Score& score) {
 // Tells whoever watches how far it is, ten times a second at most.
 class Watch {
  public:
-  Watch(const Context& context, const Request& request, const run::Feed& feed, std::int64_t first_step)
-      : context_(context),
-        feed_(feed),
-        first_step_(first_step),
-        steps_(first_step + request.run->steps->whole) {
-    progress_.model = request.run->model.text;
+  Watch(const Context& context, const language::syntax::Run& run, const run::Feed& feed,
+        std::int64_t first_step)
+      : context_(context), feed_(feed), first_step_(first_step), steps_(first_step + run.steps->whole) {
+    progress_.model = run.model.text;
     progress_.steps = steps_;
     progress_.what = feed.example();
   }
@@ -117,9 +97,9 @@ struct Trained {
   bool reports = true;       // false for a rank of a launcher's that is not the first
 };
 
-Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, const run::Feed& feed,
-                            const run::Weights& start, const run::DistributedRun& run) {
-  WEFT_TRY(rank, start_rank(std::move(plan.graph), request));
+Result<Trained> train_alone(Prepared& prepared, const run::Feed& feed, const run::Weights& start,
+                            const run::DistributedRun& run) {
+  WEFT_TRY(rank, start_rank(std::move(prepared.plan.graph), prepared));
   if (start.tensors.empty())
     run::write_initial(*rank, start.seed);
   else
@@ -145,46 +125,26 @@ Result<Trained> train_alone(const Request& request, train::TrainingPlan plan, co
   return trained;
 }
 
-Result<Trained> train_on_ranks(const Session::State& state, const Request& request,
-                               const train::TrainingPlan& plan, const run::Feed& feed,
+Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
                                const run::Weights& start, const run::DistributedRun& run) {
-  WEFT_TRY(target, target_of(state.catalog, request.run->target));
-  WEFT_TRY(choice, plan_for_ranks(state, request.settings, plan.graph, target, /*compare=*/false));
-  WEFT_TRY(proof, require_proof(state, request.settings, *request.run, plan.graph, choice.chosen.plan));
-  const run::LocalRanksOptions options = local_ranks_of(request);
+  WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false));
+  WEFT_TRY(proof, require_proof(state, prepared, choice.chosen.plan));
+  const run::LocalRanksOptions options = local_ranks_of(prepared);
   WEFT_TRY(outcome, run::run_distributed(choice.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),
                  .threads = options.workers,
                  .by_definition = outcome.reference_units,
                  .distribution = distribute::print(choice.distribution),
-                 .unproven = proof.holds || !request.settings.prove ? std::string() : proof.text,
+                 .unproven = proof.holds || !prepared.settings.prove ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
 
 }  // namespace
 
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(request, read_request(state, run));
-  if (!run.data)
-    return user_error(
-        "TRAIN needs data to learn from",
-        fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", language::print_name(run.model.text)), run.span);
-  if (!run.steps)
-    return user_error(
-        "TRAIN needs a number of steps",
-        fmt::format("TRAIN {} FROM '{}' STEPS 1000", language::print_name(run.model.text), run.data->text),
-        run.span);
-  if (run.steps->whole == 0)
-    return user_error("TRAIN needs at least one step", "STEPS 1000", run.steps->span);
-  WEFT_TRY_STATUS(check_checkpoint(request.settings.running, run.span));
-  WEFT_TRY(bound, bind_request(state, context, request, Mode::train));
-  std::vector<std::pair<std::string, std::int64_t>> sizes;
-  for (const language::BoundSize& size : bound.sizes) sizes.emplace_back(size.name, size.size);
-  auto plan = train::make_training_plan(std::move(bound.graph), request.settings.training);
-  if (!plan.ok()) return at(std::move(plan).error(), run.model.span);
-
-  const RunOptions& running = request.settings.running;
+  WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
+  const RunOptions& running = prepared.settings.running;
   const std::string model(run.model.text);
   const auto known = running.restart ? state.weights.end() : state.weights.find(model);
   run::Weights start;
@@ -193,12 +153,12 @@ Answer run_train(Session::State& state, const Context& context, const language::
   else
     start.seed = static_cast<std::uint64_t>(running.seed);
   start.model = model;
-  start.sizes = std::move(sizes);
-  auto feed = run::open_feed(std::string(run.data->text), plan->graph, {running.holdout, start.seed});
+  start.sizes = prepared.named_sizes();
+  auto feed = run::open_feed(std::string(run.data->text), prepared.plan.graph, {running.holdout, start.seed});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
 
   const std::int64_t first_step = start.step;
-  Watch watch(context, request, **feed, first_step);
+  Watch watch(context, run, **feed, first_step);
   run::DistributedRun training;
   training.training = {
       .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
@@ -212,8 +172,8 @@ Answer run_train(Session::State& state, const Context& context, const language::
       return formats::save(running.checkpoint, run::to_checkpoint(weights));
     };
   }
-  auto done = request.ranks > 1 ? train_on_ranks(state, request, *plan, **feed, start, training)
-                                : train_alone(request, std::move(*plan), **feed, start, training);
+  auto done = prepared.ranks > 1 ? train_on_ranks(state, prepared, **feed, start, training)
+                                 : train_alone(prepared, **feed, start, training);
   if (!done.ok()) return at(std::move(done).error(), run.span);
   const run::TrainingOutcome& outcome = done->outcome;
   const run::Weights& weights = state.weights[model] = std::move(done->weights);
@@ -228,7 +188,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
 
   std::optional<Score> tested;
   if (running.holdout > 0) {
-    auto found = score(state, context, request, **feed, weights);
+    auto found = score(state, context, prepared, **feed, weights);
     if (!found.ok()) return at(std::move(found).error(), run.span);
     tested = *found;
   }
@@ -243,7 +203,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
                  {"seconds", outcome.seconds},
                  {fmt::format("{}_per_second", (*feed)->example()), rate},
                  {"threads", done->threads}};
-    if (request.ranks > 1) json.update({{"ranks", request.ranks}, {"plan", done->distribution}});
+    if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
     if (tested) json["test"] = to_json(*tested);
     return json.dump() + "\n";
   }
@@ -253,9 +213,9 @@ Answer run_train(Session::State& state, const Context& context, const language::
   if (tested) text += print_score(*tested, (*feed)->example(), true);
   const std::string on = fmt::format("{} thread{}", done->threads, done->threads == 1 ? "" : "s");
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
-                      request.ranks > 1 ? fmt::format("{} ranks of {}", request.ranks, on) : on,
+                      prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
                       print_count(rate), (*feed)->example());
-  if (request.ranks > 1) text += fmt::format("{}\n", done->distribution);
+  if (prepared.ranks > 1) text += fmt::format("{}\n", done->distribution);
   if (!done->unproven.empty()) text += fmt::format("{}\n", done->unproven);
   if (done->by_definition > 0)
     text +=
@@ -265,30 +225,21 @@ Answer run_train(Session::State& state, const Context& context, const language::
 }
 
 Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(request, read_request(state, run));
-  if (!run.data)
-    return user_error("INFER needs data to be asked about",
-                      fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
-                      run.span);
-  const auto known = state.weights.find(std::string(run.model.text));
-  if (known == state.weights.end())
-    return user_error(fmt::format("{} has learned nothing yet", run.model.text),
-                      "TRAIN it, or LOAD what was saved", run.model.span);
-  WEFT_TRY(bound, bind_request(state, context, request, Mode::infer));
+  WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
+  const run::Weights& weights = state.weights.at(std::string(run.model.text));
   // Every row counts: a batch need not be full.
-  auto feed =
-      run::open_feed(std::string(run.data->text), bound.graph,
-                     {request.settings.running.holdout, known->second.seed, /*partial_batches=*/true});
+  auto feed = run::open_feed(std::string(run.data->text), prepared.plan.graph,
+                             {prepared.settings.running.holdout, weights.seed, /*partial_batches=*/true});
   if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
-  auto found = score(state, context, request, **feed, known->second);
+  auto found = score(state, context, prepared, **feed, weights);
   if (!found.ok()) return at(std::move(found).error(), run.span);
   if (context.format == Format::json) {
     Json json = {{"inferred", run.model.text}};
     json.update(to_json(*found));
     return json.dump() + "\n";
   }
-  return fmt::format("{} after {} step{}, {}", run.model.text, print_exact(known->second.step),
-                     known->second.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false));
+  return fmt::format("{} after {} step{}, {}", run.model.text, print_exact(weights.step),
+                     weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false));
 }
 
 }  // namespace weft::session

@@ -69,19 +69,16 @@ Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) 
 
 }  // namespace
 
-std::string print_written(const distribute::DistributedPlan& plan, const Settings& settings,
-                          const language::syntax::Run& run,
-                          std::span<const std::pair<std::string, std::int64_t>> sizes) {
+std::string print_written(const distribute::DistributedPlan& plan, const Prepared& prepared) {
   std::vector<std::string> with;
-  for (const auto& [name, size] : sizes)
-    with.push_back(fmt::format("{} = {}", language::print_name(name), size));
+  for (const language::BoundSize& size : prepared.sizes)
+    with.push_back(fmt::format("{} = {}", language::print_name(size.name), size.size));
   for (const SettingSpec& spec : setting_specs())
     if (std::ranges::find(kOfThePlan, spec.name) != std::end(kOfThePlan) &&
-        spec.show(settings) != spec.show(Settings{}))
-      with.push_back(fmt::format("{} = {}", spec.name, spec.show(settings)));
+        spec.show(prepared.settings) != spec.show(Settings{}))
+      with.push_back(fmt::format("{} = {}", spec.name, spec.show(prepared.settings)));
   return fmt::format("{}{}\n{}{} {}{}\n{}", kMesh, print(plan.mesh), kModel,
-                     run.task == language::syntax::Task::train ? "TRAIN" : "INFER",
-                     language::print_name(run.model.text),
+                     prepared.trains() ? "TRAIN" : "INFER", language::print_name(prepared.run->model.text),
                      with.empty() ? std::string() : fmt::format(" WITH ({})", fmt::join(with, ", ")),
                      plan::print(plan.graph));
 }
@@ -109,31 +106,6 @@ bool is_plan_text(std::string_view text) {
     text.remove_prefix(std::min(text.find('\n'), text.size()));
   }
   return false;
-}
-
-Result<OneDevicePlan> one_device_plan(const Session::State& state, const language::syntax::Run& run) {
-  const bool trains = run.task == language::syntax::Task::train;
-  OneDevicePlan made;
-  made.settings = state.settings;
-  WEFT_TRY(names, sizes_of(state.catalog, run.model));
-  WEFT_TRY(overrides, apply_list(made.settings, run.settings, names, run.model.text));
-  const language::BindOptions options{.mode = trains ? language::Mode::train : language::Mode::infer,
-                                      .sizes = overrides,
-                                      .precision = made.settings.precision,
-                                      .plan_limit = made.settings.plan_limit,
-                                      .interrupted = {}};
-  WEFT_TRY(bound, language::bind(state.catalog, run.model, options));
-  made.graph = std::move(bound.graph);
-  if (trains) {
-    auto trained = train::make_training_plan(std::move(made.graph), made.settings.training);
-    if (!trained.ok()) {
-      Error error = std::move(trained).error();
-      error.span = run.model.span;
-      return error;
-    }
-    made.graph = std::move(trained->graph);
-  }
-  return made;
 }
 
 Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,

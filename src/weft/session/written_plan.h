@@ -10,31 +10,19 @@
 //
 // Included by the files of session/ only.
 #pragma once
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "weft/distribute/distribute.h"
-#include "weft/session/state.h"
+#include "weft/session/prepare.h"
 
 namespace weft::session {
 
-std::string print_written(const distribute::DistributedPlan& plan, const Settings& settings,
-                          const language::syntax::Run& run,
-                          std::span<const std::pair<std::string, std::int64_t>> sizes);
+std::string print_written(const distribute::DistributedPlan& plan, const Prepared& prepared);
 
 // Whether the text is a plan rather than a script: its first word, behind comments, is `plan`.
 bool is_plan_text(std::string_view text);
-
-// The plan of one device of a statement, and what the statement makes of the settings.
-struct OneDevicePlan {
-  plan::Graph graph;
-  Settings settings;
-};
-Result<OneDevicePlan> one_device_plan(const Session::State& state, const language::syntax::Run& run);
 
 // What a plan's text says above the plan; both may be empty.
 struct PlanHead {

@@ -1,0 +1,190 @@
+#include "weft/session/prepare.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "weft/base/machine.h"
+#include "weft/language/print.h"
+#include "weft/run/local_ranks.h"
+
+namespace weft::session {
+
+using language::syntax::Run;
+using language::syntax::Task;
+
+Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
+                                               const language::syntax::Name& model) {
+  const auto found = catalog.models.find(model.text);
+  if (found == catalog.models.end())
+    return language::unknown("model", model, language::names_of(catalog.models));
+  std::vector<std::string_view> names;
+  for (const language::syntax::Size& size : found->second.statement->body.sizes)
+    names.push_back(size.name.text);
+  return names;
+}
+
+Result<cluster::Cluster> target_of(const language::Catalog& catalog,
+                                   const std::optional<language::syntax::Target>& target) {
+  if (!target || target->local) {
+    const std::int64_t ranks = target && target->ranks ? target->ranks->whole : 1;
+    constexpr std::int64_t kMost = 4096;
+    if (ranks > kMost)
+      return user_error(fmt::format("LOCAL takes at most {} ranks, found {}", kMost, ranks),
+                        "to plan for more, name a cluster: ON pod", target->span);
+    const auto core = catalog.devices.find("cpu_core");
+    if (core == catalog.devices.end())
+      return user_error("LOCAL needs the device cpu_core, which was dropped", "CREATE DEVICE cpu_core (...)",
+                        target ? target->span : Span{});
+    return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
+  }
+  const auto found = catalog.clusters.find(target->cluster.text);
+  if (found == catalog.clusters.end())
+    return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
+  return found->second;
+}
+
+namespace {
+
+search::FixedPart fixed_by(std::span<const KeptHint> hints) {
+  search::FixedPart fixed;
+  for (const KeptHint& hint : hints) {
+    if (hint.kind == language::syntax::HintKind::replicate)
+      fixed.exceptions.push_back({hint.subject, hint.axis, {}});
+    else if (hint.tensor.empty())
+      fixed.slices.push_back({hint.subject, hint.axis});
+    else
+      fixed.exceptions.push_back({hint.tensor, hint.axis, hint.subject});
+  }
+  return fixed;
+}
+
+// A checkpoint that could not be written is better known before the training than after it.
+Status check_checkpoint(const RunOptions& running, Span span) {
+  if (running.checkpoint.empty()) {
+    if (running.checkpoint_every == 0) return {};
+    return user_error("checkpoint_every needs a file to save to",
+                      "for example: checkpoint = 'model.safetensors'", span);
+  }
+  const std::filesystem::path folder = std::filesystem::path(running.checkpoint).parent_path();
+  std::error_code problem;
+  if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
+  Error error = world_error(
+      fmt::format("cannot save to {}: there is no folder {}", running.checkpoint, folder.string()),
+      "make the folder first");
+  error.span = span;
+  return error;
+}
+
+Status check_train(const Run& run, const Settings& settings) {
+  const std::string model = language::print_name(run.model.text);
+  if (!run.data)
+    return user_error("TRAIN needs data to learn from",
+                      fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", model), run.span);
+  if (!run.steps)
+    return user_error("TRAIN needs a number of steps",
+                      fmt::format("TRAIN {} FROM '{}' STEPS 1000", model, run.data->text), run.span);
+  if (run.steps->whole == 0)
+    return user_error("TRAIN needs at least one step", "STEPS 1000", run.steps->span);
+  return check_checkpoint(settings.running, run.span);
+}
+
+Status check_infer(const Run& run, const Session::State& state) {
+  if (!run.data)
+    return user_error("INFER needs data to be asked about",
+                      fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
+                      run.span);
+  if (!state.weights.contains(std::string(run.model.text)))
+    return user_error(fmt::format("{} has learned nothing yet", run.model.text),
+                      "TRAIN it, or LOAD what was saved", run.model.span);
+  return {};
+}
+
+int threads_of(const Settings& settings) {
+  constexpr std::int64_t kMost = 1024;
+  return settings.running.threads == 0 ? available_processors()
+                                       : static_cast<int>(std::min(settings.running.threads, kMost));
+}
+
+// The nodes that a model has: what is asked of it, and in TRAIN what it learns by.
+Status make_plan(Prepared& prepared, plan::Graph forward) {
+  if (!prepared.trains()) {
+    prepared.plan.graph = std::move(forward);
+    return {};
+  }
+  auto made = train::make_training_plan(std::move(forward), prepared.settings.training);
+  if (!made.ok()) {
+    Error error = std::move(made).error();
+    error.span = prepared.run->model.span;
+    if (error.hint.empty()) error.hint = "training needs a loss and PARAMETERs that it depends on";
+    return error;
+  }
+  prepared.plan = std::move(*made);
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::int64_t>> Prepared::named_sizes() const {
+  std::vector<std::pair<std::string, std::int64_t>> named;
+  for (const language::BoundSize& size : sizes) named.emplace_back(size.name, size.size);
+  return named;
+}
+
+Status check_runs_here(const Prepared& prepared) {
+  const Run& run = *prepared.run;
+  if (run.target && !run.target->local)
+    return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
+                      "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
+  if (!run.target || !run.target->ranks) return {};
+  const std::int64_t ranks = run.target->ranks->whole;
+  if (ranks > 1 && run.task != Task::train)
+    return user_error(fmt::format("INFER runs on one rank of this machine: LOCAL {}", ranks),
+                      "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
+  if (ranks < 1 || ranks > run::kMostLocalRanks)
+    return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
+                      {}, run.target->span);
+  return {};
+}
+
+Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
+                                        language::Mode mode, std::span<const language::SizeOverride> sizes,
+                                        const std::function<bool()>& interrupted) {
+  language::BindOptions options{.mode = mode,
+                                .sizes = prepared.overrides,
+                                .precision = prepared.settings.precision,
+                                .plan_limit = prepared.settings.plan_limit,
+                                .interrupted = interrupted};
+  for (const language::SizeOverride& size : sizes) {
+    std::erase_if(options.sizes, [&](const auto& other) { return other.name == size.name; });
+    options.sizes.push_back(size);
+  }
+  return language::bind(state.catalog, prepared.run->model, options);
+}
+
+Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose purpose,
+                         const std::function<bool()>& interrupted) {
+  Prepared prepared;
+  prepared.run = &run;
+  prepared.settings = state.settings;
+  WEFT_TRY(names, sizes_of(state.catalog, run.model));
+  WEFT_TRY(overrides, apply_list(prepared.settings, run.settings, names, run.model.text));
+  prepared.overrides = std::move(overrides);
+  WEFT_TRY(target, target_of(state.catalog, run.target));
+  prepared.target = std::move(target);
+  prepared.ranks = prepared.target.devices();
+  prepared.threads = threads_of(prepared.settings);
+  prepared.fixed = fixed_by(state.hints);
+  if (purpose == Purpose::run) {
+    WEFT_TRY_STATUS(check_runs_here(prepared));
+    WEFT_TRY_STATUS(prepared.trains() ? check_train(run, prepared.settings) : check_infer(run, state));
+  }
+  const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
+  WEFT_TRY(bound, bind_again(state, prepared, mode, {}, interrupted));
+  prepared.sizes = std::move(bound.sizes);
+  WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
+  return prepared;
+}
+
+}  // namespace weft::session

@@ -1,0 +1,64 @@
+// weft/session/prepare.h -- TRAIN, INFER and EXPLAIN made definite: the one way in.
+//
+//   TRAIN digits_mlp ON LOCAL 4 WITH (b = 64, optimizer = sgd)
+//     names, settings and sizes are read    settings, overrides
+//     the target is found                   target        LOCAL 4
+//     the model is bound                    sizes         b = 64, p = 64, f = 128, c = 10
+//     it is made to learn                   plan          forward, backward, update, on one device
+//
+// Mistakes are found in this order, whoever asks.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+#include "weft/language/bind.h"
+#include "weft/search/distribution/distribution_space.h"
+#include "weft/session/settings.h"
+#include "weft/session/state.h"
+#include "weft/train/training_plan.h"
+
+namespace weft::session {
+
+enum class Purpose : std::uint8_t {
+  plan,  // for any cluster: nothing runs
+  run    // here and now: with data, on ranks that this machine can start
+};
+
+struct Prepared {
+  const language::syntax::Run* run = nullptr;
+  Settings settings;                              // the session's, with what the statement says
+  std::vector<language::SizeOverride> overrides;  // what it says of sizes
+  cluster::Cluster target;
+  int threads = 1;          // of this machine, for all ranks together
+  std::int64_t ranks = 1;   // of the target
+  search::FixedPart fixed;  // by hints
+  std::vector<language::BoundSize> sizes;
+  train::TrainingPlan plan;  // of one device; INFER's is a forward pass alone
+
+  bool trains() const { return run->task == language::syntax::Task::train; }
+  std::vector<std::pair<std::string, std::int64_t>> named_sizes() const;
+};
+
+// REQUIRES: the statement outlives what is prepared.
+Result<Prepared> prepare(const Session::State& state, const language::syntax::Run& run, Purpose purpose,
+                         const std::function<bool()>& interrupted = {});
+
+// Fails where this machine cannot run it: on another cluster, on more ranks than can be started.
+Status check_runs_here(const Prepared& prepared);
+
+// The model of the statement once more: in either mode, and with these sizes instead of the statement's where
+// both name one.
+Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
+                                        language::Mode mode,
+                                        std::span<const language::SizeOverride> sizes = {},
+                                        const std::function<bool()>& interrupted = {});
+
+}  // namespace weft::session
