@@ -28,7 +28,7 @@
 #include "weft/language/parser.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 #include "weft/train/training_plan.h"
 
 namespace {
@@ -144,7 +144,7 @@ void rates(std::string_view only) {
 // From text: the shipped catalog is parsed anew each time.
 language::BoundModel bound_gpt3(std::int64_t layers, language::Mode mode) {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   language::BindOptions options;
   options.mode = mode;
   options.sizes = {{"layers", layers, {}}};

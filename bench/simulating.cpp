@@ -19,7 +19,7 @@
 #include "weft/cost/step_costs.h"
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 #include "weft/sim/step/predict.h"
 #include "weft/sim/step/rank_classes.h"
 #include "weft/spmd/localize.h"
@@ -98,7 +98,7 @@ bool run(const language::Catalog& catalog, std::int64_t nodes, bool exact) {
 
 int main() {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   fmt::print("{:>6} {:>9} {:>9} {:>10} {:>10} {:>10} {:>12} {:>11} {:>10}\n", "GPUs", "tasks", "classes",
              "compile", "simulate", "events", "", "exact", "events");
   bool all = true;

@@ -5,7 +5,7 @@
 #include "weft/base/check.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 
 namespace weft::bench {
 namespace {
@@ -26,7 +26,7 @@ double initial(const plan::NodeView& parameter, std::uint64_t stream, std::uint6
 const language::Catalog& shipped() {
   static const language::Catalog catalog = [] {
     language::Catalog made;
-    session::load_shipped(made);
+    language::load_shipped(made);
     return made;
   }();
   return catalog;

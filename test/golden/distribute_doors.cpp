@@ -8,11 +8,11 @@
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
 #include "weft/language/complaint.h"
+#include "weft/language/shipped.h"
 #include "weft/language/parser.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
-#include "weft/session/state.h"
 #include "weft/spmd/layouts.h"
 #include "weft/train/training_plan.h"
 
@@ -22,7 +22,7 @@ namespace {
 // The training plan of the script's last model.
 Result<plan::Graph> learning(std::string_view script) {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   WEFT_TRY(parsed, language::parse_and_keep(script));
   language::ModelDefinition model{parsed, nullptr};
   for (const language::syntax::Statement* statement : parsed->script.statements) {

@@ -10,7 +10,7 @@
 #include "weft/language/catalog.h"
 #include "weft/ops/communication.h"
 #include "weft/plan/verify.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::distribute {
@@ -22,7 +22,7 @@ inline train::TrainingPlan training_plan(std::string_view model,
                                          train::Optimizer optimizer = train::Optimizer::adam,
                                          plan::DType precision = plan::DType::f32) {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   language::syntax::Name name;
   std::string made;
   if (model.starts_with("CREATE")) {

@@ -7,7 +7,7 @@
 
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::exec {
@@ -16,7 +16,7 @@ namespace {
 const language::Catalog& catalog() {
   static const language::Catalog shipped = [] {
     language::Catalog made;
-    session::load_shipped(made);
+    language::load_shipped(made);
     return made;
   }();
   return shipped;

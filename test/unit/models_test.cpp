@@ -10,7 +10,7 @@
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/verify.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 #include "weft/train/differentiate.h"
 #include "weft/train/training_plan.h"
 
@@ -22,7 +22,7 @@ using plan::NodeId;
 const language::Catalog& catalog() {
   static const language::Catalog shipped = [] {
     language::Catalog made;
-    session::load_shipped(made);
+    language::load_shipped(made);
     return made;
   }();
   return shipped;

@@ -10,7 +10,7 @@
 
 #include "execution_case.h"
 #include "weft/device/element_access.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 
 namespace weft::session {
 namespace {

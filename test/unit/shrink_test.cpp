@@ -7,14 +7,14 @@
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/plan/verify.h"
-#include "weft/session/state.h"
+#include "weft/language/shipped.h"
 
 namespace weft::distribute {
 namespace {
 
 plan::Graph shipped(std::string_view model) {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   language::syntax::Name name;
   name.text = model;
   language::BindOptions options;

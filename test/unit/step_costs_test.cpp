@@ -19,9 +19,9 @@
 #include "weft/cost/unit_seconds.h"
 #include "weft/distribute/distribute.h"
 #include "weft/language/bind.h"
+#include "weft/language/shipped.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
-#include "weft/session/state.h"
 #include "weft/sim/step/predict.h"
 #include "weft/train/training_plan.h"
 
@@ -355,7 +355,7 @@ struct PublishedStep {
 // this plan does not: its time counts twice.
 double step_of(const PublishedStep& at, std::int64_t layers) {
   language::Catalog catalog;
-  session::load_shipped(catalog);
+  language::load_shipped(catalog);
   language::syntax::Name name;
   name.text = "gpt2";
   language::BindOptions options;

@@ -3,7 +3,7 @@
 // cmake/Embed.cmake turns files into a function that returns them. Whoever wants the files
 // declares that function beside the code that reads them:
 //
-//   weft_embed(weft_session embedded_models models/gpt2.weft models/vgg16.weft)   # CMake
+//   weft_embed(weft_language embedded_models models/gpt2.weft models/vgg16.weft)   # CMake
 //
 //   namespace weft { std::span<const EmbeddedFile> embedded_models(); }           // C++
 #pragma once

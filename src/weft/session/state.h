@@ -11,6 +11,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
+#include "weft/language/shipped.h"
 #include "weft/run/weights.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/session/session.h"
@@ -45,9 +46,6 @@ struct Context {
 };
 
 using Answer = Result<std::string>;
-
-// Fills a catalog with the shipped devices, clusters, layers and models.
-void load_shipped(language::Catalog& catalog);
 
 Answer run_create(Session::State& state, const Context& context,
                   const language::syntax::Statement& statement);

@@ -1,19 +1,17 @@
-// The catalog that every session starts with: the text of models/ and clusters/, inside the program.
+#include "weft/language/shipped.h"
+
 #include <fmt/format.h>
 
 #include "weft/base/embedded.h"
 #include "weft/language/bind.h"
-#include "weft/session/state.h"
 
 namespace weft {
 std::span<const EmbeddedFile> embedded_models();
 std::span<const EmbeddedFile> embedded_clusters();
 }  // namespace weft
 
-namespace weft::session {
+namespace weft::language {
 namespace {
-
-using namespace language;  // NOLINT: this file is about nothing else
 
 // Devices before clusters, whatever order the files come in.
 void define_all(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
@@ -51,4 +49,4 @@ void load_shipped(Catalog& catalog) {
     for (const auto& source : sources) define_all(catalog, source, kind);
 }
 
-}  // namespace weft::session
+}  // namespace weft::language
