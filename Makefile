@@ -28,6 +28,11 @@ test: ## build everything with sanitizers and run all tests
 	@scripts/setup.sh build test
 	@scripts/test.sh $(JOBS)
 
+test-%: ## build and run the unit tests of one folder of src/weft: make test-plan
+	@scripts/setup.sh build test
+	@scripts/build.sh dev $(JOBS) unit_$*
+	@ctest --preset dev -j $(JOBS) -L '^$*$$'
+
 bench: ## measure planning, rules, memory, kernels and training, and print the numbers
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) bench
@@ -64,4 +69,4 @@ clean: ## remove everything that was built
 
 help: ## show this list
 	@scripts/setup.sh
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "unit/execution_case.h"
+#include "execution_case.h"
 
 namespace {
 

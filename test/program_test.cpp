@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-#include "unit/temporary_folder.h"
+#include "temporary_folder.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "../unit/chunk_programs.h"
+#include "chunk_programs.h"
 #include "weft/base/random.h"
 #include "weft/collective/check.h"
 

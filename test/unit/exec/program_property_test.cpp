@@ -2,7 +2,7 @@
 // buffers share memory and what waits for what must not change a number.
 #include <gtest/gtest.h>
 
-#include "../unit/execution_case.h"
+#include "execution_case.h"
 #include "weft/memory/check.h"
 #include "weft/ops/build.h"
 #include "weft/ops/loops.h"
