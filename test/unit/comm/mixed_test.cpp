@@ -20,6 +20,7 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
+constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
 using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 using Jobs = std::vector<std::shared_ptr<Elsewhere>>;
@@ -121,7 +122,7 @@ TEST(Mixed, NeighboursNeedNoSockets) {
 
 // A host that cannot share memory: the others would wait for its sockets.
 TEST(Mixed, TroubleOnOneHostIsToldToAll) {
-  const Jobs jobs = make_elsewhere({"a", "b", "b"}, 5s);
+  const Jobs jobs = make_elsewhere({"a", "b", "b"}, 2 * kHung);
   const auto begin = Clock::now();
   on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
     const auto endpoint = endpoint_of(job);
@@ -132,7 +133,7 @@ TEST(Mixed, TroubleOnOneHostIsToldToAll) {
       EXPECT_TRUE(ends.error().message.starts_with("rank 1 cannot open")) << ends.error().message;
     }
   });
-  EXPECT_LT(Clock::now() - begin, 3s);
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for sockets that do not come";
 }
 
 TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
@@ -148,10 +149,10 @@ TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
       const auto& in = ends->incoming[wrong];
       if (out) {
         out->set_label(17);
-        EXPECT_TRUE(until(*endpoint, 5s, [&] { return out->send_from(bytes); }));
+        EXPECT_TRUE(until(*endpoint, 2 * kHung, [&] { return out->send_from(bytes); }));
       }
       if (in) {
-        EXPECT_FALSE(until(*endpoint, 5s, [&] { return in->receive_into(bytes); }));
+        EXPECT_FALSE(until(*endpoint, 2 * kHung, [&] { return in->receive_into(bytes); }));
         const auto fault = endpoint->fault();
         ASSERT_TRUE(fault);
         EXPECT_EQ(fault->what, WireFault::What::other_call);
@@ -168,7 +169,7 @@ TEST(Mixed, FaultsCallRanksAsTheGroupDoes) {
 // now and then before its token comes.
 TEST(Mixed, NoWakeUpIsMissedFromEitherSide) {
   constexpr int kRounds = 300;
-  const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 5s);
+  const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 2 * kHung);
   const std::vector<Wire> wires = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 0, 0}};
   const auto begin = Clock::now();
   on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
@@ -181,17 +182,17 @@ TEST(Mixed, NoWakeUpIsMissedFromEitherSide) {
     Bytes token(8);
     for (std::uint64_t round = 0; round < kRounds; ++round) {
       if (rank != 0) {
-        ASSERT_TRUE(until(*endpoint, 5s, [&] { return in.receive_into(token); })) << round;
+        ASSERT_TRUE(until(*endpoint, 2 * kHung, [&] { return in.receive_into(token); })) << round;
       }
       const std::uint64_t pause = mix(round * 4 + rank) % 8;
       if (pause > 4) std::this_thread::sleep_for(std::chrono::microseconds(30 * pause));
-      ASSERT_TRUE(until(*endpoint, 5s, [&] { return out.send_from(token); })) << round;
+      ASSERT_TRUE(until(*endpoint, 2 * kHung, [&] { return out.send_from(token); })) << round;
       if (rank == 0) {
-        ASSERT_TRUE(until(*endpoint, 5s, [&] { return in.receive_into(token); })) << round;
+        ASSERT_TRUE(until(*endpoint, 2 * kHung, [&] { return in.receive_into(token); })) << round;
       }
     }
   });
-  EXPECT_LT(Clock::now() - begin, 4s) << "a wake-up that is missed costs five seconds";
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: a wake-up was missed";
 }
 
 TEST(Mixed, WakesEverySleeper) {
@@ -203,7 +204,7 @@ TEST(Mixed, WakesEverySleeper) {
     std::vector<std::jthread> sleepers;
     for (int i = 0; i < 3; ++i)
       sleepers.emplace_back([&] {
-        endpoint->wait(endpoint->signal(), 5s);
+        endpoint->wait(endpoint->signal(), 2 * kHung);
         ++awake;
       });
     while (awake < 3) {  // those that had not read the signal yet sleep through the first
@@ -213,7 +214,7 @@ TEST(Mixed, WakesEverySleeper) {
     const std::uint32_t seen = endpoint->signal();
     endpoint->wait(seen, 2ms);
   });
-  EXPECT_LT(Clock::now() - begin, 4s);
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: slept through the wake-up";
 }
 
 using comm::Communicator;
@@ -303,7 +304,7 @@ TEST(MixedGroup, PartsOfItTakeWhatTheyNeed) {
 
 TEST(MixedGroup, ADeathIsNamedOnBothSidesAndTheRestGoesOn) {
   for (const std::int32_t victim : {0, 3}) {
-    const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 5s);
+    const Jobs jobs = make_elsewhere({"a", "a", "b", "b"}, 2 * kHung);
     on_all(jobs, [&](const std::shared_ptr<Elsewhere>& job) {
       const auto group = group_of(job);
       ASSERT_TRUE(group->barrier().ok());
@@ -318,7 +319,7 @@ TEST(MixedGroup, ADeathIsNamedOnBothSidesAndTheRestGoesOn) {
       ASSERT_FALSE(status.ok());
       EXPECT_NE(status.error().message.find("rank " + std::to_string(victim) + " died"), std::string::npos)
           << status.error().message;
-      EXPECT_LT(Clock::now() - begin, 1s);
+      EXPECT_LT(Clock::now() - begin, kHung) << "hung: waited for the dead";
       const auto rest = group->shrink();
       ASSERT_TRUE(rest.ok()) << rest.error().message;
       EXPECT_EQ((*rest)->transport(), "mixed");

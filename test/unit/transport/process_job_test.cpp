@@ -22,6 +22,7 @@ namespace weft::transport {
 namespace {
 
 using namespace std::chrono_literals;
+constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
 using Clock = std::chrono::steady_clock;
 
 std::vector<std::int32_t> first(std::int32_t ranks) {
@@ -457,7 +458,7 @@ TEST(ProcessJob, NeverWaitsForOneThatDoesNotRead) {
   const std::string megabyte(Job::kMostBytes, 'm');
   const auto begun = Clock::now();
   for (int i = 0; i < 70; ++i) puppet.job->send(1, {3, 0}, megabyte);
-  EXPECT_LT(Clock::now() - begun, 3s);
+  EXPECT_LT(Clock::now() - begun, kHung) << "hung";
   EXPECT_EQ(puppet.fate(), "it does not read what it is sent");
 }
 

@@ -18,6 +18,7 @@ namespace {
 using namespace weft::transport;
 using namespace weft::transport::tcp;
 using namespace std::chrono_literals;
+constexpr auto kHung = 60s;  // far beyond what anything takes on a busy machine: only what hangs reaches it
 using Bytes = std::vector<std::byte>;
 using Clock = std::chrono::steady_clock;
 
@@ -84,8 +85,8 @@ TEST(TcpEndpoint, CarriesMessagesBothWaysOverBothProtocols) {
           part.in().set_label(length);
           const Bytes out = message(length, own);
           Bytes in(length);
-          EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(out); }));
-          EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); }));
+          EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.out().send_from(out); }));
+          EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(in); }));
           EXPECT_EQ(in, message(length, other));
         }
       });
@@ -108,7 +109,7 @@ TEST(TcpEndpoint, AWireEndsAloneThoughItSharesAConnection) {
   EXPECT_EQ(parts[1].endpoint->fault()->what, WireFault::What::closed);
   const Bytes out = message(10, 7);
   EXPECT_TRUE(parts[1].out().send_from(out));
-  EXPECT_TRUE(until(*parts[0].endpoint, 1s, [&] { return parts[0].in().receive_into(in); }));
+  EXPECT_TRUE(until(*parts[0].endpoint, kHung, [&] { return parts[0].in().receive_into(in); }));
   EXPECT_EQ(in, out);
 }
 
@@ -128,12 +129,12 @@ TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
       for (std::size_t i = 0; i < wires.size(); ++i)
         if (wires[i].from == rank) {
           const Bytes out = message(300, i);
-          EXPECT_TRUE(until(**endpoint, 1s, [&] { return ends->outgoing[i]->send_from(out); }));
+          EXPECT_TRUE(until(**endpoint, kHung, [&] { return ends->outgoing[i]->send_from(out); }));
         }
       for (std::size_t i = 0; i < wires.size(); ++i)
         if (wires[i].to == rank) {
           const std::byte* in = nullptr;
-          EXPECT_TRUE(until(**endpoint, 1s, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
+          EXPECT_TRUE(until(**endpoint, kHung, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
           EXPECT_EQ(Bytes(in, in + 300), message(300, i));
           ends->incoming[i]->pop();
         }
@@ -150,10 +151,10 @@ TEST(TcpEndpoint, SlotsHoldWhatTheKernelDoesNot) {
     Part part = open_part(jobs[static_cast<std::size_t>(rank)], kCapacity, {.buffer_bytes = 64 << 10});
     const Bytes out = message(300'000, 1);
     for (int i = 0; i < kCapacity.slots; ++i)
-      ASSERT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(out); })) << i;
+      ASSERT_TRUE(until(*part.endpoint, kHung, [&] { return part.out().send_from(out); })) << i;
     for (int i = 0; i < kCapacity.slots; ++i) {
       Bytes in(out.size());
-      ASSERT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); })) << i;
+      ASSERT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(in); })) << i;
       EXPECT_EQ(in, out);
     }
     // Nobody closes before the other is done.
@@ -178,14 +179,14 @@ TEST(TcpEndpoint, WhatWasSentArrivesThoughTheSenderTurnsAway) {
     }
     std::this_thread::sleep_for(20ms);
     Bytes in(bytes.size());
-    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(in); }));
+    EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(in); }));
     EXPECT_EQ(in, bytes);
     received = true;
   });
 }
 
 TEST(TcpEndpoint, StrangersDisturbNobody) {
-  auto jobs = make_jobs(2, "", true);
+  auto jobs = make_jobs(2, "", true, 2 * kHung);
   std::atomic<int> knocked = 0;
   // Rank 0 learns where rank 1 listens and sends everybody there before it goes on.
   std::vector<Socket> strangers;
@@ -210,11 +211,11 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
   on_all_ranks(2, [&](std::int32_t rank) {
     Part part = open_part(jobs[static_cast<std::size_t>(rank)]);
     Bytes bytes = message(50, 1);
-    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(bytes); }));
-    EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(bytes); }));
+    EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.out().send_from(bytes); }));
+    EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.in().receive_into(bytes); }));
   });
   EXPECT_EQ(knocked, 5);
-  EXPECT_LT(Clock::now() - begin, 3s) << "nobody waits for a stranger";
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: somebody waits for a stranger";
 }
 
 TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {
@@ -268,7 +269,7 @@ TEST(TcpEndpoint, MismatchedCallsAndClosedEndsAreFaults) {
     Bytes bytes = message(50, 1);
     if (rank == 0) {
       part.out().set_label(17);
-      EXPECT_TRUE(until(*part.endpoint, 1s, [&] { return part.out().send_from(bytes); }));
+      EXPECT_TRUE(until(*part.endpoint, kHung, [&] { return part.out().send_from(bytes); }));
       EXPECT_FALSE(until(*part.endpoint, 1s, [&] { return part.in().receive_into(bytes); }));
       ASSERT_TRUE(part.endpoint->fault());
       EXPECT_EQ(part.endpoint->fault()->what, WireFault::What::closed);
@@ -291,7 +292,7 @@ TEST(TcpEndpoint, WakesEverySleeper) {
     std::vector<std::jthread> sleepers;
     for (int i = 0; i < 3; ++i)
       sleepers.emplace_back([&] {
-        (*endpoint)->wait((*endpoint)->signal(), 5s);
+        (*endpoint)->wait((*endpoint)->signal(), 2 * kHung);
         ++awake;
       });
     while (awake < 3) {  // those that had not read the signal yet sleep through the first
@@ -299,7 +300,7 @@ TEST(TcpEndpoint, WakesEverySleeper) {
       std::this_thread::sleep_for(1ms);
     }
   }
-  EXPECT_LT(Clock::now() - begin, 4s);
+  EXPECT_LT(Clock::now() - begin, kHung) << "hung: slept through the wake-up";
   const std::uint32_t seen = (*endpoint)->signal();
   (*endpoint)->wait(seen, 2ms);
   EXPECT_EQ((*endpoint)->signal(), seen) << "nothing happened";
