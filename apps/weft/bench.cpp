@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "subcommands.h"
+#include "weft/measure/bench_rank.h"
 #include "weft/session/bench.h"
 
 namespace weft {
@@ -14,7 +15,7 @@ namespace {
 using session::Bench;
 using session::Reply;
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kBenchUsage =
     R"(weft bench: measure collectives, Weft's beside those of others, in one run
 
 usage:
@@ -53,7 +54,7 @@ Result<Reply> run_bench(int argc, char** argv, Output& output) {
   app.set_help_flag();
   app.add_flag("-h,--help", asked);
   add_options(app, bench);
-  const Reply usage{session::ExitCode::ok, std::string(kUsage), {}};
+  const Reply usage{session::ExitCode::ok, std::string(kBenchUsage), {}};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

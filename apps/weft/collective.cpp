@@ -12,7 +12,7 @@ namespace {
 
 using namespace session;  // NOLINT: this file is about nothing else
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kCollectiveUsage =
     R"(weft collective: write, check, convert, price, choose and run collective algorithms
 
 usage:
@@ -147,16 +147,16 @@ Result<Reply> run_collective(int argc, char** argv) {
 
   CLI::App app;
   return run_subcommand(app,
-                        {{add_check(app, check), [&] { return run(check); }},
-                         {add_convert(app, convert), [&] { return run(convert); }},
-                         {add_compile(app, compile), [&] { return run(compile); }},
-                         {add_cost(app, cost), [&] { return run(cost); }},
-                         {add_choose(app, choose), [&] { return run(choose); }},
-                         {add_fit(app, fit), [&] { return run(fit); }},
-                         {add_run(app, trial), [&] { return run(trial); }},
-                         {add_show(app, show), [&] { return run(show); }},
-                         {add_list(app, list), [&] { return run(list); }}},
-                        "collective", kUsage, argc, argv);
+                        {{add_check(app, check), [&] { return session::run(check); }},
+                         {add_convert(app, convert), [&] { return session::run(convert); }},
+                         {add_compile(app, compile), [&] { return session::run(compile); }},
+                         {add_cost(app, cost), [&] { return session::run(cost); }},
+                         {add_choose(app, choose), [&] { return session::run(choose); }},
+                         {add_fit(app, fit), [&] { return session::run(fit); }},
+                         {add_run(app, trial), [&] { return session::run(trial); }},
+                         {add_show(app, show), [&] { return session::run(show); }},
+                         {add_list(app, list), [&] { return session::run(list); }}},
+                        "collective", kCollectiveUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -15,7 +15,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage = R"(weft doctor: what the ranks on this machine are doing
+constexpr std::string_view kDoctorUsage = R"(weft doctor: what the ranks on this machine are doing
 
 usage:
   weft doctor [PID] [--format text|json]
@@ -71,7 +71,7 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return user_error(error.what(), "weft doctor --help shows how it is used");
   }
-  if (help) return session::Reply{session::ExitCode::ok, std::string(kUsage), {}};
+  if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
   WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
   if (format == session::Format::json) return session::Reply{session::ExitCode::ok, as_json(patients), {}};
   if (!patients.empty()) return session::Reply{session::ExitCode::ok, as_text(patients), {}};

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage = R"(weft launch: start the ranks of a job on this machine
+constexpr std::string_view kLaunchUsage = R"(weft launch: start the ranks of a job on this machine
 
 usage:
   weft launch -n RANKS [--tag] [--grace TIME] [--timeout TIME] PROGRAM [ARGUMENT...]
@@ -67,7 +67,7 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
     return user_error(error.what(), "weft launch --help shows how it is used");
   }
   if (help || argc == 1) {
-    output.write(kUsage);
+    output.write(kLaunchUsage);
     return LaunchReply{};
   }
   options.command = app.remaining();

@@ -36,7 +36,7 @@ namespace {
 
 using session::ExitCode;
 
-constexpr std::string_view kUsage = R"(weft plans deep learning the way a database plans a query.
+constexpr std::string_view kWeftUsage = R"(weft plans deep learning the way a database plans a query.
 
 usage:
   weft                     a prompt; or a script from the standard input
@@ -71,8 +71,6 @@ struct Arguments {
 };
 
 int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
-
-void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int fail(const Error& error) {
   complain(fmt::format("error: {}\n", error.message));
@@ -200,7 +198,7 @@ int main_of(int argc, char** argv) {
   if (!read.ok()) return fail(read.error());
   const Arguments& given = *read;
 
-  if (given.usage) return print(output, {ExitCode::ok, std::string(kUsage), {}});
+  if (given.usage) return print(output, {ExitCode::ok, std::string(kWeftUsage), {}});
   if (given.version) return print(output, {ExitCode::ok, "weft " WEFT_VERSION "\n", {}});
   if (given.help) return print(output, session::help(given.topic));
 

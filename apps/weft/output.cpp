@@ -24,6 +24,8 @@ Status Output::status() const {
   return world_error(fmt::format("cannot write the output: {}", reason(failure_)));
 }
 
+void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 std::string reason(int error_number) {
   std::string text = std::generic_category().message(error_number);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));

@@ -23,6 +23,8 @@ class Output {
   bool silent_ = false;
 };
 
+void complain(std::string_view text);  // to standard error
+
 // The system's words for an errno, begun in lower case: "no such file or directory".
 std::string reason(int error_number);
 

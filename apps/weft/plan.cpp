@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage = R"(weft plan: plans for several ranks
+constexpr std::string_view kPlanUsage = R"(weft plan: plans for several ranks
 
 usage:
   weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
@@ -53,10 +53,10 @@ Result<session::Reply> run_plan(int argc, char** argv) {
   session::PlanShow show;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_prove(app, prove), [&] { return run(prove); }},
-                         {add_price(app, price), [&] { return run(price); }},
-                         {add_show(app, show), [&] { return run(show); }}},
-                        "plan", kUsage, argc, argv);
+                        {{add_prove(app, prove), [&] { return session::run(prove); }},
+                         {add_price(app, price), [&] { return session::run(price); }},
+                         {add_show(app, show), [&] { return session::run(show); }}},
+                        "plan", kPlanUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kProfileUsage =
     R"(weft profile: measure this machine's links, memory and cores, and write them as a cluster
 
 usage:
@@ -43,7 +43,7 @@ Result<session::Reply> run_profile(int argc, char** argv) {
   CLI::App app;
   add_options(app, profile);
   return run_command(
-      app, [&] { return run(profile); }, "profile", kUsage, argc, argv);
+      app, [&] { return session::run(profile); }, "profile", kProfileUsage, argc, argv);
 }
 
 }  // namespace weft

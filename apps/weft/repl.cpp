@@ -40,8 +40,6 @@ std::string history_file() {
   return failure ? std::string() : (folder / "history").string();
 }
 
-void complain(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
-
 // A line that speaks to the prompt, not to the session.
 struct Command {
   enum class Kind { leave, help, unknown };

@@ -15,7 +15,7 @@ namespace {
 
 using namespace session;  // NOLINT: this file is about nothing else
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kRulesUsage =
     R"(weft rules: read, prove, generate and apply rewrite rules
 
 usage:
@@ -118,19 +118,19 @@ Result<Reply> run_rules(int argc, char** argv, Output& output) {
   generate.interrupted = interrupted;
   CLI::App app;
   return run_subcommand(app,
-                        {{add_list(app, list), [&] { return run(list); }},
-                         {add_show(app, show), [&] { return run(show); }},
-                         {add_prove(app, prove), [&] { return run(prove); }},
+                        {{add_list(app, list), [&] { return session::run(list); }},
+                         {add_show(app, show), [&] { return session::run(show); }},
+                         {add_prove(app, prove), [&] { return session::run(prove); }},
                          {add_generate(app, generate),
                           [&] {
-                            Reply reply = run(generate);
+                            Reply reply = session::run(generate);
                             progress.clear();
                             return reply;
                           }},
-                         {add_test(app, test), [&] { return run(test); }},
-                         {add_why(app, why), [&] { return run(why); }},
-                         {add_apply(app, apply), [&] { return run(apply); }}},
-                        "rules", kUsage, argc, argv);
+                         {add_test(app, test), [&] { return session::run(test); }},
+                         {add_why(app, why), [&] { return session::run(why); }},
+                         {add_apply(app, apply), [&] { return session::run(apply); }}},
+                        "rules", kRulesUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kSimulateUsage =
     R"(weft simulate: run Chakra execution traces on a network, by discrete events
 
 usage:
@@ -34,7 +34,7 @@ Result<session::Reply> run_simulate(int argc, char** argv) {
   app.add_flag("--exact", simulate.exact);
   add_format(&app, simulate.format);
   return run_command(
-      app, [&] { return run(simulate); }, "simulate", kUsage, argc, argv);
+      app, [&] { return session::run(simulate); }, "simulate", kSimulateUsage, argc, argv);
 }
 
 }  // namespace weft

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kTuneUsage =
     R"(weft tune: measure the algorithms of collectives here, once, so that later calls choose well
 
 usage:
@@ -45,7 +45,7 @@ Result<session::Reply> run_tune(int argc, char** argv) {
   CLI::App app;
   add_options(app, tune);
   return run_command(
-      app, [&] { return run(tune); }, "tune", kUsage, argc, argv);
+      app, [&] { return session::run(tune); }, "tune", kTuneUsage, argc, argv);
 }
 
 }  // namespace weft
