@@ -111,10 +111,11 @@ TEST(Layers, IncludesFollowTheOrder) {
   }
 }
 
-// A neighbour, or found from the top folder that the file is in.
+// A neighbour, or found from the top folder that the file is in; of a test, also what tests share.
 bool is_own(const Include& include) {
   return fs::exists(kRoot / include.file.parent_path() / include.path) ||
-         fs::exists(kRoot / *include.file.begin() / include.path);
+         fs::exists(kRoot / *include.file.begin() / include.path) ||
+         (*include.file.begin() == "test" && fs::exists(kRoot / "test/unit/case" / include.path));
 }
 
 TEST(Layers, ProgramsIncludeTheLibraryAndThemselves) {
