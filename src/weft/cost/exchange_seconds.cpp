@@ -52,8 +52,8 @@ double sent_bytes(Kind kind, std::int32_t ranks, double bytes) {
     case Kind::reduce_scatter:
     case Kind::all_gather:
     case Kind::all_to_all: return others * bytes;
-    case Kind::broadcast:
-    case Kind::permute:
+    case Kind::broadcast_from:
+    case Kind::permute_ranks:
     case Kind::halo: return bytes;
   }
   return bytes;
@@ -72,8 +72,8 @@ ExchangePrice exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
     case Kind::reduce_scatter:
     case Kind::all_gather: return price({"ring", steps, sent}, link);
     case Kind::all_to_all: return price({"direct", 1, sent}, link);
-    case Kind::broadcast: return price({"chain", steps, sent}, link);
-    case Kind::permute:
+    case Kind::broadcast_from: return price({"chain", steps, sent}, link);
+    case Kind::permute_ranks:
     case Kind::halo: return price({"direct", 1, sent}, link);
   }
   return {};

@@ -17,8 +17,8 @@ namespace {
 using Kind = program::Exchange::Kind;
 
 constexpr std::string_view kOwn = "exchange", kLate = "late";
-constexpr Kind kKinds[] = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
-                           Kind::broadcast,  Kind::permute,        Kind::halo};
+constexpr Kind kKinds[] = {Kind::all_reduce,     Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
+                           Kind::broadcast_from, Kind::permute_ranks,  Kind::halo};
 
 // What follows the size in a key.
 std::string ending(std::string_view transport, const Crowd& crowd) {

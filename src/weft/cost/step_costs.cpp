@@ -174,8 +174,8 @@ collective::Kind collective_kind(Kind kind) {
     case Kind::reduce_scatter: return collective::Kind::reduce_scatter;
     case Kind::all_gather: return collective::Kind::all_gather;
     case Kind::all_to_all: return collective::Kind::all_to_all;
-    case Kind::broadcast: return collective::Kind::broadcast;
-    case Kind::permute:
+    case Kind::broadcast_from: return collective::Kind::broadcast;
+    case Kind::permute_ranks:
     case Kind::halo: return collective::Kind::send;
   }
   return collective::Kind::custom;
@@ -195,8 +195,8 @@ std::int64_t message_bytes(const program::Exchange& exchange) {
                       std::accumulate(exchange.takes.begin(), exchange.takes.end(), std::int64_t{0})) *
              width;
     case Kind::all_reduce:
-    case Kind::broadcast:
-    case Kind::permute: return exchange.counts.empty() ? 0 : exchange.counts[0] * width;
+    case Kind::broadcast_from:
+    case Kind::permute_ranks: return exchange.counts.empty() ? 0 : exchange.counts[0] * width;
   }
   return 0;
 }

@@ -43,9 +43,9 @@ comm::Kind collective_of(Kind kind) {
     case Kind::all_reduce: return comm::Kind::all_reduce;
     case Kind::reduce_scatter: return comm::Kind::reduce_scatter;
     case Kind::all_gather: return comm::Kind::all_gather;
-    case Kind::broadcast: return comm::Kind::broadcast;
+    case Kind::broadcast_from: return comm::Kind::broadcast;
     case Kind::all_to_all:
-    case Kind::permute:
+    case Kind::permute_ranks:
     case Kind::halo: return comm::Kind::all_to_all;
   }
   WEFT_CHECK(false, "an exchange that does not exist");
@@ -138,8 +138,8 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   call.kind = collective_of(exchange.kind);
   call.type = element_type(dtype);
   call.op = reduce_op(exchange.monoid);
-  if (exchange.kind == Kind::broadcast) call.root = static_cast<std::int32_t>(exchange.shift);
-  if (exchange.kind == Kind::permute) {
+  if (exchange.kind == Kind::broadcast_from) call.root = static_cast<std::int32_t>(exchange.shift);
+  if (exchange.kind == Kind::permute_ranks) {
     ready.counts = shifted_counts(group.size(), exchange.shift, exchange.counts.at(0));
   } else if (exchange.kind == Kind::all_to_all || exchange.kind == Kind::halo) {
     WEFT_TRY(counts, all_counts(group, exchange));

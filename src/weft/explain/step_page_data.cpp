@@ -157,8 +157,8 @@ BarKind kind_of(const program::Unit& unit) {
     case Move::all_gather: return BarKind::all_gather;
     case Move::all_to_all: return BarKind::all_to_all;
     case Move::halo: return BarKind::permute;  // to neighbours
-    case Move::broadcast: return BarKind::broadcast;
-    case Move::permute: break;
+    case Move::broadcast_from: return BarKind::broadcast;
+    case Move::permute_ranks: break;
   }
   return BarKind::permute;
 }

@@ -84,7 +84,7 @@ class RankTraceWriter {
     const std::vector<std::int32_t> ranks = mesh_.group(rank_, axis);
     const auto size = static_cast<std::int64_t>(ranks.size());
     node.bytes = cost::message_bytes(exchange);
-    if (exchange.kind == Exchange::Kind::permute)
+    if (exchange.kind == Exchange::Kind::permute_ranks)
       return add_permutation(exchange, axis, ranks, std::move(node));
     node.kind = TraceNode::Kind::collective;
     node.collective = collective_of(exchange.kind);

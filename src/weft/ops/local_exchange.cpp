@@ -15,9 +15,6 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<std::string_view, 7> kExchangeKinds = {
-    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast-from", "permute-ranks", "halo"};
-
 constexpr std::array<plan::AttributeSpec, 12> kExchangeAttributes = {
     {{"kind", AttributeKind::word},
      {"axis", AttributeKind::word},
@@ -47,9 +44,9 @@ class Exchanging final : public OperatorOf<Exchanging> {
   std::size_t most_inputs() const override { return 1; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
-    if (std::ranges::find(kExchangeKinds, node.word(kExchangeKind)) == kExchangeKinds.end())
+    if (!plan::find_exchange_kind(node.word(kExchangeKind)))
       return user_error(fmt::format("unknown kind of exchange '{}'", node.word(kExchangeKind)),
-                        did_you_mean(node.word(kExchangeKind), kExchangeKinds));
+                        did_you_mean(node.word(kExchangeKind), plan::kExchangeKinds));
     if (node.word(kExchangeAxis).empty()) return user_error("exchange needs the name of a mesh axis");
     if (plan::find_monoid(node.word(kExchangeMonoid)) == plan::Monoid::none)
       return user_error(fmt::format("monoid must be sum, max or min, found {}", node.word(kExchangeMonoid)));
@@ -137,10 +134,10 @@ class Exchanging final : public OperatorOf<Exchanging> {
 
 }  // namespace
 
-std::string_view name(ExchangeKind kind) { return kExchangeKinds[static_cast<std::size_t>(kind)]; }
-
 ExchangeKind exchange_kind(const NodeView& node) {
-  return static_cast<ExchangeKind>(std::ranges::find(kExchangeKinds, node.word(kExchangeKind)) - kExchangeKinds.begin());
+  const auto kind = plan::find_exchange_kind(node.word(kExchangeKind));
+  WEFT_CHECK(kind.has_value(), "an exchange of no kind");
+  return *kind;
 }
 
 LocalExchange read_local_exchange(const NodeView& node) {

@@ -28,22 +28,13 @@
 #include <string_view>
 
 #include "weft/ops/operators.h"
+#include "weft/plan/exchange_kind.h"
 #include "weft/plan/layout.h"
 #include "weft/plan/signature.h"
 
 namespace weft::ops {
 
-enum class ExchangeKind : std::uint8_t {
-  all_reduce,
-  reduce_scatter,
-  all_gather,
-  all_to_all,
-  broadcast_from,
-  permute_ranks,
-  halo
-};
-
-std::string_view name(ExchangeKind kind);  // all-gather: the name of the communication it is a side of
+using plan::ExchangeKind;
 
 struct LocalExchange {
   ExchangeKind kind = ExchangeKind::all_reduce;

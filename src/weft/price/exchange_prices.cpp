@@ -154,7 +154,7 @@ bool ExchangePrices::was_measured(const cost::MeshLink& link) const {
 std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                               std::int64_t bytes) {
   if (!(link.bytes_per_second > 0)) return std::nullopt;
-  if (kind == program::Exchange::Kind::permute || kind == program::Exchange::Kind::halo) return among_neighbours(kind, link, bytes);
+  if (kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo) return among_neighbours(kind, link, bytes);
   if (kind == program::Exchange::Kind::all_reduce && was_measured(link)) {
     cost::ExchangePrice fitted = cost::exchange_seconds(kind, link, static_cast<double>(bytes));
     fitted.source = cost::Source::fitted;
@@ -209,7 +209,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
 std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind, const cost::MeshLink& link,
                                                             std::int64_t bytes) {
   // What only neighbours need runs as an all-to-all in which most give nothing.
-  const bool few = kind == program::Exchange::Kind::permute || kind == program::Exchange::Kind::halo;
+  const bool few = kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo;
   const comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
                               .ranks = link.ranks,
                               .transport = transport_,

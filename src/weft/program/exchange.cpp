@@ -28,12 +28,7 @@ std::vector<std::int64_t> halo_counts(const ops::LocalExchange& what, const plan
   return counts;
 }
 
-constexpr std::array<std::string_view, 7> kKindNames = {
-    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "permute", "halo"};
-
 }  // namespace
-
-std::string_view name(Exchange::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
 
 Order exchange_order(const plan::Type& type, const ops::LocalExchange& what) {
   return order_with_first(type, std::array{what.joins, what.parts});
@@ -51,30 +46,25 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
   exchange.shift = what.by;
   if (!reads.empty()) exchange.operand = reads[0];
   if (!writes.empty()) exchange.result = writes[0];
+  exchange.kind = what.kind;
+  using Kind = plan::ExchangeKind;
   switch (what.kind) {
-    case ops::ExchangeKind::all_gather:
-      exchange.kind = Exchange::Kind::all_gather;
-      exchange.counts = blocks_along(what.takes, to, what.joins, what.ranks);
-      return exchange;
-    case ops::ExchangeKind::reduce_scatter:
-      exchange.kind = Exchange::Kind::reduce_scatter;
+    case Kind::all_gather: exchange.counts = blocks_along(what.takes, to, what.joins, what.ranks); break;
+    case Kind::reduce_scatter:
       exchange.counts = blocks_along(what.gives, from, what.parts, what.ranks);
-      return exchange;
-    case ops::ExchangeKind::all_to_all:
-      exchange.kind = Exchange::Kind::all_to_all;
+      break;
+    case Kind::all_to_all:
       exchange.counts = blocks_along(what.gives, from, what.parts, what.ranks);
       exchange.takes = blocks_along(what.takes, to, what.joins, what.ranks);
-      return exchange;
-    case ops::ExchangeKind::halo:
-      exchange.kind = Exchange::Kind::halo;
+      break;
+    case Kind::halo:
       exchange.counts = halo_counts(what, from, true);
       exchange.takes = halo_counts(what, to, false);
-      return exchange;
-    case ops::ExchangeKind::all_reduce: exchange.kind = Exchange::Kind::all_reduce; break;
-    case ops::ExchangeKind::broadcast_from: exchange.kind = Exchange::Kind::broadcast; break;
-    case ops::ExchangeKind::permute_ranks: exchange.kind = Exchange::Kind::permute; break;
+      break;
+    case Kind::all_reduce:
+    case Kind::broadcast_from:
+    case Kind::permute_ranks: exchange.counts = {what.gives ? from.elements() : 0}; break;
   }
-  exchange.counts = {what.gives ? from.elements() : 0};
   return exchange;
 }
 

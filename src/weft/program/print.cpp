@@ -78,8 +78,8 @@ void print_exchange(Text& text, const Exchange& exchange) {
     add(text, " {}", plan::name(exchange.monoid));
   add(text, " over {} [{}]", exchange.axis, fmt::join(exchange.counts, ", "));
   if (!exchange.takes.empty()) add(text, " taking [{}]", fmt::join(exchange.takes, ", "));
-  if (exchange.kind == Exchange::Kind::broadcast) add(text, " from {}", exchange.shift);
-  if (exchange.kind == Exchange::Kind::permute) add(text, " by {}", exchange.shift);
+  if (exchange.kind == Exchange::Kind::broadcast_from) add(text, " from {}", exchange.shift);
+  if (exchange.kind == Exchange::Kind::permute_ranks) add(text, " by {}", exchange.shift);
   add(text, ": {} = {}\n", place(exchange.result), place(exchange.operand));
 }
 

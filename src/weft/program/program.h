@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/plan/exchange_kind.h"
 #include "weft/plan/graph.h"
 #include "weft/program/matrix_product.h"
 #include "weft/program/place.h"
@@ -62,10 +63,10 @@ struct Combine {
 // A collective among the ranks along one mesh axis. Both places are plain stretches without gaps, and what
 // the collective joins or parts runs slowest in them; what it takes and keeps are blocks of whole ranks.
 //
-//   all-gather                        counts[r] elements from rank r, end to end
-//   reduce-scatter                    counts[r] to rank r
-//   all-to-all                        counts[r] to rank r, takes[r] from it
-//   all-reduce, broadcast, permute    counts[0]
+//   all-gather                                  counts[r] elements from rank r, end to end
+//   reduce-scatter                              counts[r] to rank r
+//   all-to-all                                  counts[r] to rank r, takes[r] from it
+//   all-reduce, broadcast-from, permute-ranks   counts[0]
 //
 // The other indices run in the order of the plan's type, so that all ranks agree on what lies where. A rank
 // with nothing to give has an operand without a buffer, one that gets nothing such a result: it takes part
@@ -73,25 +74,15 @@ struct Combine {
 // The programs of all ranks have the same exchanges in the same order.
 struct Exchange {
   plan::NodeId node;  // the `exchange` of the local plan
-  enum class Kind : std::uint8_t {
-    all_reduce,
-    reduce_scatter,
-    all_gather,
-    all_to_all,
-    broadcast,
-    permute,
-    halo
-  };
+  using Kind = plan::ExchangeKind;
   Kind kind = Kind::all_reduce;
   std::string axis;                         // of the mesh
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
   plan::DType dtype = plan::DType::f32;     // of what moves, also where this rank has no share
-  std::int64_t shift = 0;                   // of permute: how many ranks up; of broadcast: the root
+  std::int64_t shift = 0;  // of permute-ranks: how many ranks up; of broadcast-from: the root
   Place operand, result;
   std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes of all-to-all and halo
 };
-
-std::string_view name(Exchange::Kind kind);  // all-gather
 
 using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine, Exchange>;
 

@@ -151,8 +151,8 @@ inline void exchange_by_hand(const std::vector<const Exchange*>& sides,
           taken[r].insert(taken[r].end(), block.begin(), block.end());
         }
         break;
-      case Kind::broadcast: taken[r] = given[static_cast<std::size_t>(sides[r]->shift)]; break;
-      case Kind::permute: {
+      case Kind::broadcast_from: taken[r] = given[static_cast<std::size_t>(sides[r]->shift)]; break;
+      case Kind::permute_ranks: {
         const auto ranks_here = static_cast<std::int64_t>(n);
         const std::int64_t from =
             ((static_cast<std::int64_t>(r) - sides[r]->shift) % ranks_here + ranks_here) % ranks_here;

@@ -113,13 +113,13 @@ TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
       at += blocks[static_cast<std::size_t>(from)] * taken;
     }
 
-    Moved spread = moved(Kind::broadcast, "gpu", {4}, {}, 4, 4, rank);
+    Moved spread = moved(Kind::broadcast_from, "gpu", {4}, {}, 4, 4, rank);
     spread.exchange.shift = 2;
     run(exchanger, spread);
     EXPECT_EQ(spread.result[3], static_cast<float>((node * 3 + 2) * 1000 + 3));
 
     for (const std::int64_t shift : {1, -1, 2}) {
-      Moved passed = moved(Kind::permute, "gpu", {3}, {}, 3, 3, rank);
+      Moved passed = moved(Kind::permute_ranks, "gpu", {3}, {}, 3, 3, rank);
       passed.exchange.shift = shift;
       run(exchanger, passed);
       EXPECT_EQ(passed.result[1], static_cast<float>((node * 3 + (gpu - shift + 6) % 3) * 1000 + 1));

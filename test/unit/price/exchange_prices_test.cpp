@@ -104,7 +104,7 @@ TEST(ExchangePricesTest, WhatIsCarriedOnIsWhatWouldBeSimulated) {
   const cluster::Cluster cluster = nodes(64, 1);
   const CollectiveCluster wires = wires_of(cluster).value();
   ExchangePrices prices(cluster, "shm");
-  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::broadcast}) {
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::broadcast_from}) {
     GroupTimes simulated(wires, candidates_for(cost::collective_kind(kind), wires, cluster.axes[0].link));
     const std::int64_t bytes = 1 << 20;  // a size of the grid, so that nothing lies between
     const cost::ExchangePrice carried = prices.price(kind, links(cluster, "node=64")[0], bytes).value();
@@ -119,7 +119,7 @@ TEST(ExchangePricesTest, NeighboursAreSimulatedOnTheWires) {
   const cluster::Cluster cluster = nodes(128, 8);
   ExchangePrices prices(cluster, "shm");
   const std::int64_t bytes = 1 << 28;
-  for (const Kind kind : {Kind::permute, Kind::halo}) {
+  for (const Kind kind : {Kind::permute_ranks, Kind::halo}) {
     const auto far = prices.price(kind, links(cluster, "node=128, gpu=8")[0], bytes);
     const auto near = prices.price(kind, links(cluster, "node=128, gpu=8")[1], bytes);
     ASSERT_TRUE(far && near);

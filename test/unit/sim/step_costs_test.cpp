@@ -115,7 +115,7 @@ MeshLink link_of(std::int32_t ranks, double latency, double rate, bool across_no
 
 TEST(ExchangeSecondsTest, MoreBytesTakeLongerAndOneRankTakesNothing) {
   for (const Kind kind : {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
-                          Kind::broadcast, Kind::permute}) {
+                          Kind::broadcast_from, Kind::permute_ranks}) {
     const MeshLink link = link_of(8, 2e-6, 300e9);
     double before = 0;
     for (double bytes = 1; bytes < 1e10; bytes *= 2) {
