@@ -113,11 +113,6 @@ Status check_rank(std::string_view what, std::int32_t rank, std::int32_t ranks) 
 
 }  // namespace
 
-std::string_view name(Priority priority) {
-  constexpr std::array<std::string_view, kPriorities> kNames = {"high", "normal", "low"};
-  return kNames[static_cast<std::size_t>(priority)];
-}
-
 bool has_root(Kind kind) {
   return kind == broadcast || kind == reduce || kind == gather || kind == scatter || kind == send;
 }

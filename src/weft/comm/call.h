@@ -15,19 +15,24 @@
 
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
+#include "weft/collective/priority.h"
 #include "weft/device/reduction.h"
 
 namespace weft::comm {
 
 using collective::Kind;
+using collective::kPriorities;
+using collective::Priority;
 using device::ElementType;
 using device::ReduceOp;
 
-// A collective of higher priority overtakes those of lower priority that are under way, chunk by chunk.
-enum class Priority : std::uint8_t { high, normal, low };
-inline constexpr std::size_t kPriorities = 3;
+// An algorithm that calls of a communicator name, made by Communicator::find_algorithm(). None: the
+// communicator chooses.
+struct NamedAlgorithm {
+  std::uint32_t number = 0;  // of the communicator's names, from 1 on
 
-std::string_view name(Priority priority);
+  friend bool operator==(const NamedAlgorithm&, const NamedAlgorithm&) = default;
+};
 
 struct Call {
   Kind kind = Kind::all_reduce;
@@ -40,6 +45,7 @@ struct Call {
   std::int32_t peer = 0;                      // send: the receiver
   std::span<const std::int64_t> counts = {};  // copied by the communicator
   Priority priority = Priority::normal;
+  NamedAlgorithm algorithm = {};
 };
 
 // Whether the kind has a root; whether this rank's input is read, and its output written, at all: only the

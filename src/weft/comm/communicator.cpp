@@ -275,6 +275,14 @@ void Communicator::use(const std::string& algorithm) {
   state_->forget_decisions();
 }
 
+Result<NamedAlgorithm> Communicator::find_algorithm(std::string_view name, Kind kind, std::int32_t root) {
+  WEFT_TRY_STATUS(state_->check_algorithm(name, kind, root));
+  std::vector<std::string>& names = state_->named;
+  auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) found = names.insert(names.end(), std::string(name));
+  return NamedAlgorithm{static_cast<std::uint32_t>(found - names.begin()) + 1};
+}
+
 Result<std::string> Communicator::explain(Kind kind, std::int64_t message_bytes) {
   const Setting setting{.kind = kind,
                         .ranks = size(),

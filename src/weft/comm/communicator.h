@@ -108,6 +108,12 @@ class Communicator {
   // Every rank says so between the same calls.
   void use(const std::string& algorithm);
 
+  // An algorithm by its name, "all_reduce_ring(channels=2)" or "direct", for calls of this kind and root to
+  // say (Call::algorithm). Compiled once in a process; opened by the first call that names it. Fails where
+  // there is none of that name, it is one of another collective or not for so many ranks, or it needs memory
+  // that these ranks do not share. Not collective, but all ranks must name the same.
+  Result<NamedAlgorithm> find_algorithm(std::string_view name, Kind kind, std::int32_t root = 0);
+
   // What would run a call of this size, and why.
   Result<std::string> explain(Kind kind, std::int64_t message_bytes);
 

@@ -52,6 +52,8 @@ struct Communicator::State {
   // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
   // in the same order.
   Result<const Decision*> decide(const Call& call, std::uint64_t number);
+  // Whether a call of this kind can be run by that name.
+  Status check_algorithm(std::string_view algorithm, Kind kind, std::int32_t root) const;
   Result<Runner*> runner_of(const std::string& algorithm, const Call& call,
                             std::optional<bool> in_place = {});
   Result<Runner*> runner_of(std::shared_ptr<const collective::Program> program, Priority priority);
@@ -89,11 +91,12 @@ struct Communicator::State {
   };
   std::map<std::int32_t, OpenPair> pairs;
 
-  // What was decided for a kind, size, root and priority; forgotten when a program is installed and when
+  // What was decided for a kind, size, root, priority and name; forgotten when a program is installed and when
   // another algorithm is asked for.
   struct Question {
     Kind kind;
     Priority priority;
+    NamedAlgorithm algorithm;
     std::int32_t root;
     std::int64_t bytes;
     bool uneven;
@@ -105,6 +108,7 @@ struct Communicator::State {
   std::unordered_map<Question, Decision, QuestionHash> decisions;
   std::pair<Question, const Decision*> last_decision = {};
   std::vector<Installed> installed;  // newest last
+  std::vector<std::string> named;    // by number of a NamedAlgorithm, less one
   Call checked;
 
   std::shared_ptr<Agreement> agreement;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/check.h"
 #include "weft/base/hash.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
@@ -36,7 +37,8 @@ constexpr std::int64_t kLeastPiece = 32 << 10;
 std::size_t Communicator::State::QuestionHash::operator()(const Question& question) const {
   return static_cast<std::size_t>(
       mix(static_cast<std::uint64_t>(question.bytes) * 64 + static_cast<std::uint64_t>(question.root) * 4096 +
-          static_cast<std::uint64_t>(question.kind) * 4 + static_cast<std::uint64_t>(question.priority)));
+          static_cast<std::uint64_t>(question.kind) * 4 + static_cast<std::uint64_t>(question.priority) +
+          (static_cast<std::uint64_t>(question.algorithm.number) << 48)));
 }
 
 void Communicator::State::apply_news(std::uint64_t number) {
@@ -61,24 +63,32 @@ Result<Runner*> Communicator::State::runner_of(std::shared_ptr<const collective:
   return open.runner.get();
 }
 
-Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, const Call& call,
-                                               std::optional<bool> in_place) {
+Status Communicator::State::check_algorithm(std::string_view algorithm, Kind kind, std::int32_t root) const {
   if (algorithm.starts_with(kDirect)) {
-    const std::optional<DirectWay> way = find_direct_way(algorithm);
     if (!direct)
       return user_error(fmt::format("{} needs ranks that share memory", algorithm), "shm or inproc");
-    if (!way && algorithm != kDirect) return user_error(fmt::format("no such algorithm: {}", algorithm));
-    DirectWish wish(way);
+    if (!find_direct_way(algorithm) && algorithm != kDirect)
+      return user_error(fmt::format("no such algorithm: {}", algorithm));
+    return {};
+  }
+  // Across hosts a block that sends should wait for no receipt.
+  WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), root, hosts == 1));
+  if (program->collective.kind != kind)
+    return user_error(fmt::format("{} is no algorithm of {}", algorithm, collective::name(kind)));
+  return {};
+}
+
+Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, const Call& call,
+                                               std::optional<bool> in_place) {
+  WEFT_TRY_STATUS(check_algorithm(algorithm, call.kind, call.root));
+  if (algorithm.starts_with(kDirect)) {
+    DirectWish wish(find_direct_way(algorithm));
     if (in_place) wish.in_place = in_place;
     auto& runner = direct_runners[{wish.way, wish.in_place}];
     if (!runner) runner = direct_runner(*direct, *direct_source, wish);
     return runner.get();
   }
-  // Across hosts a block that sends should wait for no receipt.
   WEFT_TRY(program, program_for(algorithm, static_cast<std::int32_t>(members.size()), call.root, hosts == 1));
-  if (program->collective.kind != call.kind) {
-    return user_error(fmt::format("{} is no algorithm of {}", algorithm, collective::name(call.kind)));
-  }
   return runner_of(std::move(program), call.priority);
 }
 
@@ -110,6 +120,7 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
   const auto ranks = static_cast<std::int32_t>(members.size());
   const Question question{.kind = call.kind,
                           .priority = call.priority,
+                          .algorithm = call.algorithm,
                           .root = has_root(call.kind) ? call.root : 0,
                           .bytes = message_bytes(call, ranks),
                           .uneven = !call.counts.empty()};
@@ -120,8 +131,9 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
   }
 
   Decision decision;
+  const bool is_named = call.algorithm != NamedAlgorithm();
   const auto newest = std::find_if(installed.rbegin(), installed.rend(), [&](const Installed& one) {
-    return !question.uneven && takes(*one.program, call.kind, call.root, question.bytes);
+    return !is_named && !question.uneven && takes(*one.program, call.kind, call.root, question.bytes);
   });
   if (newest != installed.rend()) {
     decision.algorithm = newest->program->name;
@@ -135,7 +147,11 @@ Result<const Decision*> Communicator::State::decide(const Call& call, std::uint6
                           .transport = std::string(name(transport)),
                           .allocated = false};
     std::optional<bool> in_place;
-    if (!options.algorithm.empty()) {
+    if (is_named) {
+      WEFT_CHECK(call.algorithm.number <= named.size(), "an algorithm that this communicator did not name");
+      decision.algorithm = named[call.algorithm.number - 1];
+      decision.why = "named by the call";
+    } else if (!options.algorithm.empty()) {
       decision.algorithm = options.algorithm;
       decision.why = "asked for";
     } else {
