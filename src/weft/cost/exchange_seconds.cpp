@@ -65,16 +65,16 @@ ExchangePrice exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
   switch (kind) {
     case Kind::all_reduce: {
       const double levels = std::bit_width(static_cast<std::uint32_t>(link.ranks - 1));
-      const ExchangePrice ring = price({"ring", 2 * steps, sent}, link);
-      ExchangePrice tree = price({"tree", 2 * levels, 2 * bytes}, link);
+      const ExchangePrice ring = price({"all_reduce_ring", 2 * steps, sent}, link);
+      ExchangePrice tree = price({"all_reduce_double_binary_tree", 2 * levels, 2 * bytes}, link);
       return tree.seconds() < ring.seconds() ? tree : ring;
     }
-    case Kind::reduce_scatter:
-    case Kind::all_gather: return price({"ring", steps, sent}, link);
-    case Kind::all_to_all: return price({"direct", 1, sent}, link);
-    case Kind::broadcast_from: return price({"chain", steps, sent}, link);
+    case Kind::reduce_scatter: return price({"reduce_scatter_ring", steps, sent}, link);
+    case Kind::all_gather: return price({"all_gather_ring", steps, sent}, link);
+    case Kind::all_to_all: return price({"all_to_all_direct", 1, sent}, link);
+    case Kind::broadcast_from: return price({"broadcast_chain", steps, sent}, link);
     case Kind::permute_ranks:
-    case Kind::halo: return price({"direct", 1, sent}, link);
+    case Kind::halo: return price({"send_direct", 1, sent}, link);
   }
   return {};
 }

@@ -65,26 +65,30 @@ struct Figures {
     const auto formula = [&](Kind kind, std::int32_t ranks, double size) {
       MeshLink of = link;
       of.ranks = ranks;
-      return alone(kind, of, static_cast<std::int64_t>(size)).seconds();
+      return alone(kind, of, static_cast<std::int64_t>(size), {}).seconds();
     };
-    ExchangePrice price = alone(what.kind, link, bytes);
+    ExchangePrice price = alone(what.kind, link, bytes, what.algorithm);
     const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
     if (!seen) return price;
     // Whoever is late is so whatever moves; of the rest the formula says which part shares the wires.
     const double all = price.seconds(), part = all > 0 ? seen->own / all : 1;
-    return {price.latency_seconds * part + seen->late, price.transfer_seconds * part, price.algorithm,
-            seen->source};
+    price.latency_seconds = price.latency_seconds * part + seen->late;
+    price.transfer_seconds *= part;
+    price.source = seen->source;
+    return price;
   }
 
   // What is known of the collective apart from the steps that it was part of.
-  ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes) const {
+  ExchangePrice alone(Kind kind, const MeshLink& link, std::int64_t bytes,
+                      const program::ChosenAlgorithm& algorithm) const {
     if (better)
-      if (auto price = better(kind, link, bytes)) return *std::move(price);
+      if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
     if (const auto found = collectives.find({collective_kind(kind), link.ranks});
         found != collectives.end()) {
       const TimeCurve& curve = found->second;
       const double latency = curve.least(), all = curve.seconds(std::max(1.0, static_cast<double>(bytes)));
-      return {latency, std::max(all - latency, 0.0), "measured best", Source::measured};
+      // The fastest that was measured, which is what the communicator then chooses.
+      return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
     return exchange_seconds(kind, link, static_cast<double>(bytes));
   }
@@ -179,6 +183,13 @@ collective::Kind collective_kind(Kind kind) {
     case Kind::halo: return collective::Kind::send;
   }
   return collective::Kind::custom;
+}
+
+std::string short_name(Kind kind, const ExchangePrice& price) {
+  program::ChosenAlgorithm algorithm{price.algorithm, price.protocol};
+  const std::string prefix = std::string(collective::name(collective_kind(kind))) + "_";
+  if (algorithm.name.starts_with(prefix)) algorithm.name.erase(0, prefix.size());
+  return print(algorithm);
 }
 
 std::int64_t message_bytes(const program::Exchange& exchange) {

@@ -2,7 +2,7 @@
 //
 //   WEFT_TRY(costs, step_costs(cluster, mesh, {.statistics = &statistics}));
 //   costs.compute(program, task)            {1.31 ms, datasheet}
-//   costs.exchange(exchange, axis, bytes)   {36 us + 2.1 ms, "ring", datasheet}
+//   costs.exchange(exchange, axis, bytes)   {36 us + 2.1 ms, "all_reduce_ring", datasheet}
 //
 // Where the statistics database has the time of this very unit or collective on this machine, that is the
 // price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h). Of
@@ -45,11 +45,15 @@ struct TaskPrice {
 struct ExchangePrice {
   double latency_seconds = 0;   // part that more bytes do not change
   double transfer_seconds = 0;  // part that shares the wires; infinite where there are none
-  std::string algorithm;        // "ring", "tree"
+  std::string algorithm;        // "all_reduce_ring(channels=3)", "direct"; empty: the communicator chooses
   Source source = Source::datasheet;
+  std::optional<collective::Protocol> protocol = {};  // none: it is not known, or there is but one
 
   double seconds() const { return latency_seconds + transfer_seconds; }
 };
+
+// "ring(channels=3) LL128": the algorithm as people see it beside the collective's name.
+std::string short_name(program::Exchange::Kind kind, const ExchangePrice& price);
 
 struct StepCosts {
   std::function<TaskPrice(const program::Program&, const program::Task&)> compute;
@@ -65,10 +69,12 @@ struct StepCostOptions {
   int processors = 0;                      // of this machine, for LOCAL clusters; 0: those it has
   int workers = 1;                         // of a rank, likewise
   std::string transport = "shm";           // between its ranks
-  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where
-  // nobody does. Times of steps that ran go before it, formulas after it. May be called from several
-  // threads at once.
-  std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes)>
+  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
+  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at
+  // once.
+  // `algorithm`: of that one, where a name is given; else of the one that should run.
+  std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes,
+                                             const program::ChosenAlgorithm& algorithm)>
       exchange = {};
 };
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
+#include "weft/base/hash.h"
 
 namespace weft::exec {
 namespace {
@@ -115,12 +116,49 @@ Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, 
 }
 
 Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
+  WEFT_TRY_STATUS(agree_on(exchanges));
   for (const Exchange* const exchange : exchanges) {
     WEFT_TRY(made, make_ready(*exchange));
     Ready& kept = ready_[exchange] = std::move(made);
     kept.call.counts = kept.counts;
   }
   return {};
+}
+
+// Ranks that ran different algorithms would wait for each other for ever, and nobody could say why.
+Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges) {
+  if (world_.size() == 1) return {};
+  Hasher hasher;
+  for (const Exchange* const exchange : exchanges)
+    hasher.text(name(exchange->kind)).text(exchange->axis).text(print(exchange->algorithm));
+  const auto mine = static_cast<std::int64_t>(hasher.digest().low);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(world_.size()));
+  WEFT_TRY_STATUS(world_.all_gather(&mine, all.data(), 1, comm::ElementType::i64));
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      return world_error(
+          fmt::format("ranks 0 and {} run different plans: their collectives or the algorithms that run them "
+                      "differ",
+                      rank),
+          "every rank must be given the same statement");
+  return {};
+}
+
+// The communicator's own choice where the program leaves it that.
+Result<comm::NamedAlgorithm> CommExchanger::named(Communicator& group, const Exchange& exchange,
+                                                  const comm::Call& call) {
+  const program::ChosenAlgorithm& chosen = exchange.algorithm;
+  if (chosen.protocol && *chosen.protocol != collective::Protocol::simple)
+    return user_error(fmt::format("{} over {} is planned with protocol {}, ranks of processors have {}",
+                                  name(exchange.kind), exchange.axis, collective::name(*chosen.protocol),
+                                  collective::name(collective::Protocol::simple)),
+                      "plan it for LOCAL ranks");
+  if (chosen.name.empty()) return comm::NamedAlgorithm();
+  auto found = group.find_algorithm(chosen.name, call.kind, call.root);
+  if (found.ok()) return found;
+  Error error = std::move(found).error();
+  error.message = fmt::format("{} over {} cannot run: {}", name(exchange.kind), exchange.axis, error.message);
+  return error;
 }
 
 Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange) {
@@ -139,6 +177,9 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   call.type = element_type(dtype);
   call.op = reduce_op(exchange.monoid);
   if (exchange.kind == Kind::broadcast_from) call.root = static_cast<std::int32_t>(exchange.shift);
+  call.priority = exchange.algorithm.priority;
+  WEFT_TRY(algorithm, named(group, exchange, call));
+  call.algorithm = algorithm;
   if (exchange.kind == Kind::permute_ranks) {
     ready.counts = shifted_counts(group.size(), exchange.shift, exchange.counts.at(0));
   } else if (exchange.kind == Kind::all_to_all || exchange.kind == Kind::halo) {

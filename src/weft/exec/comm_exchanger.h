@@ -4,9 +4,12 @@
 //   ranks 0 1 2                 axis gpu:  groups {0,1,2} {3,4,5}       the ranks that differ along it alone
 //         3 4 5
 //
+// What a program names runs: its algorithm, compiled once, and its priority. A name that does not exist, or is
+// not for these ranks, fails in prepare(), as do ranks whose programs name different ones.
+//
 // Which algorithm runs a collective must not differ between two runs of one plan: sums in another order have
-// other bits. So communicators are to be opened with training_options(): no measured times, direct access
-// where ranks share memory.
+// other bits. So where the program leaves it to the communicator, that is to be opened with
+// training_options(): no measured times, direct access where ranks share memory.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -47,7 +50,10 @@ class CommExchanger final : public Exchanger {
   };
 
   CommExchanger(comm::Communicator& world, plan::Mesh mesh) : world_(world), mesh_(std::move(mesh)) {}
+  Status agree_on(std::span<const program::Exchange* const> exchanges);
   Result<Ready> make_ready(const program::Exchange& exchange);
+  static Result<comm::NamedAlgorithm> named(comm::Communicator& group, const program::Exchange& exchange,
+                                            const comm::Call& call);
 
   comm::Communicator& world_;
   const plan::Mesh mesh_;

@@ -96,8 +96,8 @@ std::string collective_table(const sim::Prediction& prediction, bool every) {
       rest += static_cast<double>(one.times) * one.price.seconds();
     else
       table.add({std::string(name(one.kind)), one.axis, print_bytes(static_cast<double>(one.bytes)),
-                 fmt::format("{}", one.times), print_seconds(one.price.seconds()), one.price.algorithm,
-                 std::string(name(one.price.source))});
+                 fmt::format("{}", one.times), print_seconds(one.price.seconds()),
+                 cost::short_name(one.kind, one.price), std::string(name(one.price.source))});
   }
   std::string text = table.print();
   if (all.size() > shown)
@@ -131,7 +131,7 @@ Json reasons_json(const sim::Prediction& prediction) {
                            {"bytes", one.bytes},
                            {"times", one.times},
                            {"seconds", one.price.seconds()},
-                           {"algorithm", one.price.algorithm},
+                           {"algorithm", cost::short_name(one.kind, one.price)},
                            {"source", name(one.price.source)}});
   return {{"bound_by", prediction.bound},
           {"compute_seconds_by_source", std::move(sources)},

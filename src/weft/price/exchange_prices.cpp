@@ -77,8 +77,9 @@ struct ExchangePrices::Curve {
   GroupTimes* names = nullptr;  // of the candidates
 };
 
-ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport)
-    : cluster_(std::move(cluster)), transport_(std::move(transport)) {
+ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport,
+                               std::vector<AskedAlgorithm> asked)
+    : cluster_(std::move(cluster)), transport_(std::move(transport)), asked_(std::move(asked)) {
   if (!cost::is_local(cluster_)) return;
   // Ranks of a plan choose by what ships alone, so that every run has the same bits.
   local_ = Local{comm::ChoiceTable::defaults(), comm::load_choices({}).table};
@@ -86,15 +87,17 @@ ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport)
 
 ExchangePrices::~ExchangePrices() = default;
 
-std::optional<cost::ExchangePrice> ExchangePrices::price(program::Exchange::Kind kind, const cost::MeshLink& link,
-                                                         std::int64_t bytes) {
+std::optional<cost::ExchangePrice> ExchangePrices::price(program::Exchange::Kind kind,
+                                                         const cost::MeshLink& link, std::int64_t bytes,
+                                                         const program::ChosenAlgorithm& algorithm) {
   if (link.ranks < 2 || bytes <= 0) return std::nullopt;
-  const Question question{kind, link.cluster_axis, link.ranks, link.stride, bytes};
+  const Question question{
+      kind, link.cluster_axis, link.ranks, link.stride, bytes, local_ ? algorithm.name : std::string()};
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = known_.find(question); found != known_.end()) return found->second;
   }
-  const auto price = local_ ? on_local(kind, link, bytes) : on_cluster(kind, link, bytes);
+  const auto price = local_ ? on_local(kind, link, bytes, algorithm.name) : on_cluster(kind, link, bytes);
   const std::unique_lock lock(mutex_);
   return known_.emplace(question, price).first->second;
 }
@@ -131,7 +134,7 @@ ExchangePrices::Curve* ExchangePrices::curve_of(collective::Kind kind, const cos
       new Curve{PriceCurve(most->candidates().size(),
                            [=, ranks = link.ranks](std::size_t candidate, std::int64_t bytes) {
                              return ranks > kMostPricedRanks ? carried_seconds(known, ranks, candidate, bytes)
-                                                       : most->seconds(candidate, bytes);
+                                                             : most->seconds(candidate, bytes);
                            }),
                 most});
   return found->second.get();
@@ -143,7 +146,8 @@ double ExchangePrices::slowdown(const cost::MeshLink& link, std::int64_t bytes) 
   Curve* const all_reduce = curve_of(collective::Kind::all_reduce, link);
   const auto simulated = all_reduce != nullptr ? all_reduce->seconds.at(bytes) : std::nullopt;
   if (!simulated) return 1;
-  return cost::exchange_seconds(program::Exchange::Kind::all_reduce, link, static_cast<double>(bytes)).seconds() /
+  return cost::exchange_seconds(program::Exchange::Kind::all_reduce, link, static_cast<double>(bytes))
+             .seconds() /
          simulated->seconds;
 }
 
@@ -151,10 +155,12 @@ bool ExchangePrices::was_measured(const cost::MeshLink& link) const {
   return !link.across_nodes && is_switched(cluster_.axes[link.cluster_axis].link);
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange::Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange::Kind kind,
+                                                              const cost::MeshLink& link,
                                                               std::int64_t bytes) {
   if (!(link.bytes_per_second > 0)) return std::nullopt;
-  if (kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo) return among_neighbours(kind, link, bytes);
+  if (kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo)
+    return among_neighbours(kind, link, bytes);
   if (kind == program::Exchange::Kind::all_reduce && was_measured(link)) {
     cost::ExchangePrice fitted = cost::exchange_seconds(kind, link, static_cast<double>(bytes));
     fitted.source = cost::Source::fitted;
@@ -167,10 +173,12 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_cluster(program::Exchange:
   const double slower = slowdown(link, bytes), latency = std::min(least->seconds, at->seconds);
   return cost::ExchangePrice{latency * slower, (at->seconds - latency) * slower,
                              curve->names->name_of(at->candidate),
-                             link.ranks > kMostPricedRanks ? cost::Source::carried : cost::Source::simulated};
+                             link.ranks > kMostPricedRanks ? cost::Source::carried : cost::Source::simulated,
+                             curve->names->candidates()[at->candidate].protocol};
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exchange::Kind kind, const cost::MeshLink& link,
+std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exchange::Kind kind,
+                                                                    const cost::MeshLink& link,
                                                                     std::int64_t bytes) {
   const cluster::Axis& axis = cluster_.axes[link.cluster_axis];
   const bool halo = kind == program::Exchange::Kind::halo;
@@ -197,8 +205,8 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
                                     sim::run_parameters(protocol));
     if (!time.ok()) return std::nullopt;
     if (best && best->seconds() <= time->latency_seconds + time->transfer_seconds) continue;
-    best = {time->latency_seconds, time->transfer_seconds,
-            fmt::format("to neighbours {}", collective::name(protocol)), cost::Source::simulated};
+    best = {time->latency_seconds, time->transfer_seconds, "to neighbours", cost::Source::simulated,
+            protocol};
   }
   const double slower = slowdown(link, bytes);
   best->latency_seconds *= slower;
@@ -206,33 +214,39 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   return best;
 }
 
-std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind, const cost::MeshLink& link,
-                                                            std::int64_t bytes) {
+std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind,
+                                                            const cost::MeshLink& link, std::int64_t bytes,
+                                                            std::string algorithm) {
   // What only neighbours need runs as an all-to-all in which most give nothing.
   const bool few = kind == program::Exchange::Kind::permute_ranks || kind == program::Exchange::Kind::halo;
   const comm::Setting setting{.kind = few ? comm::Kind::all_to_all : cost::collective_kind(kind),
                               .ranks = link.ranks,
                               .transport = transport_,
                               .allocated = true};
-  const comm::Choice choice = local_->chooses.choose_for_group(setting, bytes);
-  if (choice.algorithm.empty()) return std::nullopt;
-  const comm::Candidate expected = local_->knows.expect(setting, choice.algorithm);
+  if (algorithm.empty())
+    if (const AskedAlgorithm* const asked = find_asked(asked_, setting.kind)) algorithm = asked->name;
+  if (algorithm.empty()) algorithm = local_->chooses.choose_for_group(setting, bytes).algorithm;
+  if (algorithm.empty()) return std::nullopt;
+  const comm::Candidate expected = local_->knows.expect(setting, algorithm);
   const double all = expected.seconds(bytes), latency = std::min(all, expected.seconds(1));
-  return cost::ExchangePrice{latency, all - latency, choice.algorithm,
+  return cost::ExchangePrice{latency, all - latency, std::move(algorithm),
                              is_measured(expected)                  ? cost::Source::measured
                              : expected.source == "default figures" ? cost::Source::datasheet
                                                                     : cost::Source::calibrated};
 }
 
-CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers) {
+CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
+                 std::vector<AskedAlgorithm> asked) {
   auto kind = comm::find_transport(transport);
   if (!kind || *kind == comm::TransportKind::automatic) kind = comm::TransportKind::shm;
   const std::string over(comm::name(*kind));
-  auto prices = std::make_shared<ExchangePrices>(cluster, over);
+  auto prices = std::make_shared<ExchangePrices>(cluster, over, std::move(asked));
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options{.statistics = statistics, .workers = workers, .transport = over};
-    options.exchange = [prices](program::Exchange::Kind kind, const cost::MeshLink& link,
-                                std::int64_t bytes) { return prices->price(kind, link, bytes); };
+    options.exchange = [prices](program::Exchange::Kind kind, const cost::MeshLink& link, std::int64_t bytes,
+                                const program::ChosenAlgorithm& algorithm) {
+      return prices->price(kind, link, bytes, algorithm);
+    };
     return cost::step_costs(cluster, mesh, options);
   };
 }

@@ -2,11 +2,11 @@
 //
 //   mesh axis ──▶ its group's wires ──▶ the compiler's candidates, simulated on them ──▶ the fastest
 //
-//   prices.price(all_gather, node=8, 4 MiB)      97 us   all_pairs x3 LL128    simulated
-//   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   ring                  fitted
-//   prices.price(all_reduce, node=128, 4 MiB)    709 us  all_pairs_two_shot    carried (rank_growth.h)
-//   prices.price(halo, gpu=8, 4 MiB)             25 us   to neighbours LL128   simulated, all groups at once
-//   prices.price(all_reduce, rank=2, 4 MiB)      310 us  direct two-shot       measured
+//   prices.price(all_gather, node=8, 4 MiB)      97 us   all_gather_all_pairs x3 LL128   simulated
+//   prices.price(all_reduce, gpu=8, 4 MiB)       71 us   all_reduce_ring                 fitted
+//   prices.price(all_reduce, node=128, 4 MiB)    709 us  all_reduce_all_pairs_two_shot   carried (rank_growth.h)
+//   prices.price(halo, gpu=8, 4 MiB)             25 us   to neighbours LL128             simulated, all groups at once
+//   prices.price(all_reduce, rank=2, 4 MiB)      310 us  direct two-shot                 measured
 //
 // Times are simulated once each, when first asked for (group_times.h), among up to 32 ranks; of more, among
 // 8, 16 and 32 of them. NCCL's all-reduce among the GPUs of a node was measured (exchange_seconds.h), and
@@ -25,11 +25,13 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "weft/cluster/cluster.h"
 #include "weft/comm/choice/choice.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/step_costs.h"
+#include "weft/price/asked_algorithms.h"
 
 namespace weft::price {
 
@@ -40,19 +42,22 @@ class ExchangePrices {
  public:
   using Kind = program::Exchange::Kind;
 
-  // `transport` is that of LOCAL ranks.
-  ExchangePrices(cluster::Cluster cluster, std::string transport);
+  // `transport` is that of LOCAL ranks, `asked` what they are to run in place of what the table would choose.
+  ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {});
   ~ExchangePrices();
 
   // Nothing where the formulas must do: bandwidth that is not stated, and groups of more than 32 ranks, or
   // parts of a node, that are wired otherwise than through a switch. A permute goes to the next rank.
-  std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+  // Of LOCAL ranks it is the price of `algorithm` where that has a name.
+  std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
+                                           const program::ChosenAlgorithm& algorithm = {});
 
  private:
   struct Curve;
 
   std::optional<cost::ExchangePrice> on_cluster(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
-  std::optional<cost::ExchangePrice> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
+  std::optional<cost::ExchangePrice> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
+                                              std::string algorithm);
   std::optional<cost::ExchangePrice> among_neighbours(Kind kind, const cost::MeshLink& link,
                                                       std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
@@ -62,6 +67,7 @@ class ExchangePrices {
 
   const cluster::Cluster cluster_;
   const std::string transport_;
+  const std::vector<AskedAlgorithm> asked_;
   std::shared_mutex mutex_;
   using Group = std::tuple<collective::Kind, std::size_t, std::int32_t>;  // cluster axis, ranks
   std::map<Group, std::unique_ptr<GroupTimes>> times_;
@@ -71,14 +77,15 @@ class ExchangePrices {
     comm::ChoiceTable chooses, knows;
   };
   std::optional<Local> local_;
-  // Cluster axis, ranks and how far apart they are, bytes.
-  using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int32_t, std::int64_t>;
+  // Cluster axis, ranks and how far apart they are, bytes, algorithm.
+  using Question = std::tuple<Kind, std::size_t, std::int32_t, std::int32_t, std::int64_t, std::string>;
   std::map<Question, std::optional<cost::ExchangePrice>> known_;
 };
 
 // What steps on the cluster cost, for any of its meshes, with what the statistics know. All that it hands out
 // share one ExchangePrices. `transport` is that of LOCAL ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
-CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers);
+CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
+                 std::vector<AskedAlgorithm> asked = {});
 
 }  // namespace weft::price

@@ -111,12 +111,9 @@ double GroupTimes::seconds(std::size_t candidate, std::int64_t bytes) {
   return found->second;
 }
 
-std::string GroupTimes::name_of(std::size_t candidate) {
-  const std::lock_guard lock(mutex_);
-  const PricedProgram* const made = program(candidate);
-  if (made == nullptr) return candidates_[candidate].reference;
-  const std::string prefix = std::string(name(made->collective.kind)) + "_";
-  return made->name.starts_with(prefix) ? made->name.substr(prefix.size()) : made->name;
+std::string GroupTimes::name_of(std::size_t candidate) const {
+  const GroupCandidate& one = candidates_[candidate];
+  return one.reference + (one.instances > 1 ? fmt::format(" x{}", one.instances) : "");
 }
 
 const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {

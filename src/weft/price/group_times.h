@@ -47,8 +47,8 @@ class GroupTimes {
   const std::vector<GroupCandidate>& candidates() const { return candidates_; }
   // Infinite where the candidate is not made for these ranks or wires, or never wins at such a size.
   double seconds(std::size_t candidate, std::int64_t bytes);
-  // As people see it beside the collective's name: "ring(channels=3) LL128".
-  std::string name_of(std::size_t candidate);
+  // "all_reduce_ring(channels=3)", "all_gather_all_pairs x3": what an Exchange names it, but for its protocol.
+  std::string name_of(std::size_t candidate) const;
 
  private:
   const PricedProgram* program(std::size_t candidate);

@@ -67,7 +67,7 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
   add(text, "\n");
 }
 
-// "all-gather over gpu [3, 3, 2]: b4 = b3"; a dash stands for nothing.
+// "all-gather over gpu [3, 3, 2] using direct: b4 = b3"; a dash stands for nothing.
 void print_exchange(Text& text, const Exchange& exchange) {
   const auto place = [](const Place& of) {
     if (!of.buffer.valid()) return std::string("-");
@@ -80,7 +80,7 @@ void print_exchange(Text& text, const Exchange& exchange) {
   if (!exchange.takes.empty()) add(text, " taking [{}]", fmt::join(exchange.takes, ", "));
   if (exchange.kind == Exchange::Kind::broadcast_from) add(text, " from {}", exchange.shift);
   if (exchange.kind == Exchange::Kind::permute_ranks) add(text, " by {}", exchange.shift);
-  add(text, ": {} = {}\n", place(exchange.result), place(exchange.operand));
+  add(text, " using {}: {} = {}\n", print(exchange.algorithm), place(exchange.result), place(exchange.operand));
 }
 
 std::string left_out(const MatrixProduct& product) {
@@ -121,6 +121,14 @@ void print_kernel(Text& text, const Program& program, const Unit& unit) {
 }
 
 }  // namespace
+
+std::string print(const ChosenAlgorithm& algorithm) {
+  std::string text = algorithm.name.empty() ? "the communicator's choice" : algorithm.name;
+  if (algorithm.protocol) text += fmt::format(" {}", collective::name(*algorithm.protocol));
+  if (algorithm.priority != collective::Priority::normal)
+    text += fmt::format(", {} priority", collective::name(algorithm.priority));
+  return text;
+}
 
 std::string_view name(BufferRole role) {
   constexpr std::string_view kNames[] = {"input", "parameter", "state", "result", "temporary"};

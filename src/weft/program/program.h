@@ -11,12 +11,15 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/collective/priority.h"
+#include "weft/collective/program.h"
 #include "weft/plan/exchange_kind.h"
 #include "weft/plan/graph.h"
 #include "weft/program/matrix_product.h"
@@ -60,6 +63,20 @@ struct Combine {
   double divisor = 1;
 };
 
+// What runs a collective.
+struct ChosenAlgorithm {
+  // "direct", "all_reduce_ring(channels=2)": a name of algorithms/ or of the communicator's own paths
+  // (comm/candidates.h), " x3" where three instances of it run side by side. Empty: the communicator chooses.
+  std::string name = {};
+  std::optional<collective::Protocol> protocol = {};  // none: whichever the communicator has
+  collective::Priority priority = collective::Priority::normal;
+
+  friend bool operator==(const ChosenAlgorithm&, const ChosenAlgorithm&) = default;
+};
+
+// "all_reduce_ring LL128", "direct, high priority", "the communicator's choice".
+std::string print(const ChosenAlgorithm& algorithm);
+
 // A collective among the ranks along one mesh axis. Both places are plain stretches without gaps, and what
 // the collective joins or parts runs slowest in them; what it takes and keeps are blocks of whole ranks.
 //
@@ -71,7 +88,7 @@ struct Combine {
 // The other indices run in the order of the plan's type, so that all ranks agree on what lies where. A rank
 // with nothing to give has an operand without a buffer, one that gets nothing such a result: it takes part
 // all the same, and the counts say so. Of an all-reduce the two may be one place; else they share nothing.
-// The programs of all ranks have the same exchanges in the same order.
+// The programs of all ranks have the same exchanges in the same order, and name the same algorithms.
 struct Exchange {
   plan::NodeId node;  // the `exchange` of the local plan
   using Kind = plan::ExchangeKind;
@@ -82,6 +99,7 @@ struct Exchange {
   std::int64_t shift = 0;  // of permute-ranks: how many ranks up; of broadcast-from: the root
   Place operand, result;
   std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes of all-to-all and halo
+  ChosenAlgorithm algorithm = {};           // filled in by who prices programs: cost/choose_algorithms.h
 };
 
 using Kernel = std::variant<MatrixProduct, RowLoop, OperatorCall, Copy, Combine, Exchange>;

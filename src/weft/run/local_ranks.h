@@ -18,9 +18,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/comm/communicator.h"
+#include "weft/program/program.h"
 #include "weft/transport/job.h"
 
 namespace weft::run {
@@ -40,6 +42,8 @@ struct LocalRanksOptions {
   std::int64_t memory_limit = 0;  // bytes a rank may take; 0: its share of what the machine gives
   bool overlap = true;            // exchanges run beside computing
   bool shared_memory = true;      // a rank lies in memory that the others reach
+  // What runs the collectives of its program, in their order; empty: what the communicator chooses.
+  std::vector<program::ChosenAlgorithm> algorithms = {};
 };
 
 // Why not all ranks came to their end: the first that failed, by time.

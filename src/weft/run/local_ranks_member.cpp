@@ -30,7 +30,7 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                                               const std::shared_ptr<transport::Job>& job,
                                               const LocalRanksOptions& options, const Weights& weights) {
   std::unique_ptr<Member> member(new Member(plan));
-  WEFT_TRY(program, compile_for_rank(plan, job->rank(), options.workers));
+  WEFT_TRY(program, compile_for_rank(plan, job->rank(), options.workers, options.algorithms));
   WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
   member->world_ = std::move(world);
   WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.mesh));

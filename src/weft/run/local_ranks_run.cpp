@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/cost/choose_algorithms.h"
 #include "weft/run/local_ranks_member.h"
 #include "weft/spmd/localize.h"
 
@@ -192,9 +193,12 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 }  // namespace
 
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                          int workers) {
+                                          int workers, std::span<const program::ChosenAlgorithm> algorithms) {
   WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
-  return program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers});
+  WEFT_TRY(program,
+           program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers}));
+  if (algorithms.empty()) return program;
+  return cost::with_algorithms(std::move(program), algorithms);
 }
 
 Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,10 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
                                            const LocalRanksOptions& options, const Feed& feed,
                                            const Weights& start, const DistributedRun& run);
 
-// The program of one rank.
+// The program of one rank. `algorithms` run its collectives, in their order; none: what the communicator
+// chooses.
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                          int workers);
+                                          int workers,
+                                          std::span<const program::ChosenAlgorithm> algorithms = {});
 
 }  // namespace weft::run

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "weft/base/machine.h"
+#include "weft/cost/choose_algorithms.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
 #include "weft/session/rule_source.h"
+#include "weft/transport/machine_ranks.h"
 
 namespace weft::session {
 namespace {
@@ -74,6 +77,12 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
                     "a model answers about its INPUTs");
 }
 
+bool spans_hosts(const transport::Job& job) {
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job.ranks()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return transport::find_hosts(job, everyone).count > 1;
+}
+
 }  // namespace
 
 // A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
@@ -81,7 +90,7 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
   return settings.running.overlap.value_or(ranks * (workers + 1) <= available_processors());
 }
 
-run::LocalRanksOptions local_ranks_of(const Prepared& prepared) {
+Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const sim::Prediction& priced) {
   run::LocalRanksOptions options;
   options.ranks = static_cast<std::int32_t>(prepared.ranks);
   options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / prepared.ranks, 1));
@@ -89,6 +98,10 @@ run::LocalRanksOptions local_ranks_of(const Prepared& prepared) {
   options.overlap = overlaps(prepared.settings, options.ranks, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
+  WEFT_TRY(launched, run::launched_job());
+  const bool far = launched != nullptr && spans_hosts(*launched);
+  if (!far || !prepared.settings.running.algorithm.empty())
+    options.algorithms = cost::algorithms_of(*priced.classes.front().program);
   return options;
 }
 

@@ -9,11 +9,14 @@
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks.h"
 #include "weft/session/prepare.h"
+#include "weft/sim/step/predict.h"
 
 namespace weft::session {
 
-// How the ranks of a statement are started: threads are shared out among them.
-run::LocalRanksOptions local_ranks_of(const Prepared& prepared);
+// How the ranks of a statement are started: threads are shared out among them, and they run the algorithms that
+// were priced. Of ranks of several hosts nothing is known here but their number: there the communicator
+// chooses, unless algorithms were asked for.
+Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const sim::Prediction& priced);
 
 // Whether ranks of this machine move bytes beside computing: as the setting says, else where that takes no
 // processor from a worker.

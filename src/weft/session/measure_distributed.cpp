@@ -11,12 +11,12 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/taking_turns.h"
-#include "weft/price/exchange_prices.h"
 #include "weft/program/attribution.h"
 #include "weft/program/step_parts.h"
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
+#include "weft/session/plan_for.h"
 #include "weft/sim/step/predict.h"
 
 namespace weft::session {
@@ -108,7 +108,7 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
                   const distribute::DistributedPlan& plan, std::int32_t shown,
                   DistributedMeasurement& found) {
   const cost::Crowd crowd{options.ranks, options.workers};
-  const price::CostsOn costs = price::costs_on(cluster, settings.running.transport, options.workers);
+  const price::CostsOn costs = costs_of(cluster, settings, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   std::vector<cost::RankSteps> ranks;
   for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)
@@ -151,7 +151,7 @@ Result<DistributedMeasurement> measure_distributed(const Context& context, const
   const std::int64_t steps =
       std::clamp<std::int64_t>(run.steps ? run.steps->whole : kMeasuredSteps, 1, kMostSteps);
   WEFT_TRY_STATUS(check_runs_here(prepared));
-  const run::LocalRanksOptions options = local_ranks_of(prepared);
+  WEFT_TRY(options, local_ranks_of(prepared, choice.chosen.prediction));
   run::Weights start;
   start.seed = static_cast<std::uint64_t>(settings.running.seed);
   run::DistributedRun request;
@@ -179,7 +179,7 @@ Result<DistributedMeasurement> measure_distributed(const Context& context, const
 
   // Ranks compile alike: a program for each, as the run had it.
   for (std::int32_t rank = 0; rank < options.ranks; ++rank) {
-    WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options.workers));
+    WEFT_TRY(compiled, run::compile_for_rank(plan, rank, options.workers, options.algorithms));
     found.ranks.push_back({std::make_shared<const Program>(std::move(compiled)),
                            outcome.timelines[static_cast<std::size_t>(rank)][typical]});
   }

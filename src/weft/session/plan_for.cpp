@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/roofline.h"
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
-#include "weft/price/exchange_prices.h"
+#include "weft/price/asked_algorithms.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/session/learn.h"
 
@@ -61,6 +62,12 @@ Digest digest_of(const cost::Statistics* statistics) {
 
 }  // namespace
 
+price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
+  auto asked = price::read_asked_algorithms(settings.running.algorithm);
+  WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
+  return price::costs_on(cluster, settings.running.transport, workers, std::move(*asked));
+}
+
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
   const int workers = workers_of(settings, cluster);
   // Without a database figures alone must do.
@@ -71,8 +78,9 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
   search::Machine machine;
   machine.workers = workers;
   machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
-  machine.costs = [on = price::costs_on(cluster, settings.running.transport, workers),
-                   statistics](const plan::Mesh& mesh) { return on(mesh, statistics.get()); };
+  machine.costs = [on = costs_of(cluster, settings, workers), statistics](const plan::Mesh& mesh) {
+    return on(mesh, statistics.get());
+  };
   machine.prices = [&cluster](const plan::Mesh& mesh) -> Result<std::vector<distribute::AxisPrice>> {
     WEFT_TRY(links, cost::mesh_links(cluster, mesh));
     std::vector<distribute::AxisPrice> prices;
@@ -91,6 +99,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
                        .digest_of(search::digest_of(cluster))
                        .digest_of(digest_of(statistics.get()))
                        .text(settings.running.transport)
+                       .text(settings.running.algorithm)
                        .number(static_cast<std::uint64_t>(workers))
                        .number(machine.overlap ? 1 : 0)
                        .digest();

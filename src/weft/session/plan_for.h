@@ -4,6 +4,7 @@
 #pragma once
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
+#include "weft/price/exchange_prices.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/session/prepare.h"
 
@@ -15,6 +16,9 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 
 // Threads of a rank: of one on this machine as TRAIN would start it, else 1.
 int workers_of(const Settings& settings, const cluster::Cluster& cluster);
+
+// What steps on the cluster cost, with the transport and the algorithms that are set for LOCAL ranks.
+price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers);
 
 // What steps on the cluster cost and how its ranks run them, with what was measured on this machine where
 // they are LOCAL. REQUIRES: the cluster outlives it.

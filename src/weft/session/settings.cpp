@@ -8,6 +8,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/distribute/distribution.h"
+#include "weft/price/asked_algorithms.h"
 
 namespace weft::session {
 namespace {
@@ -98,6 +99,21 @@ using Training = train::TrainingOptions;
 constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
+    {"algorithm", "what runs the collectives of LOCAL's ranks, by name; '' is what the prices choose",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
+       if (value.kind != ValueKind::text)
+         return user_error("expected names of algorithms as text", std::string(kExample), value.span);
+       if (auto read = price::read_asked_algorithms(value.text); !read.ok()) {
+         Error error = std::move(read).error();
+         error.span = value.span;
+         if (error.hint.empty()) error.hint = kExample;
+         return error;
+       }
+       settings.running.algorithm = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", settings.running.algorithm); }},
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
     {"checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",

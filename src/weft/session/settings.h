@@ -22,6 +22,7 @@ struct RunOptions {
   std::string checkpoint;    // a file to save to while training
   std::int64_t checkpoint_every = 0;    // steps; 0: only when training is over
   std::string transport = "automatic";  // between the ranks of LOCAL n
+  std::string algorithm;        // what their collectives run (price/asked_algorithms.h); empty: as priced
   std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free
 };
 
@@ -29,10 +30,10 @@ struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
-  std::string distribution;         // how plans are spread over a cluster; empty: as the search finds
+  std::string distribution;          // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 1000;  // distributions that the search may look at
-  bool rules = false;               // INFER's plan is rewritten by proven rules
-  bool prove = true;                // plans for several ranks are proven before they are shown or run
+  bool rules = false;                // INFER's plan is rewritten by proven rules
+  bool prove = true;                 // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;
   RunOptions running;
 };

@@ -27,6 +27,7 @@ void add_rank(formats::Trace& trace, const program::Program& program, const prog
       event.category = "communicate";
       event.thread = stream->second;
       event.facts.emplace_back("bytes", print_bytes(static_cast<double>(cost::message_bytes(*exchange))));
+      event.facts.emplace_back("algorithm", print(exchange->algorithm));
     }
     if (std::string place = explain::where(program, unit); !place.empty())
       event.facts.emplace_back("in", std::move(place));

@@ -129,7 +129,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prep
                                const run::Weights& start, const run::DistributedRun& run) {
   WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false));
   WEFT_TRY(proof, require_proof(state, prepared, choice.chosen.plan));
-  const run::LocalRanksOptions options = local_ranks_of(prepared);
+  WEFT_TRY(options, local_ranks_of(prepared, choice.chosen.prediction));
   WEFT_TRY(outcome, run::run_distributed(choice.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),

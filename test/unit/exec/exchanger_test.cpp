@@ -24,14 +24,18 @@ using comm::TransportKind;
 
 plan::Mesh mesh_of(std::string_view text) { return plan::read_mesh(text).value(); }
 
-// Calls part(exchanger, rank) on a thread for each rank of the mesh.
+// Calls part(exchanger, rank) on a thread for each rank of the mesh. `explained` is told what ran and why.
 void on_ranks(const plan::Mesh& mesh, TransportKind transport,
-              const std::function<void(CommExchanger&, std::int32_t)>& part) {
+              const std::function<void(CommExchanger&, std::int32_t)>& part,
+              const std::function<void(std::string_view)>& explained = {}) {
   auto jobs = transport::make_thread_jobs(mesh.ranks(), 10s);
   std::vector<std::jthread> threads;
   for (auto& job : jobs)
     threads.emplace_back([&, job = std::shared_ptr<transport::Job>(std::move(job))] {
-      auto world = comm::Communicator::create(job, training_options(transport));
+      comm::Options options = training_options(transport);
+      options.explain = explained != nullptr;
+      options.on_explain = explained;
+      auto world = comm::Communicator::create(job, options);
       ASSERT_TRUE(world.ok()) << world.error().message;
       auto exchanger = CommExchanger::open(**world, mesh);
       ASSERT_TRUE(exchanger.ok()) << exchanger.error().message;
@@ -124,6 +128,114 @@ TEST_P(ExchangerOver, EveryKindInGroupsOfAnAxis) {
       run(exchanger, passed);
       EXPECT_EQ(passed.result[1], static_cast<float>((node * 3 + (gpu - shift + 6) % 3) * 1000 + 1));
     }
+  });
+}
+
+// What the program names is what runs: every rank says so when it first does.
+TEST_P(ExchangerOver, ANamedAlgorithmRuns) {
+  using Kind = plan::ExchangeKind;
+  std::mutex mutex;
+  std::vector<std::string> said;
+  const auto explained = [&](std::string_view text) {
+    const std::lock_guard lock(mutex);
+    said.emplace_back(text);
+  };
+  on_ranks(
+      mesh_of("gpu=3"), GetParam(),
+      [&](CommExchanger& exchanger, std::int32_t rank) {
+        for (const std::string_view name :
+             {"all_reduce_ring", "all_reduce_ring(channels=2)", "all_reduce_chain"})
+          for (const auto priority : {collective::Priority::normal, collective::Priority::high}) {
+            Moved reduced = moved(Kind::all_reduce, "gpu", {70}, {}, 70, 70, rank);
+            reduced.exchange.algorithm = {.name = std::string(name), .priority = priority};
+            run(exchanger, reduced);
+            EXPECT_EQ(reduced.result[69], 3000.0f + 3 * 69) << name;
+          }
+        Moved gathered = moved(Kind::all_gather, "gpu", {2, 2, 1}, {}, rank == 2 ? 1 : 2, 5, rank);
+        gathered.exchange.algorithm.name = "all_gather_bruck";
+        run(exchanger, gathered);
+        EXPECT_EQ(gathered.result[4], 2000.0f);
+      },
+      explained);
+  const auto times = [&](std::string_view ending) {
+    return std::ranges::count_if(said, [&](const std::string& text) { return text.ends_with(ending); });
+  };
+  EXPECT_EQ(times(": all_reduce_ring (named by the call)"), 3 * 2);  // each rank, of each priority
+  EXPECT_EQ(times(": all_reduce_ring(channels=2) (named by the call)"), 3 * 2);
+  EXPECT_EQ(times(": all_reduce_chain (named by the call)"), 3 * 2);
+  EXPECT_EQ(times(": all_gather_bruck (named by the call)"), 3);
+}
+
+TEST(Exchanger, TheDirectPathIsAName) {
+  std::atomic<int> named = 0;
+  on_ranks(
+      mesh_of("gpu=2"), TransportKind::inproc,
+      [&](CommExchanger& exchanger, std::int32_t rank) {
+        for (const std::string_view name : {"direct", "direct one-shot"}) {
+          Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
+          reduced.exchange.algorithm.name = name;
+          run(exchanger, reduced);
+          EXPECT_EQ(reduced.result[6], 1000.0f + 12) << name;
+        }
+      },
+      [&](std::string_view text) {
+        if (text.ends_with(": direct (named by the call)") ||
+            text.ends_with(": direct one-shot (named by the call)"))
+          ++named;
+      });
+  EXPECT_EQ(named, 4);
+}
+
+// Before anything runs, and on all ranks.
+TEST(Exchanger, AlgorithmsThatCannotRunAreRefused) {
+  struct Wrong {
+    std::string name, expected;
+    std::optional<collective::Protocol> protocol = {};
+  };
+  const Wrong wrongs[] = {
+      {"all_reduce_rnig", "all-reduce over gpu cannot run: unknown algorithm: all_reduce_rnig"},
+      {"all_gather_ring", "all-reduce over gpu cannot run: all_gather_ring is no algorithm of all_reduce"},
+      {"all_reduce_ring(ranks=4)",
+       "all-reduce over gpu cannot run: all_reduce_ring(ranks=4) is not for 3 ranks"},
+      {"direct sideways", "all-reduce over gpu cannot run: no such algorithm: direct sideways"},
+      {"all_reduce_ring",
+       "all-reduce over gpu is planned with protocol LL128, ranks of processors have Simple",
+       collective::Protocol::ll128}};
+  on_ranks(mesh_of("gpu=3"), TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t rank) {
+    for (const Wrong& wrong : wrongs) {
+      Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
+      reduced.exchange.algorithm = {.name = wrong.name, .protocol = wrong.protocol};
+      const program::Exchange* const one = &reduced.exchange;
+      const Status status = exchanger.prepare({&one, 1});
+      ASSERT_FALSE(status.ok()) << wrong.name;
+      EXPECT_EQ(status.error().message, wrong.expected);
+    }
+    // One for even numbers of ranks alone.
+    Moved gathered = moved(plan::ExchangeKind::all_gather, "gpu", {1, 1, 1}, {}, 1, 3, rank);
+    gathered.exchange.algorithm.name = "all_gather_neighbor_exchange";
+    const program::Exchange* const one = &gathered.exchange;
+    EXPECT_FALSE(exchanger.prepare({&one, 1}).ok());
+  });
+}
+
+TEST(Exchanger, SharedMemoryIsNoWayAcrossSockets) {
+  on_ranks(mesh_of("gpu=2"), TransportKind::tcp, [&](CommExchanger& exchanger, std::int32_t rank) {
+    Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
+    reduced.exchange.algorithm.name = "direct";
+    const program::Exchange* const one = &reduced.exchange;
+    EXPECT_EQ(exchanger.prepare({&one, 1}).error().message,
+              "all-reduce over gpu cannot run: direct needs ranks that share memory");
+  });
+}
+
+// Each would wait for the other for ever.
+TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
+  on_ranks(mesh_of("gpu=3"), TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t rank) {
+    Moved reduced = moved(plan::ExchangeKind::all_reduce, "gpu", {7}, {}, 7, 7, rank);
+    reduced.exchange.algorithm.name = rank == 2 ? "all_reduce_chain" : "all_reduce_ring";
+    const program::Exchange* const one = &reduced.exchange;
+    EXPECT_EQ(exchanger.prepare({&one, 1}).error().message,
+              "ranks 0 and 2 run different plans: their collectives or the algorithms that run them differ");
   });
 }
 

@@ -45,6 +45,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
   WEFT_TRY(reference, collective::parse_reference(name));
   const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
   WEFT_TRY(algorithm, collective::find_algorithm(library, reference.name));
+  const std::string asked_for = collective::print(reference);
   complete(algorithm, reference.arguments, ranks, root);
   if (const auto& given = reference.arguments.find("ranks")->second;
       given != collective::Argument(std::int64_t{ranks}))
@@ -58,6 +59,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
   // Not under the lock, since it may take long; what two threads compile at once is the same.
   WEFT_TRY(moves, collective::trace(algorithm, reference.arguments, library));
   WEFT_TRY(program, collective::compile(moves, {.join_blocks = join_blocks}));
+  program.name = asked_for;  // as plans, EXPLAIN and the flight recorder have it
   auto shared = std::make_shared<const collective::Program>(std::move(program));
   const std::lock_guard lock(known.mutex);
   if (known.programs.size() >= kMostPrograms) known.programs.clear();

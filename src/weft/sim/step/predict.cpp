@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/do_all.h"
+#include "weft/cost/choose_algorithms.h"
 #include "weft/ops/pointwise.h"
 #include "weft/plan/operator.h"
 #include "weft/sim/step/critical_path.h"
@@ -133,14 +134,12 @@ double model_flops(const plan::Graph& graph) {
   return 2 * multiply_adds;
 }
 
-Result<std::shared_ptr<const program::Program>> compile_rank(const plan::Graph& graph, const plan::Mesh& mesh,
-                                                             std::span<const plan::Layout> layouts,
-                                                             std::int32_t rank,
-                                                             const program::CompileOptions& options) {
+Result<program::Program> compile_rank(const plan::Graph& graph, const plan::Mesh& mesh,
+                                      std::span<const plan::Layout> layouts, std::int32_t rank,
+                                      const program::CompileOptions& options) {
   WEFT_TRY(local, spmd::localize(graph, mesh, layouts, rank, spmd::Exchanges::stay));
   auto local_graph = std::make_shared<const plan::Graph>(std::move(local.graph));
-  WEFT_TRY(program, program::compile(std::move(local_graph), options));
-  return std::make_shared<const program::Program>(std::move(program));
+  return program::compile(std::move(local_graph), options);
 }
 
 }  // namespace
@@ -225,15 +224,21 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
   for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank)
     if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) == firsts.size())
       firsts.push_back(rank);
-  std::vector<Result<std::shared_ptr<const program::Program>>> compiled(firsts.size(),
-                                                                        Programs::value_type());
+  std::vector<Result<program::Program>> compiled(firsts.size(), program::Program());
   do_all(firsts.size(),
          [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
-  Programs programs;
+  std::vector<program::Program> made;
   for (auto& program : compiled) {
     if (!program.ok()) return program.error();
-    programs.push_back(std::move(*program));
+    made.push_back(std::move(*program));
   }
+  if (!options.quick) {
+    WEFT_TRY(named, cost::choose_algorithms(std::move(made), mesh, costs));
+    made = std::move(named);
+  }
+  Programs programs;
+  for (program::Program& program : made)
+    programs.push_back(std::make_shared<const program::Program>(std::move(program)));
   WEFT_TRY(prediction, predict(mesh, programs, kinds, costs, options));
   prediction.flops = model_flops(graph);
   return prediction;

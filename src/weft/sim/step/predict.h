@@ -114,8 +114,10 @@ struct Prediction {
   std::array<double, cost::kSources> seconds_by_source{};
 };
 
-// `layouts` as spmd::infer_layouts gives them. Fails where a rank's plan cannot be made or compiled, where
-// bytes must cross a link that has no bandwidth, and where `exact` asks for too much.
+// `layouts` as spmd::infer_layouts gives them. Unless `quick`, the programs of the answer name the algorithms
+// that are priced (cost/choose_algorithms.h), and are what ranks are to run. Fails where a rank's plan
+// cannot be made or compiled, where bytes must cross a link that has no bandwidth, and where `exact` asks for
+// too much.
 Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
                            std::span<const plan::Layout> layouts, const StepCosts& costs,
                            const PredictOptions& options = {});

@@ -20,6 +20,11 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
   ExchangeTask made{task, static_cast<std::uint32_t>(axis), exchange.kind, 0, {}};
   made.bytes = cost::message_bytes(exchange);
   made.price = costs.exchange(exchange, made.axis, made.bytes);
+  // What runs is what the program says; the largest share of its ranks decided that.
+  if (!exchange.algorithm.name.empty()) {
+    made.price.algorithm = exchange.algorithm.name;
+    made.price.protocol = exchange.algorithm.protocol;
+  }
   if (!std::isfinite(made.price.seconds()))
     return user_error(
         fmt::format("bytes must go along mesh axis {}, and its link has no bandwidth: {} in a step",
