@@ -69,6 +69,24 @@ std::optional<TransportKind> find_transport(std::string_view name) {
   return static_cast<TransportKind>(found - kTransports.begin());
 }
 
+std::shared_ptr<FlightRecorder> Membership::add_recorder() {
+  auto made = std::make_shared<FlightRecorder>();
+  const std::lock_guard lock(mutex);
+  std::erase_if(recorders, [](const auto& each) { return each.expired(); });
+  recorders.push_back(made);
+  return made;
+}
+
+std::vector<Flight> Membership::read_flights() {
+  std::vector<Flight> flights;
+  const std::lock_guard lock(mutex);
+  for (const auto& each : recorders)
+    if (const auto alive = each.lock())
+      for (const Flight& flight : alive->read()) flights.push_back(flight);
+  std::ranges::stable_sort(flights, {}, &Flight::began_at);
+  return flights;
+}
+
 Status Work::wait() const {
   state_->engine->wait_for(*state_);
   return state_->status;
@@ -90,7 +108,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<trans
   const std::weak_ptr<Membership> weak = membership;
   membership->job->on_question([weak]() -> std::string {
     const auto alive = weak.lock();
-    return alive ? print_flights(alive->recorder.read(), ticks()) : std::string();
+    return alive ? print_flights(alive->read_flights(), ticks()) : std::string();
   });
   std::vector<std::int32_t> everyone;
   for (std::int32_t rank = 0; rank < membership->job->ranks(); ++rank) everyone.push_back(rank);
@@ -273,6 +291,11 @@ Result<std::uint64_t> Communicator::install(const collective::Program& program) 
 void Communicator::use(const std::string& algorithm) {
   state_->options.algorithm = algorithm;
   state_->forget_decisions();
+}
+
+void Communicator::fail(const Error& error) {
+  state_->engine->fail(error);
+  state_->agreement->tell_broken(error);
 }
 
 Result<NamedAlgorithm> Communicator::find_algorithm(std::string_view name, Kind kind, std::int32_t root) {

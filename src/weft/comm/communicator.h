@@ -8,7 +8,7 @@
 //   WEFT_TRY_STATUS(work.wait());
 //
 // Every rank of a group makes the same calls in the same order; those of one priority may not be
-// reordered. Calls may be made by one thread at a time; wait() by any. When a rank dies, every call under way
+// reordered. Calls may be made by one thread at a time, another for another communicator; wait() by any. When a rank dies, every call under way
 // and every later one fails with its number; shrink() gives a group of those that are left.
 #pragma once
 #include <chrono>
@@ -107,6 +107,10 @@ class Communicator {
   // From the next call on only this algorithm is used, as Options::algorithm has it; empty: the model chooses.
   // Every rank says so between the same calls.
   void use(const std::string& algorithm);
+
+  // The group cannot go on: calls under way on any of its ranks fail with this, and all later ones. From any
+  // thread.
+  void fail(const Error& error);
 
   // An algorithm by its name, "all_reduce_ring(channels=2)" or "direct", for calls of this kind and root to
   // say (Call::algorithm). Compiled once in a process; opened by the first call that names it. Fails where

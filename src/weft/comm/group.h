@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -26,12 +27,17 @@
 namespace weft::comm {
 
 // The process's part in a job, shared by all its communicators: what doctor reads, what allocate() gives.
+// Threads may use one communicator each at the same time, so each has a recorder of its own.
 struct Membership {
   std::shared_ptr<transport::Job> job;
-  FlightRecorder recorder;
+  std::mutex mutex;
+  std::vector<std::weak_ptr<const FlightRecorder>> recorders;  // of its communicators
+
+  std::shared_ptr<FlightRecorder> add_recorder();
+  std::vector<Flight> read_flights();  // of all of them, oldest first
   Heap heap;
   std::map<std::int32_t, transport::Segment> heaps;  // of the ranks of this machine, by job rank
-  std::optional<Error> no_heap;  // why there is none
+  std::optional<Error> no_heap;                      // why there is none
 };
 
 struct Decision {
@@ -65,6 +71,7 @@ struct Communicator::State {
   void hear_of(const transport::Death& death);
 
   std::shared_ptr<Membership> membership;
+  std::shared_ptr<FlightRecorder> recorder;
   std::vector<std::int32_t> members;  // job ranks
   std::int32_t rank = 0;
   std::uint64_t id = 0;

@@ -168,6 +168,7 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
   auto state = std::make_shared<Communicator::State>();
   Job& job = *membership->job;
   state->membership = std::move(membership);
+  state->recorder = state->membership->add_recorder();
   state->rank =
       static_cast<std::int32_t>(std::find(members.begin(), members.end(), job.rank()) - members.begin());
   state->members = std::move(members);
@@ -185,7 +186,7 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
   state->endpoint_source = source_of(*state->endpoint);
 
   state->agreement =
-      Agreement::create(state->membership->job, state->members, state->rank, id, state->membership->recorder);
+      Agreement::create(state->membership->job, state->members, state->rank, id, *state->recorder);
   Agreement* const agreement = state->agreement.get();
   state->engine = std::make_shared<Engine>(
       Engine::Options{.group = id,
@@ -194,7 +195,7 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
                                               std::uint64_t number) { agreement->ask_about(call, number); },
                       .on_failure = [agreement](const Error& error) { agreement->tell_broken(error); },
                       .is_held = [agreement](std::uint64_t number) { return agreement->is_held(number); }},
-      state->membership->recorder);
+      *state->recorder);
   state->agreement->begin(state->engine);
   const std::weak_ptr<Communicator::State> weak = state;
   state->death_listener = job.on_death([weak](const transport::Death& death) {
