@@ -35,37 +35,31 @@ std::int64_t nanoseconds(double seconds) {
   return std::isfinite(seconds) ? std::llround(std::clamp(seconds * 1e9, -kMost, kMost)) : 0;
 }
 
-// Streams of one timeline, in the order in which they are shown: computing first, then the mesh axes.
+// Streams of one timeline, in the order in which they are shown: computing first, then those that move.
 class Lanes {
  public:
   explicit Lanes(const PageTimeline& timeline) : program_(*timeline.program) {
     for (std::size_t t = 0; t < task_count(timeline); ++t)
-      if (exchange(program_.tasks[t]) == nullptr) workers_.emplace(timeline.timeline.tasks[t].worker, 0);
+      if (program_.units[program_.tasks[t].unit].stream == 0)
+        workers_.emplace(timeline.timeline.tasks[t].worker, 0);
     for (auto& [worker, lane] : workers_) {
       lane = names_.size();
       names_.push_back(workers_.size() == 1 ? "compute" : fmt::format("worker {}", worker));
     }
     computing_ = names_.size();
-    for (const program::Unit& unit : program_.units)
-      if (const auto* moved = std::get_if<program::Exchange>(&unit.kernel))
-        if (axes_.emplace(moved->axis, names_.size()).second) names_.push_back(moved->axis);
+    names_.insert(names_.end(), program_.streams.begin() + 1, program_.streams.end());
   }
 
   std::size_t of(const program::Task& task, int worker) const {
-    const program::Exchange* moved = exchange(task);
-    return moved != nullptr ? axes_.at(moved->axis) : workers_.at(worker);
+    const std::uint32_t stream = program_.units[task.unit].stream;
+    return stream > 0 ? computing_ + stream - 1 : workers_.at(worker);
   }
   const std::vector<std::string>& names() const { return names_; }
   std::size_t computing() const { return computing_; }
 
  private:
-  const program::Exchange* exchange(const program::Task& task) const {
-    return std::get_if<program::Exchange>(&program_.units[task.unit].kernel);
-  }
-
   const program::Program& program_;
   std::map<int, std::size_t> workers_;
-  std::map<std::string, std::size_t> axes_;
   std::vector<std::string> names_;
   std::size_t computing_ = 0;
 };

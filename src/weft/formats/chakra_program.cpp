@@ -39,35 +39,31 @@ std::int32_t group_of(std::vector<std::int32_t> ranks, const plan::Mesh& mesh, s
 class RankTraceWriter {
  public:
   RankTraceWriter(const program::Program& program, const program::Timeline& timeline, const plan::Mesh& mesh,
-             std::int32_t rank, sim::ExecutionTrace& trace)
+                  std::int32_t rank, sim::ExecutionTrace& trace)
       : program_(program), timeline_(timeline), mesh_(mesh), rank_(rank), trace_(trace) {}
 
   sim::RankTrace write() {
     for (std::size_t t = 0; t < program_.tasks.size(); ++t) {
       const program::Unit& unit = program_.units[program_.tasks[t].unit];
       const auto* exchange = std::get_if<Exchange>(&unit.kernel);
-      const std::size_t axis =
-          exchange == nullptr ? kComputes : static_cast<std::size_t>(mesh_.find(exchange->axis));
       TraceNode node;
       node.name = describe(program_, unit);
       node.seconds = timeline_.tasks[t].end - timeline_.tasks[t].begin;
       for (const std::uint32_t wait : program_.tasks[t].waits) add_after(node, nodes_of_[wait]);
-      add_after(node, last_[axis]);
+      add_after(node, last_[unit.stream]);
       nodes_of_.emplace_back();
       if (exchange == nullptr) {
         node.kind = TraceNode::Kind::compute;
         add(std::move(node));
       } else {
-        add_exchange(*exchange, axis, std::move(node));
+        add_exchange(*exchange, static_cast<std::size_t>(mesh_.find(exchange->axis)), std::move(node));
       }
-      last_[axis] = nodes_of_.back();
+      last_[unit.stream] = nodes_of_.back();
     }
     return std::move(result_);
   }
 
  private:
-  static constexpr std::size_t kComputes = SIZE_MAX;  // the stream that computes; the others are mesh axes
-
   static void add_after(TraceNode& node, const std::vector<std::uint32_t>& before) {
     node.after.insert(node.after.end(), before.begin(), before.end());
   }
@@ -116,8 +112,8 @@ class RankTraceWriter {
   const std::int32_t rank_;
   sim::ExecutionTrace& trace_;
   sim::RankTrace result_;
-  std::vector<std::vector<std::uint32_t>> nodes_of_;        // by task
-  std::map<std::size_t, std::vector<std::uint32_t>> last_;  // by stream
+  std::vector<std::vector<std::uint32_t>> nodes_of_;          // by task
+  std::map<std::uint32_t, std::vector<std::uint32_t>> last_;  // by stream
   std::int64_t permutations_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "weft/program/row_code.h"
 #include "weft/program/schedule.h"
 #include "weft/program/share.h"
+#include "weft/program/stream.h"
 #include "weft/program/waits.h"
 
 namespace weft::program {
@@ -60,6 +61,7 @@ class Compiler {
     keep_next_values();
     add_ports();
     order_units(program_, options_.flops_per_exchanged_byte);
+    assign_streams(program_);
     share_buffers(program_);
     drop_unused_buffers();
     WEFT_TRY_STATUS(place_buffers());

@@ -67,8 +67,9 @@ void print_instruction(Text& text, const Program& program, const RowLoop& loop,
   add(text, "\n");
 }
 
-// "all-gather over gpu [3, 3, 2] using direct: b4 = b3"; a dash stands for nothing.
-void print_exchange(Text& text, const Exchange& exchange) {
+// "all-gather over gpu [3, 3, 2] using direct: b4 = b3"; a dash stands for nothing. The stream is named where
+// it is not that of the axis.
+void print_exchange(Text& text, const Exchange& exchange, std::string_view stream) {
   const auto place = [](const Place& of) {
     if (!of.buffer.valid()) return std::string("-");
     return fmt::format("b{}{}", of.buffer.value, of.offset == 0 ? "" : fmt::format("+{}", of.offset));
@@ -80,6 +81,7 @@ void print_exchange(Text& text, const Exchange& exchange) {
   if (!exchange.takes.empty()) add(text, " taking [{}]", fmt::join(exchange.takes, ", "));
   if (exchange.kind == Exchange::Kind::broadcast_from) add(text, " from {}", exchange.shift);
   if (exchange.kind == Exchange::Kind::permute_ranks) add(text, " by {}", exchange.shift);
+  if (stream != exchange.axis) add(text, " on stream {}", stream);
   add(text, " using {}: {} = {}\n", print(exchange.algorithm), place(exchange.result), place(exchange.operand));
 }
 
@@ -109,7 +111,7 @@ void print_kernel(Text& text, const Program& program, const Unit& unit) {
     for (const Place& place : call->operands) add(text, " b{}", place.buffer.value);
     add(text, "\n");
   } else if (const auto* exchange = std::get_if<Exchange>(&unit.kernel)) {
-    print_exchange(text, *exchange);
+    print_exchange(text, *exchange, program.streams[unit.stream]);
   } else if (const auto* copy = std::get_if<Copy>(&unit.kernel)) {
     add(text, "copy {} = {}\n", steps(program, copy->to), steps(program, copy->from));
   } else if (const auto* combine = std::get_if<Combine>(&unit.kernel)) {
@@ -159,6 +161,7 @@ std::string print(const Program& program) {
       print_bytes(static_cast<double>(program.persistent_bytes)),
       print_bytes(static_cast<double>(program.work_bytes)),
       print_bytes(static_cast<double>(program.work_lower_bound)));
+  if (program.streams.size() > 1) add(text, "streams {}\n", fmt::join(program.streams, ", "));
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
     add(text, "b{} {}{}{} {} at {}", b, name(buffer.role), buffer.name.empty() ? "" : " ", buffer.name,

@@ -3,6 +3,7 @@
 //   buffer  a stretch of the rank's memory, given its address before anything runs
 //   unit    one kernel over whole values: a matrix product, a loop over rows, an operator's own kernel
 //   task    a tile of a unit: the part of its range that one worker does in one go
+//   stream  a queue of tasks: one computes, others move bytes beside it (stream.h)
 //
 // The tasks are one state machine: a task waits for those it names, is ready, runs, is done. What
 // waits for what follows from the addresses alone, as a processor's scoreboard finds it: a task
@@ -119,6 +120,7 @@ struct Unit {
   std::int64_t items = 1;  // the range that tasks cut: rows, images, columns, ...
   Cut cut = Cut::items;
   std::vector<Place> reads, writes;  // whole values
+  std::uint32_t stream = 0;          // of the program's
 };
 
 struct Task {
@@ -141,6 +143,7 @@ struct Program {
   std::vector<Buffer> buffers;
   std::vector<Unit> units;
   std::vector<Task> tasks;  // in an order that runs
+  std::vector<std::string> streams = {"compute"};  // by name: what moves is called as its mesh axis
   std::vector<Port> inputs, parameters, states, outputs;
 
   std::int64_t persistent_bytes = 0;  // inputs, parameters, states, outputs

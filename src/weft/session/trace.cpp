@@ -1,7 +1,6 @@
 #include "weft/session/trace.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -15,17 +14,17 @@ void add_rank(formats::Trace& trace, const program::Program& program, const prog
               std::int32_t process, std::string name) {
   trace.names.push_back({process, -1, std::move(name)});
   trace.names.push_back({process, 0, "compute"});
-  std::map<std::string, std::int32_t> streams;
+  for (std::size_t stream = 1; stream < program.streams.size(); ++stream)
+    trace.names.push_back(
+        {process, static_cast<std::int32_t>(stream), "moves along " + program.streams[stream]});
   for (std::size_t t = 0; t < timeline.tasks.size() && t < program.tasks.size(); ++t) {
     const program::Unit& unit = program.units[program.tasks[t].unit];
     const program::TaskTime& time = timeline.tasks[t];
     formats::TraceEvent event{describe(program, unit), "compute", process, 0, time.begin,
                               time.end - time.begin};
     if (const auto* exchange = std::get_if<program::Exchange>(&unit.kernel)) {
-      auto [stream, added] = streams.emplace(exchange->axis, static_cast<std::int32_t>(streams.size()) + 1);
-      if (added) trace.names.push_back({process, stream->second, "moves along " + exchange->axis});
       event.category = "communicate";
-      event.thread = stream->second;
+      event.thread = static_cast<std::int32_t>(unit.stream);
       event.facts.emplace_back("bytes", print_bytes(static_cast<double>(cost::message_bytes(*exchange))));
       event.facts.emplace_back("algorithm", print(exchange->algorithm));
     }

@@ -16,6 +16,7 @@
 #include "weft/base/file.h"
 #include "weft/explain/step_page_data.h"
 #include "weft/explain/step_page_parts.h"
+#include "weft/program/stream.h"
 #include "weft/session/step_page.h"
 #include "weft/session/trace.h"
 
@@ -77,6 +78,7 @@ PageTimeline one_exchange(std::string axis) {
   unit.kernel = exchange;
   program->units.push_back(unit);
   program->tasks.push_back({.unit = 0, .begin = 0, .end = 1});
+  program::assign_streams(*program);
   return {.ranks = {0}, .program = program, .timeline = {{{0, 1e-6, 0}}, 1e-6}};
 }
 

@@ -12,6 +12,7 @@
 #include "mesh_case.h"
 #include "weft/base/hash.h"
 #include "weft/cluster/cluster.h"
+#include "weft/program/stream.h"
 #include "weft/sim/link_sharing.h"
 #include "weft/sim/step/program_tasks.h"
 #include "weft/sim/step/rank_classes.h"
@@ -84,6 +85,7 @@ std::shared_ptr<const Program> two_sums_by_hand() {
     program.units[u].kernel = exchange;
     program.tasks[u].waits = {u - 1};
   }
+  program::assign_streams(program);
   return std::make_shared<const Program>(std::move(program));
 }
 
@@ -101,6 +103,27 @@ TEST(PredictTest, ACollectiveOverlapsWhatDoesNotNeedIt) {
   EXPECT_EQ(prediction.classes[0].ranks, (std::vector<std::int32_t>{0, 1, 2, 3}));
   EXPECT_EQ(prediction.bound, "communication on gpu: 86 % of the step");
   EXPECT_EQ(prediction.events, 4);
+}
+
+// Which exchanges are under way at once is what the program's streams say.
+TEST(PredictTest, StreamsAreTheProgram) {
+  Program program = *two_sums_by_hand();
+  std::get<program::Exchange>(program.units[3].kernel).axis = "node";
+  const plan::Mesh mesh = plan::read_mesh("node=2, gpu=2").value();
+  const auto seconds = [&] {
+    const std::vector<std::shared_ptr<const Program>> programs = {std::make_shared<const Program>(program)};
+    return predict(mesh, programs, Numbering(4, 0), even_costs(1, 2)).value().seconds;
+  };
+  program::assign_streams(program);
+  EXPECT_EQ(program.streams, (std::vector<std::string>{"compute", "gpu", "node"}));
+  // [0][2]
+  //    [==1==]
+  //       [==3==]
+  EXPECT_DOUBLE_EQ(seconds(), 5);
+  program.units[3].stream = program.units[1].stream;
+  // [0][2]
+  //    [==1==][==3==]
+  EXPECT_DOUBLE_EQ(seconds(), 7);
 }
 
 TEST(PredictTest, WithoutOverlapEverythingIsInARow) {
@@ -123,6 +146,7 @@ std::shared_ptr<const Program> sum_in_the_midst() {
   exchange.counts = {16};
   program.units[2].kernel = exchange;
   program.tasks[2].waits = {0};
+  program::assign_streams(program);
   return std::make_shared<const Program>(std::move(program));
 }
 

@@ -39,11 +39,12 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
                                  const cost::StepCosts& costs, bool overlap, int workers) {
   const program::Program& of = *program;
   ProgramTasks tasks;
+  tasks.program = std::move(program);
   const std::size_t count = of.tasks.size();
   tasks.seconds.resize(count);
   tasks.sources.resize(count);
   tasks.exchange.assign(count, ProgramTasks::kComputes);
-  tasks.streams.resize(overlap ? 1 + mesh.axes.size() : 1);
+  tasks.streams.resize(overlap ? of.streams.size() : 1);
   tasks.axis_orders.resize(mesh.axes.size());
   tasks.waits.resize(count);
   tasks.first_after.resize(count + 1);
@@ -61,7 +62,6 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
     }
     tasks.streams[tasks.stream_of(t, overlap)].push_back(t);
   }
-  tasks.program = std::move(program);
   if (!overlap && workers > 1 && !tasks.exchanges.empty()) {
     std::vector<std::uint32_t> moves;
     for (const ExchangeTask& exchange : tasks.exchanges) moves.push_back(exchange.task);

@@ -1,8 +1,8 @@
 // weft/sim/step/program_tasks.h -- a program as its simulation needs it: on which stream each task runs, how long
 // it takes alone, and who waits for it.
 //
-//   streams   0 computes; 1 + a moves bytes along mesh axis a. Without overlap all are one, 0, and where
-//             several workers share it a collective has the rank to itself (program/without_overlap.h).
+//   streams   the program's (program/stream.h). Without overlap all are one, 0, and where several workers
+//             share it a collective has the rank to itself (program/without_overlap.h).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -40,7 +40,7 @@ struct ProgramTasks {
 
   std::size_t count() const { return seconds.size(); }
   std::uint32_t stream_of(std::uint32_t task, bool overlap) const {
-    return overlap && exchange[task] != kComputes ? 1 + exchanges[exchange[task]].axis : 0;
+    return overlap ? program->units[program->tasks[task].unit].stream : 0;
   }
   std::span<const std::uint32_t> waits_of(std::uint32_t task) const {
     return apart.empty() ? program->tasks[task].waits : apart[task];

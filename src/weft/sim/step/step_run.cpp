@@ -30,7 +30,7 @@ StepRun::StepRun(std::span<const ProgramTasks* const> ranks, const Meetings& mee
     state.before.assign(tasks->count(), kNone);
     state.next.resize(tasks->streams.size());
     state.busy.resize(tasks->streams.size());
-    state.last.assign(static_cast<std::size_t>(options.workers) + axes, kNone);
+    state.last.assign(static_cast<std::size_t>(options.workers) + tasks->streams.size() - 1, kNone);
     for (int worker = options.workers; worker-- > 0;) state.idle.push_back(worker);
     ranks_.push_back(std::move(state));
   }
@@ -171,7 +171,8 @@ void StepRun::start_compute(std::uint32_t rank, std::uint32_t task) {
 void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
   const ProgramTasks& tasks = *ranks_[rank].tasks;
   const std::uint32_t axis = tasks.exchanges[tasks.exchange[task]].axis;
-  if (options_.overlap) ranks_[rank].times[task].worker = options_.workers + static_cast<int>(axis);
+  if (const std::uint32_t stream = tasks.stream_of(task, options_.overlap); stream > 0)
+    ranks_[rank].times[task].worker = options_.workers + static_cast<int>(stream) - 1;
   const std::uint32_t number = meetings_.of_axis[axis][rank];
   const std::vector<std::uint32_t>& members = meetings_.all[number].classes;
   MeetingState& meeting = states_[number];

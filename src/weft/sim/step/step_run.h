@@ -37,7 +37,7 @@ class StepRun {
 
   double seconds() const { return now_; }
   std::int64_t events() const { return events_; }
-  // A worker computes; workers + a is the stream of mesh axis a.
+  // A worker computes; workers + s - 1 is the program's stream s.
   const std::vector<program::TaskTime>& times(std::size_t rank) const { return ranks_[rank].times; }
   std::vector<program::TaskTime> take_times(std::size_t rank) { return std::move(ranks_[rank].times); }
   // What ran before the task on its stream, or kNone.
@@ -51,7 +51,7 @@ class StepRun {
     std::vector<std::uint32_t> before;
     std::vector<std::uint32_t> next;   // by stream: the first that has not begun
     std::vector<bool> busy;            // by stream
-    std::vector<std::uint32_t> last;   // by worker, then by axis: the latest task
+    std::vector<std::uint32_t> last;   // by worker, then by stream that moves: the latest task
     std::vector<int> idle;             // workers
     std::vector<std::uint32_t> ready;  // a heap, where several workers take what there is
     std::size_t done = 0;

@@ -1,0 +1,26 @@
+#include "weft/program/stream.h"
+
+#include <algorithm>
+
+namespace weft::program {
+
+void assign_streams(Program& program) {
+  program.streams.resize(1);
+  for (Unit& unit : program.units) {
+    unit.stream = 0;
+    const auto* const exchange = std::get_if<Exchange>(&unit.kernel);
+    if (exchange == nullptr) continue;
+    const auto found = std::find(program.streams.begin() + 1, program.streams.end(), exchange->axis);
+    unit.stream = static_cast<std::uint32_t>(found - program.streams.begin());
+    if (found == program.streams.end()) program.streams.push_back(exchange->axis);
+  }
+}
+
+std::vector<std::vector<std::uint32_t>> tasks_by_stream(const Program& program) {
+  std::vector<std::vector<std::uint32_t>> streams(program.streams.size());
+  for (std::uint32_t t = 0; t < program.tasks.size(); ++t)
+    streams[program.units[program.tasks[t].unit].stream].push_back(t);
+  return streams;
+}
+
+}  // namespace weft::program
