@@ -119,6 +119,8 @@ Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(agree_on(exchanges));
   for (const Exchange* const exchange : exchanges) {
     WEFT_TRY(made, make_ready(*exchange));
+    made.number = static_cast<std::uint32_t>(under_way_.size());
+    under_way_.emplace_back();
     Ready& kept = ready_[exchange] = std::move(made);
     kept.call.counts = kept.counts;
   }
@@ -198,18 +200,58 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   return ready;
 }
 
-Status CommExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
+CommExchanger::Ready& CommExchanger::ready_for(const Exchange& exchange, const std::byte* operand,
+                                               std::byte* result) {
   const auto found = ready_.find(&exchange);
   WEFT_CHECK(found != ready_.end(), "an exchange that was not prepared");
   Ready& ready = found->second;
-  if (ready.communicator == nullptr) {
-    if (operand != result && ready.bytes > 0)
-      std::memmove(result, operand, static_cast<std::size_t>(ready.bytes));
-    return {};
-  }
   ready.call.input = operand;
   ready.call.output = result;
-  return ready.communicator->run(ready.call);
+  if (ready.communicator == nullptr && operand != result && ready.bytes > 0)
+    std::memmove(result, operand, static_cast<std::size_t>(ready.bytes));
+  return ready;
+}
+
+Status CommExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
+  const Ready& ready = ready_for(exchange, operand, result);
+  return ready.communicator == nullptr ? Status() : ready.communicator->run(ready.call);
+}
+
+Result<Exchanger::Handle> CommExchanger::start(const Exchange& exchange, const std::byte* operand,
+                                               std::byte* result) {
+  const Ready& ready = ready_for(exchange, operand, result);
+  const Handle handle{ready.number};
+  if (ready.communicator == nullptr) return handle;
+  WEFT_TRY(work, ready.communicator->start(ready.call));
+  const std::lock_guard lock(mutex_);
+  under_way_[handle.number] = std::move(work);
+  return handle;
+}
+
+bool CommExchanger::test(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto& work = under_way_[handle.number];
+  return !work || work->done();
+}
+
+Status CommExchanger::wait(Handle handle) {
+  std::optional<comm::Work> work;
+  {
+    const std::lock_guard lock(mutex_);
+    work = under_way_[handle.number];
+  }
+  if (!work) return {};  // a rank alone
+  Status status = work->wait();
+  const std::lock_guard lock(mutex_);
+  under_way_[handle.number].reset();
+  return status;
+}
+
+void CommExchanger::stop(const Error& why) {
+  // A call that was started has begun here, since its communicator has no other under way: it cannot be taken
+  // back (comm::Work::cancel). And the others would wait for those that this rank does not start any more.
+  for (const Group& group : groups_)
+    if (group.communicator != nullptr) group.communicator->fail(why);
 }
 
 std::byte* CommExchanger::allocate(std::size_t bytes) {

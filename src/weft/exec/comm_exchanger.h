@@ -13,6 +13,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +34,12 @@ class CommExchanger final : public Exchanger {
   static Result<std::unique_ptr<CommExchanger>> open(comm::Communicator& world, const plan::Mesh& mesh);
 
   Status prepare(std::span<const program::Exchange* const> exchanges) override;
+  Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
+                       std::byte* result) override;
+  bool test(Handle handle) override;
+  Status wait(Handle handle) override;
   Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) override;
+  void stop(const Error& why) override;
   std::byte* allocate(std::size_t bytes) override;
   void free(std::byte* memory) override;
 
@@ -47,11 +54,13 @@ class CommExchanger final : public Exchanger {
     comm::Call call;
     std::vector<std::int64_t> counts;
     std::int64_t bytes = 0;  // of a rank alone: what is copied
+    std::uint32_t number = 0;
   };
 
   CommExchanger(comm::Communicator& world, plan::Mesh mesh) : world_(world), mesh_(std::move(mesh)) {}
   Status agree_on(std::span<const program::Exchange* const> exchanges);
   Result<Ready> make_ready(const program::Exchange& exchange);
+  Ready& ready_for(const program::Exchange& exchange, const std::byte* operand, std::byte* result);
   static Result<comm::NamedAlgorithm> named(comm::Communicator& group, const program::Exchange& exchange,
                                             const comm::Call& call);
 
@@ -59,6 +68,8 @@ class CommExchanger final : public Exchanger {
   const plan::Mesh mesh_;
   std::vector<Group> groups_;  // by axis
   std::unordered_map<const program::Exchange*, Ready> ready_;
+  std::mutex mutex_;                                  // of what follows
+  std::vector<std::optional<comm::Work>> under_way_;  // by number of the exchange: its handle
 };
 
 }  // namespace weft::exec

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "weft/base/check.h"
 #include "weft/program/without_overlap.h"
 
 namespace weft::exec {
@@ -54,25 +56,43 @@ class Bell {
 }  // namespace
 
 struct Crew::State {
-  State(const CrewOptions& how, std::span<const program::Task> program, std::vector<std::uint32_t> of_mover)
+  // A thread that moves, and its stream. Apart from the others': their `ready` is looked at all the time.
+  struct alignas(64) Mover {
+    std::vector<std::uint32_t> moves;
+    std::size_t next = 0;
+    bool asleep = false;
+    alignas(64) std::atomic<bool> ready = false;
+    Bell bell;
+  };
+
+  State(const CrewOptions& how, std::span<const program::Task> program,
+        std::vector<std::vector<std::uint32_t>> streams)
       : options(how), task_count(program.size()), after(program.size()) {
-    const bool mix = options.overlap || of_mover.empty();
+    std::vector<std::uint32_t> moves;  // of all streams
+    for (const std::vector<std::uint32_t>& stream : streams)
+      moves.insert(moves.end(), stream.begin(), stream.end());
+    std::ranges::sort(moves);
+    const bool mix = options.overlap || moves.empty();
     const auto apart =
-        mix ? std::vector<std::vector<std::uint32_t>>() : program::waits_without_overlap(program, of_mover);
+        mix ? std::vector<std::vector<std::uint32_t>>() : program::waits_without_overlap(program, moves);
     for (std::uint32_t t = 0; t < task_count; ++t) {
       const std::vector<std::uint32_t>& waits = mix ? program[t].waits : apart[t];
       first_waiting.push_back(static_cast<std::uint32_t>(waits.size()));
       for (const std::uint32_t wait : waits) after[wait].push_back(t);
     }
-    if (options.overlap) moves = std::move(of_mover);
     is_move.resize(task_count);
-    for (const std::uint32_t move : moves) is_move[move] = true;
+    if (options.overlap) {
+      for (const std::uint32_t move : moves) is_move[move] = true;
+      for (std::vector<std::uint32_t>& stream : streams)
+        if (!stream.empty()) movers.emplace_back().moves = std::move(stream);
+      WEFT_CHECK(movers.size() <= 64, "more streams than a mesh has axes");
+    }
     waiting.resize(task_count);
     ready.reserve(task_count);
   }
 
   // -- with the lock held --
-  // True when a worker can take it; the mover looks for its own.
+  // True when a worker can take it; movers look for their own.
   bool make_ready(std::uint32_t task) {
     if (is_move[task]) return false;
     ready.push_back(task);
@@ -92,13 +112,20 @@ struct Crew::State {
   }
 
   bool is_over() const { return left == 0 || (failed && running == 0); }
-  bool can_move() const {
-    return work != nullptr && !failed && next_move < moves.size() && waiting[moves[next_move]] == 0;
+  bool can_move(const Mover& mover) const {
+    return work != nullptr && !failed && mover.next < mover.moves.size() &&
+           waiting[mover.moves[mover.next]] == 0;
   }
-  bool note_moves() {
-    const bool can = can_move();
-    move_ready.store(can, std::memory_order_release);
-    return can;
+  // Tells movers what they may do. A bit for each that sleeps and must be woken, without the lock.
+  std::uint64_t note_moves() {
+    std::uint64_t sleepers = 0, bit = 1;
+    for (Mover& mover : movers) {
+      const bool can = can_move(mover);
+      mover.ready.store(can, std::memory_order_release);
+      if (can && mover.asleep) sleepers |= bit;
+      bit <<= 1;
+    }
+    return sleepers;
   }
   bool has_news(int worker) const {
     return (!ready.empty() && !failed) || stopping || (worker == 0 && is_over());
@@ -125,12 +152,19 @@ struct Crew::State {
     const bool over = is_over();
     if (over) finished.store(true, std::memory_order_release);
     const bool tell = (over || freed > spare) && asleep > 0;
-    const bool tell_mover = note_moves() && mover_asleep;
-    if (!tell && !tell_mover) return;
+    const std::uint64_t sleepers = note_moves();
+    if (!tell && sleepers == 0) return;
     guard.unlock();
     if (tell) for_workers.ring();
-    if (tell_mover) for_mover.ring();
+    wake(sleepers);
     guard.lock();
+  }
+
+  void wake(std::uint64_t sleepers) {
+    for (Mover& mover : movers) {
+      if ((sleepers & 1) != 0) mover.bell.ring();
+      sleepers >>= 1;
+    }
   }
 
   // Takes and does tasks; worker 0 until all are done, the others until the crew is dismissed.
@@ -177,28 +211,30 @@ struct Crew::State {
     --asleep;
   }
 
-  void move() {
+  // `number` of the movers.
+  void move(std::size_t number) {
+    Mover& mover = movers[number];
     std::unique_lock guard(lock);
     while (!stopping) {
-      if (can_move()) {
+      if (can_move(mover)) {
         ++running;
-        do_task(guard, moves[next_move++], options.workers, 0);
+        do_task(guard, mover.moves[mover.next++], options.workers + static_cast<int>(number), 0);
         continue;
       }
       // Between steps there is nothing to look for.
-      if (work != nullptr && next_move < moves.size() && !failed) {
+      if (work != nullptr && mover.next < mover.moves.size() && !failed) {
         guard.unlock();
-        const bool soon = comes_soon([&] { return move_ready.load(std::memory_order_acquire); });
+        const bool soon = comes_soon([&] { return mover.ready.load(std::memory_order_acquire); });
         guard.lock();
         if (soon) continue;
       }
-      if (can_move() || stopping) continue;
-      mover_asleep = true;
-      const std::uint32_t seen = for_mover.seen();
+      if (can_move(mover) || stopping) continue;
+      mover.asleep = true;
+      const std::uint32_t seen = mover.bell.seen();
       guard.unlock();
-      for_mover.wait(seen);
+      mover.bell.wait(seen);
       guard.lock();
-      mover_asleep = false;
+      mover.asleep = false;
     }
   }
 
@@ -206,32 +242,31 @@ struct Crew::State {
   const std::size_t task_count;
   std::vector<std::vector<std::uint32_t>> after;  // who waits for each
   std::vector<std::uint32_t> first_waiting, waiting;
-  std::vector<std::uint32_t> moves;  // of the mover; none without one
-  std::vector<bool> is_move;
+  std::vector<bool> is_move;         // of a mover
   std::vector<std::uint32_t> ready;  // a heap, the first in the program on top
-  std::size_t next_move = 0;
   std::size_t left = 0, running = 0;
   int asleep = 0;
-  bool mover_asleep = false, failed = false, stopping = false;
+  bool failed = false, stopping = false;
   const Work* work = nullptr;
   std::vector<std::thread> threads;
   // Apart from what the lock's holder writes, and from each other: they are looked at all the time.
   alignas(64) SpinLock lock;
   alignas(64) std::atomic<std::size_t> ready_count{0};
-  std::atomic<bool> finished{false}, move_ready{false};
+  std::atomic<bool> finished{false};
   alignas(64) Bell for_workers;
-  Bell for_mover;
+  std::deque<Mover> movers;
 };
 
 Crew::Crew(const CrewOptions& options, std::span<const program::Task> tasks,
-           std::vector<std::uint32_t> moves) {
+           std::vector<std::vector<std::uint32_t>> streams) {
   CrewOptions how = options;
   how.workers = std::max(how.workers, 1);
-  state_ = std::make_unique<State>(how, tasks, std::move(moves));
+  state_ = std::make_unique<State>(how, tasks, std::move(streams));
   try {
     for (int worker = 1; worker < how.workers; ++worker)
       state_->threads.emplace_back([state = state_.get(), worker] { state->labour(worker); });
-    if (has_mover()) state_->threads.emplace_back([state = state_.get()] { state->move(); });
+    for (std::size_t mover = 0; mover < movers(); ++mover)
+      state_->threads.emplace_back([state = state_.get(), mover] { state->move(mover); });
   } catch (...) {
     dismiss();
     throw;
@@ -246,39 +281,40 @@ void Crew::dismiss() {
     state_->stopping = true;
   }
   state_->for_workers.ring();
-  state_->for_mover.ring();
+  for (State::Mover& mover : state_->movers) mover.bell.ring();
   for (std::thread& thread : state_->threads) thread.join();
   state_->threads.clear();
 }
 
 int Crew::workers() const { return state_->options.workers; }
-bool Crew::has_mover() const { return !state_->moves.empty(); }
+std::size_t Crew::movers() const { return state_->movers.size(); }
 
 bool Crew::run(const Work& work) {
   State& state = *state_;
-  if (state.options.workers == 1 && !has_mover()) {
+  if (state.options.workers == 1 && movers() == 0) {
     for (std::uint32_t t = 0; t < state.task_count; ++t)
       if (!work(t, 0)) return false;
     return true;
   }
   if (state.task_count == 0) return true;
-  bool sleepers = false, wake_mover = false;
+  bool sleepers = false;
+  std::uint64_t sleeping_movers = 0;
   {
     const std::lock_guard guard(state.lock);
     state.work = &work;
     state.left = state.task_count;
     state.failed = false;
-    state.next_move = 0;
+    for (State::Mover& mover : state.movers) mover.next = 0;
     state.finished.store(false, std::memory_order_release);
     state.waiting = state.first_waiting;
     state.ready.clear();
     for (std::uint32_t t = 0; t < state.task_count; ++t)
       if (state.waiting[t] == 0) state.make_ready(t);
     sleepers = state.asleep > 0;
-    wake_mover = state.note_moves() && state.mover_asleep;
+    sleeping_movers = state.note_moves();
   }
   if (sleepers) state.for_workers.ring();
-  if (wake_mover) state.for_mover.ring();
+  state.wake(sleeping_movers);
   state.labour(0);
   const std::lock_guard guard(state.lock);
   state.work = nullptr;

@@ -6,11 +6,19 @@
 // before they sleep, so that a step of many small tasks pays for no waking. One worker alone runs
 // the tasks in order and touches no lock.
 //
-// Tasks that move bytes between ranks belong to one more thread, the mover, which takes them strictly in the
-// order of the program: all ranks must, or each would wait for another's exchange. Meanwhile workers compute.
+// Tasks that move bytes between ranks belong to movers, a thread for each stream that moves
+// (program/stream.h), which takes those of its stream strictly in the order of the program. Meanwhile workers
+// compute.
 //
-//   worker 0   [product 1][product 2][product 3].........[update 3][update 2]
-//   mover      ..........[reduce 1 ....][reduce 2 ....][reduce 3]
+//   worker 0     [product 1][product 2][product 3].........[update 3][update 2]
+//   mover gpu    ..........[reduce 1 ....][reduce 2 ....][reduce 3]
+//   mover node   ..............[gather ........]
+//
+// Ranks never wait for each other in a circle. All have the same exchanges in the same order; those of a group
+// are all of one stream, so all ranks of the group begin them in that order. Take the first exchange of the
+// program that some rank has not finished. What it waits for comes before it in the program: exchanges that
+// are over, and tasks of workers, who wait for no other rank. The mover of its stream is free on every rank,
+// as all before it there are over. So all of its group come to it, and it ends; then the next is the first.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -31,14 +39,15 @@ struct CrewOptions {
 
 class Crew {
  public:
-  // `moves` are the mover's tasks, ascending. Fails to start threads with std::system_error.
+  // `streams` that move: the tasks of each, ascending. Fails to start threads with std::system_error.
   Crew(const CrewOptions& options, std::span<const program::Task> tasks,
-       std::vector<std::uint32_t> moves = {});
+       std::vector<std::vector<std::uint32_t>> streams = {});
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  // Whether to go on. `worker` is workers() for the mover. Must not throw.
+  // Whether to go on. `worker` is workers() and more for the movers, in the order of their streams. Must not
+  // throw.
   using Work = std::function<bool(std::uint32_t task, int worker)>;
 
   // Calls work(task, worker) once for every task, in an order that respects what they wait for; returns when
@@ -46,7 +55,7 @@ class Crew {
   bool run(const Work& work);
 
   int workers() const;
-  bool has_mover() const;
+  std::size_t movers() const;  // threads that move; none where moves do not overlap
 
  private:
   void dismiss();

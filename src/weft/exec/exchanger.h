@@ -1,13 +1,17 @@
 // weft/exec/exchanger.h -- what a rank asks to have its values moved to and from other ranks.
 //
-//   program   [product][Exchange all_reduce][update]     the rank's crew hands over each Exchange, in the
-//                        │                               program's order, when what it waits for is done
-//                        ▼
-//   Exchanger::run(exchange, operand, result)            comm_exchanger.h: over weft::comm
+//   program    [product][Exchange all_reduce][update]        the rank's crew hands over each Exchange when what
+//                         │                                  it waits for is done
+//                         ▼
+//   Exchanger  start(exchange, operand, result) ──▶ handle   comm_exchanger.h: over weft::comm
+//              wait(handle)
 //
-// Called by one thread at a time, and in the same order on all ranks.
+// Several streams (program/stream.h) may have an exchange under way at the same time, each its own thread that
+// asks; those of one stream are asked for one at a time, in the program's order, which is the same on all
+// ranks. run() is start() and wait() in one: for a rank with one stream, and without what a handle costs.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "weft/base/result.h"
@@ -22,9 +26,26 @@ class Exchanger {
   // Before the first step: all exchanges of the program, in its order. Collective.
   virtual Status prepare(std::span<const program::Exchange* const> exchanges) = 0;
 
-  // Returns when `result` is complete and `operand` may be written again. An error is final: whoever else
-  // takes part hears of it, and every later exchange fails.
-  virtual Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) = 0;
+  // An exchange under way, until wait() has been called for it.
+  struct Handle {
+    std::uint32_t number = 0;
+  };
+  // Both places are the exchange's until wait() returns. An error is final: whoever else takes part hears of
+  // it, and every later exchange fails.
+  virtual Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
+                               std::byte* result) = 0;
+  virtual bool test(Handle handle) = 0;  // whether wait() would return at once
+  // Returns when the result is complete and the operand may be written again. Once for each handle.
+  virtual Status wait(Handle handle) = 0;
+
+  virtual Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) {
+    WEFT_TRY(handle, start(exchange, operand, result));
+    return wait(handle);
+  }
+
+  // The step cannot go on, since something failed on this rank: what is under way fails, on all ranks that
+  // take part in it, and so does all that comes later. From any thread.
+  virtual void stop(const Error& why) = 0;
 
   // Memory that exchanges reach without copying, zero until written; null where there is no better than any
   // other. Freed with the exchanger at the latest, after the rank that lies in it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include "weft/device/blas.h"
 #include "weft/device/kernel.h"
 #include "weft/exec/crew.h"
+#include "weft/program/stream.h"
 
 namespace weft::exec {
 namespace {
@@ -54,13 +56,16 @@ class Memory {
   Exchanger* owner_ = nullptr;
 };
 
-// The tasks that move bytes between ranks, and what each moves.
-std::vector<std::uint32_t> moves_of(const program::Program& program) {
-  std::vector<std::uint32_t> moves;
-  for (std::uint32_t t = 0; t < program.tasks.size(); ++t)
-    if (std::holds_alternative<program::Exchange>(program.units[program.tasks[t].unit].kernel))
-      moves.push_back(t);
-  return moves;
+// What moves bytes between ranks, in the program's order.
+std::vector<const program::Exchange*> exchanges_of(const program::Program& program) {
+  std::vector<const program::Exchange*> exchanges;
+  for (const program::Task& task : program.tasks) {
+    const program::Unit& unit = program.units[task.unit];
+    const auto* const exchange = std::get_if<program::Exchange>(&unit.kernel);
+    WEFT_CHECK((exchange != nullptr) == (unit.stream > 0), "one stream computes, the others move");
+    if (exchange != nullptr) exchanges.push_back(exchange);
+  }
+  return exchanges;
 }
 
 }  // namespace
@@ -79,9 +84,23 @@ struct Rank::State {
       kernel->run(what, scratch[static_cast<std::size_t>(worker)]->bytes());
       return true;
     }
-    const auto& exchange = std::get<program::Exchange>(program.units[what.unit].kernel);
-    failure = exchanger->run(exchange, at(exchange.operand), at(exchange.result));
-    return failure.ok();
+    Status status = move(std::get<program::Exchange>(program.units[what.unit].kernel));
+    if (status.ok()) return true;
+    {
+      const std::lock_guard lock(mutex);
+      if (!failure.ok()) return false;  // by what failed first
+      failure = std::move(status);
+    }
+    // Other streams have exchanges under way that may wait for what this rank does not do any more.
+    if (streams > 1) exchanger->stop(failure.error());
+    return false;
+  }
+
+  Status move(const program::Exchange& exchange) {
+    std::byte *const operand = at(exchange.operand), *const result = at(exchange.result);
+    if (streams == 1) return exchanger->run(exchange, operand, result);
+    WEFT_TRY(handle, exchanger->start(exchange, operand, result));
+    return exchanger->wait(handle);
   }
 
   // Where a place begins; null where this rank's share is empty.
@@ -101,7 +120,9 @@ struct Rank::State {
   Memory memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
   std::vector<std::unique_ptr<Memory>> scratch;          // a worker
-  Status failure;  // written by the thread that moves, read when the crew has stopped
+  std::size_t streams = 0;                               // that move
+  std::mutex mutex;
+  Status failure;  // of the exchange that failed first; read when the crew has stopped
   std::unique_ptr<Crew> crew;
 };
 
@@ -127,7 +148,8 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
         fmt::format("{}; the machine has {} to give{}", needs, print_bytes(static_cast<double>(available)),
                     ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
         "a smaller batch or model needs less");
-  WEFT_CHECK(moves_of(program).empty() || options.exchanger != nullptr, "a rank that exchanges with nobody");
+  WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
+             "a rank that exchanges with nobody");
   auto state = std::make_unique<State>(std::move(program), options);
   if (state->memory.bytes() == nullptr)
     return world_error(fmt::format("{}, and the machine does not give it", needs),
@@ -151,18 +173,15 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                      print_bytes(static_cast<double>(scratch))),
                          "SET threads to fewer");
   }
-  const std::vector<std::uint32_t> moves = moves_of(state->program);
-  if (!moves.empty()) {
-    std::vector<const program::Exchange*> exchanges;
-    for (const std::uint32_t move : moves)
-      exchanges.push_back(
-          &std::get<program::Exchange>(state->program.units[state->program.tasks[move].unit].kernel));
+  if (const auto exchanges = exchanges_of(state->program); !exchanges.empty())
     WEFT_TRY_STATUS(options.exchanger->prepare(exchanges));
-  }
+  std::vector<std::vector<std::uint32_t>> streams = program::tasks_by_stream(state->program);
+  streams.erase(streams.begin());  // that of the workers
+  state->streams = streams.size();
   try {
     state->crew = std::make_unique<Crew>(
         CrewOptions{.workers = workers, .overlap = options.overlap, .crowded = options.crowded},
-        state->program.tasks, moves);
+        state->program.tasks, std::move(streams));
   } catch (const std::system_error& error) {
     return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
                        "SET threads to fewer");

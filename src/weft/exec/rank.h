@@ -8,8 +8,9 @@
 // A rank that is one of several is given an Exchanger, which moves what its program exchanges with the others
 // (exchanger.h); a step then fails when one of them is lost.
 //
-// All memory is taken when the rank starts; a step allocates nothing, unless a node has no kernel and
-// is computed by its definition. The same contents and number of workers give the same bits.
+// All memory is taken when the rank starts; a step allocates nothing, unless a node has no kernel and is
+// computed by its definition, or exchanges of several streams are under way at once. The same contents and
+// number of workers give the same bits.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +33,7 @@ struct RankOptions {
 
   // Of a rank that is one of several. Must outlive it.
   Exchanger* exchanger = nullptr;
-  bool overlap = true;          // exchanges run beside computing, on a thread of their own
+  bool overlap = true;          // exchanges run beside computing, on a thread for each stream that moves
   bool shared_memory = false;   // its memory is the exchanger's, which then copies nothing
   bool crowded = false;         // this machine runs more threads than it has processors
   std::int32_t ranks_here = 1;  // that share this machine's memory
@@ -57,7 +58,7 @@ class Rank {
 
   // Runs every task once. Fails where an exchange does, when nothing runs any more: no later step can be.
   Status step();
-  // The same, and writes down when each task began and ended; what moves is beside the last worker.
+  // The same, and writes down when each task began and ended; streams that move come after the last worker.
   Status step(program::Timeline& timeline);
   // Runs single tasks in a given order on the calling thread: for tests, and to find where a value
   // went wrong. The order must respect what tasks wait for.

@@ -35,7 +35,8 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   member->world_ = std::move(world);
   WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.mesh));
   member->exchanger_ = std::move(exchanger);
-  const int threads = options.ranks * (options.workers + (options.overlap ? 1 : 0));
+  const int movers = options.overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
+  const int threads = options.ranks * (options.workers + movers);
   WEFT_TRY(rank, exec::Rank::start(std::move(program), {.workers = options.workers,
                                                         .memory_limit = options.memory_limit,
                                                         .exchanger = member->exchanger_.get(),

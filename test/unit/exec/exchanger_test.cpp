@@ -1,8 +1,10 @@
 // Ranks that exchange: programs of small distributed plans run side by side, against the virtual mesh.
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -334,11 +336,15 @@ class ScriptedExchanger final : public Exchanger {
     prepared = exchanges.size();
     return {};
   }
-  Status run(const program::Exchange& exchange, const std::byte* operand, std::byte* result) override {
+  Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
+                       std::byte* result) override {
     if (++runs > good_runs) return world_error("rank 1 died");
     std::memmove(result, operand, static_cast<std::size_t>(exchange.counts.at(0)) * sizeof(float));
-    return {};
+    return Handle{};
   }
+  bool test(Handle) override { return true; }
+  Status wait(Handle) override { return {}; }
+  void stop(const Error&) override {}
   std::byte* allocate(std::size_t) override { return nullptr; }
   void free(std::byte*) override {}
 
@@ -370,6 +376,122 @@ TEST(Exchanger, AFailureEndsTheStepAndAllLaterOnes) {
       EXPECT_FALSE((*rank)->step().ok());
       EXPECT_EQ(exchanger.runs, 6);
     }
+}
+
+// Two sums along two axes of the mesh, of which neither needs the other.
+constexpr std::string_view kTwoAxes =
+    "plan p\n%0 = input {name=x, type=f32[b=8,d=4], layout=\"sliced(b) on gpu\"}\n"
+    "%1 = input {name=y, type=f32[c=6,d=4], layout=\"sliced(c) on node\"}\n"
+    "%2 = reduce %0 {kind=sum, to=[d]}\n%3 = all-reduce %2 {axis=gpu}\n"
+    "%4 = reduce %1 {kind=sum, to=[d]}\n%5 = all-reduce %4 {axis=node}\n"
+    "%6 = add %3, %5\nreturn p=%3, q=%5, r=%6\n";
+
+// A rank alone, whose first exchange ends only when another has been started, or when the step is stopped.
+class MeetingExchanger final : public Exchanger {
+ public:
+  Status prepare(std::span<const program::Exchange* const>) override { return {}; }
+  Result<Handle> start(const program::Exchange& exchange, const std::byte* operand,
+                       std::byte* result) override {
+    const std::lock_guard lock(mutex);
+    const Handle handle{started++};
+    changed.notify_all();
+    if (handle.number == fails) return world_error("rank 3 died");
+    std::memmove(result, operand, static_cast<std::size_t>(exchange.counts.at(0)) * sizeof(float));
+    return handle;
+  }
+  bool test(Handle handle) override { return handle.number != 0 || started > 1; }
+  Status wait(Handle handle) override {
+    if (handle.number != 0) return {};
+    std::unique_lock lock(mutex);
+    const bool met = changed.wait_for(lock, 20s, [&] { return stopped > 0 || (started > 1 && fails != 1); });
+    if (stopped > 0) return world_error("stopped");
+    return met ? Status() : Status(world_error("the second was not started while the first was under way"));
+  }
+  void stop(const Error& why) override {
+    const std::lock_guard lock(mutex);
+    ++stopped;
+    stopped_by = why.message;
+    changed.notify_all();
+  }
+  std::byte* allocate(std::size_t) override { return nullptr; }
+  void free(std::byte*) override {}
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint32_t started = 0, stopped = 0, fails = 100;
+  std::string stopped_by;
+};
+
+program::Program program_of(std::string_view text, std::string_view mesh_text) {
+  const plan::Graph graph = ops::read_plan(text);
+  const plan::Mesh mesh = mesh_of(mesh_text);
+  const auto layouts = spmd::infer_layouts(graph, mesh).value();
+  auto local = spmd::localize(graph, mesh, layouts, 0, spmd::Exchanges::stay).value();
+  return program::compile(std::make_shared<plan::Graph>(std::move(local.graph))).value();
+}
+
+// What the simulator overlaps the executor overlaps too: a mover for each stream.
+TEST(Exchanger, TwoAxesMoveAtOnce) {
+  for (const int workers : {1, 2}) {
+    MeetingExchanger exchanger;
+    auto rank =
+        Rank::start(program_of(kTwoAxes, "node=2, gpu=2"), {.workers = workers, .exchanger = &exchanger});
+    ASSERT_TRUE(rank.ok()) << rank.error().message;
+    const Status status = (*rank)->step();
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(exchanger.started, 2u);
+    EXPECT_EQ(exchanger.stopped, 0u);
+  }
+}
+
+TEST(Exchanger, AFailureOfOneStreamEndsTheOthers) {
+  MeetingExchanger exchanger;
+  exchanger.fails = 1;
+  auto rank = Rank::start(program_of(kTwoAxes, "node=2, gpu=2"), {.exchanger = &exchanger});
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  const Status status = (*rank)->step();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "rank 3 died");
+  EXPECT_EQ(exchanger.stopped, 1u);
+  EXPECT_EQ(exchanger.stopped_by, "rank 3 died");
+  EXPECT_FALSE((*rank)->step().ok());
+  EXPECT_EQ(exchanger.started, 2u);
+}
+
+TEST(Exchanger, StreamsDoNotShow) {
+  for (const bool overlap : {true, false})
+    for (const std::string_view mesh : {"node=2, gpu=2", "node=3, gpu=2", "node=1, gpu=2"})
+      for (const int workers : {1, 2}) {
+        expect_as_on_the_mesh(kTwoAxes, mesh, {.workers = workers, .overlap = overlap, .crowded = true});
+        if (HasFailure()) FAIL() << mesh << ", overlap " << overlap;
+      }
+}
+
+// Over weft::comm: one rank gives up while others wait for it along another axis.
+TEST(Exchanger, WhoStopsEndsWhatOthersWaitFor) {
+  std::latch all_are_done(4);  // nobody leaves before: that would end the others too
+  on_ranks(mesh_of("node=2, gpu=2"), TransportKind::inproc, [&](CommExchanger& exchanger, std::int32_t rank) {
+    Moved along_gpu = moved(plan::ExchangeKind::all_reduce, "gpu", {4}, {}, 4, 4, rank);
+    Moved along_node = moved(plan::ExchangeKind::all_reduce, "node", {4}, {}, 4, 4, rank);
+    const std::array<const program::Exchange*, 2> both = {&along_gpu.exchange, &along_node.exchange};
+    ASSERT_TRUE(exchanger.prepare(both).ok());
+    // Along gpu 1 waits for 0, along node 2 for 0 and 3 for 1, which is elsewhere.
+    Moved& mine = rank == 1 ? along_gpu : along_node;
+    Status status;
+    if (rank != 0) {
+      auto handle = exchanger.start(mine.exchange, reinterpret_cast<const std::byte*>(mine.operand.data()),
+                                    reinterpret_cast<std::byte*>(mine.result.data()));
+      if (rank == 3) exchanger.stop(world_error("rank 3 cannot go on"));
+      status = handle.ok() ? exchanger.wait(*handle) : Status(handle.error());
+    } else {
+      exchanger.stop(world_error("rank 0 cannot go on"));
+      status = exchanger.run(mine.exchange, reinterpret_cast<const std::byte*>(mine.operand.data()),
+                             reinterpret_cast<std::byte*>(mine.result.data()));
+    }
+    EXPECT_FALSE(status.ok()) << rank;
+    if (!status.ok()) EXPECT_TRUE(status.error().message.ends_with("cannot go on")) << status.error().message;
+    all_are_done.arrive_and_wait();
+  });
 }
 
 }  // namespace
