@@ -6,7 +6,7 @@
 
 #include "support/measure.h"
 #include "support/openblas.h"
-#include "weft/device/blas.h"
+#include "weft/device/cpu/blas.h"
 
 namespace weft::bench {
 namespace {

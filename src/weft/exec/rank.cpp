@@ -12,8 +12,8 @@
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
-#include "weft/device/blas.h"
-#include "weft/device/kernel.h"
+#include "weft/device/cpu/blas.h"
+#include "weft/device/cpu/kernel.h"
 #include "weft/exec/crew.h"
 #include "weft/program/stream.h"
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "weft/base/machine.h"
-#include "weft/device/blas.h"
-#include "weft/device/reduction.h"
+#include "weft/device/cpu/blas.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::measure {
 namespace {

@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "mesh_case.h"
+#include "weft/device/cpu/kernel.h"
 #include "weft/device/element_access.h"
-#include "weft/device/kernel.h"
 #include "weft/plan/verify.h"
 #include "weft/program/program.h"
 #include "weft/spmd/localize.h"

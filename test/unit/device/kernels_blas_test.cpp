@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "kernels_case.h"
-#include "weft/device/blas.h"
+#include "weft/device/cpu/blas.h"
 
 namespace weft::device {
 namespace {

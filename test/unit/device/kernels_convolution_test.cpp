@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernels_case.h"
-#include "weft/device/convolution.h"
+#include "weft/device/cpu/convolution.h"
 
 namespace weft::device {
 namespace {

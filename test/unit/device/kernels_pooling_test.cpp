@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "kernels_case.h"
-#include "weft/device/pooling.h"
+#include "weft/device/cpu/pooling.h"
 
 namespace weft::device {
 namespace {

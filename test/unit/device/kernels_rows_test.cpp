@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "kernels_case.h"
-#include "weft/device/batch_norm.h"
-#include "weft/device/cross_entropy.h"
-#include "weft/device/dropout.h"
-#include "weft/device/gather.h"
-#include "weft/device/rotary.h"
+#include "weft/device/cpu/batch_norm.h"
+#include "weft/device/cpu/cross_entropy.h"
+#include "weft/device/cpu/dropout.h"
+#include "weft/device/cpu/gather.h"
+#include "weft/device/cpu/rotary.h"
 
 namespace weft::device {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "weft/base/random.h"
-#include "weft/device/strided_copy.h"
+#include "weft/device/cpu/strided_copy.h"
 
 namespace weft::device {
 namespace {

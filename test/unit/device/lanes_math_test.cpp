@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lanes_reference.h"
-#include "weft/device/lanes.h"
+#include "weft/device/cpu/lanes.h"
 
 namespace weft::device {
 namespace {

@@ -1,5 +1,5 @@
 // Every type and operation against plain loops, one number at a time.
-#include "weft/device/reduction.h"
+#include "weft/device/cpu/reduction.h"
 
 #include <algorithm>
 #include <bit>

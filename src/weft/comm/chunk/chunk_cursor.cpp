@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "weft/device/reduction.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::comm {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/comm/direct/direct_operation.h"
-#include "weft/device/past_caches.h"
+#include "weft/device/cpu/past_caches.h"
 
 namespace weft::comm {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "weft/comm/direct/direct_operation.h"
-#include "weft/device/reduction.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::comm {
 namespace {

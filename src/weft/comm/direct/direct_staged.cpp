@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "weft/comm/direct/direct_operation.h"
-#include "weft/device/past_caches.h"
-#include "weft/device/reduction.h"
+#include "weft/device/cpu/past_caches.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::comm {
 namespace {

@@ -1,0 +1,332 @@
+#include "weft/device/cpu/call_kernel.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "weft/device/cpu/batch_norm.h"
+#include "weft/device/cpu/convolution.h"
+#include "weft/device/cpu/cross_entropy.h"
+#include "weft/device/cpu/dropout.h"
+#include "weft/device/cpu/gather.h"
+#include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/pooling.h"
+#include "weft/device/cpu/rotary.h"
+#include "weft/device/cpu/strided_copy.h"
+#include "weft/ops/convolution.h"
+#include "weft/ops/operators.h"
+#include "weft/ops/pointwise.h"
+#include "weft/ops/pooling.h"
+#include "weft/ops/whole_place.h"
+
+namespace weft::device {
+namespace {
+
+using plan::DType;
+using plan::NodeView;
+using plan::Type;
+using program::Task;
+
+using Run = std::function<void(const Task&, std::byte*)>;
+
+class CallKernel final : public Kernel {
+ public:
+  explicit CallKernel(Run run, std::int64_t scratch = 0) : run_(std::move(run)), scratch_(scratch) {}
+
+  std::int64_t scratch_bytes() const override { return scratch_; }
+  void run(const Task& task, std::byte* scratch) const override { run_(task, scratch); }
+
+ private:
+  const Run run_;
+  const std::int64_t scratch_;
+};
+
+std::unique_ptr<Kernel> call(Run run, std::int64_t scratch = 0) {
+  return std::make_unique<CallKernel>(std::move(run), scratch);
+}
+
+// The node with the addresses of its operands and results, all plain.
+struct Call {
+  NodeView node;
+  std::vector<std::byte*> in, out;
+
+  const float* f32(std::size_t i) const { return reinterpret_cast<const float*>(in[i]); }
+  const std::int32_t* i32(std::size_t i) const { return reinterpret_cast<const std::int32_t*>(in[i]); }
+  const std::int64_t* i64(std::size_t i) const { return reinterpret_cast<const std::int64_t*>(in[i]); }
+  float* result(std::size_t k = 0) const { return reinterpret_cast<float*>(out[k]); }
+};
+
+Convolution shape_of(const NodeView& node, const Type& x, const Type& w) {
+  const ops::Convolution conv = *ops::convolution(node, x, w);
+  return {.batch = conv.batch,
+          .in = conv.channels,
+          .out = conv.outputs,
+          .height = conv.height,
+          .width = conv.width,
+          .out_height = conv.high,
+          .out_width = conv.wide,
+          .kernel_height = conv.rows,
+          .kernel_width = conv.columns,
+          .padding_height = conv.padding,
+          .padding_width = conv.padding_w,
+          .stride = conv.stride,
+          .groups = conv.groups};
+}
+
+std::unique_ptr<Kernel> make_convolution(const Call& at) {
+  const NodeView& node = at.node;
+  if (&node.op() == &ops::conv2d()) {
+    const Convolution conv = shape_of(node, node.input_type(0), node.input_type(1));
+    return call(
+        [=](const Task& task, std::byte* scratch) {
+          convolve(conv, task.begin, task.end, at.f32(0), at.f32(1), at.result(), scratch);
+        },
+        static_cast<std::int64_t>(scratch_bytes(conv)));
+  }
+  if (&node.op() == &ops::conv2d_input_gradient()) {
+    const Convolution conv = shape_of(node, node.result_type(0), node.input_type(1));
+    return call(
+        [=](const Task& task, std::byte* scratch) {
+          convolve_input_gradient(conv, task.begin, task.end, at.f32(0), at.f32(1), at.result(), scratch);
+        },
+        static_cast<std::int64_t>(scratch_bytes(conv)));
+  }
+  const Convolution conv = shape_of(node, node.input_type(1), node.result_type(0));
+  const std::int64_t elements = node.result_type(0).elements();
+  return call(
+      [=](const Task&, std::byte* scratch) {
+        std::fill_n(at.result(), elements, 0.0f);
+        convolve_weight_gradient(conv, 0, conv.batch, at.f32(0), at.f32(1), at.result(), scratch);
+      },
+      static_cast<std::int64_t>(scratch_bytes(conv)));
+}
+
+std::unique_ptr<Kernel> make_pool(const Call& at) {
+  const NodeView& node = at.node;
+  const bool gradient = &node.op() == &ops::max_pool_gradient() || &node.op() == &ops::avg_pool_gradient();
+  const ops::Pooling of = *ops::pooling(node, gradient ? node.result_type(0) : node.input_type(0));
+  const Pooling pool{of.height, of.width, of.high, of.wide, of.size, of.stride, of.padding, of.padding_w};
+  if (&node.op() == &ops::max_pool())
+    return call([=](const Task& t, std::byte*) { max_pool(pool, t.begin, t.end, at.f32(0), at.result()); });
+  if (&node.op() == &ops::avg_pool())
+    return call([=](const Task& t, std::byte*) { avg_pool(pool, t.begin, t.end, at.f32(0), at.result()); });
+  if (&node.op() == &ops::max_pool_gradient())
+    return call([=](const Task& t, std::byte*) {
+      max_pool_gradient(pool, t.begin, t.end, at.f32(0), at.f32(1), at.result());
+    });
+  return call(
+      [=](const Task& t, std::byte*) { avg_pool_gradient(pool, t.begin, t.end, at.f32(0), at.result()); });
+}
+
+// Rows of classes one after the other, with labels and their gradients in the order of the rows.
+std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
+  const NodeView& node = at.node;
+  const Type logits = node.input_type(0);
+  if (logits.dims.back().index != node.symbol(0) || node.input_type(1).dtype != DType::i32) return nullptr;
+  for (std::size_t operand = 1; operand < node.input_count(); ++operand)
+    if (!std::ranges::equal(node.input_type(operand).dims, logits.dims.first(logits.rank() - 1)))
+      return nullptr;
+  const std::int64_t classes = logits.dims.back().size;
+  if (&node.op() == &ops::cross_entropy())
+    return call([=](const Task& t, std::byte*) {
+      cross_entropy(t.begin, t.end, classes, at.f32(0), at.i32(1), at.result());
+    });
+  return call([=](const Task& t, std::byte*) {
+    cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), at.i32(1), at.f32(2), at.result());
+  });
+}
+
+// positions[p..], table[v, d..]: whole rows, nothing joined.
+std::unique_ptr<Kernel> make_gather(const Call& at) {
+  const NodeView& node = at.node;
+  const Type positions = node.input_type(0), table = node.input_type(1), y = node.result_type(0);
+  const bool lookup =
+      table.dims.front().index == node.symbol(0) && y.rank() + 1 == positions.rank() + table.rank();
+  if (!lookup || positions.dtype != DType::i32) return nullptr;
+  const std::int64_t rows = table.dims.front().size, width = table.elements() / rows, first = node.integer(1);
+  return call([=](const Task& t, std::byte*) {
+    gather_rows(at.i32(0), t.begin, t.end, at.f32(1), rows, width, at.result(), first);
+  });
+}
+
+// positions[p..], x[p.., d..] into [v, d..].
+std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
+  const NodeView& node = at.node;
+  const Type positions = node.input_type(0), x = node.input_type(1), y = node.result_type(0);
+  if (positions.dtype != DType::i32 || y.dims.front().index != node.symbol(0) ||
+      x.rank() < positions.rank() || !std::ranges::equal(x.dims.first(positions.rank()), positions.dims) ||
+      !std::ranges::equal(x.dims.subspan(positions.rank()), y.dims.subspan(1)))
+    return nullptr;
+  const std::int64_t rows = y.dims.front().size, width = y.elements() / rows, count = positions.elements();
+  const std::int64_t first = node.integer(3);
+  return call([=](const Task&, std::byte*) {
+    scatter_add_rows(at.i32(0), count, at.f32(1), rows, width, 0, width, at.result(), first);
+  });
+}
+
+std::unique_ptr<Kernel> make_optimizer(const Call& at) {
+  const NodeView& node = at.node;
+  if (&node.op() == &ops::sgd()) {
+    const auto lr = static_cast<float>(node.real(0));
+    return call([=](const Task& t, std::byte*) {
+      sgd_lanes(t.end - t.begin, lr, at.f32(0) + t.begin, at.f32(1) + t.begin, at.result() + t.begin);
+    });
+  }
+  if (&node.op() == &ops::momentum()) {
+    const MomentumStep step{static_cast<float>(node.real(0)), static_cast<float>(node.real(1))};
+    return call([=](const Task& t, std::byte*) {
+      momentum_lanes(t.end - t.begin, step, at.f32(0) + t.begin, at.f32(1) + t.begin, at.f32(2) + t.begin,
+                     at.result(0) + t.begin, at.result(1) + t.begin);
+    });
+  }
+  if (node.input_type(4).dtype != DType::i64) return nullptr;
+  const double lr = node.real(0), beta1 = node.real(1), beta2 = node.real(2), epsilon = node.real(3);
+  const double decay = &node.op() == &ops::adamw() ? node.real(4) : 0;
+  return call([=](const Task& t, std::byte*) {
+    const AdamStep step = adam_step(lr, beta1, beta2, epsilon, *at.i64(4), decay);
+    adam_lanes(t.end - t.begin, step, at.f32(0) + t.begin, at.f32(1) + t.begin, at.f32(2) + t.begin,
+               at.f32(3) + t.begin, at.result(0) + t.begin, at.result(1) + t.begin, at.result(2) + t.begin);
+  });
+}
+
+std::unique_ptr<Kernel> make_dropout(const Call& at) {
+  if (at.node.input_type(1).dtype != DType::i64) return nullptr;
+  const double rate = at.node.real(0);
+  const auto stream = static_cast<std::uint64_t>(at.node.integer(1));
+  const Type x = at.node.input_type(0);
+  const ops::WholePlace whole = ops::read_whole_place(x, at.node.integer(2), at.node.word(3)).value();
+  // The elements that follow each other in the whole as they do in the slice, and the loops around them.
+  std::int64_t run = 1;
+  std::size_t outer = x.rank();
+  for (; outer > 0 && (whole.strides[outer - 1] == run || x.dims[outer - 1].size == 1); --outer)
+    run *= x.dims[outer - 1].size;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < outer; ++i) sizes.push_back(x.dims[i].size);
+  return call([=](const Task& t, std::byte*) {
+    const Dropout drop{static_cast<std::uint64_t>(*at.i64(1)), stream, rate};
+    for (std::int64_t begin = t.begin, end; begin < t.end; begin = end) {
+      end = std::min(t.end, (begin / run + 1) * run);
+      std::int64_t place = whole.begin + begin % run;
+      for (std::int64_t rest = begin / run, i = static_cast<std::int64_t>(sizes.size()); i-- > 0;) {
+        place += rest % sizes[static_cast<std::size_t>(i)] * whole.strides[static_cast<std::size_t>(i)];
+        rest /= sizes[static_cast<std::size_t>(i)];
+      }
+      dropout(drop, static_cast<std::uint64_t>(place), end - begin, at.f32(0) + begin, at.result() + begin);
+    }
+  });
+}
+
+// x[.., along, between.., pairs]
+std::unique_ptr<Kernel> make_rotary(const Call& at) {
+  const Type x = at.node.input_type(0);
+  const int along = x.position(at.node.symbol(0)), pairs = x.position(at.node.symbol(1));
+  if (pairs + 1 != static_cast<int>(x.rank()) || along >= pairs) return nullptr;
+  Rotary rotary{.positions = x.dims[static_cast<std::size_t>(along)].size,
+                .half = x.dims.back().size / 2,
+                .inverse = at.node.integer(3) != 0};
+  for (int i = along + 1; i < pairs; ++i) rotary.between *= x.dims[static_cast<std::size_t>(i)].size;
+  auto cosines =
+      std::make_shared<std::vector<float>>(static_cast<std::size_t>(rotary.positions * rotary.half));
+  auto sines = std::make_shared<std::vector<float>>(cosines->size());
+  rotary_table(rotary, at.node.real(2), at.node.integer(4), cosines->data(), sines->data());
+  const std::int64_t rows = x.elements() / x.dims.back().size;
+  return call([=](const Task&, std::byte*) {
+    rotate_rows(rotary, 0, rows, at.f32(0), cosines->data(), sines->data(), at.result());
+  });
+}
+
+// x[batch.., channel, inner..], the statistics by channel.
+std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
+  const NodeView& node = at.node;
+  const Type x = node.input_type(0), channel = node.input_type(1);
+  if (channel.rank() != 1) return nullptr;
+  const auto middle = static_cast<std::size_t>(x.position(channel.dims[0].index));
+  BatchNorm norm{.channels = channel.elements(),
+                 .epsilon = static_cast<float>(node.real(1)),
+                 .momentum = static_cast<float>(node.real(2))};
+  norm.batch = 1;
+  for (std::size_t i = 0; i < middle; ++i) norm.batch *= x.dims[i].size;
+  for (std::size_t i = middle + 1; i < x.rank(); ++i) norm.inner *= x.dims[i].size;
+  const bool trains = node.word(3) == "train";
+  return call([=](const Task&, std::byte*) {
+    if (trains) {
+      batch_norm_train(norm, 0, norm.channels, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(1),
+                       at.result(2), at.result(3));
+    } else {
+      batch_norm_infer(norm, 0, norm.channels, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(3));
+      std::copy_n(at.f32(1), norm.channels, at.result(1));
+      std::copy_n(at.f32(2), norm.channels, at.result(2));
+    }
+  });
+}
+
+// Operands end to end along one index, or one between zeros.
+std::unique_ptr<Kernel> make_joined(const Call& at) {
+  const NodeView& node = at.node;
+  const Type y = node.result_type(0);
+  const auto along = static_cast<std::size_t>(y.position(node.symbol(0)));
+  const auto width = static_cast<std::size_t>(plan::size_in_bytes(y.dtype));
+  std::int64_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < along; ++i) outer *= y.dims[i].size;
+  for (std::size_t i = along + 1; i < y.rank(); ++i) inner *= y.dims[i].size;
+  const std::int64_t line = y.dims[along].size * inner;
+  if (width == 2) return nullptr;
+  const bool pads = &node.op() == &ops::pad();
+  std::vector<std::int64_t> runs;
+  for (std::size_t i = 0; i < node.input_count(); ++i)
+    runs.push_back(node.input_type(i).dims[along].size * inner);
+  const std::int64_t first = pads ? node.integer(1) * inner : 0;
+  return call([=](const Task&, std::byte*) {
+    if (pads) std::fill_n(at.out[0], outer * line * static_cast<std::int64_t>(width), std::byte{0});
+    std::int64_t begin = first;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::array<std::int64_t, 2> sizes = {outer, runs[i]}, from = {runs[i], 1}, to = {line, 1};
+      strided_copy(sizes, at.in[i], from, at.out[0] + begin * static_cast<std::int64_t>(width), to, width);
+      begin += runs[i];
+    }
+  });
+}
+
+bool is_real_work_f32(const NodeView& node) {
+  for (std::size_t k = 0; k < node.result_count(); ++k)
+    if (node.result_type(k).dtype != DType::f32) return false;
+  for (std::size_t i = 0; i < node.input_count(); ++i)
+    if (is_real(node.input_type(i).dtype) && node.input_type(i).dtype != DType::f32) return false;
+  return true;
+}
+
+std::unique_ptr<Kernel> make_own(const Call& at) {
+  const plan::Operator* op = &at.node.op();
+  const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
+  if (is_any(ops::concat, ops::pad)) return make_joined(at);
+  if (!is_real_work_f32(at.node)) return nullptr;
+  if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient))
+    return make_convolution(at);
+  if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
+    return make_pool(at);
+  if (is_any(ops::cross_entropy, ops::cross_entropy_gradient)) return make_cross_entropy(at);
+  if (is_any(ops::gather)) return make_gather(at);
+  if (is_any(ops::scatter_add)) return make_scatter_add(at);
+  if (is_any(ops::sgd, ops::momentum, ops::adam, ops::adamw)) return make_optimizer(at);
+  if (is_any(ops::dropout)) return make_dropout(at);
+  if (is_any(ops::rotary)) return make_rotary(at);
+  if (is_any(ops::batch_norm)) return make_batch_norm(at);
+  return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const program::Unit& unit,
+                                         std::byte* memory) {
+  const auto& what = std::get<program::OperatorCall>(unit.kernel);
+  Call at{program.graph->view(what.node), {}, {}};
+  for (const program::Place& place : what.operands) at.in.push_back(address(program, place, memory));
+  for (const program::Place& place : what.results) at.out.push_back(address(program, place, memory));
+  const plan::Operator& op = at.node.op();
+  if (ops::is_pointwise(op) || &op == &ops::cast() || &op == &ops::constant() || &op == &ops::position())
+    return make_element_kernel(program, what, memory);
+  // A kernel of its own does a range of items; the definition does them all.
+  if (auto own = make_own(at)) return own;
+  return make_reference_kernel(program, what, memory);
+}
+
+}  // namespace weft::device

@@ -1,0 +1,50 @@
+// weft/device/cpu/convolution.h -- conv2d and its two gradients as products of matrices.
+//
+//      image            columns: one for each place of the window, over a block of images
+//   +---------+          +----------------+
+//   | a b c . |   3x3    | a b ..         |      y  = w  * columns            forward
+//   | d e f . |  ----->  | b c ..         |      dw = dy * columns^T          weight gradient
+//   | g h i . |          | :              |      columns = w^T * dy, and each column is added back
+//   +---------+          | i ..           |      to the places it came from   input gradient
+//                        +----------------+
+//
+// Small images share a product, large ones take several: a block has some hundred columns, which the
+// second cache holds together with the weights.
+//
+// x is [batch, in, height, width], w is [out, in / groups, kernel_height, kernel_width] and y is
+// [batch, out, out_height, out_width], contiguous. Pointers are those of the whole batch; a call works
+// on its images [begin, end), and calls for other images may run beside it, each with a scratch of
+// its own. The bits of an image do not depend on the range it is computed in.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::device {
+
+struct Convolution {
+  std::int64_t batch = 0, in = 0, out = 0;
+  std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
+  std::int64_t kernel_height = 0, kernel_width = 0;
+  // Above and left; below and right there is as much as the windows reach beyond the image.
+  std::int64_t padding_height = 0, padding_width = 0;
+  std::int64_t stride = 1, groups = 1;
+};
+
+// What `scratch` must hold, aligned as a float, for any of the three.
+std::size_t scratch_bytes(const Convolution& conv);
+
+void convolve(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* x, const float* w,
+              float* y, void* scratch);
+
+void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
+                             const float* w, float* dx, void* scratch);
+
+// Adds to dw, image after image. Threads want a dw each, to be added up when all are done. Pieces
+// that begin at multiples of images_per_block and add to the same dw have the bits of the whole.
+void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
+                              const float* x, float* dw, void* scratch);
+
+// How many images go into one product.
+std::int64_t images_per_block(const Convolution& conv);
+
+}  // namespace weft::device

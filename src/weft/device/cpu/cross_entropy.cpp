@@ -1,0 +1,35 @@
+#include "weft/device/cpu/cross_entropy.h"
+
+#include <algorithm>
+
+#include "weft/device/cpu/lanes.h"
+
+namespace weft::device {
+
+void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
+                   const std::int32_t* labels, float* loss) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t label = labels[row];
+    const float* x = logits + row * classes;
+    float largest = 0;
+    loss[row] = label < 0 || label >= classes ? 0.0f : log_sum_exp_row(x, classes, largest) - x[label];
+  }
+}
+
+void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
+                            const std::int32_t* labels, const float* dloss, float* dlogits) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t label = labels[row];
+    float* dx = dlogits + row * classes;
+    if (label < 0 || label >= classes) {
+      std::fill_n(dx, classes, 0.0f);
+      continue;
+    }
+    softmax_row(logits + row * classes, dx, classes);
+    const float factor = dloss[row];
+    for (std::int64_t c = 0; c < classes; ++c) dx[c] *= factor;
+    dx[label] -= factor;
+  }
+}
+
+}  // namespace weft::device

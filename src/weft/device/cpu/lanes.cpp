@@ -1,0 +1,102 @@
+#include "weft/device/cpu/lanes.h"
+
+#include <cmath>
+
+#include "weft/device/cpu/lanes_kernels.h"
+
+namespace weft::device {
+namespace {
+
+const LaneKernels& widest_kernels() {
+#if WEFT_LANES_WIDER
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return kAvx512Lanes;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2Lanes;
+#endif
+  return WEFT_LANES::kLaneKernels;
+}
+
+const LaneKernels& kernels() {
+  static const LaneKernels& chosen = widest_kernels();
+  return chosen;
+}
+
+}  // namespace
+
+int operand_count(Lane lane) {
+  switch (lane) {
+    case Lane::select: return 3;
+    case Lane::neg:
+    case Lane::abs:
+    case Lane::logical_not:
+    case Lane::exp:
+    case Lane::log:
+    case Lane::sqrt:
+    case Lane::rsqrt:
+    case Lane::sin:
+    case Lane::cos:
+    case Lane::tanh:
+    case Lane::erf:
+    case Lane::sigmoid:
+    case Lane::relu:
+    case Lane::gelu:
+    case Lane::gelu_tanh:
+    case Lane::silu: return 1;
+    default: return 2;
+  }
+}
+
+void run_lane(Lane lane, std::int64_t n, const LaneOperand* operands, float* result) {
+  kernels().run_lane(lane, n, operands, result);
+}
+
+float sum_lanes(const float* x, std::int64_t n) { return kernels().sum(x, n); }
+float max_lanes(const float* x, std::int64_t n) { return kernels().max(x, n); }
+float min_lanes(const float* x, std::int64_t n) { return kernels().min(x, n); }
+float dot_lanes(const float* a, const float* b, std::int64_t n) { return kernels().dot(a, b, n); }
+
+void accumulate_lanes(const float* x, float* y, std::int64_t n) { kernels().accumulate(x, y, n); }
+void accumulate_product_lanes(const float* a, const float* b, float* y, std::int64_t n) {
+  kernels().accumulate_product(a, b, y, n);
+}
+
+void softmax_row(const float* x, float* y, std::int64_t n) { kernels().softmax(x, y, n); }
+float log_sum_exp_row(const float* x, std::int64_t n, float& max) { return kernels().log_sum_exp(x, n, max); }
+void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd) {
+  kernels().layer_norm(x, y, n, epsilon, rstd);
+}
+void rms_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd) {
+  kernels().rms_norm(x, y, n, epsilon, rstd);
+}
+
+void sgd_lanes(std::int64_t n, float lr, const float* weight, const float* gradient, float* next_weight) {
+  kernels().sgd(n, lr, weight, gradient, next_weight);
+}
+
+void momentum_lanes(std::int64_t n, const MomentumStep& step, const float* weight, const float* gradient,
+                    const float* velocity, float* next_weight, float* next_velocity) {
+  kernels().momentum(n, step, weight, gradient, velocity, next_weight, next_velocity);
+}
+
+AdamStep adam_step(double lr, double beta1, double beta2, double epsilon, std::int64_t steps_done,
+                   double weight_decay) {
+  const auto narrow = [](double x) { return static_cast<float>(x); };
+  const auto correction = [&](double beta) {
+    return narrow(1 - std::pow(narrow(beta), static_cast<double>(steps_done + 1)));
+  };
+  return {.lr = narrow(lr),
+          .beta1 = narrow(beta1),
+          .beta2 = narrow(beta2),
+          .epsilon = narrow(epsilon),
+          .correction1 = correction(beta1),
+          .correction2 = correction(beta2),
+          .weight_decay = narrow(weight_decay)};
+}
+
+void adam_lanes(std::int64_t n, const AdamStep& step, const float* weight, const float* gradient,
+                const float* first, const float* second, float* next_weight, float* next_first,
+                float* next_second) {
+  kernels().adam(n, step, weight, gradient, first, second, next_weight, next_first, next_second);
+}
+
+}  // namespace weft::device

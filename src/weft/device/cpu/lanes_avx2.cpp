@@ -1,0 +1,26 @@
+// The kernels of lanes.h for x86 processors of 2013 and later: vectors of 8 floats.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+
+// Ahead of the pragma: what others may share must not come to need avx2.
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "weft/device/cpu/lanes.h"
+
+#pragma GCC target("avx2,fma")
+#define WEFT_LANES_WIDTH 8
+
+#include "weft/device/cpu/lanes_kernels.h"
+
+namespace weft::device {
+
+const LaneKernels kAvx2Lanes = WEFT_LANES::kLaneKernels;
+
+}  // namespace weft::device
+
+#endif

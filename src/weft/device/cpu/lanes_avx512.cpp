@@ -1,0 +1,29 @@
+// The kernels of lanes.h for x86 servers of 2017 and later: vectors of 16 floats.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+
+// g++ 12 suspects the registers that its own intrinsics leave undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+// Ahead of the pragma: what others may share must not come to need avx512.
+#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "weft/device/cpu/lanes.h"
+
+#pragma GCC target("avx512f,avx512dq,avx2,fma")
+#define WEFT_LANES_WIDTH 16
+
+#include "weft/device/cpu/lanes_kernels.h"
+
+namespace weft::device {
+
+const LaneKernels kAvx512Lanes = WEFT_LANES::kLaneKernels;
+
+}  // namespace weft::device
+
+#endif

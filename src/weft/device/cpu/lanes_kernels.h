@@ -1,0 +1,61 @@
+// weft/device/cpu/lanes_kernels.h -- what lanes.h offers, compiled for one instruction set, as a table.
+//
+//   lanes.cpp          kernels for the set the build asks for; picks among all
+//   lanes_avx2.cpp     the same source once more, for avx2 and fma
+//   lanes_avx512.cpp   and for avx512
+//
+// The table is filled by kLaneKernels, in the namespace of the set; only these functions are called
+// from outside it, and no vector is among their arguments.
+#pragma once
+#include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/lanes_optimizers.h"
+#include "weft/device/cpu/lanes_pointwise.h"
+#include "weft/device/cpu/lanes_rows.h"
+
+// Whether the build holds the further sets: of the two compilers g++ alone knows the pragma they need.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define WEFT_LANES_WIDER 1
+#else
+#define WEFT_LANES_WIDER 0
+#endif
+
+namespace weft::device {
+
+struct LaneKernels {
+  decltype(&device::run_lane) run_lane;
+  decltype(&sum_lanes) sum, max, min;
+  decltype(&dot_lanes) dot;
+  decltype(&accumulate_lanes) accumulate;
+  decltype(&accumulate_product_lanes) accumulate_product;
+  decltype(&softmax_row) softmax;
+  decltype(&log_sum_exp_row) log_sum_exp;
+  decltype(&layer_norm_row) layer_norm;
+  decltype(&rms_norm_row) rms_norm;
+  decltype(&sgd_lanes) sgd;
+  decltype(&momentum_lanes) momentum;
+  decltype(&adam_lanes) adam;
+};
+
+extern const LaneKernels kAvx2Lanes, kAvx512Lanes;  // where WEFT_LANES_WIDER
+
+namespace WEFT_LANES {
+
+inline constexpr LaneKernels kLaneKernels = {
+    .run_lane = run_lane,
+    .sum = sum,
+    .max = max,
+    .min = min,
+    .dot = dot,
+    .accumulate = accumulate,
+    .accumulate_product = accumulate_product,
+    .softmax = softmax,
+    .log_sum_exp = log_sum_exp,
+    .layer_norm = layer_norm,
+    .rms_norm = rms_norm,
+    .sgd = sgd,
+    .momentum = momentum,
+    .adam = adam,
+};
+
+}  // namespace WEFT_LANES
+}  // namespace weft::device

@@ -1,0 +1,71 @@
+// weft/device/cpu/lanes_loops.h -- a loop over an array, a vector at a time, and what is left at its end.
+//
+//   each(n, [&](std::int64_t i, auto lanes) { store(y + i, 2 * load(x + i, lanes, 0), lanes); });
+//
+//   |--AllLanes--|--AllLanes--|--AllLanes--|-FirstLanes-|      the last, short step computes whole
+//   0            4            8            12    n = 14         vectors too: same values, same bits
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "weft/device/cpu/lanes_vector.h"
+
+namespace weft::device::WEFT_LANES {
+
+template <class Body>
+void each(std::int64_t n, Body body) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) body(i, AllLanes{});
+  if (i < n) body(i, FirstLanes{static_cast<int>(n - i)});
+}
+
+// Element i joins chain i % kStripe, then chains i and i + 16 join, i and i + 8, .. until one is left:
+// an order that no vector's width changes, with enough chains to hide what an addition takes.
+inline constexpr int kStripe = 32;
+inline constexpr int kChains = kStripe / kWidth;  // a vector is as many chains as it has lanes
+
+template <class Combine>
+float joined_lanes(Vector x, Combine combine) {
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    Vector other = x;
+    for (int k = 0; k < half; ++k) other[k] = x[k + half];
+    x = combine(x, other);
+  }
+  return x[0];
+}
+
+// Lists the chains by constant numbers, so that they stay in registers.
+template <class Combine, class Element, std::size_t... kChain>
+float fold_chains(std::int64_t n, float identity, Combine combine, Element element,
+                  std::index_sequence<kChain...>) {
+  Vector chains[] = {(static_cast<void>(kChain), splat(identity))...};
+  std::int64_t i = 0;
+  for (; i + kStripe <= n; i += kStripe)
+    ((chains[kChain] = combine(chains[kChain], element(i + kWidth * static_cast<int>(kChain), AllLanes{}))),
+     ...);
+
+  const auto last_stripe = [&](Vector& chain) {
+    if (i + kWidth <= n)
+      chain = combine(chain, element(i, AllLanes{}));
+    else if (i < n)
+      chain = combine(chain, element(i, FirstLanes{static_cast<int>(n - i)}));
+    i += kWidth;
+  };
+  if (i < n) (last_stripe(chains[kChain]), ...);
+
+  const auto join = [&](std::size_t half) {
+    ((kChain < half ? void(chains[kChain] = combine(chains[kChain], chains[(kChain + half) % kChains]))
+                    : void()),
+     ...);
+  };
+  for (std::size_t half = kChains / 2; half > 0; half /= 2) join(half);
+  return joined_lanes(chains[0], combine);
+}
+
+// Combines element(i, lanes) over all i < n. Lanes past the end must hold the identity of `combine`.
+template <class Combine, class Element>
+float fold(std::int64_t n, float identity, Combine combine, Element element) {
+  return fold_chains(n, identity, combine, element, std::make_index_sequence<kChains>());
+}
+
+}  // namespace weft::device::WEFT_LANES

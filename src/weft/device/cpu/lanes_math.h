@@ -1,0 +1,147 @@
+// weft/device/cpu/lanes_math.h -- exp, log, tanh and their kin on a vector at once, without branches.
+//
+//              farthest from the true value     method
+//   exp        2 ulp                            e^x = 2^n e^r with |r| <= ln2/2, a polynomial in r
+//   log        2 ulp                            log x = e ln2 + log m with m about 1, a polynomial in m-1
+//   tanh       3 ulp                            E / (E + 2) with E = e^(2|x|) - 1
+//   sigmoid    3 ulp                            1 / (1 + e^-x)
+//   erf        3 ulp                            an odd polynomial below 0.92, 1 - e^q(x) above
+//   sin, cos   2e-7 absolute, |x| <= 1e4        x less its nearest multiple of pi/2
+//
+// The bounds are those of test/unit/lanes_math_test.cpp, which measures them. e^x is 0 where it would be
+// below the least normal float, for x < -87.34. Every polynomial is our own minimax fit (Remez exchange,
+// relative error of the whole function), its coefficients rounded to float one after the other, lowest first.
+//
+// Arguments are reduced by a constant in two or three pieces after W. Cody and W. Waite, "Software manual
+// for the elementary functions", 1980.
+#pragma once
+#include <limits>
+
+#include "weft/device/cpu/lanes_vector.h"
+
+namespace weft::device::WEFT_LANES {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+// c0 + c1 x + c2 x^2 + .., in pairs: half as long a chain of dependent steps as one term at a time.
+inline Vector polynomial_in_pairs(Vector, Vector, float c0) { return splat(c0); }
+inline Vector polynomial_in_pairs(Vector x, Vector, float c0, float c1) { return x * c1 + c0; }
+template <class... Rest>
+Vector polynomial_in_pairs(Vector x, Vector square, float c0, float c1, Rest... rest) {
+  return polynomial_in_pairs(x, square, rest...) * square + (x * c1 + c0);
+}
+template <class... Coefficients>
+Vector polynomial(Vector x, Coefficients... c) {
+  return polynomial_in_pairs(x, x * x, c...);
+}
+
+// The integer nearest to x * scale, |x * scale| < 2^22: as a float, and in the low bits.
+struct Rounded {
+  Vector whole;
+  Bits bits;
+};
+inline Rounded rounded(Vector x, float scale) {
+  constexpr float kMagic = 0x1.8p23f;  // where floats are one apart, and both signs of n have room
+  const Vector shifted = x * scale + kMagic;
+  return {shifted - kMagic, bits_of(shifted)};
+}
+
+// ln 2 in two pieces; the high one has 16 bits, so its product with a float's exponent is exact.
+inline constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;
+inline constexpr float kLog2E = 0x1.715476p0f;
+
+// e^x = 2^n (1 + rest), with the power as what to add to the exponent bits of a float.
+struct SplitExponential {
+  Vector rest;
+  Bits power;
+};
+inline SplitExponential split_exponential(Vector x) {
+  const Rounded n = rounded(x, kLog2E);
+  const Vector r = (x - n.whole * kLn2High) - n.whole * kLn2Low;
+  const Vector rest =
+      polynomial(r, 0x1.fffffep-2f, 0x1.5554a8p-3f, 0x1.555796p-5f, 0x1.122e24p-7f, 0x1.6ac13ep-10f) *
+          (r * r) +
+      r;
+  return {rest, n.bits << 23};
+}
+inline Vector power_of_two(Bits power) { return float_of(power + 0x3f800000u); }
+
+inline Vector exponential(Vector x) {
+  // The outermost arguments of normal results: 88.72283 and -87.33654.
+  constexpr float kMost = 0x1.62e42ep6f, kLeast = -0x1.5d589ep6f;
+  const SplitExponential e = split_exponential(x);
+  // Adding to the exponent reaches 2^128 * 0.99.., which no product with a power of two would.
+  const Vector y = float_of(bits_of(e.rest + 1.0f) + e.power);
+  const Vector not_small = choose(x < kLeast, Vector{}, y);
+  return choose(x <= kMost, not_small, x + kInfinity);  // NaN stays
+}
+
+inline Vector logarithm(Vector x) {
+  constexpr std::uint32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
+  constexpr float kLeastNormal = 0x1p-126f;
+  const Mask tiny = x < kLeastNormal;
+  const Bits bits = bits_of(choose(tiny, x * 0x1p23f, x));
+  const Mask exponent = reinterpret_cast<Mask>(bits - kSqrtHalf) >> 23;
+  const Vector e = __builtin_convertvector(exponent, Vector) + choose(tiny, splat(-23), Vector{});
+  const Vector f = float_of(bits - (reinterpret_cast<Bits>(exponent) << 23)) - 1.0f;  // m - 1
+  const Vector square = f * f;
+  const Vector cubic = polynomial(f, 0x1.555554p-2f, -0x1.000228p-2f, 0x1.99a036p-3f, -0x1.547226p-3f,
+                                  0x1.22d5d6p-3f, -0x1.0d8092p-3f, 0x1.059796p-3f, -0x1.39c4d0p-4f);
+  const Vector small = (cubic * f * square + e * kLn2Low) - 0.5f * square;
+  const Vector y = (small + f) + e * kLn2High;
+  const Vector no_number = choose(x < 0.0f, splat(kNaN), x);  // inf and NaN stay
+  const Vector outside = choose(x == 0.0f, splat(-kInfinity), no_number);
+  return choose((x > 0.0f) & (x < kInfinity), y, outside);
+}
+
+inline Vector hyperbolic_tangent(Vector x) {
+  constexpr float kOneFromHere = 9.02f;  // 1 - tanh is below half a step from 1
+  const Vector a = magnitude(x);
+  const SplitExponential e = split_exponential(2.0f * choose(a > kOneFromHere, splat(kOneFromHere), a));
+  const Vector power = power_of_two(e.power);
+  const Vector less_one = e.rest * power + (power - 1.0f);  // e^(2a) - 1 without cancelling near zero
+  return with_sign_of(less_one / (less_one + 2.0f), x);
+}
+
+inline Vector logistic(Vector x) { return 1.0f / (1.0f + exponential(-x)); }
+
+inline Vector error_function(Vector x) {
+  constexpr float kOneFromHere = 3.93f;  // 1 - erf is below half a step from 1
+  constexpr float kPartition = 0.92f;
+  const Vector square = x * x;
+  const Vector near = polynomial(square, 0x1.06eba6p-3f, -0x1.8126e2p-2f, 0x1.ce1984p-4f, -0x1.b67bcep-6f,
+                                 0x1.46d838p-8f, -0x1.386c08p-11f) *
+                          x +
+                      x;
+  const Vector a = magnitude(x);
+  const Vector log_of_rest =
+      polynomial(choose(a > kOneFromHere, splat(kOneFromHere), a), -0x1.9a620cp-13f, -0x1.20af58p0f,
+                 -0x1.463cc8p-1f, -0x1.a9b3eep-4f, 0x1.6c29fcp-6f, -0x1.8ee0bcp-9f, 0x1.9ae8f2p-13f);
+  const SplitExponential e = split_exponential(log_of_rest);
+  const Vector power = power_of_two(e.power);
+  const Vector far = 1.0f - (e.rest * power + power);
+  return choose(a < kPartition, near, with_sign_of(far, x));
+}
+
+// sin(x + quarters * pi/2), for |x| up to kFarthestTurn.
+inline constexpr float kFarthestTurn = 1e4f;
+inline Vector sine_shifted(Vector x, std::uint32_t quarters) {
+  // pi/2 in three pieces: the first two have 11 bits, so their products with n < 2^13 are exact.
+  constexpr float kHigh = 0x1.92p0f, kMiddle = 0x1.fb4p-12f, kLow = 0x1.4442d2p-24f;
+  const Rounded n = rounded(x, 0x1.45f306p-1f);
+  const Vector r = ((x - n.whole * kHigh) - n.whole * kMiddle) - n.whole * kLow;
+  const Vector square = r * r;
+  const Vector sine =
+      polynomial(square, -0x1.555546p-3f, 0x1.110776p-7f, -0x1.995282p-13f) * (square * r) + r;
+  const Vector cosine =
+      polynomial(square, 0x1.55554ap-5f, -0x1.6c0c1ap-10f, 0x1.99e0e4p-16f) * (square * square) +
+      (1.0f - 0.5f * square);
+  const Bits turn = n.bits + quarters;
+  const Vector y = choose(reinterpret_cast<Mask>((turn & 1) == 0), sine, cosine);
+  return float_of(bits_of(y) ^ ((turn & 2) << 30));
+}
+inline Vector sine_near(Vector x) { return sine_shifted(x, 0); }
+inline Vector cosine_near(Vector x) { return sine_shifted(x, 1); }
+
+}  // namespace weft::device::WEFT_LANES

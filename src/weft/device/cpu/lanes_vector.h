@@ -1,0 +1,98 @@
+// weft/device/cpu/lanes_vector.h -- the vector register of the instruction set that is being compiled for.
+//
+//   any machine          Vector = 4 floats     namespace lanes_baseline
+//   x86 with avx2, fma            8 floats               lanes_avx2
+//   x86 with avx512              16 floats               lanes_avx512
+//
+// Vectors are those of the language extension that g++ and clang share, so + - * / < and ?: work lane
+// by lane and nothing waits for a loop to be vectorised. What is written over them, in this and the
+// other lanes_ headers, stands in the namespace WEFT_LANES: one program may hold several readings of
+// it, one a source file (see lanes_avx2.cpp), and lanes.cpp picks the widest the processor has.
+//
+// The functions are small and meant to melt into their loop: every kernel is marked [[gnu::flatten]].
+#pragma once
+#include <cmath>
+#include <cstdint>
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+// Sources that ask for a set by pragma define the width themselves: g++ 12 reads a whole file before it obeys
+// the pragma, and __AVX2__ and the like are not defined in time.
+#if defined(WEFT_LANES_WIDTH)
+#elif defined(__AVX512F__) && defined(__AVX512DQ__)
+#define WEFT_LANES_WIDTH 16
+#elif defined(__AVX2__) && defined(__FMA__)
+#define WEFT_LANES_WIDTH 8
+#else
+#define WEFT_LANES_WIDTH 4
+#endif
+
+#if WEFT_LANES_WIDTH == 16
+#define WEFT_LANES lanes_avx512
+#elif WEFT_LANES_WIDTH == 8
+#define WEFT_LANES lanes_avx2
+#else
+#define WEFT_LANES lanes_baseline
+#endif
+
+namespace weft::device::WEFT_LANES {
+
+inline constexpr int kWidth = WEFT_LANES_WIDTH;
+
+using Vector [[gnu::vector_size(kWidth * sizeof(float))]] = float;
+using Bits [[gnu::vector_size(kWidth * sizeof(float))]] = std::uint32_t;
+using Mask [[gnu::vector_size(kWidth * sizeof(float))]] = std::int32_t;  // all ones or all zeros a lane
+
+// Which lanes of a vector lie inside the array: all of them but at its end.
+struct AllLanes {};
+struct FirstLanes {
+  int count;  // below kWidth
+};
+
+inline Vector splat(float value) { return value - Vector{}; }  // minus 0 keeps a -0
+
+inline Vector load(const float* from, AllLanes, float /*fill*/) {
+  Vector x;
+  __builtin_memcpy(&x, from, sizeof x);
+  return x;
+}
+inline Vector load(const float* from, FirstLanes lanes, float fill) {  // `fill` in the other lanes
+  Vector x = splat(fill);
+  for (int k = 0; k < lanes.count; ++k) x[k] = from[k];
+  return x;
+}
+
+inline void store(float* to, Vector x, AllLanes) { __builtin_memcpy(to, &x, sizeof x); }
+inline void store(float* to, Vector x, FirstLanes lanes) {
+  for (int k = 0; k < lanes.count; ++k) to[k] = x[k];
+}
+
+inline Bits bits_of(Vector x) { return reinterpret_cast<Bits>(x); }
+inline Vector float_of(Bits x) { return reinterpret_cast<Vector>(x); }
+
+inline Vector choose(Mask which, Vector yes, Vector no) { return which ? yes : no; }
+
+inline Vector magnitude(Vector x) { return float_of(bits_of(x) & 0x7fffffffu); }
+inline Vector with_sign_of(Vector positive, Vector sign) {
+  return float_of(bits_of(positive) | (bits_of(sign) & 0x80000000u));
+}
+
+inline Vector square_root(Vector x) {
+#if defined(__aarch64__)
+  return vsqrtq_f32(x);
+#elif WEFT_LANES_WIDTH == 16
+  return _mm512_sqrt_ps(x);
+#elif WEFT_LANES_WIDTH == 8
+  return _mm256_sqrt_ps(x);
+#elif defined(__x86_64__)
+  return _mm_sqrt_ps(x);
+#else
+  for (int k = 0; k < kWidth; ++k) x[k] = std::sqrt(x[k]);
+  return x;
+#endif
+}
+
+}  // namespace weft::device::WEFT_LANES

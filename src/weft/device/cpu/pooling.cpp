@@ -1,0 +1,144 @@
+#include "weft/device/cpu/pooling.h"
+
+#include <algorithm>
+
+namespace weft::device {
+namespace {
+
+float larger(float a, float b) { return a < b || b != b ? b : a; }
+
+// Windows of two by two that neither overlap nor leave the plane: the usual ones.
+bool is_square_of_two(const Pooling& pool) {
+  return pool.size == 2 && pool.stride == 2 && pool.padding == 0 && pool.padding_width == 0 &&
+         2 * pool.out_height <= pool.height && 2 * pool.out_width <= pool.width;
+}
+
+// The part of a window that lies in the plane.
+struct Window {
+  std::int64_t top, bottom, left, right;
+
+  Window(const Pooling& pool, std::int64_t p, std::int64_t t)
+      : top(std::max<std::int64_t>(p * pool.stride - pool.padding, 0)),
+        bottom(std::min(p * pool.stride - pool.padding + pool.size, pool.height)),
+        left(std::max<std::int64_t>(t * pool.stride - pool.padding_width, 0)),
+        right(std::min(t * pool.stride - pool.padding_width + pool.size, pool.width)) {}
+
+  template <class Visit>
+  void visit(const Pooling& pool, Visit see) const {
+    for (std::int64_t h = top; h < bottom; ++h)
+      for (std::int64_t w = left; w < right; ++w) see(h * pool.width + w);
+  }
+};
+
+// Calls run(plane of x, plane of y, the window's place in y, the window).
+template <class Run>
+void for_windows(const Pooling& pool, std::int64_t begin, std::int64_t end, Run run) {
+  const std::int64_t points = pool.height * pool.width, out_points = pool.out_height * pool.out_width;
+  for (std::int64_t plane = begin; plane < end; ++plane)
+    for (std::int64_t p = 0; p < pool.out_height; ++p)
+      for (std::int64_t t = 0; t < pool.out_width; ++t)
+        run(plane * points, plane * out_points + p * pool.out_width + t, Window(pool, p, t));
+}
+
+// Calls run(start of the upper of two rows of x, start of the row of y).
+template <class Run>
+void for_row_pairs(const Pooling& pool, std::int64_t begin, std::int64_t end, Run run) {
+  for (std::int64_t plane = begin; plane < end; ++plane)
+    for (std::int64_t p = 0; p < pool.out_height; ++p)
+      run((plane * pool.height + 2 * p) * pool.width, (plane * pool.out_height + p) * pool.out_width);
+}
+
+void clear(const Pooling& pool, std::int64_t begin, std::int64_t end, float* dx) {
+  const std::int64_t points = pool.height * pool.width;
+  std::fill_n(dx + begin * points, (end - begin) * points, 0.0f);
+}
+
+// Whether squares of two leave a last row or column of x out.
+bool leaves_rest(const Pooling& pool) {
+  return pool.height != 2 * pool.out_height || pool.width != 2 * pool.out_width;
+}
+
+}  // namespace
+
+void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y) {
+  if (is_square_of_two(pool))
+    return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
+      const float *upper = x + in_x, *lower = upper + pool.width;
+      for (std::int64_t t = 0; t < pool.out_width; ++t)
+        y[in_y + t] = larger(larger(larger(upper[2 * t], upper[2 * t + 1]), lower[2 * t]), lower[2 * t + 1]);
+    });
+  for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
+    float largest = x[plane + window.top * pool.width + window.left];
+    window.visit(pool, [&](std::int64_t place) { largest = larger(largest, x[plane + place]); });
+    y[in_y] = largest;
+  });
+}
+
+void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy,
+                       const float* x, float* dx) {
+  if (is_square_of_two(pool)) {
+    if (leaves_rest(pool)) clear(pool, begin, end, dx);
+    return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
+      const float *upper = x + in_x, *lower = upper + pool.width;
+      float *upper_out = dx + in_x, *lower_out = upper_out + pool.width;
+      for (std::int64_t t = 0; t < pool.out_width; ++t) {
+        const float a = upper[2 * t], b = upper[2 * t + 1], c = lower[2 * t], d = lower[2 * t + 1];
+        // Each later element takes the gradient only if it is larger than all before it.
+        const bool is_b = a < b;
+        const float above = is_b ? b : a;
+        const bool is_c = above < c;
+        const float before = is_c ? c : above;
+        const bool is_d = before < d;
+        const float gradient = dy[in_y + t];
+        const float for_abc = is_d ? 0.0f : gradient, for_ab = is_c ? 0.0f : for_abc;
+        lower_out[2 * t + 1] = is_d ? gradient : 0.0f;
+        lower_out[2 * t] = is_c ? for_abc : 0.0f;
+        upper_out[2 * t + 1] = is_b ? for_ab : 0.0f;
+        upper_out[2 * t] = is_b ? 0.0f : for_ab;
+      }
+    });
+  }
+  clear(pool, begin, end, dx);
+  for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
+    std::int64_t largest = window.top * pool.width + window.left;
+    window.visit(pool, [&](std::int64_t place) {
+      if (x[plane + largest] < x[plane + place]) largest = place;
+    });
+    dx[plane + largest] += dy[in_y];
+  });
+}
+
+void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y) {
+  if (is_square_of_two(pool))
+    return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
+      const float *upper = x + in_x, *lower = upper + pool.width;
+      for (std::int64_t t = 0; t < pool.out_width; ++t)
+        y[in_y + t] = (upper[2 * t] + upper[2 * t + 1] + lower[2 * t] + lower[2 * t + 1]) * 0.25f;
+    });
+  const auto points = static_cast<float>(pool.size * pool.size);
+  for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
+    float total = 0;
+    window.visit(pool, [&](std::int64_t place) { total += x[plane + place]; });
+    y[in_y] = total / points;
+  });
+}
+
+void avg_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy,
+                       float* dx) {
+  if (is_square_of_two(pool)) {
+    if (leaves_rest(pool)) clear(pool, begin, end, dx);
+    return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
+      float *upper = dx + in_x, *lower = upper + pool.width;
+      for (std::int64_t t = 0; t < pool.out_width; ++t)
+        upper[2 * t] = upper[2 * t + 1] = lower[2 * t] = lower[2 * t + 1] = dy[in_y + t] * 0.25f;
+    });
+  }
+  clear(pool, begin, end, dx);
+  const auto points = static_cast<float>(pool.size * pool.size);
+  for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
+    const float share = dy[in_y] / points;
+    window.visit(pool, [&](std::int64_t place) { dx[plane + place] += share; });
+  });
+}
+
+}  // namespace weft::device

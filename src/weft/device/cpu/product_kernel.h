@@ -1,0 +1,10 @@
+// weft/device/cpu/product_kernel.h -- matrix products, by the BLAS.
+#pragma once
+#include "weft/device/cpu/kernel.h"
+
+namespace weft::device {
+
+std::unique_ptr<Kernel> make_product_kernel(const program::Program& program, const program::Unit& unit,
+                                            std::byte* memory);
+
+}  // namespace weft::device

@@ -1,0 +1,28 @@
+// The kernels of reduction.h for x86 processors of 2013 and later: vectors of 32 bytes.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+
+// Ahead of the pragma: what others may share must not come to need avx2.
+#include <immintrin.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "weft/device/cpu/reduction.h"
+
+#pragma GCC target("avx2,f16c")
+#define WEFT_REDUCTIONS_BYTES 32
+
+#include "weft/device/cpu/reduction_kernels.h"
+
+namespace weft::device {
+
+const ReductionKernels kAvx2Reductions = WEFT_REDUCTIONS::kReductionKernels;
+
+}  // namespace weft::device
+
+#endif

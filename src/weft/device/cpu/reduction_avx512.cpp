@@ -1,0 +1,31 @@
+// The kernels of reduction.h for x86 servers of 2017 and later: vectors of 64 bytes.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+
+// g++ 12 suspects the registers that its own intrinsics leave undefined on purpose.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+// Ahead of the pragma: what others may share must not come to need avx512.
+#include <immintrin.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "weft/device/cpu/reduction.h"
+
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,f16c")
+#define WEFT_REDUCTIONS_BYTES 64
+
+#include "weft/device/cpu/reduction_kernels.h"
+
+namespace weft::device {
+
+const ReductionKernels kAvx512Reductions = WEFT_REDUCTIONS::kReductionKernels;
+
+}  // namespace weft::device
+
+#endif
