@@ -26,8 +26,9 @@ GemmPeaks measure_gemm_peaks() {
   std::vector<float> c(kSide * kSide);
 
   const auto weft = [&] {
-    using enum device::Transpose;
-    device::gemm(no, no, kSide, kSide, kSide, 1.0F, a.data(), kSide, b.data(), kSide, 0.0F, c.data(), kSide);
+    using enum device::cpu::Transpose;
+    device::cpu::gemm(no, no, kSide, kSide, kSide, 1.0F, a.data(), kSide, b.data(), kSide, 0.0F, c.data(),
+                      kSide);
   };
   const auto openblas = [&] {
     openblas_gemm(1, false, false, kSide, kSide, kSide, a.data(), b.data(), c.data());

@@ -5,7 +5,7 @@
 namespace weft::bench {
 
 struct GemmPeaks {
-  double weft = 0;      // flop/s of device::gemm
+  double weft = 0;      // flop/s of device::cpu::gemm
   double openblas = 0;  // 0 without it
 
   double best() const { return weft > openblas ? weft : openblas; }

@@ -16,7 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
 #include "weft/collective/priority.h"
-#include "weft/device/cpu/reduction.h"
+#include "weft/device/element_type.h"
 
 namespace weft::comm {
 

@@ -80,7 +80,7 @@ struct Rank::State {
   // False when an exchange failed: `failure` then says how.
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
-    if (const device::Kernel* const kernel = kernels[what.unit].get()) {
+    if (const device::cpu::Kernel* const kernel = kernels[what.unit].get()) {
       kernel->run(what, scratch[static_cast<std::size_t>(worker)]->bytes());
       return true;
     }
@@ -105,7 +105,7 @@ struct Rank::State {
 
   // Where a place begins; null where this rank's share is empty.
   std::byte* at(const program::Place& place) const {
-    return place.buffer.valid() ? device::address(program, place, memory.bytes()) : nullptr;
+    return place.buffer.valid() ? device::cpu::address(program, place, memory.bytes()) : nullptr;
   }
 
   Status run_all(const Crew::Work& work) {
@@ -118,7 +118,7 @@ struct Rank::State {
   const std::int64_t bytes;
   Exchanger* const exchanger;
   Memory memory;
-  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
+  std::vector<std::unique_ptr<device::cpu::Kernel>> kernels;  // a unit; none for an exchange
   std::vector<std::unique_ptr<Memory>> scratch;          // a worker
   std::size_t streams = 0;                               // that move
   std::mutex mutex;
@@ -155,14 +155,14 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     return world_error(fmt::format("{}, and the machine does not give it", needs),
                        "a smaller batch or model needs less");
 
-  device::use_one_blas_thread();
+  device::cpu::use_one_blas_thread();
   std::int64_t scratch = 0;
   for (const program::Unit& unit : state->program.units) {
     if (std::holds_alternative<program::Exchange>(unit.kernel)) {
       state->kernels.push_back(nullptr);
       continue;
     }
-    state->kernels.push_back(device::make_kernel(state->program, unit, state->memory.bytes()));
+    state->kernels.push_back(device::cpu::make_kernel(state->program, unit, state->memory.bytes()));
     scratch = std::max(scratch, state->kernels.back()->scratch_bytes());
   }
   const int workers = std::max(options.workers, 1);
@@ -196,7 +196,7 @@ const program::Program& Rank::program() const { return state_->program; }
 
 std::span<std::byte> Rank::memory(const program::Port& port) {
   const std::int64_t bytes = port.place.elements() * plan::size_in_bytes(port.place.dtype);
-  return {device::address(state_->program, port.place, state_->memory.bytes()),
+  return {device::cpu::address(state_->program, port.place, state_->memory.bytes()),
           static_cast<std::size_t>(bytes)};
 }
 

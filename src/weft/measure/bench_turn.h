@@ -17,7 +17,7 @@
 
 #include "weft/base/result.h"
 #include "weft/collective/collective.h"
-#include "weft/device/cpu/reduction.h"
+#include "weft/device/element_type.h"
 
 namespace weft::measure {
 

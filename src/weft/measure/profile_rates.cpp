@@ -65,8 +65,8 @@ double multiply_rate(std::int64_t side, std::chrono::nanoseconds each) {
   const std::vector<Number> a(elements, Number(0.5)), b(elements, Number(0.25));
   std::vector<Number> c(elements);
   const double products = times_a_second(each, [&] {
-    device::gemm(device::Transpose::no, device::Transpose::no, side, side, side, Number(1), a.data(), side,
-                 b.data(), side, Number(0), c.data(), side);
+    device::cpu::gemm(device::cpu::Transpose::no, device::cpu::Transpose::no, side, side, side, Number(1),
+                      a.data(), side, b.data(), side, Number(0), c.data(), side);
   });
   return 2 * static_cast<double>(side) * static_cast<double>(side) * static_cast<double>(side) * products;
 }
@@ -87,23 +87,23 @@ std::vector<cost::Rate> measure_rates(const RateSizes& sizes) {
         std::memcpy(target, source, static_cast<std::size_t>(bytes));
       };
       const auto reduce = [&](float* target, const float* source) {
-        device::reduce_pair(device::ElementType::f32, device::ReduceOp::max, target, target, source,
-                            static_cast<std::size_t>(bytes) / sizeof(float));
+        device::cpu::reduce_pair(device::ElementType::f32, device::ReduceOp::max, target, target, source,
+                                 static_cast<std::size_t>(bytes) / sizeof(float));
       };
       add("copy", threads, bytes,
           static_cast<double>(bytes) * times_a_second(threads, sizes.each, bytes, copy));
       add("reduce f32", threads, bytes,
           2 * static_cast<double>(bytes) * times_a_second(threads, sizes.each, bytes, reduce));
     }
-  device::use_one_blas_thread();
+  device::cpu::use_one_blas_thread();
   add("multiply f32", 1, sizes.matrix_side * sizes.matrix_side * 4,
       multiply_rate<float>(sizes.matrix_side, sizes.each));
   add("multiply f64", 1, sizes.matrix_side * sizes.matrix_side * 8,
       multiply_rate<double>(sizes.matrix_side, sizes.each));
   std::array<float, 2> pair = {1, 2};
   add("call", 1, 4, times_a_second(sizes.each, [&] {
-        device::reduce_pair(device::ElementType::f32, device::ReduceOp::max, pair.data(), pair.data(),
-                            &pair[1], 1);
+        device::cpu::reduce_pair(device::ElementType::f32, device::ReduceOp::max, pair.data(), pair.data(),
+                                 &pair[1], 1);
       }));
   return rates;
 }

@@ -9,6 +9,7 @@
 
 #include "weft/base/hash.h"
 #include "weft/comm/chunk/chunk_memory.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::run {
 namespace {
@@ -216,8 +217,8 @@ Result<Expected> expected_output(const ElementCollective& what, std::int32_t ran
                 stretch[i]);
   }
   if (what.call.op == ReduceOp::avg && collective::reduces(what.call.kind))
-    device::finish_average(what.call.type, expected.bytes.data(), static_cast<std::size_t>(elements),
-                           what.ranks());
+    device::cpu::finish_average(what.call.type, expected.bytes.data(), static_cast<std::size_t>(elements),
+                                what.ranks());
   return expected;
 }
 

@@ -17,7 +17,7 @@
 #include "ops_case.h"
 #include "weft/base/random.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct Operand {
   std::string type;
@@ -88,4 +88,4 @@ void in_pieces(std::int64_t n, Random& random, Run run) {
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

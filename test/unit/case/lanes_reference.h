@@ -10,7 +10,7 @@
 #include "ops_case.h"
 #include "weft/base/random.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 using Floats = std::vector<float>;
 
@@ -42,4 +42,4 @@ bool same(T a, T b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -60,7 +60,7 @@ class LockstepRank {
         memory_(static_cast<std::size_t>(program.bytes() + 64), std::byte{0x7f}) {
     std::int64_t scratch = 0;
     for (const Unit& unit : program.units) {
-      kernels_.push_back(device::make_kernel(program, unit, memory()));
+      kernels_.push_back(device::cpu::make_kernel(program, unit, memory()));
       if (kernels_.back() != nullptr) scratch = std::max(scratch, kernels_.back()->scratch_bytes());
     }
     scratch_.resize(static_cast<std::size_t>(scratch + 64));
@@ -71,14 +71,14 @@ class LockstepRank {
 
   void write(const Port& port, const ops::Tensor<float>& tensor) {
     for (std::size_t i = 0; i < tensor.data.size(); ++i)
-      device::store_element(port.place.dtype, device::address(program_, port.place, memory()),
+      device::store_element(port.place.dtype, device::cpu::address(program_, port.place, memory()),
                             static_cast<std::int64_t>(i), static_cast<double>(tensor.data[i]));
   }
   std::vector<float> read(const Place& place) {
     std::vector<float> data;
     for (std::int64_t i = 0; i < place.elements(); ++i)
       data.push_back(static_cast<float>(
-          device::load_element(place.dtype, device::address(program_, place, memory()), i)));
+          device::load_element(place.dtype, device::cpu::address(program_, place, memory()), i)));
     return data;
   }
 
@@ -99,7 +99,7 @@ class LockstepRank {
  private:
   const Program& program_;
   std::vector<std::byte> memory_, scratch_;
-  std::vector<std::unique_ptr<device::Kernel>> kernels_;
+  std::vector<std::unique_ptr<device::cpu::Kernel>> kernels_;
   std::size_t at_ = 0;
 };
 
@@ -168,7 +168,7 @@ inline void exchange_by_hand(const std::vector<const Exchange*>& sides,
   for (std::size_t r = 0; r < n; ++r)
     for (std::size_t i = 0; i < taken[r].size(); ++i)
       device::store_element(sides[r]->result.dtype,
-                            device::address(ranks[r]->program(), sides[r]->result, ranks[r]->memory()),
+                            device::cpu::address(ranks[r]->program(), sides[r]->result, ranks[r]->memory()),
                             static_cast<std::int64_t>(i), static_cast<double>(taken[r][i]));
 }
 

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include "weft/device/cpu/reduction.h"
 #include "weft/transport/peer_memory.h"
 
 namespace weft::comm {
@@ -143,9 +144,9 @@ Bytes combined(const Call& call, const std::vector<Bytes>& inputs, std::size_t f
   std::vector<const void*> terms;
   for (const Bytes& input : inputs) terms.push_back(input.data() + first * element);
   if (elements == 0) return result;
-  device::reduce(call.type, call.op, result.data(), terms, elements);
+  device::cpu::reduce(call.type, call.op, result.data(), terms, elements);
   if (call.op == ReduceOp::avg)
-    device::finish_average(call.type, result.data(), elements, static_cast<std::int64_t>(inputs.size()));
+    device::cpu::finish_average(call.type, result.data(), elements, static_cast<std::int64_t>(inputs.size()));
   return result;
 }
 

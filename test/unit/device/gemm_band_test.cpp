@@ -4,7 +4,7 @@
 #include "kernels_case.h"
 #include "weft/device/cpu/blas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using program::Band;
@@ -135,4 +135,4 @@ TEST(GemmBand, APartOfAProductHasTheBandOfItsPart) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -6,7 +6,7 @@
 #include "kernels_case.h"
 #include "weft/device/cpu/blas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 template <class T>
@@ -143,4 +143,4 @@ TEST(KernelsBlasAlone, ProductsStartNoThreadsAndLeaveTheEnvironmentAlone) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

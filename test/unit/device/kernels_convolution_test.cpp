@@ -4,7 +4,7 @@
 #include "kernels_case.h"
 #include "weft/device/cpu/convolution.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 Convolution sized(Convolution conv) {
@@ -197,4 +197,4 @@ TEST(KernelsConvolution, AgreesOnWindowsThatAreCounted) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

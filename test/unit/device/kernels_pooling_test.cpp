@@ -4,7 +4,7 @@
 #include "kernels_case.h"
 #include "weft/device/cpu/pooling.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // As many windows as fit.
@@ -99,4 +99,4 @@ TEST(KernelsPooling, ANotANumberIsTheLargest) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -9,7 +9,7 @@
 #include "weft/device/cpu/gather.h"
 #include "weft/device/cpu/rotary.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
@@ -184,4 +184,4 @@ TEST(KernelsRows, DropoutReachesPlacesBeyond32Bits) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -8,7 +8,7 @@
 #include "weft/base/random.h"
 #include "weft/device/cpu/strided_copy.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using List = std::vector<std::int64_t>;
@@ -97,4 +97,4 @@ TYPED_TEST(KernelsStridedCopy, Fills) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -7,7 +7,7 @@
 #include "lanes_reference.h"
 #include "weft/device/cpu/lanes.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -219,4 +219,4 @@ TEST(LanesOptimizers, TheFirstStepOfAdamIsItsRate) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

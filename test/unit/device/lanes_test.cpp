@@ -8,7 +8,7 @@
 #include "lanes_reference.h"
 #include "weft/device/cpu/lanes.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -204,4 +204,4 @@ TEST(Lanes, ScalarsServeAllLanes) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // Nothing, less than a line, lines and a rest, and several groups of pages with a rest.
@@ -66,4 +66,4 @@ TEST(past_caches, sums_are_those_of_reduce) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

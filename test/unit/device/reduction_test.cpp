@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // A half, read and written as its definition says: by the values, not by bits.
@@ -214,4 +214,4 @@ TEST(reduction, names) {
 }
 
 }  // namespace
-}  // namespace weft::device
+}  // namespace weft::device::cpu

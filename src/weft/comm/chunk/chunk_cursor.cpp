@@ -145,7 +145,7 @@ bool ChunkCursor::move(const ChunkPass& pass) {
       return true;
     case Op::reduce:
       for (const Run& run : runs_)
-        device::reduce_pair(pass.type(), pass.op(), run.target, run.addend, run.source, elements(run));
+        device::cpu::reduce_pair(pass.type(), pass.op(), run.target, run.addend, run.source, elements(run));
       return true;
     case Op::send: return send(false);
     case Op::receive:
@@ -169,8 +169,8 @@ bool ChunkCursor::receive(const ChunkPass& pass) {
   if (message == nullptr) return false;
   for (const Run& run : runs_) {
     if (reduces)
-      device::reduce_pair(pass.type(), pass.op(), run.target, run.source, message + run.message,
-                          static_cast<std::size_t>(run.bytes) / device::size_of(pass.type()));
+      device::cpu::reduce_pair(pass.type(), pass.op(), run.target, run.source, message + run.message,
+                               static_cast<std::size_t>(run.bytes) / device::size_of(pass.type()));
     else
       std::memcpy(run.target, message + run.message, static_cast<std::size_t>(run.bytes));
   }
@@ -200,8 +200,8 @@ bool ChunkCursor::reduce_through(const ChunkPass& pass) {
   std::byte* const room = out_->room(bytes);
   if (room == nullptr) return false;
   for (const Run& run : runs_)
-    device::reduce_pair(pass.type(), pass.op(), room + run.message, run.source, message + run.message,
-                        static_cast<std::size_t>(run.bytes) / device::size_of(pass.type()));
+    device::cpu::reduce_pair(pass.type(), pass.op(), room + run.message, run.source, message + run.message,
+                             static_cast<std::size_t>(run.bytes) / device::size_of(pass.type()));
   in_->pop();
   out_->send();
   return true;

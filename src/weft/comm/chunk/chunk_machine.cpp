@@ -12,6 +12,7 @@
 #include "weft/comm/chunk/chunk_cursor.h"
 #include "weft/comm/chunk/chunk_memory.h"
 #include "weft/comm/chunk/chunk_shape.h"
+#include "weft/device/cpu/reduction.h"
 
 namespace weft::comm {
 namespace {
@@ -213,8 +214,9 @@ class ChunkOperation final : public Operation {
     const std::int64_t bytes = averages ? output_bytes(call_, endpoint_.ranks(), endpoint_.rank()) : 0;
     const std::int64_t some = std::min(bytes - copied_, kStepBytes);
     if (some > 0)
-      device::finish_average(call_.type, static_cast<std::byte*>(call_.output) + copied_,
-                             static_cast<std::size_t>(some) / device::size_of(call_.type), endpoint_.ranks());
+      device::cpu::finish_average(call_.type, static_cast<std::byte*>(call_.output) + copied_,
+                                  static_cast<std::size_t>(some) / device::size_of(call_.type),
+                                  endpoint_.ranks());
     copied_ += some;
     if (copied_ < bytes) return Progress::moved;
     stage_ = Stage::done;

@@ -82,7 +82,7 @@ std::size_t size_index(const DirectOperation& operation) {
 }
 
 bool results_are_long(const DirectOperation& operation) {
-  return device::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
+  return device::cpu::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
          operation.blocks.largest() >= kLeastBlock &&
          bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches;
 }
@@ -188,7 +188,7 @@ bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, co
   const DirectSide& side = *operation.side;
   if (!through_kernel) {
     const bool past_caches = operation.sources[static_cast<std::size_t>(other)].past_caches;
-    past_caches ? device::copy_past_caches(target, data, bytes)
+    past_caches ? device::cpu::copy_past_caches(target, data, bytes)
                 : static_cast<void>(std::memcpy(target, data, bytes));
     return true;
   }

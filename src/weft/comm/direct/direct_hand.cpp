@@ -66,7 +66,7 @@ bool hand_out(DirectOperation& operation, Progress& answer) {
     if (through_kernel) {
       if (!write_there(operation, target, source->output_there + from, {data, now}, answer)) return false;
     } else if (operation.past_caches) {
-      device::copy_past_caches(source->output + from, data, now);
+      device::cpu::copy_past_caches(source->output + from, data, now);
     } else {
       std::memcpy(source->output + from, data, now);
     }

@@ -26,9 +26,9 @@ void combine_letters(DirectOperation& operation) {
   const Call& call = operation.call;
   const std::size_t elements = operation.blocks.bytes(me, me) / device::size_of(call.type);
   if (elements == 0) return;
-  device::reduce(call.type, call.op, call.output, std::span(terms).first(ranks), elements);
+  device::cpu::reduce(call.type, call.op, call.output, std::span(terms).first(ranks), elements);
   if (call.op == ReduceOp::avg)
-    device::finish_average(call.type, call.output, elements, operation.side->ranks);
+    device::cpu::finish_average(call.type, call.output, elements, operation.side->ranks);
 }
 
 void take_own(DirectOperation& operation) {

@@ -58,10 +58,10 @@ void copy_in(DirectOperation& operation) {
     if (!operation.past_caches) {
       std::memcpy(to, from, part.bytes);
     } else if (own != nullptr && operation.own_copied == part.first) {
-      device::copy_past_and_into_caches(own + part.first, to, from, part.bytes);
+      device::cpu::copy_past_and_into_caches(own + part.first, to, from, part.bytes);
       operation.own_copied += part.bytes;
     } else {
-      device::copy_into_caches(to, from, part.bytes);
+      device::cpu::copy_into_caches(to, from, part.bytes);
     }
   };
   if (!blocks.differ_by_target()) {
@@ -139,11 +139,11 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
     const auto all =
         std::span<const void* const>(terms).first(static_cast<std::size_t>(operation.side->ranks));
     if (operation.past_caches) {
-      device::reduce_past_caches(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
+      device::cpu::reduce_past_caches(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
     } else {
-      device::reduce(call.type, call.op, target, all, elements);
+      device::cpu::reduce(call.type, call.op, target, all, elements);
       if (call.op == ReduceOp::avg)
-        device::finish_average(call.type, target, elements, operation.side->ranks);
+        device::cpu::finish_average(call.type, target, elements, operation.side->ranks);
     }
   }
   operation.piece_taken();
@@ -163,7 +163,7 @@ bool copy_own(DirectOperation& operation) {
   std::byte* const to = target + operation.own_copied;
   const std::byte* const from = operation.input() + blocks.sent_at(me, me) + operation.own_copied;
   if (operation.past_caches)
-    device::copy_past_caches(to, from, now);
+    device::cpu::copy_past_caches(to, from, now);
   else
     std::memcpy(to, from, now);
   operation.own_copied += now;

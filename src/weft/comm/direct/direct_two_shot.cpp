@@ -46,7 +46,7 @@ void copy_in_share(DirectOperation& operation) {
   const auto put = [&](std::size_t first, std::size_t last) {
     if (first == last) return;
     if (operation.past_caches)
-      device::copy_into_caches(to + first, from + first, last - first);
+      device::cpu::copy_into_caches(to + first, from + first, last - first);
     else
       std::memcpy(to + first, from + first, last - first);
   };
@@ -90,7 +90,7 @@ void reduce_share(const DirectOperation& operation, std::span<const void* const>
   const Call& call = operation.call;
   const std::size_t element = device::size_of(call.type);
   if (operation.past_caches)
-    return device::reduce_past_caches(call.type, call.op, targets, kept, inputs, bytes / element);
+    return device::cpu::reduce_past_caches(call.type, call.op, targets, kept, inputs, bytes / element);
   const auto after = [](const void* begin, std::size_t at) {
     return static_cast<const std::byte*>(begin) + at;
   };
@@ -101,9 +101,9 @@ void reduce_share(const DirectOperation& operation, std::span<const void* const>
     const std::size_t now = std::min(kStripBytes, bytes - at);
     for (std::size_t term = 0; term < inputs.size(); ++term) terms[term] = after(inputs[term], at);
     std::byte* const sum = room_after(first, at);
-    device::reduce(call.type, call.op, sum, std::span(terms).first(inputs.size()), now / element);
+    device::cpu::reduce(call.type, call.op, sum, std::span(terms).first(inputs.size()), now / element);
     if (call.op == ReduceOp::avg)
-      device::finish_average(call.type, sum, now / element, static_cast<std::int64_t>(inputs.size()));
+      device::cpu::finish_average(call.type, sum, now / element, static_cast<std::int64_t>(inputs.size()));
     for (void* const target : targets)
       if (target != first) std::memcpy(room_after(target, at), sum, now);
   }

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // Channels are taken so many at a time: what is known of them fits the stack, and with an inner of 1
@@ -107,4 +107,4 @@ void batch_norm_infer(const BatchNorm& norm, std::int64_t begin, std::int64_t en
   });
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -12,7 +12,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct BatchNorm {
   std::int64_t batch = 0, channels = 0, inner = 1;
@@ -26,4 +26,4 @@ void batch_norm_train(const BatchNorm& norm, std::int64_t begin, std::int64_t en
 void batch_norm_infer(const BatchNorm& norm, std::int64_t begin, std::int64_t end, const float* x,
                       const float* mean, const float* variance, float* y, float* rstd);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -9,7 +9,7 @@
 #include "weft/device/cpu/gemm_packing.h"
 #include "weft/device/cpu/openblas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // OpenBLAS counts in int.
@@ -136,11 +136,11 @@ void use_one_blas_thread() {
   if (const OpenBlas* const blas = openblas()) blas->set_num_threads(1);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 
 #else
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
           const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
@@ -161,6 +161,6 @@ void gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t
 
 void use_one_blas_thread() {}
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 
 #endif

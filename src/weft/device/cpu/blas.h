@@ -15,7 +15,7 @@
 
 #include "weft/program/band.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 enum class Transpose : std::uint8_t { no, yes };
 
@@ -52,4 +52,4 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
                    const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
                    std::int64_t ldc, const program::Band& nothing);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

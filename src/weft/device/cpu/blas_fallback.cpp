@@ -18,7 +18,7 @@
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/gemm_packing.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // How much of C a kernel keeps in registers: kRows x kVectors vectors, as many as there is room for
@@ -282,4 +282,4 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
   multiply(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, &nothing);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

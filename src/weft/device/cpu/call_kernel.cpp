@@ -18,7 +18,7 @@
 #include "weft/ops/pooling.h"
 #include "weft/ops/whole_place.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using plan::DType;
@@ -329,4 +329,4 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
   return make_reference_kernel(program, what, memory);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -2,7 +2,7 @@
 #pragma once
 #include "weft/device/cpu/kernel.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const program::Unit& unit,
                                          std::byte* memory);
@@ -15,4 +15,4 @@ std::unique_ptr<Kernel> make_element_kernel(const program::Program& program,
 std::unique_ptr<Kernel> make_reference_kernel(const program::Program& program,
                                               const program::OperatorCall& call, std::byte* memory);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

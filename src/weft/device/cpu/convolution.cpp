@@ -6,7 +6,7 @@
 
 #include "weft/device/cpu/blas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // Enough for a product to run at full speed; a multiple of the widths of its tiles.
@@ -312,4 +312,4 @@ void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::
       [](std::int64_t, std::int64_t, std::int64_t) {});
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct Convolution {
   std::int64_t batch = 0, in = 0, out = 0;
@@ -47,4 +47,4 @@ void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::
 // How many images go into one product.
 std::int64_t images_per_block(const Convolution& conv);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -4,7 +4,7 @@
 
 #include "weft/device/cpu/lanes.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
                    const std::int32_t* labels, float* loss) {
@@ -32,4 +32,4 @@ void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t c
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -8,7 +8,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
                    const std::int32_t* labels, float* loss);
@@ -17,4 +17,4 @@ void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, c
 void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
                             const std::int32_t* labels, const float* dloss, float* dlogits);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

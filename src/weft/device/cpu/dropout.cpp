@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // Philox-4x32-10 (see base/random.h) for several counters side by side, in loops that become vectors.
@@ -73,4 +73,4 @@ void dropout(const Dropout& drop, std::uint64_t place, std::int64_t n, const flo
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -7,7 +7,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct Dropout {
   std::uint64_t step = 0, stream = 0;
@@ -17,4 +17,4 @@ struct Dropout {
 // x[0] is the element at `place`; y may be x.
 void dropout(const Dropout& drop, std::uint64_t place, std::int64_t n, const float* x, float* y);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -5,7 +5,7 @@
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using plan::NodeView;
@@ -75,4 +75,4 @@ std::unique_ptr<Kernel> make_element_kernel(const program::Program& program,
   return std::make_unique<ElementKernel>(program, call, memory);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 void gather_rows(const std::int32_t* positions, std::int64_t begin, std::int64_t end, const float* table,
                  std::int64_t table_rows, std::int64_t width, float* y, std::int64_t first) {
@@ -32,4 +32,4 @@ void scatter_add_rows(const std::int32_t* positions, std::int64_t count, const f
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

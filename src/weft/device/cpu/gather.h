@@ -11,7 +11,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 // y[i] = table[positions[i]] for i in [begin, end); y's row i is at y + i * width.
 void gather_rows(const std::int32_t* positions, std::int64_t begin, std::int64_t end, const float* table,
@@ -23,4 +23,4 @@ void scatter_add_rows(const std::int32_t* positions, std::int64_t count, const f
                       std::int64_t table_rows, std::int64_t width, std::int64_t begin, std::int64_t end,
                       float* y, std::int64_t first = 0);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

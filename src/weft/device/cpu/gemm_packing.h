@@ -12,7 +12,7 @@
 
 #include "weft/device/cpu/blas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 // A matrix as it is meant, transposed or not: element (row, column) is data[row * down + column * across].
 template <class T>
@@ -105,4 +105,4 @@ void pack(const Lines<T>& lines, T scale, T* to) {
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -9,7 +9,7 @@
 #include "weft/device/cpu/row_kernel.h"
 #include "weft/device/cpu/strided_copy.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 class CopyKernel final : public Kernel {
@@ -97,4 +97,4 @@ std::unique_ptr<Kernel> make_kernel(const program::Program& program, const progr
   return std::make_unique<CombineKernel>(program, std::get<program::Combine>(unit.kernel), memory);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

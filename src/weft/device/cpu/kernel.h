@@ -10,7 +10,7 @@
 
 #include "weft/program/program.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 class Kernel {
  public:
@@ -32,4 +32,4 @@ inline std::byte* address(const program::Program& program, const program::Place&
   return memory + program.buffer(place.buffer).offset + place.offset * plan::size_in_bytes(place.dtype);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -4,7 +4,7 @@
 
 #include "weft/device/cpu/lanes_kernels.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 const LaneKernels& widest_kernels() {
@@ -99,4 +99,4 @@ void adam_lanes(std::int64_t n, const AdamStep& step, const float* weight, const
   kernels().adam(n, step, weight, gradient, first, second, next_weight, next_first, next_second);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

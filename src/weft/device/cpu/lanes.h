@@ -22,7 +22,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 // The pointwise operators, in the order of ops/operators.h.
 // clang-format off
@@ -92,4 +92,4 @@ void adam_lanes(std::int64_t n, const AdamStep& step, const float* weight, const
                 const float* first, const float* second, float* next_weight, float* next_first,
                 float* next_second);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

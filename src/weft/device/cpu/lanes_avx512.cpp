@@ -20,10 +20,10 @@
 
 #include "weft/device/cpu/lanes_kernels.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 const LaneKernels kAvx512Lanes = WEFT_LANES::kLaneKernels;
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 
 #endif

@@ -19,10 +19,10 @@
 #define WEFT_LANES_WIDER 0
 #endif
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct LaneKernels {
-  decltype(&device::run_lane) run_lane;
+  decltype(&cpu::run_lane) run_lane;
   decltype(&sum_lanes) sum, max, min;
   decltype(&dot_lanes) dot;
   decltype(&accumulate_lanes) accumulate;
@@ -58,4 +58,4 @@ inline constexpr LaneKernels kLaneKernels = {
 };
 
 }  // namespace WEFT_LANES
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -10,7 +10,7 @@
 
 #include "weft/device/cpu/lanes_vector.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 template <class Body>
 void each(std::int64_t n, Body body) {
@@ -68,4 +68,4 @@ float fold(std::int64_t n, float identity, Combine combine, Element element) {
   return fold_chains(n, identity, combine, element, std::make_index_sequence<kChains>());
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

@@ -7,7 +7,7 @@
 
 #include "weft/device/cpu/lanes_vector.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 // An operand that moves along with the loop, and one that stays.
 struct Varying {
@@ -59,4 +59,4 @@ void map(std::int64_t n, float* result, Operand... x) {
   std::memcpy(result + whole, last.floats, static_cast<std::size_t>(n - whole) * sizeof(float));
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

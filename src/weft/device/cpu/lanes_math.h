@@ -19,7 +19,7 @@
 
 #include "weft/device/cpu/lanes_vector.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -144,4 +144,4 @@ inline Vector sine_shifted(Vector x, std::uint32_t quarters) {
 inline Vector sine_near(Vector x) { return sine_shifted(x, 0); }
 inline Vector cosine_near(Vector x) { return sine_shifted(x, 1); }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

@@ -5,7 +5,7 @@
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/lanes_loops.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 [[gnu::flatten]] inline void sgd(std::int64_t n, float lr, const float* weight, const float* gradient,
                                  float* next_weight) {
@@ -40,4 +40,4 @@ namespace weft::device::WEFT_LANES {
   });
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

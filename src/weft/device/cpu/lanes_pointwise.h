@@ -8,7 +8,7 @@
 #include "weft/device/cpu/lanes_map.h"
 #include "weft/device/cpu/lanes_math.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 namespace lane {  // one function a Lane, by its name
 
@@ -172,4 +172,4 @@ inline void run_lane(Lane which, std::int64_t n, const LaneOperand* x, float* y)
   }
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

@@ -9,7 +9,7 @@
 #include "weft/device/cpu/lanes_math.h"
 #include "weft/device/cpu/lanes_pointwise.h"
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 inline constexpr auto kPlus = [](Vector a, Vector b) { return a + b; };
 inline constexpr auto kLarger = [](Vector a, Vector b) { return lane::maximum(a, b); };
@@ -91,4 +91,4 @@ inline Vector exponential_above(Vector x, Vector zero) { return exponential(x - 
   scale(x, rstd_of_row, y, n);
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

@@ -38,7 +38,7 @@
 #define WEFT_LANES lanes_baseline
 #endif
 
-namespace weft::device::WEFT_LANES {
+namespace weft::device::cpu::WEFT_LANES {
 
 inline constexpr int kWidth = WEFT_LANES_WIDTH;
 
@@ -95,4 +95,4 @@ inline Vector square_root(Vector x) {
 #endif
 }
 
-}  // namespace weft::device::WEFT_LANES
+}  // namespace weft::device::cpu::WEFT_LANES

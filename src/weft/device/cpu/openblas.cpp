@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 constexpr const char* kLibrary = "libopenblas.so.0";
@@ -46,5 +46,5 @@ const OpenBlas* openblas() {
   return blas ? &*blas : nullptr;
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 #endif

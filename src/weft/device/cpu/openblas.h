@@ -7,7 +7,7 @@
 #ifdef WEFT_HAS_OPENBLAS
 #include <cblas.h>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct OpenBlas {
   decltype(&cblas_sgemm) sgemm;
@@ -20,5 +20,5 @@ struct OpenBlas {
 // Null where the machine has none, though the one that built this had.
 const OpenBlas* openblas();
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 #endif

@@ -11,7 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 constexpr std::size_t kLine = 64, kPage = 4096;
@@ -133,4 +133,4 @@ void reduce_past_caches(ElementType type, ReduceOp op, std::span<void* const> ta
   order_stores();
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -13,7 +13,7 @@
 
 #include "weft/device/cpu/reduction.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 // Whether processors of this kind have such stores; elsewhere all of this is as usual.
 #if defined(__x86_64__)
@@ -35,4 +35,4 @@ void reduce_past_caches(ElementType type, ReduceOp op, std::span<void* const> ta
                         std::span<const void* const> sources, std::size_t elements);
 inline constexpr std::size_t kMostSources = 256;
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

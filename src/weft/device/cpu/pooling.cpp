@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 float larger(float a, float b) { return a < b || b != b ? b : a; }
@@ -141,4 +141,4 @@ void avg_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end
   });
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

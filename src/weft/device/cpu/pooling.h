@@ -9,7 +9,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct Pooling {
   std::int64_t height = 0, width = 0, out_height = 0, out_width = 0;
@@ -24,4 +24,4 @@ void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end
 void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y);
 void avg_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy, float* dx);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

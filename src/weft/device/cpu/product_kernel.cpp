@@ -2,7 +2,7 @@
 
 #include "weft/device/cpu/blas.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using program::Cut;
@@ -78,4 +78,4 @@ std::unique_ptr<Kernel> make_product_kernel(const program::Program& program, con
                                          find(product.c));
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -10,22 +10,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
 
-namespace weft::device {
+#include "weft/device/element_type.h"
 
-enum class ElementType : std::uint8_t { f64, f32, f16, bf16, i8, i32, i64, u8 };
-inline constexpr std::size_t kElementTypes = 8;
-enum class ReduceOp : std::uint8_t { sum, product, min, max, avg };
-inline constexpr std::size_t kReduceOps = 5;
-
-std::string_view name(ElementType type);                              // "bf16"
-std::string_view name(ReduceOp op);                                   // "sum"
-std::optional<ElementType> find_element_type(std::string_view name);  // also nccl-tests' "float", "half", ...
-std::optional<ReduceOp> find_reduce_op(std::string_view name);        // also "prod"
-std::size_t size_of(ElementType type);
+namespace weft::device::cpu {
 
 // target[0, elements) from at least one source; target may be one of the sources, no other overlap.
 void reduce(ElementType type, ReduceOp op, void* target, std::span<const void* const> sources,
@@ -38,4 +27,4 @@ void reduce_pair(ElementType type, ReduceOp op, void* target, const void* first,
 // Divides sums by `count`; integers are rounded towards zero.
 void finish_average(ElementType type, void* target, std::size_t elements, std::int64_t count);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

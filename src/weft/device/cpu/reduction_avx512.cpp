@@ -22,10 +22,10 @@
 
 #include "weft/device/cpu/reduction_kernels.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 const ReductionKernels kAvx512Reductions = WEFT_REDUCTIONS::kReductionKernels;
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
 
 #endif

@@ -26,7 +26,7 @@
 #define WEFT_REDUCTIONS_WIDER 0
 #endif
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 inline constexpr std::size_t kUnrolledSources = 8;
 
@@ -172,4 +172,4 @@ inline constexpr ReductionKernels kReductionKernels = {
 };
 
 }  // namespace WEFT_REDUCTIONS
-}  // namespace weft::device
+}  // namespace weft::device::cpu

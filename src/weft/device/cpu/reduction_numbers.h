@@ -36,7 +36,7 @@
 #define WEFT_REDUCTIONS reductions_baseline
 #endif
 
-namespace weft::device::WEFT_REDUCTIONS {
+namespace weft::device::cpu::WEFT_REDUCTIONS {
 
 inline constexpr std::size_t kVectorBytes = WEFT_REDUCTIONS_BYTES;
 
@@ -154,4 +154,4 @@ struct Float16 {
 #endif
 };
 
-}  // namespace weft::device::WEFT_REDUCTIONS
+}  // namespace weft::device::cpu::WEFT_REDUCTIONS

@@ -3,7 +3,7 @@
 #include "weft/ops/interpret.h"
 #include "weft/ops/loops.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 class ReferenceKernel final : public Kernel {
@@ -46,4 +46,4 @@ std::unique_ptr<Kernel> make_reference_kernel(const program::Program& program,
   return std::make_unique<ReferenceKernel>(program, call, memory);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 void rotary_table(const Rotary& rotary, double base, std::int64_t first, float* cosines, float* sines) {
   const auto half = static_cast<double>(rotary.half);
@@ -33,4 +33,4 @@ void rotate_rows(const Rotary& rotary, std::int64_t begin, std::int64_t end, con
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -9,7 +9,7 @@
 #pragma once
 #include <cstdint>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct Rotary {
   std::int64_t positions = 0, between = 1, half = 0;
@@ -24,4 +24,4 @@ void rotary_table(const Rotary& rotary, double base, std::int64_t first, float* 
 void rotate_rows(const Rotary& rotary, std::int64_t begin, std::int64_t end, const float* x,
                  const float* cosines, const float* sines, float* y);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -10,7 +10,7 @@
 #include "weft/device/cpu/row_registers.h"
 #include "weft/ops/operators.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using plan::DType;
@@ -291,4 +291,4 @@ std::unique_ptr<Kernel> make_row_kernel(const program::Program& program, const p
   return std::make_unique<RowKernel>(program, std::get<RowLoop>(unit.kernel), memory);
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -6,7 +6,7 @@
 
 #include "weft/ops/operators.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 using plan::DType;
@@ -151,4 +151,4 @@ RowRegisters place_registers(RowLoop& loop) {
   return placed;
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -11,7 +11,7 @@
 #include "weft/device/cpu/lanes.h"
 #include "weft/program/program.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 struct RowRegister {
   enum class Home : std::uint8_t { single, slot, memory, table };
@@ -36,4 +36,4 @@ struct RowRegisters {
 // Adds to `loop` the registers that it needs beyond its own.
 RowRegisters place_registers(program::RowLoop& loop);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -8,7 +8,7 @@
 
 #include "weft/base/check.h"
 
-namespace weft::device {
+namespace weft::device::cpu {
 namespace {
 
 // Elements are moved as words of their size. Memory is reached through memcpy alone, since what lies
@@ -191,4 +191,4 @@ void fill(void* to, std::int64_t elements, const void* value, std::size_t elemen
   }
 }
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-namespace weft::device {
+namespace weft::device::cpu {
 
 constexpr std::size_t kMostCopyRank = 8;
 
@@ -23,4 +23,4 @@ void strided_copy(std::span<const std::int64_t> sizes, const void* from,
 // Writes `elements` copies of one element, whose bytes `value` points at.
 void fill(void* to, std::int64_t elements, const void* value, std::size_t element_bytes);
 
-}  // namespace weft::device
+}  // namespace weft::device::cpu
