@@ -58,9 +58,12 @@ void TrainingRank::fill_parameters() {
   std::uint64_t stream = 0;
   for (const program::Port& port : rank_->program().parameters) {
     const plan::NodeView node = graph.view(graph.value(port.value).producer);
-    for (std::int64_t i = 0; i < port.place.elements(); ++i)
-      device::store_element(port.place.dtype, rank_->memory(port).data(), i,
-                            initial(node, stream, static_cast<std::uint64_t>(i)));
+    const Status written = rank_->write(port, [&](std::span<std::byte> memory) {
+      for (std::int64_t i = 0; i < port.place.elements(); ++i)
+        device::store_element(port.place.dtype, memory.data(), i,
+                              initial(node, stream, static_cast<std::uint64_t>(i)));
+    });
+    WEFT_CHECK(written.ok());
     ++stream;
   }
 }
@@ -70,7 +73,7 @@ void TrainingRank::draw_batches(std::int64_t labels) {
   for (std::size_t b = 0; b < kBatches; ++b) {
     auto& batch = batches_.emplace_back();
     for (const program::Port& port : rank_->program().inputs) {
-      auto& input = batch.emplace_back(rank_->memory(port).size());
+      auto& input = batch.emplace_back(rank_->input(port).size());
       for (std::int64_t i = 0; i < port.place.elements(); ++i)
         device::store_element(
             port.place.dtype, input.data(), i,
@@ -83,7 +86,7 @@ void TrainingRank::draw_batches(std::int64_t labels) {
 void TrainingRank::feed() {
   const auto& batch = batches_[next_++ % kBatches];
   for (std::size_t i = 0; i < batch.size(); ++i)
-    std::ranges::copy(batch[i], rank_->memory(rank_->program().inputs[i]).begin());
+    std::ranges::copy(batch[i], rank_->input(rank_->program().inputs[i]).begin());
 }
 
 void TrainingRank::step() {

@@ -1,60 +1,25 @@
 #include "weft/exec/rank.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
-#include "weft/base/machine.h"
 #include "weft/base/units.h"
-#include "weft/device/cpu/blas.h"
-#include "weft/device/cpu/kernel.h"
+#include "weft/device/element_access.h"
 #include "weft/exec/crew.h"
+#include "weft/exec/device_memory.h"
+#include "weft/exec/task_events.h"
 #include "weft/program/stream.h"
 
 namespace weft::exec {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Pages, zero until written: from the system, or from who else is to reach them.
-class Memory {
- public:
-  explicit Memory(std::int64_t bytes, Exchanger* owner = nullptr)
-      : size_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
-    if (owner != nullptr) bytes_ = owner->allocate(size_);
-    if (bytes_ != nullptr) {
-      owner_ = owner;
-      return;
-    }
-    void* found = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (found == MAP_FAILED) return;
-    bytes_ = static_cast<std::byte*>(found);
-    // Large pages where they are to be had: fewer misses when a matrix is walked.
-    madvise(bytes_, size_, MADV_HUGEPAGE);
-  }
-  ~Memory() {
-    if (bytes_ == nullptr) return;
-    if (owner_ != nullptr)
-      owner_->free(bytes_);
-    else
-      munmap(bytes_, size_);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::byte* bytes() const { return bytes_; }
-
- private:
-  std::byte* bytes_ = nullptr;
-  std::size_t size_;
-  Exchanger* owner_ = nullptr;
-};
 
 // What moves bytes between ranks, in the program's order.
 std::vector<const program::Exchange*> exchanges_of(const program::Program& program) {
@@ -68,23 +33,28 @@ std::vector<const program::Exchange*> exchanges_of(const program::Program& progr
   return exchanges;
 }
 
+std::int64_t bytes_of(const program::Port& port) {
+  return port.place.elements() * plan::size_in_bytes(port.place.dtype);
+}
+
 }  // namespace
 
 struct Rank::State {
-  State(program::Program what, const RankOptions& options)
+  State(program::Program what, const RankOptions& options, std::shared_ptr<device::Device> where)
       : program(std::move(what)),
         bytes(program.bytes()),
         exchanger(options.exchanger),
-        memory(program.bytes(), options.shared_memory ? options.exchanger : nullptr) {}
+        device(std::move(where)) {}
 
   // False when an exchange failed: `failure` then says how.
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
-    if (const device::cpu::Kernel* const kernel = kernels[what.unit].get()) {
-      kernel->run(what, scratch[static_cast<std::size_t>(worker)]->bytes());
+    if (const device::Kernel* const kernel = kernels[what.unit].get()) {
+      streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
+      if (launched) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
       return true;
     }
-    Status status = move(std::get<program::Exchange>(program.units[what.unit].kernel));
+    Status status = move(what);
     if (status.ok()) return true;
     {
       const std::lock_guard lock(mutex);
@@ -92,41 +62,61 @@ struct Rank::State {
       failure = std::move(status);
     }
     // Other streams have exchanges under way that may wait for what this rank does not do any more.
-    if (streams > 1) exchanger->stop(failure.error());
+    if (movers > 1) exchanger->stop(failure.error());
     return false;
   }
 
-  Status move(const program::Exchange& exchange) {
-    std::byte *const operand = at(exchange.operand), *const result = at(exchange.result);
-    if (streams == 1) return exchanger->run(exchange, operand, result);
-    WEFT_TRY(handle, exchanger->start(exchange, operand, result));
-    return exchanger->wait(handle);
+  Status move(const program::Task& task) {
+    const program::Unit& unit = program.units[task.unit];
+    const auto& exchange = std::get<program::Exchange>(unit.kernel);
+    if (launched) WEFT_TRY_STATUS(launched->wait(task.waits));
+    const auto among_ranks = [&](std::byte* operand, std::byte* result) -> Status {
+      if (movers == 1) return exchanger->run(exchange, operand, result);
+      WEFT_TRY(handle, exchanger->start(exchange, operand, result));
+      return exchanger->wait(handle);
+    };
+    return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
   }
 
   // Where a place begins; null where this rank's share is empty.
-  std::byte* at(const program::Place& place) const {
-    return place.buffer.valid() ? device::cpu::address(program, place, memory.bytes()) : nullptr;
+  device::Address at(const program::Place& place) const {
+    return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
   }
 
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
+    memory->send_inputs(*streams.front());
     crew->run(work);
+    return finish();
+  }
+
+  // What was launched is done; what went wrong on a stream is known only then.
+  Status finish() {
+    for (const auto& stream : streams)
+      if (Status done = stream->synchronize(); failure.ok() && !done.ok()) failure = std::move(done);
     return failure;
   }
 
   program::Program program;
   const std::int64_t bytes;
   Exchanger* const exchanger;
-  Memory memory;
-  std::vector<std::unique_ptr<device::cpu::Kernel>> kernels;  // a unit; none for an exchange
-  std::vector<std::unique_ptr<Memory>> scratch;          // a worker
-  std::size_t streams = 0;                               // that move
+  const std::shared_ptr<device::Device> device;
+  std::unique_ptr<DeviceMemory> memory;
+  std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
+  std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
+  std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
+  std::size_t movers = 0;                // streams of the program that move bytes between ranks
   std::mutex mutex;
   Status failure;  // of the exchange that failed first; read when the crew has stopped
   std::unique_ptr<Crew> crew;
 };
 
 Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOptions& options) {
+  auto device = options.device;
+  if (device == nullptr) {
+    WEFT_TRY(processor, device::open_device("cpu"));
+    device = std::move(processor);
+  }
   const std::int64_t bytes = program.bytes();
   const auto describe = [&] {
     return fmt::format("{} kept and {} for the step",
@@ -139,7 +129,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                                    print_bytes(static_cast<double>(options.memory_limit))),
                        "a smaller batch needs less; SET memory_limit sets the limit");
   // Asked of the machine first: a step that does not fit would be killed, not told.
-  const std::int64_t available = available_memory();
+  const std::int64_t available = device->available_memory();
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
                                         print_bytes(static_cast<double>(bytes)), describe());
   const std::int64_t ranks = std::max(options.ranks_here, 1);
@@ -150,38 +140,52 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
         "a smaller batch or model needs less");
   WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
              "a rank that exchanges with nobody");
-  auto state = std::make_unique<State>(std::move(program), options);
-  if (state->memory.bytes() == nullptr)
+  auto state = std::make_unique<State>(std::move(program), options, std::move(device));
+  auto memory = DeviceMemory::take(state->device, bytes, options.shared_memory ? options.exchanger : nullptr);
+  if (!memory.ok())
     return world_error(fmt::format("{}, and the machine does not give it", needs),
                        "a smaller batch or model needs less");
+  state->memory = std::move(*memory);
+  for (const program::Port& port : state->program.inputs)
+    WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));
 
-  device::cpu::use_one_blas_thread();
   std::int64_t scratch = 0;
   for (const program::Unit& unit : state->program.units) {
     if (std::holds_alternative<program::Exchange>(unit.kernel)) {
       state->kernels.push_back(nullptr);
       continue;
     }
-    state->kernels.push_back(device::cpu::make_kernel(state->program, unit, state->memory.bytes()));
+    WEFT_TRY(kernel, state->device->make_kernel(state->program, unit, state->memory->address()));
+    state->kernels.push_back(std::move(kernel));
     scratch = std::max(scratch, state->kernels.back()->scratch_bytes());
   }
-  const int workers = std::max(options.workers, 1);
+  // Threads that do the work themselves are as many streams. A device that does it elsewhere is given all of
+  // it on one stream, in the order of the program.
+  int workers = std::max(options.workers, 1);
   for (int worker = 0; worker < workers; ++worker) {
-    state->scratch.push_back(std::make_unique<Memory>(scratch));
-    if (state->scratch.back()->bytes() == nullptr)
+    auto stream = state->device->make_stream({.scratch_bytes = scratch, .on_caller = true});
+    if (!stream.ok())
       return world_error(fmt::format("no memory for the scratch of {} workers, {} each", workers,
                                      print_bytes(static_cast<double>(scratch))),
                          "SET threads to fewer");
+    state->streams.push_back(std::move(*stream));
+    if (!state->streams.back()->on_caller()) workers = 1;
   }
   if (const auto exchanges = exchanges_of(state->program); !exchanges.empty())
     WEFT_TRY_STATUS(options.exchanger->prepare(exchanges));
-  std::vector<std::vector<std::uint32_t>> streams = program::tasks_by_stream(state->program);
-  streams.erase(streams.begin());  // that of the workers
-  state->streams = streams.size();
+  std::vector<std::vector<std::uint32_t>> moves = program::tasks_by_stream(state->program);
+  moves.erase(moves.begin());  // that of the workers
+  state->movers = moves.size();
+  if (!state->streams.front()->on_caller()) {
+    std::vector<std::uint32_t> all;
+    for (const std::vector<std::uint32_t>& stream : moves) all.insert(all.end(), stream.begin(), stream.end());
+    WEFT_TRY(launched, TaskEvents::make(*state->device, state->program.tasks, all));
+    state->launched = std::move(launched);
+  }
   try {
     state->crew = std::make_unique<Crew>(
         CrewOptions{.workers = workers, .overlap = options.overlap, .crowded = options.crowded},
-        state->program.tasks, std::move(streams));
+        state->program.tasks, std::move(moves));
   } catch (const std::system_error& error) {
     return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),
                        "SET threads to fewer");
@@ -194,22 +198,40 @@ Rank::~Rank() = default;
 
 const program::Program& Rank::program() const { return state_->program; }
 
-std::span<std::byte> Rank::memory(const program::Port& port) {
-  const std::int64_t bytes = port.place.elements() * plan::size_in_bytes(port.place.dtype);
-  return {device::cpu::address(state_->program, port.place, state_->memory.bytes()),
-          static_cast<std::size_t>(bytes)};
+std::span<std::byte> Rank::input(const program::Port& port) {
+  return state_->memory->input(state_->at(port.place), bytes_of(port));
 }
 
-std::span<const std::byte> Rank::memory(const program::Port& port) const {
-  return const_cast<Rank*>(this)->memory(port);
+Status Rank::write(const program::Port& port, std::span<const std::byte> bytes) {
+  WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) == bytes_of(port), "a value of another size");
+  return state_->memory->write(state_->at(port.place), bytes);
 }
 
-std::byte* Rank::at(program::BufferId buffer) {
-  return state_->memory.bytes() + state_->program.buffer(buffer).offset;
+Status Rank::write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make) {
+  return state_->memory->write(state_->at(port.place), bytes_of(port), make);
 }
 
-std::span<std::byte> Rank::persistent_memory() {
-  return {state_->memory.bytes(), static_cast<std::size_t>(state_->program.persistent_bytes)};
+Result<HostBytes> Rank::read(const program::Port& port) const {
+  return state_->memory->read(state_->at(port.place), bytes_of(port));
+}
+
+Result<HostBytes> Rank::read(program::BufferId buffer) const {
+  const program::Buffer& what = state_->program.buffer(buffer);
+  return state_->memory->read(state_->memory->address() + what.offset, what.bytes);
+}
+
+Result<double> Rank::number(const program::Port& port) const {
+  WEFT_TRY(held, state_->memory->read(state_->at(port.place), plan::size_in_bytes(port.place.dtype)));
+  return device::load_element(port.place.dtype, held.data(), 0);
+}
+
+Status Rank::keep(std::vector<std::byte>& bytes) const {
+  bytes.resize(static_cast<std::size_t>(state_->program.persistent_bytes));
+  return state_->memory->copy_out(bytes, state_->memory->address());
+}
+
+Status Rank::put_back(std::span<const std::byte> bytes) {
+  return state_->memory->copy_in(state_->memory->address(), bytes);
 }
 
 Status Rank::step() {
@@ -218,24 +240,43 @@ Status Rank::step() {
 
 Status Rank::step(program::Timeline& timeline) {
   timeline.tasks.assign(state_->program.tasks.size(), {});
+  // Where a launch returns before the work is done, the device says when it was.
+  std::optional<TaskClock> clock;
+  if (state_->launched != nullptr) {
+    WEFT_TRY(made, TaskClock::make(*state_->device, state_->program.tasks.size()));
+    clock = std::move(made);
+    WEFT_TRY_STATUS(clock->start(*state_->streams.front()));
+  }
   const auto start = Clock::now();
   const auto now = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   Status status = state_->run_all([&](std::uint32_t task, int worker) {
     program::TaskTime& time = timeline.tasks[task];
+    const bool elsewhere = clock && state_->kernels[state_->program.tasks[task].unit] != nullptr;
+    if (elsewhere) clock->begin(task, *state_->streams.front());
     time.begin = now();
     const bool good = state_->run(task, worker);
     time.end = now();
     time.worker = worker;
+    if (elsewhere) clock->end(task, *state_->streams.front());
     return good;
   });
   timeline.seconds = now();
+  if (!clock || !status.ok()) return status;
+  for (std::uint32_t task = 0; task < timeline.tasks.size(); ++task) {
+    if (state_->kernels[state_->program.tasks[task].unit] == nullptr) continue;
+    const program::TaskTime seen = clock->time(task);
+    timeline.tasks[task].begin = seen.begin;
+    timeline.tasks[task].end = seen.end;
+    timeline.seconds = std::max(timeline.seconds, seen.end);
+  }
   return status;
 }
 
 Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
+  state_->memory->send_inputs(*state_->streams.front());
   for (const std::uint32_t task : tasks)
     if (!state_->run(task, 0)) break;
-  return state_->failure;
+  return state_->finish();
 }
 
 int Rank::workers() const { return state_->crew->workers(); }

@@ -1,9 +1,12 @@
-// weft/exec/rank.h -- one rank of this machine: memory, workers, and the program they run.
+// weft/exec/rank.h -- one rank of this machine: a device's memory, workers, and the program they run.
 //
 //   WEFT_TRY(rank, Rank::start(std::move(program), {.workers = 2}));
-//   rank.write("pixels", bytes);
-//   WEFT_TRY_STATUS(rank.step());
-//   float loss = rank.scalar("loss");
+//   std::ranges::copy(batch, rank->input(rank->program().inputs.front()).begin());
+//   WEFT_TRY_STATUS(rank->step());
+//   WEFT_TRY(loss, rank->number(rank->program().outputs.front()));
+//
+// Where the program lies is the device's affair (device.h): values go there and come back through the rank.
+// Where the host reaches that memory, nothing is copied on the way.
 //
 // A rank that is one of several is given an Exchanger, which moves what its program exchanges with the others
 // (exchanger.h); a step then fails when one of them is lost.
@@ -21,20 +24,24 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/device/device.h"
 #include "weft/exec/exchanger.h"
+#include "weft/exec/host_bytes.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 
 namespace weft::exec {
 
 struct RankOptions {
-  int workers = 1;
+  std::shared_ptr<device::Device> device = nullptr;  // none: the processor
+  int workers = 1;                // threads that launch; one where the device itself does the work
   std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
 
   // Of a rank that is one of several. Must outlive it.
   Exchanger* exchanger = nullptr;
-  bool overlap = true;          // exchanges run beside computing, on a thread for each stream that moves
-  bool shared_memory = false;   // its memory is the exchanger's, which then copies nothing
+  bool overlap = true;  // exchanges run beside computing, on a thread for each stream that moves
+  // Its memory is the exchanger's, which then copies nothing: where the device computes in the host's memory.
+  bool shared_memory = false;
   bool crowded = false;         // this machine runs more threads than it has processors
   std::int32_t ranks_here = 1;  // that share this machine's memory
 };
@@ -49,12 +56,18 @@ class Rank {
 
   const program::Program& program() const;
 
-  // The memory of a port: an input to be filled, a parameter, a state, an output.
-  std::span<std::byte> memory(const program::Port& port);
-  std::span<const std::byte> memory(const program::Port& port) const;
+  // Where the host writes an input: every step from now on takes it from there.
+  std::span<std::byte> input(const program::Port& port);
 
-  // Where a buffer lies.
-  std::byte* at(program::BufferId buffer);
+  // What the next step finds in a parameter, a state or an input: given, or made by `make`, which is called
+  // once, with room for it that holds what nobody knows.
+  Status write(const program::Port& port, std::span<const std::byte> bytes);
+  Status write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make);
+
+  // What a port or buffer holds, until the next step.
+  Result<HostBytes> read(const program::Port& port) const;
+  Result<HostBytes> read(program::BufferId buffer) const;
+  Result<double> number(const program::Port& port) const;  // its first element
 
   // Runs every task once. Fails where an exchange does, when nothing runs any more: no later step can be.
   Status step();
@@ -64,8 +77,9 @@ class Rank {
   // went wrong. The order must respect what tasks wait for.
   Status run_in_order(std::span<const std::uint32_t> tasks);
 
-  // All that is kept from step to step: to be put back later.
-  std::span<std::byte> persistent_memory();
+  // All that is kept from step to step, and putting it back later.
+  Status keep(std::vector<std::byte>& bytes) const;
+  Status put_back(std::span<const std::byte> bytes);
 
   int workers() const;
   std::size_t reference_units() const;  // nodes that have no kernel

@@ -63,7 +63,7 @@ std::vector<InputMemory> memory_of(exec::Rank& rank) {
   std::vector<InputMemory> inputs;
   for (const program::Port& port : rank.program().inputs)
     inputs.push_back(
-        {port.place.dtype, rank.memory(port), 0, port.place.axes.empty() ? 1 : port.place.axes[0].size});
+        {port.place.dtype, rank.input(port), 0, port.place.axes.empty() ? 1 : port.place.axes[0].size});
   return inputs;
 }
 

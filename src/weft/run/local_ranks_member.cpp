@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "weft/base/machine.h"
-#include "weft/device/element_access.h"
 #include "weft/run/local_ranks_run.h"
 
 namespace weft::run {
@@ -76,20 +75,22 @@ Status Member::fill(const Weights& weights) {
     const Tensor* known = nullptr;
     if (!weights.tensors.empty()) {
       const bool needed = source.kind == SharedSource::Kind::parameter;
-      WEFT_TRY(found, find_tensor(weights, source.name, source.type.dtype, shape_of_type(source.type), needed));
+      WEFT_TRY(found,
+               find_tensor(weights, source.name, source.type.dtype, shape_of_type(source.type), needed));
       known = found;
     }
-    const std::span<std::byte> memory = rank_->memory(*port);
     const plan::NodeView node = plan_.graph.view(source.node);
-    if (known == nullptr && source.is_whole(number())) {
-      write_initial(node, weights.seed, memory);
-    } else if (known == nullptr) {
-      drawn.resize(static_cast<std::size_t>(source.type.bytes()));
-      write_initial(node, weights.seed, drawn);
-      cut_share(source.type, shares(source), drawn, memory);
-    } else {
-      cut_share(source.type, shares(source), known->bytes, memory);
-    }
+    WEFT_TRY_STATUS(rank_->write(*port, [&](std::span<std::byte> memory) {
+      if (known == nullptr && source.is_whole(number())) {
+        write_initial(node, weights.seed, memory);
+      } else if (known == nullptr) {
+        drawn.resize(static_cast<std::size_t>(source.type.bytes()));
+        write_initial(node, weights.seed, drawn);
+        cut_share(source.type, shares(source), drawn, memory);
+      } else {
+        cut_share(source.type, shares(source), known->bytes, memory);
+      }
+    }));
   }
   return {};
 }
@@ -99,7 +100,7 @@ void Member::take_input(const SharedSource& source, const Port* port) {
   if (port == nullptr) return;  // this rank needs none of it
   const std::span<const plan::Share> mine = shares(source);
   InputMemory& input = inputs_.back();
-  input.bytes = rank_->memory(*port);
+  input.bytes = rank_->input(*port);
   input.first = mine.empty() ? 0 : mine[0].begin;
   input.rows = mine.empty() ? 1 : mine[0].size;
   std::int64_t row = 1;
@@ -120,10 +121,7 @@ void Member::feed(const Feed& feed, std::int64_t step) {
   for (const CutRows& cut : cuts_) cut_share({cut.dtype, cut.dims}, cut.shares, cut.whole, cut.part);
 }
 
-double Member::loss() const {
-  const Port& port = rank_->program().outputs.front();
-  return device::load_element(port.place.dtype, std::as_const(*rank_).memory(port).data(), 0);
-}
+Result<double> Member::loss() const { return rank_->number(rank_->program().outputs.front()); }
 
 Result<std::int64_t> Member::hear(std::int64_t word) {
   WEFT_TRY_STATUS(world_->broadcast(&word, &word, 1, ElementType::i64, 0));
@@ -137,8 +135,12 @@ Status Member::gather(Weights& weights, bool everywhere) {
   for (const SharedSource& source : sources_) {
     if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
     const Port* const port = port_of(source);
-    const std::span<const std::byte> mine =
-        port == nullptr ? std::span<const std::byte>() : std::as_const(*rank_).memory(*port);
+    std::optional<exec::HostBytes> held;
+    if (port != nullptr) {
+      WEFT_TRY(read, rank_->read(*port));
+      held = std::move(read);
+    }
+    const std::span<const std::byte> mine = held ? held->bytes() : std::span<const std::byte>();
     Tensor tensor{source.type.dtype, shape_of_type(source.type), {}};
     if (source.is_whole(0)) {
       if (keeps) tensor.bytes.assign(mine.begin(), mine.end());

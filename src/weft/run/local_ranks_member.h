@@ -33,7 +33,7 @@ class Member {
 
   // Fills this rank's share of a batch. Not collective.
   void feed(const Feed& feed, std::int64_t step);
-  double loss() const;  // of the last step
+  Result<double> loss() const;  // of the last step
 
   // What rank 0 says, on all ranks.
   Result<std::int64_t> hear(std::int64_t word);

@@ -102,7 +102,8 @@ class Loop {
       if (word == kStop) break;
       step = training.first_step + i;
       WEFT_TRY_STATUS(one_step(i, step));
-      outcome_.last_loss = member_.loss();
+      WEFT_TRY(loss, member_.loss());
+      outcome_.last_loss = loss;
       if (i == 0) outcome_.first_loss = outcome_.last_loss;
       outcome_.steps_done = i + 1;
       outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

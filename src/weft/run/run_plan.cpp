@@ -40,9 +40,10 @@ Result<double> timed_step(exec::Rank& rank) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void make_up(exec::Rank& rank, std::uint64_t seed) {
-  write_initial(rank, seed);
+Status make_up(exec::Rank& rank, std::uint64_t seed) {
+  WEFT_TRY_STATUS(write_initial(rank, seed));
   made_up_feed(*rank.program().graph, seed)->fill(rank, 0);
+  return {};
 }
 
 const Port* find(std::span<const Port> ports, std::string_view name) {
@@ -58,11 +59,14 @@ std::string print_type(const program::Program& program, const Port& port) {
   return plan::print(program.graph->type(port.value), program.graph->symbols());
 }
 
-OutputAgreement compare_outputs(const exec::Rank& a, const Port& of_a, const exec::Rank& b, const Port& of_b) {
+Result<OutputAgreement> compare_outputs(const exec::Rank& a, const Port& of_a, const exec::Rank& b,
+                                        const Port& of_b) {
+  WEFT_TRY(in_a, a.read(of_a));
+  WEFT_TRY(in_b, b.read(of_b));
   OutputAgreement found{of_a.name};
   for (std::int64_t i = 0; i < of_a.place.elements(); ++i) {
-    const double x = device::load_element(of_a.place.dtype, a.memory(of_a).data(), i);
-    const double y = device::load_element(of_b.place.dtype, b.memory(of_b).data(), i);
+    const double x = device::load_element(of_a.place.dtype, in_a.data(), i);
+    const double y = device::load_element(of_b.place.dtype, in_b.data(), i);
     if (x == y || (std::isnan(x) && std::isnan(y))) {
       if (std::isfinite(x)) found.largest = std::max(found.largest, std::abs(x));
     } else if (std::isfinite(x) && std::isfinite(y)) {
@@ -79,20 +83,19 @@ OutputAgreement compare_outputs(const exec::Rank& a, const Port& of_a, const exe
 
 Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given, const PlanRunOptions& options) {
   WEFT_TRY(rank, start(graph, options));
-  make_up(*rank, options.seed);
+  WEFT_TRY_STATUS(make_up(*rank, options.seed));
   std::size_t used = 0;
   WEFT_TRY_STATUS(for_sources(*rank, [&](const Port& port) -> Status {
     const auto found = given.find(port.name);
     if (found == given.end()) return {};
     const Tensor& tensor = found->second;
-    const std::span<std::byte> memory = rank->memory(port);
+    const auto bytes = static_cast<std::size_t>(port.place.elements() * size_in_bytes(port.place.dtype));
     if (tensor.dtype != port.place.dtype || tensor.shape != shape_of(port.place) ||
-        tensor.bytes.size() != memory.size())
+        tensor.bytes.size() != bytes)
       return user_error(
           fmt::format("what is given for {} does not fit {}", port.name, print_type(rank->program(), port)));
-    std::memcpy(memory.data(), tensor.bytes.data(), memory.size());
     ++used;
-    return {};
+    return rank->write(port, tensor.bytes);
   }));
   if (used != given.size())
     for (const auto& [name, tensor] : given) {
@@ -104,8 +107,9 @@ Result<PlanRun> run_plan(const plan::Graph& graph, const Tensors& given, const P
   WEFT_TRY(seconds, timed_step(*rank));
   run.seconds = seconds;
   for (const Port& port : rank->program().outputs) {
-    const std::span<const std::byte> memory = std::as_const(*rank).memory(port);
-    run.outputs[port.name] = {port.place.dtype, shape_of(port.place), {memory.begin(), memory.end()}};
+    WEFT_TRY(held, rank->read(port));
+    const std::span<const std::byte> bytes = held.bytes();
+    run.outputs[port.name] = {port.place.dtype, shape_of(port.place), {bytes.begin(), bytes.end()}};
   }
   return run;
 }
@@ -120,7 +124,7 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
   WEFT_TRY(first, start(a, options));
   WEFT_TRY(second, start(b, options));
   const program::Program &of_a = first->program(), &of_b = second->program();
-  make_up(*first, options.seed);
+  WEFT_TRY_STATUS(make_up(*first, options.seed));
   WEFT_TRY_STATUS(for_sources(*second, [&](const Port& port) -> Status {
     const Port* same = nullptr;
     for (const auto* ports : {&of_a.inputs, &of_a.parameters, &of_a.states})
@@ -128,8 +132,8 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
     if (same == nullptr || !same_type(*same, port))
       return user_error(fmt::format("{} reads {} of {}, {} has {}", b.name, port.name, print_type(of_b, port),
                                     a.name, same == nullptr ? "none" : print_type(of_a, *same)));
-    std::ranges::copy(first->memory(*same), second->memory(port).begin());
-    return {};
+    WEFT_TRY(held, first->read(*same));
+    return second->write(port, held.bytes());
   }));
 
   Agreement agreement;
@@ -143,7 +147,8 @@ Result<Agreement> compare_runs(const plan::Graph& a, const plan::Graph& b, const
       return user_error(fmt::format("{} gives {} of {}, {} gives {}", a.name, output.name,
                                     print_type(of_a, output), b.name,
                                     same == nullptr ? "none" : print_type(of_b, *same)));
-    agreement.outputs.push_back(compare_outputs(*first, output, *second, *same));
+    WEFT_TRY(found, compare_outputs(*first, output, *second, *same));
+    agreement.outputs.push_back(std::move(found));
   }
   return agreement;
 }

@@ -16,23 +16,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double loss_of(const exec::Rank& rank) {
-  const program::Port& port = rank.program().outputs.front();
-  return device::load_element(port.place.dtype, rank.memory(port).data(), 0);
-}
-
 // Steps from one copy of the memory to the next. A copy costs about as much as reading the
 // parameters once; running so many steps again takes as long as it took.
 constexpr std::int64_t kStepsBetweenCopies = 50;
 
 class LastCopy {
  public:
-  void keep(exec::Rank& rank, std::int64_t step) {
-    const auto memory = rank.persistent_memory();
-    bytes_.assign(memory.begin(), memory.end());
+  Status keep(const exec::Rank& rank, std::int64_t step) {
     step_ = step;
+    return rank.keep(bytes_);
   }
-  void put_back(exec::Rank& rank) const { std::ranges::copy(bytes_, rank.persistent_memory().begin()); }
+  Status put_back(exec::Rank& rank) const { return rank.put_back(bytes_); }
   std::int64_t step() const { return step_; }
 
  private:
@@ -52,7 +46,7 @@ bool writes_infinity(const program::Program& program, const program::Unit& unit)
 
 // The node that a number came from which a task wrote and which is not finite; nothing when all are. The
 // node of a value that is only copied is invalid.
-std::optional<plan::NodeId> find_fault(exec::Rank& rank, const program::Task& task) {
+Result<std::optional<plan::NodeId>> find_fault(const exec::Rank& rank, const program::Task& task) {
   const program::Program& program = rank.program();
   const program::Unit& unit = program.units[task.unit];
   const bool infinity_is_fine = writes_infinity(program, unit);
@@ -62,11 +56,12 @@ std::optional<plan::NodeId> find_fault(exec::Rank& rank, const program::Task& ta
     if (!plan::is_real(place.dtype)) continue;
     const program::Extent whole = program::extent(place);
     const std::int64_t width = plan::size_in_bytes(place.dtype);
+    WEFT_TRY(held, rank.read(place.buffer));
     for (const program::Extent& written : task.writes) {
       if (!written.overlaps(whole)) continue;
       for (std::int64_t at = std::max(written.begin, whole.begin); at < std::min(written.end, whole.end);
            at += width) {
-        const double value = device::load_element(place.dtype, rank.at(place.buffer), at / width);
+        const double value = device::load_element(place.dtype, held.data(), at / width);
         if (std::isfinite(value) || (infinity_is_fine && std::isinf(value))) continue;
         plan::NodeId node = unit.nodes.empty() ? plan::NodeId() : unit.nodes.back();
         for (const plan::NodeId id : unit.nodes)
@@ -92,15 +87,18 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& cop
                          double loss) {
   const std::string message = print_divergence(loss, step + 1);
   std::string hint = "a smaller learning_rate may help";
-  copy.put_back(rank);
+  if (Status back = copy.put_back(rank); !back.ok()) return std::move(back).error();
   for (std::int64_t again = copy.step(); again <= step; ++again) {
     feed.fill(rank, again);
     for (std::uint32_t t = 0; t < rank.program().tasks.size(); ++t) {
       if (Status ran = rank.run_in_order({&t, 1}); !ran.ok()) return std::move(ran).error();
-      if (const auto fault = find_fault(rank, rank.program().tasks[t]))
-        return user_error(fmt::format("{}; the first number that is not finite came out of {}, at step {}",
-                                      message, describe_node(rank.program(), *fault), print_exact(again + 1)),
-                          std::move(hint));
+      auto fault = find_fault(rank, rank.program().tasks[t]);
+      if (!fault.ok()) return std::move(fault).error();
+      if (*fault)
+        return user_error(
+            fmt::format("{}; the first number that is not finite came out of {}, at step {}", message,
+                        describe_node(rank.program(), **fault), print_exact(again + 1)),
+            std::move(hint));
     }
   }
   return user_error(message, std::move(hint));
@@ -118,10 +116,11 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
       outcome.interrupted = true;
       break;
     }
-    if (i % kStepsBetweenCopies == 0) copy.keep(rank, step);
+    if (i % kStepsBetweenCopies == 0) WEFT_TRY_STATUS(copy.keep(rank, step));
     feed.fill(rank, step);
     WEFT_TRY_STATUS(rank.step());
-    outcome.last_loss = loss_of(rank);
+    WEFT_TRY(loss, rank.number(rank.program().outputs.front()));
+    outcome.last_loss = loss;
     if (!std::isfinite(outcome.last_loss))
       return explain_divergence(rank, feed, copy, step, outcome.last_loss);
     if (i == 0) outcome.first_loss = outcome.last_loss;

@@ -15,9 +15,10 @@ namespace {
 
 using program::Port;
 
-void write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
+Status write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   const plan::Graph& graph = *rank.program().graph;
-  run::write_initial(graph.view(graph.value(port.value).producer), seed, rank.memory(port));
+  const plan::NodeView source = graph.view(graph.value(port.value).producer);
+  return rank.write(port, [&](std::span<std::byte> memory) { run::write_initial(source, seed, memory); });
 }
 
 std::string print_shape(plan::DType dtype, std::span<const std::int64_t> shape) {
@@ -64,9 +65,10 @@ void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<s
   }
 }
 
-void write_initial(exec::Rank& rank, std::uint64_t seed) {
-  for (const Port& port : rank.program().parameters) write_initial(rank, port, seed);
-  for (const Port& port : rank.program().states) write_initial(rank, port, seed);
+Status write_initial(exec::Rank& rank, std::uint64_t seed) {
+  for (const auto* ports : {&rank.program().parameters, &rank.program().states})
+    for (const Port& port : *ports) WEFT_TRY_STATUS(write_initial(rank, port, seed));
+  return {};
 }
 
 Result<const Tensor*> find_tensor(const Weights& weights, const std::string& name, plan::DType dtype,
@@ -89,25 +91,24 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
 Status write_weights(exec::Rank& rank, const Weights& weights) {
   const auto write = [&](const Port& port, bool needed) -> Status {
     WEFT_TRY(tensor, find_tensor(weights, port.name, port.place.dtype, shape_of(port.place), needed));
-    if (tensor != nullptr)
-      std::memcpy(rank.memory(port).data(), tensor->bytes.data(), tensor->bytes.size());
-    else
-      write_initial(rank, port, weights.seed);
-    return {};
+    if (tensor != nullptr) return rank.write(port, tensor->bytes);
+    return write_initial(rank, port, weights.seed);
   };
   for (const Port& port : rank.program().parameters) WEFT_TRY_STATUS(write(port, true));
   for (const Port& port : rank.program().states) WEFT_TRY_STATUS(write(port, false));
   return {};
 }
 
-void read_weights(const exec::Rank& rank, Weights& weights) {
+Status read_weights(const exec::Rank& rank, Weights& weights) {
   weights.tensors.clear();
   for (const auto* ports : {&rank.program().parameters, &rank.program().states})
     for (const Port& port : *ports) {
-      const std::span<const std::byte> memory = rank.memory(port);
+      WEFT_TRY(held, rank.read(port));
+      const std::span<const std::byte> bytes = held.bytes();
       weights.tensors.emplace(port.name,
-                              Tensor{port.place.dtype, shape_of(port.place), {memory.begin(), memory.end()}});
+                              Tensor{port.place.dtype, shape_of(port.place), {bytes.begin(), bytes.end()}});
     }
+  return {};
 }
 
 formats::Checkpoint to_checkpoint(const Weights& weights) {

@@ -41,7 +41,7 @@ std::vector<std::int64_t> shape_of(const program::Place& place);
 // the tensor's name and its place alone, not on what else there is.
 void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory);
 // Fills a rank's parameters and states with their initial values.
-void write_initial(exec::Rank& rank, std::uint64_t seed);
+Status write_initial(exec::Rank& rank, std::uint64_t seed);
 
 // What the weights hold under a name; null when they do not and need not. Fails when it is needed, or of
 // another type or shape.
@@ -53,7 +53,7 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
 Status write_weights(exec::Rank& rank, const Weights& weights);
 
 // Takes the rank's parameters and states.
-void read_weights(const exec::Rank& rank, Weights& weights);
+Status read_weights(const exec::Rank& rank, Weights& weights);
 
 formats::Checkpoint to_checkpoint(const Weights& weights);
 

@@ -72,7 +72,7 @@ Result<explain::Measurement> measure(const Context& context, const Prepared& pre
     feed = std::move(*opened);
   }
   WEFT_TRY(rank, start_rank(explanation.graph->clone(), prepared));
-  run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed));
+  WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   // The first steps touch memory for the first time; they are not counted.
   constexpr std::int64_t kWarmUp = 2;
   std::vector<program::Timeline> timelines;

@@ -46,23 +46,25 @@ struct Answers {
   std::int64_t right = 0, all = 0;
 };
 
-void count_answers(const exec::Rank& rank, Answers& answers) {
+Status count_answers(const exec::Rank& rank, Answers& answers) {
   const program::Port &logits = output(rank, kLogits), &labels = output(rank, kLabels);
   const std::int64_t classes = logits.place.axes[logits.place.axes.size() - 1].size;
   const std::int64_t rows = logits.place.elements() / classes;
+  WEFT_TRY(given, rank.read(labels));
+  WEFT_TRY(found, rank.read(logits));
   for (std::int64_t row = 0; row < rows; ++row) {
-    const double label = device::load_element(labels.place.dtype, rank.memory(labels).data(), row);
+    const double label = device::load_element(labels.place.dtype, given.data(), row);
     if (label < 0) continue;
     std::int64_t best = 0;
     double most = -INFINITY;
     for (std::int64_t c = 0; c < classes; ++c) {
-      const double logit =
-          device::load_element(logits.place.dtype, rank.memory(logits).data(), row * classes + c);
+      const double logit = device::load_element(logits.place.dtype, found.data(), row * classes + c);
       if (logit > most) most = logit, best = c;
     }
     answers.right += static_cast<double>(best) == label;
     ++answers.all;
   }
+  return {};
 }
 
 // The name and size of the index that examples run along.
@@ -150,10 +152,9 @@ Result<Score> score(const Session::State& state, const Context& context, const P
     }
     feed.fill_test(*rank, total.examples);
     WEFT_TRY_STATUS(rank->step());
-    const program::Port& loss = rank->program().outputs.front();
-    total.loss +=
-        static_cast<double>(batch) * device::load_element(loss.place.dtype, rank->memory(loss).data(), 0);
-    if (has_answers) count_answers(*rank, answers);
+    WEFT_TRY(loss, rank->number(rank->program().outputs.front()));
+    total.loss += static_cast<double>(batch) * loss;
+    if (has_answers) WEFT_TRY_STATUS(count_answers(*rank, answers));
     total.examples += batch;
   }
   if (total.examples > 0) total.loss /= static_cast<double>(total.examples);

@@ -101,24 +101,24 @@ Result<Trained> train_alone(Prepared& prepared, const run::Feed& feed, const run
                             const run::DistributedRun& run) {
   WEFT_TRY(rank, start_rank(std::move(prepared.plan.graph), prepared));
   if (start.tensors.empty())
-    run::write_initial(*rank, start.seed);
+    WEFT_TRY_STATUS(run::write_initial(*rank, start.seed));
   else
     WEFT_TRY_STATUS(run::write_weights(*rank, start));
   Trained trained;
   trained.weights = run::without_tensors(start);
   const auto take = [&](std::int64_t step) {
     trained.weights.step = step;
-    run::read_weights(*rank, trained.weights);
+    return run::read_weights(*rank, trained.weights);
   };
   run::TrainingRun training = run.training;
   training.on_step = [&](const run::StepReport& report) -> Status {
     WEFT_TRY_STATUS(run.training.on_step(report));
     if (!run.is_due || !run.is_due(report.step)) return {};
-    take(report.step);
+    WEFT_TRY_STATUS(take(report.step));
     return run.on_weights(report.step, trained.weights);
   };
   WEFT_TRY(outcome, run::run_training(*rank, feed, training));
-  take(start.step + outcome.steps_done);
+  WEFT_TRY_STATUS(take(start.step + outcome.steps_done));
   trained.outcome = outcome;
   trained.threads = rank->workers();
   trained.by_definition = rank->reference_units();

@@ -74,17 +74,20 @@ void fill(Rank& rank, const Tensors& sources) {
   for (const auto* ports : {&program.inputs, &program.parameters, &program.states})
     for (const program::Port& port : *ports) {
       const ops::Tensor<double>& tensor = sources.at(port.name);
-      for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        device::store_element(port.place.dtype, rank.memory(port).data(), i,
-                              tensor.data[static_cast<std::size_t>(i)]);
+      const Status written = rank.write(port, [&](std::span<std::byte> memory) {
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+          device::store_element(port.place.dtype, memory.data(), i, tensor.data[static_cast<std::size_t>(i)]);
+      });
+      if (!written.ok()) throw std::runtime_error(written.error().message);
     }
 }
 
 ops::Tensor<double> read(const Rank& rank, const program::Port& port) {
   ops::Tensor<double> tensor;
   for (const program::Axis& axis : port.place.axes) tensor.sizes.push_back(axis.size);
+  const HostBytes held = or_throw(rank.read(port));
   for (std::int64_t i = 0; i < port.place.elements(); ++i)
-    tensor.data.push_back(device::load_element(port.place.dtype, rank.memory(port).data(), i));
+    tensor.data.push_back(device::load_element(port.place.dtype, held.data(), i));
   return tensor;
 }
 

@@ -21,6 +21,10 @@ T or_throw(Result<T> result, std::string_view about = "") {
   return std::move(*result);
 }
 
+void must(const Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.error().message);
+}
+
 }  // namespace
 
 Learner learner(plan::Graph forward, train::Optimizer optimizer) {
@@ -88,9 +92,9 @@ run::DistributedOutcome train(const Learner& learner, std::string_view distribut
 
 OneRank train_alone(const Learner& learner, std::int64_t count) {
   const auto rank = exec::start(learner.graph, 1);
-  run::write_initial(*rank, 7);
+  must(run::write_initial(*rank, 7));
   OneRank one{or_throw(run::run_training(*rank, *learner.feed, {.steps = count})), from_seed(7)};
-  run::read_weights(*rank, one.weights);
+  must(run::read_weights(*rank, one.weights));
   return one;
 }
 

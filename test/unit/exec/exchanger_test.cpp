@@ -7,12 +7,15 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "distant_device.h"
 #include "mesh_case.h"
 #include "weft/exec/comm_exchanger.h"
 #include "weft/exec/rank.h"
@@ -241,9 +244,12 @@ TEST(Exchanger, RanksThatNameDifferentAlgorithmsAreToldApart) {
   });
 }
 
-std::span<float> floats(Rank& rank, const program::Port& port) {
-  const std::span<std::byte> memory = rank.memory(port);
-  return {reinterpret_cast<float*>(memory.data()), memory.size() / sizeof(float)};
+std::vector<float> floats(const Rank& rank, const program::Port& port) {
+  const auto held = rank.read(port);
+  if (!held.ok()) throw std::runtime_error(held.error().message);
+  std::vector<float> numbers(held->bytes().size() / sizeof(float));
+  std::memcpy(numbers.data(), held->data(), held->bytes().size());
+  return numbers;
 }
 
 // Runs the plan on threads and compares what every rank holds of every output with the virtual mesh.
@@ -269,9 +275,10 @@ void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, co
     ASSERT_TRUE(started.ok()) << started.error().message;
     Rank& rank = **started;
     const auto fill = [&](const std::vector<program::Port>& ports) {
-      for (const program::Port& port : ports)
-        std::ranges::copy(inputs.held.at(port.name).ranks[static_cast<std::size_t>(number)].data,
-                          floats(rank, port).begin());
+      for (const program::Port& port : ports) {
+        const auto& held = inputs.held.at(port.name).ranks[static_cast<std::size_t>(number)].data;
+        ASSERT_TRUE(rank.write(port, std::as_bytes(std::span(held))).ok());
+      }
     };
     for (int step = 0; step < 2; ++step) {
       fill(rank.program().inputs);
@@ -284,7 +291,7 @@ void expect_as_on_the_mesh(std::string_view text, std::string_view mesh_text, co
       const auto& held = (*expected)[o].ranks[static_cast<std::size_t>(number)].data;
       const auto port = std::ranges::find(rank.program().outputs, name, &program::Port::name);
       if (held.empty() || port == rank.program().outputs.end()) continue;
-      const std::span<float> found = floats(rank, *port);
+      const std::vector<float> found = floats(rank, *port);
       ASSERT_EQ(found.size(), held.size()) << name;
       for (std::size_t i = 0; i < held.size(); ++i)
         ASSERT_NEAR(found[i], held[i], 1e-4 * (1 + std::abs(held[i])))
@@ -319,6 +326,14 @@ TEST(Exchanger, RanksComputeWhatTheMeshDoes) {
         expect_as_on_the_mesh(plan, mesh, {.workers = 1, .overlap = overlap, .crowded = true});
         if (HasFailure()) FAIL() << mesh << "\n" << plan;
       }
+}
+
+// What the host cannot reach is moved through memory that it can.
+TEST(Exchanger, RanksOfADeviceWithMemoryOfItsOwnComputeTheSame) {
+  const auto device = std::make_shared<device::DistantDevice>();
+  for (const std::string_view plan : kPlans)
+    for (const bool overlap : {true, false})
+      expect_as_on_the_mesh(plan, "gpu=3", {.device = device, .overlap = overlap, .shared_memory = true});
 }
 
 TEST(Exchanger, WorkersAndSharedMemoryDoNotShow) {

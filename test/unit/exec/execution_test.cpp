@@ -117,9 +117,10 @@ TEST(Execution, TasksOfALargerModelAgree) {
   expect_near(contents(*rank), expected, 1e-3, 1e-4, "char_gpt");
 }
 
-std::vector<std::byte> bytes_of(Rank& rank) {
-  const auto memory = rank.persistent_memory();
-  return {memory.begin(), memory.end()};
+std::vector<std::byte> bytes_of(const Rank& rank) {
+  std::vector<std::byte> bytes;
+  EXPECT_TRUE(rank.keep(bytes).ok());
+  return bytes;
 }
 
 TEST(Execution, TheSameBitsOnEveryRun) {

@@ -161,8 +161,7 @@ TEST(MaskedRegions, AStepHasTheSameBitsWithAndWithout) {
       ASSERT_TRUE(rank.ok());
       exec::fill(**rank, sources);
       for (int step = 0; step < 3; ++step) ASSERT_TRUE((*rank)->step().ok());
-      const auto memory = (*rank)->persistent_memory();
-      memories.emplace_back(memory.begin(), memory.end());
+      ASSERT_TRUE((*rank)->keep(memories.emplace_back()).ok());
     }
     EXPECT_EQ(memories[0], memories[1]) << workers << " workers";
   }

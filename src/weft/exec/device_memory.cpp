@@ -1,0 +1,140 @@
+#include "weft/exec/device_memory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "weft/base/check.h"
+
+namespace weft::exec {
+namespace {
+
+std::int64_t bytes_of(const program::Place& place) {
+  return place.buffer.valid() ? place.elements() * plan::size_in_bytes(place.dtype) : 0;
+}
+
+// Grows to the most that was asked for.
+Result<std::span<std::byte>> room(device::Device& device, std::unique_ptr<device::HostMemory>& memory,
+                                  std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  if (memory == nullptr || memory->bytes().size() < size) {
+    WEFT_TRY(more, device.allocate_host(bytes));
+    memory = std::move(more);
+  }
+  return memory->bytes().first(size);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take(std::shared_ptr<device::Device> device,
+                                                         std::int64_t bytes, Exchanger* owner) {
+  std::unique_ptr<DeviceMemory> memory(new DeviceMemory(std::move(device)));
+  const std::int64_t wanted = std::max<std::int64_t>(bytes, 1);
+  if (owner != nullptr && memory->device_->host_accessible())
+    memory->address_ = device::Address(owner->allocate(static_cast<std::size_t>(wanted)));
+  if (memory->address_) {
+    memory->owner_ = owner;
+  } else {
+    WEFT_TRY(own, memory->device_->allocate(wanted));
+    memory->own_ = std::move(own);
+    memory->address_ = memory->own_->address();
+  }
+  if (!memory->device_->host_accessible()) {
+    WEFT_TRY(copies, memory->device_->make_stream({}));
+    memory->copies_ = std::move(copies);
+  }
+  return memory;
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (owner_ != nullptr) owner_->free(address_.raw());
+}
+
+std::byte* DeviceMemory::host(device::Address at) const {
+  for (const Input& input : inputs_)
+    if (input.at == at) return input.bytes.data();
+  return device_->host(at);
+}
+
+Status DeviceMemory::make_input(device::Address at, std::int64_t bytes) {
+  if (device_->host_accessible()) return {};
+  WEFT_TRY(memory, device_->allocate_host(bytes));
+  const std::span<std::byte> whole = memory->bytes().first(static_cast<std::size_t>(bytes));
+  inputs_.push_back({at, std::move(memory), whole});
+  return {};
+}
+
+std::span<std::byte> DeviceMemory::input(device::Address at, std::int64_t bytes) const {
+  std::byte* const here = host(at);
+  WEFT_CHECK(here != nullptr, "no input of the rank");
+  return {here, static_cast<std::size_t>(bytes)};
+}
+
+void DeviceMemory::send_inputs(device::Stream& stream) const {
+  for (const Input& input : inputs_) stream.copy_in(input.at, input.bytes);
+}
+
+Status DeviceMemory::write(device::Address to, std::span<const std::byte> bytes) {
+  return write(to, static_cast<std::int64_t>(bytes.size()),
+               [&](std::span<std::byte> room) { std::ranges::copy(bytes, room.begin()); });
+}
+
+Status DeviceMemory::write(device::Address to, std::int64_t bytes,
+                           const std::function<void(std::span<std::byte>)>& make) {
+  const auto size = static_cast<std::size_t>(bytes);
+  if (std::byte* const here = host(to)) {
+    make({here, size});
+    return {};
+  }
+  std::vector<std::byte> made(size);
+  make(made);
+  return copy_in(to, made);
+}
+
+Result<HostBytes> DeviceMemory::read(device::Address from, std::int64_t bytes) const {
+  const auto size = static_cast<std::size_t>(bytes);
+  if (const std::byte* const here = host(from)) return HostBytes(std::span(here, size));
+  std::vector<std::byte> copy(size);
+  WEFT_TRY_STATUS(copy_out(copy, from));
+  return HostBytes(std::move(copy));
+}
+
+Status DeviceMemory::copy_in(device::Address to, std::span<const std::byte> from) {
+  if (from.empty()) return {};
+  if (copies_ == nullptr) {
+    std::memcpy(device_->host(to), from.data(), from.size());
+    return {};
+  }
+  copies_->copy_in(to, from);
+  return copies_->synchronize();
+}
+
+Status DeviceMemory::copy_out(std::span<std::byte> to, device::Address from) const {
+  if (to.empty()) return {};
+  if (copies_ == nullptr) {
+    std::memcpy(to.data(), device_->host(from), to.size());
+    return {};
+  }
+  copies_->copy_out(to, from);
+  return copies_->synchronize();
+}
+
+Status DeviceMemory::exchange(const program::Exchange& exchange, device::Address operand,
+                              device::Address result, std::size_t stream, const Move& move) {
+  if (device_->host_accessible()) return move(device_->host(operand), device_->host(result));
+  std::span<std::byte> from, to;
+  {
+    const std::lock_guard lock(staging_mutex_);
+    Staging& staging = staging_[stream];
+    WEFT_TRY(from_room, room(*device_, staging.operand, bytes_of(exchange.operand)));
+    WEFT_TRY(to_room, room(*device_, staging.result, bytes_of(exchange.result)));
+    from = from_room;
+    to = to_room;
+    WEFT_TRY_STATUS(copy_out(from, operand));
+  }
+  WEFT_TRY_STATUS(move(from.empty() ? nullptr : from.data(), to.empty() ? nullptr : to.data()));
+  const std::lock_guard lock(staging_mutex_);
+  return copy_in(result, to);
+}
+
+}  // namespace weft::exec

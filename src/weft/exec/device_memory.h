@@ -1,0 +1,80 @@
+// weft/exec/device_memory.h -- a rank's memory on its device, and the host's ways in and out of it.
+//
+//   the host reaches it (a processor)     views are the memory itself; exchanges run in it
+//   the host does not                     copies through page-locked memory; exchanges are staged there:
+//
+//                                         operand ──copy out──▶ page-locked ──exchange──▶ ──copy in──▶ result
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/device/device.h"
+#include "weft/exec/exchanger.h"
+#include "weft/exec/host_bytes.h"
+
+namespace weft::exec {
+
+class DeviceMemory {
+ public:
+  // Where `owner` has better memory for exchanges and the device can compute in it, in that.
+  static Result<std::unique_ptr<DeviceMemory>> take(std::shared_ptr<device::Device> device,
+                                                    std::int64_t bytes, Exchanger* owner);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+
+  device::Address address() const { return address_; }
+
+  // From now on the host writes what belongs to a place where input() says, and send_inputs() brings it there.
+  Status make_input(device::Address at, std::int64_t bytes);
+  std::span<std::byte> input(device::Address at, std::int64_t bytes) const;
+  void send_inputs(device::Stream& stream) const;
+
+  // By the thread that calls; nothing else may run on the memory meanwhile.
+  Status write(device::Address to, std::span<const std::byte> bytes);
+  Status write(device::Address to, std::int64_t bytes, const std::function<void(std::span<std::byte>)>& make);
+  Result<HostBytes> read(device::Address from, std::int64_t bytes) const;
+  // What the device has itself, inputs too as they were sent last.
+  Status copy_in(device::Address to, std::span<const std::byte> from);
+  Status copy_out(std::span<std::byte> to, device::Address from) const;
+
+  // Hands the operand and the result to `move` in memory that the host reaches. One thread a stream of the
+  // program. REQUIRES: what the operand waits for is done.
+  using Move = std::function<Status(std::byte* operand, std::byte* result)>;
+  Status exchange(const program::Exchange& exchange, device::Address operand, device::Address result,
+                  std::size_t stream, const Move& move);
+
+ private:
+  struct Input {
+    device::Address at;
+    std::unique_ptr<device::HostMemory> memory;
+    std::span<std::byte> bytes;
+  };
+
+  explicit DeviceMemory(std::shared_ptr<device::Device> device) : device_(std::move(device)) {}
+  // What the host uses for a place: an input's own memory, or the device's; null where there is neither.
+  std::byte* host(device::Address at) const;
+
+  const std::shared_ptr<device::Device> device_;
+  std::unique_ptr<device::Memory> own_;
+  Exchanger* owner_ = nullptr;  // whose the memory is; none: own_
+  device::Address address_;
+  // Where the host does not reach the memory; else none.
+  std::unique_ptr<device::Stream> copies_;
+  std::vector<Input> inputs_;
+  // Page-locked memory of exchanges, a pair for each stream of the program that ever exchanged.
+  struct Staging {
+    std::unique_ptr<device::HostMemory> operand, result;
+  };
+  std::mutex staging_mutex_;  // of the map and of `copies_`, which the streams share
+  std::map<std::size_t, Staging> staging_;
+};
+
+}  // namespace weft::exec

@@ -1,0 +1,49 @@
+#include "weft/exec/task_events.h"
+
+namespace weft::exec {
+
+Result<std::unique_ptr<TaskEvents>> TaskEvents::make(device::Device& device,
+                                                     std::span<const program::Task> tasks,
+                                                     std::span<const std::uint32_t> moves) {
+  auto made = std::make_unique<TaskEvents>();
+  made->events_.resize(tasks.size());
+  for (const std::uint32_t move : moves)
+    for (const std::uint32_t wait : tasks[move].waits) {
+      if (made->events_[wait] != nullptr) continue;
+      WEFT_TRY(event, device.make_event());
+      made->events_[wait] = std::move(event);
+    }
+  return made;
+}
+
+Status TaskEvents::wait(std::span<const std::uint32_t> tasks) const {
+  for (const std::uint32_t task : tasks)
+    if (events_[task] != nullptr) WEFT_TRY_STATUS(events_[task]->wait());
+  return {};
+}
+
+Result<TaskClock> TaskClock::make(device::Device& device, std::size_t tasks) {
+  TaskClock clock;
+  WEFT_TRY(start, device.make_event());
+  clock.start_ = std::move(start);
+  for (auto* const events : {&clock.begins_, &clock.ends_})
+    for (std::size_t task = 0; task < tasks; ++task) {
+      WEFT_TRY(event, device.make_event());
+      events->push_back(std::move(event));
+    }
+  return clock;
+}
+
+Status TaskClock::start(device::Stream& stream) {
+  stream.record(*start_);
+  return start_->wait();
+}
+
+program::TaskTime TaskClock::time(std::uint32_t task) const {
+  program::TaskTime time;
+  time.begin = begins_[task]->seconds_since(*start_);
+  time.end = ends_[task]->seconds_since(*start_);
+  return time;
+}
+
+}  // namespace weft::exec

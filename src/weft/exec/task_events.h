@@ -1,0 +1,52 @@
+// weft/exec/task_events.h -- tasks that are done some time after their launch: waited for, and timed.
+//
+// Only for a device whose launches return before the work is done. Tasks of one stream wait for each other
+// without this; events are for the host, which moves what some of them wrote, and measures.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/device/device.h"
+#include "weft/program/timeline.h"
+
+namespace weft::exec {
+
+// An event for each task that one of `moves` waits for.
+class TaskEvents {
+ public:
+  static Result<std::unique_ptr<TaskEvents>> make(device::Device& device,
+                                                  std::span<const program::Task> tasks,
+                                                  std::span<const std::uint32_t> moves);
+
+  // After a task's launch.
+  void record(std::uint32_t task, device::Stream& stream) const {
+    if (events_[task] != nullptr) stream.record(*events_[task]);
+  }
+  // Until those of `tasks` that were launched are done.
+  Status wait(std::span<const std::uint32_t> tasks) const;
+
+ private:
+  std::vector<std::unique_ptr<device::Event>> events_;  // by task; none where no move waits for it
+};
+
+// When the tasks of a step began and ended, as the device saw it.
+class TaskClock {
+ public:
+  static Result<TaskClock> make(device::Device& device, std::size_t tasks);
+
+  // The step begins; returns when the stream has come so far, so that the host's clock begins here too.
+  Status start(device::Stream& stream);
+  void begin(std::uint32_t task, device::Stream& stream) { stream.record(*begins_[task]); }
+  void end(std::uint32_t task, device::Stream& stream) { stream.record(*ends_[task]); }
+  // REQUIRES: the stream is done.
+  program::TaskTime time(std::uint32_t task) const;
+
+ private:
+  std::unique_ptr<device::Event> start_;
+  std::vector<std::unique_ptr<device::Event>> begins_, ends_;
+};
+
+}  // namespace weft::exec
