@@ -26,6 +26,7 @@
 #include "support/training_rank.h"
 #include "weft/base/machine.h"
 #include "weft/program/step_parts.h"
+#include "weft/run/rank_program.h"
 
 namespace {
 
@@ -41,14 +42,14 @@ struct Model {
 };
 
 const std::vector<Model> kModels = {
-    {"digits_mlp", {"digits_mlp", {}, 10}, {"digits_mlp"}, 15, 7, 200},
+    {"digits_mlp", {.model = "digits_mlp"}, {"digits_mlp"}, 15, 7, 200},
     {"large_mlp",
-     {"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}, 10},
+     {"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}},
      {"large_mlp"},
      15,
      7,
      20},
-    {"char_gpt", {"char_gpt", {}, 256}, {"char_gpt", "char_gpt_tuned"}, 5, 3, 3},
+    {"char_gpt", {.model = "char_gpt"}, {"char_gpt", "char_gpt_tuned"}, 5, 3, 3},
 };
 
 // Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
@@ -182,6 +183,7 @@ Request read(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto code = weft::run::rank_main()) return *code;
   try {
     compare(read(argc, argv));
   } catch (const std::exception& error) {

@@ -27,6 +27,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/program/step_parts.h"
+#include "weft/run/rank_program.h"
 #include "weft/sim/step/predict.h"
 
 namespace {
@@ -132,10 +133,10 @@ void compare(const Request& request) {
   print_head(fmt::format("{} ranks of {} thread{} on {} processors", request.ranks, request.threads,
                          request.threads == 1 ? "" : "s", available_processors()));
   if (threads > available_processors()) fmt::print("(with overlap {} threads share them)\n", threads);
-  on_this_machine({"digits_mlp", {}, 10}, "digits_mlp", 200, request);
-  on_this_machine({"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}, 10}, "large_mlp", 10,
+  on_this_machine({.model = "digits_mlp"}, "digits_mlp", 200, request);
+  on_this_machine({"digits_mlp", {{"b", 512, {}}, {"p", 784, {}}, {"f", 2048, {}}}}, "large_mlp", 10,
                   request);
-  on_this_machine({"char_gpt", {}, 256}, "char_gpt", 1, request);
+  on_this_machine({.model = "char_gpt"}, "char_gpt", 1, request);
   fmt::print("\n");
   print_head("predicted for GPUs");
   for (const Planned& planned : kPlanned) on_a_cluster(planned);
@@ -155,6 +156,7 @@ Request read(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (const auto code = weft::run::rank_main()) return *code;
   try {
     compare(read(argc, argv));
   } catch (const std::exception& error) {

@@ -29,6 +29,7 @@
 #include "tune.h"
 #include "weft/base/nearest.h"
 #include "weft/run/local_ranks.h"
+#include "weft/run/rank_program.h"
 #include "weft/session/session.h"
 
 namespace weft {
@@ -224,6 +225,7 @@ int main_of(int argc, char** argv) {
 }  // namespace weft
 
 int main(int argc, char** argv) {
+  if (const auto code = weft::run::rank_main()) return *code;
   try {
     return weft::main_of(argc, argv);
   } catch (const std::exception& error) {

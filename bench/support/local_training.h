@@ -1,9 +1,9 @@
 // bench/support/local_training.h -- a shipped model trained by several ranks of this machine, batches sliced.
 //
-//   LocalTraining training({.model = "char_gpt", .labels = 256}, {.ranks = 2});
+//   LocalTraining training({.model = "char_gpt"}, {.ranks = 2});
 //   double seconds = training.train(20);     // of 20 steps, after a few that warm up
 //
-// Ranks are processes that live for one call: while others are measured nobody waits for work.
+// Data are made up. Ranks are processes that live for one call: while others are measured nobody waits for work.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,6 @@ namespace weft::bench {
 struct TrainedModel {
   std::string model;
   std::vector<language::SizeOverride> sizes = {};
-  std::int64_t labels = 10;  // whole numbers are drawn below it; reals are pixels, 0 to 16
 };
 
 class LocalTraining {

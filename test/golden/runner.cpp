@@ -9,6 +9,7 @@
 #include "diff.h"
 #include "doors.h"
 #include "weft/base/nearest.h"
+#include "weft/run/rank_program.h"
 
 namespace weft::golden {
 namespace {
@@ -73,6 +74,7 @@ void run(const std::string& file, bool rewrite, Tally& tally) {
 }  // namespace weft::golden
 
 int main(int argc, char** argv) {
+  if (const auto code = weft::run::rank_main()) return *code;
   bool rewrite = false;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "weft/base/random.h"
 #include "weft/base/units.h"
@@ -17,6 +18,7 @@
 namespace weft::run {
 namespace {
 
+using nlohmann::json;
 using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
@@ -84,10 +86,19 @@ void write_numbers(const InputMemory& input, std::int64_t first, std::span<const
                           static_cast<double>(numbers[i]));
 }
 
+std::string file_recipe(const std::string& path, const FeedOptions& options) {
+  return json{{"file", path},
+              {"holdout", options.holdout},
+              {"seed", options.seed},
+              {"partial_batches", options.partial_batches}}
+      .dump();
+}
+
 class TableFeed final : public Feed {
  public:
-  TableFeed(formats::Table table, std::int64_t batch, const FeedOptions& options)
-      : table_(std::move(table)),
+  TableFeed(const std::string& path, formats::Table table, std::int64_t batch, const FeedOptions& options)
+      : recipe_(file_recipe(path, options)),
+        table_(std::move(table)),
         batch_(batch),
         seed_(options.seed),
         train_rows_(table_.rows() - options.holdout),
@@ -95,6 +106,7 @@ class TableFeed final : public Feed {
     order_.resize(static_cast<std::size_t>(train_rows_));
   }
 
+  std::string recipe() const override { return recipe_; }
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override { return batch_; }
 
@@ -135,6 +147,7 @@ class TableFeed final : public Feed {
       write_numbers(input, at * field.width, table_.row<std::int64_t>(f, row));
   }
 
+  const std::string recipe_;
   const formats::Table table_;
   const std::int64_t batch_;
   const std::uint64_t seed_;
@@ -146,14 +159,17 @@ class TableFeed final : public Feed {
 // Tokens are bytes; the second input, where there is one, is what comes next.
 class TextFeed final : public Feed {
  public:
-  TextFeed(std::string text, std::int64_t batch, std::int64_t length, const FeedOptions& options)
-      : text_(std::move(text)),
+  TextFeed(const std::string& path, std::string text, std::int64_t batch, std::int64_t length,
+           const FeedOptions& options)
+      : recipe_(file_recipe(path, options)),
+        text_(std::move(text)),
         batch_(batch),
         length_(length),
         seed_(options.seed),
         train_bytes_(static_cast<std::int64_t>(text_.size()) - options.holdout),
         test_first_(options.holdout > 0 ? train_bytes_ : 0) {}
 
+  std::string recipe() const override { return recipe_; }
   std::string_view example() const override { return "tokens"; }
   std::int64_t examples_per_step() const override { return batch_ * length_; }
 
@@ -189,7 +205,7 @@ class TextFeed final : public Feed {
     }
   }
 
-  const std::string text_;
+  const std::string recipe_, text_;
   const std::int64_t batch_, length_;
   const std::uint64_t seed_;
   const std::int64_t train_bytes_, test_first_;
@@ -203,6 +219,12 @@ class MadeUpFeed final : public Feed {
     for (std::size_t i = 0; i < kSupply; ++i) supply_.push_back(uniform_at(seed, 0, i));
   }
 
+  // With the limits of its own plan: another plan of the same inputs may read them otherwise.
+  std::string recipe() const override {
+    json limits = json::array();
+    for (const Input& input : inputs_) limits.push_back(input.limit);
+    return json{{"made_up", seed_}, {"limits", limits}}.dump();
+  }
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override {
     return inputs_.empty() || inputs_[0].type.rank() == 0 ? 1 : inputs_[0].type.dims[0].size;
@@ -317,7 +339,7 @@ Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Gr
         options.holdout > 0 ? std::string("a smaller holdout leaves more to train on")
                             : fmt::format("WITH ({} = ...) sets how many a step takes",
                                           graph.text(inputs[0].type.dims[0].index)));
-  return std::unique_ptr<Feed>(new TableFeed(std::move(table), batch, options));
+  return std::unique_ptr<Feed>(new TableFeed(path, std::move(table), batch, options));
 }
 
 Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Graph& graph,
@@ -353,7 +375,7 @@ Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Gra
                                       static_cast<unsigned char>(text[i]), input.name, input.limit - 1),
                           "a model of bytes has 256 tokens");
   }
-  return std::unique_ptr<Feed>(new TextFeed(std::move(text), batch, length, options));
+  return std::unique_ptr<Feed>(new TextFeed(path, std::move(text), batch, length, options));
 }
 
 }  // namespace
@@ -368,6 +390,18 @@ Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Gra
 
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed) {
   return std::make_unique<MadeUpFeed>(inputs_of(graph), seed);
+}
+
+Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan::Graph& graph) {
+  const json read = json::parse(recipe);
+  if (read.contains("file"))
+    return open_feed(read.at("file"), graph,
+                     {read.at("holdout"), read.at("seed"), read.at("partial_batches")});
+  std::vector<Input> inputs = inputs_of(graph);
+  const json& limits = read.at("limits");
+  WEFT_CHECK(limits.size() == inputs.size(), "a recipe of other inputs");
+  for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].limit = limits[i];
+  return std::unique_ptr<Feed>(new MadeUpFeed(std::move(inputs), read.at("made_up")));
 }
 
 }  // namespace weft::run

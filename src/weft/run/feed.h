@@ -49,6 +49,9 @@ class Feed {
   virtual std::int64_t test_examples() const = 0;
   // Fills the rank's inputs with as many of them as its batch takes, from `first` on.
   virtual void fill_test(exec::Rank& rank, std::int64_t first) const = 0;
+
+  // From what another process makes the same feed: see open_recipe(). Empty: it cannot.
+  virtual std::string recipe() const { return {}; }
 };
 
 // Reads the data for the inputs of a plan. Fails when the file does not fit them or is too short.
@@ -57,5 +60,8 @@ Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Gra
 
 // Numbers made up to fit the inputs, for measuring where no data is given.
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed);
+
+// The feed of a recipe, for a plan with the same inputs as that of the feed it comes from.
+Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan::Graph& graph);
 
 }  // namespace weft::run

@@ -1,13 +1,13 @@
 // weft/run/local_ranks.h -- several ranks on this machine, each doing its part.
 //
-//   on_local_ranks({.ranks = 4}, part)         this process: rank 0 ──────── part(job) ──▶ its answer
-//                                                 ├─ fork ──▶ rank 1 ── part(job) ──▶ exits
-//                                                 ├─ fork ──▶ rank 2 ── part(job) ──▶ exits
-//                                                 └─ fork ──▶ rank 3 ── part(job) ──▶ exits
+//   on_local_ranks({.ranks = 4}, mine, work)   this process: rank 0 ──────── mine(job) ──────▶ its answer
+//                                                 ├─ spawn ─▶ rank 1 ── part(job, bytes) ──▶ exits
+//                                                 ├─ spawn ─▶ rank 2 ── part(job, bytes) ──▶ exits
+//                                                 └─ spawn ─▶ rank 3 ── part(job, bytes) ──▶ exits
 //
-// Rank 0 is the caller itself: what it finds needs no way back, and what the caller holds (plan, data,
-// weights) the others have from the fork, without a copy. Threads and TCP are for comparison. Under a
-// launcher (mpirun, weft launch) nothing is started: every process is a rank already and does its part.
+// Rank 0 is the caller itself: what it finds needs no way back. The others start afresh (rank_program.h) and
+// have nothing but the bytes of their work. Threads and TCP are for comparison. Under a launcher (mpirun, weft
+// launch) nothing is started: every process is a rank already and does its part.
 //
 // Nobody is left behind: a rank that fails leaves the job, which ends the others' exchanges, and whoever is
 // then still there after a while is killed. Ranks end with this process, however it ends.
@@ -53,12 +53,20 @@ struct RankFailure {
   Error error;
 };
 
-// What one rank does. A fork's child does it with a copy of all that it captures.
-using RankPart = std::function<Status(const std::shared_ptr<transport::Job>& job)>;
+// What a rank that lives in this process does.
+using OwnPart = std::function<Status(const std::shared_ptr<transport::Job>& job)>;
 
-// Returns when all ranks have ended. The part is done by rank 0 on the calling thread. Forks: no other thread
-// may hold a lock that the part needs.
-std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, const RankPart& part);
+// What ranks in processes of their own do: a part that their program knows by name, and the bytes it takes.
+// Asked for only where there are any.
+struct RankWork {
+  std::string part;
+  std::function<Result<std::vector<std::byte>>()> bytes;
+};
+
+// Returns when all ranks have ended. Rank 0 does `mine` on the calling thread, and so do threads and ranks of
+// a launcher's.
+std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, const OwnPart& mine,
+                                          const RankWork& work);
 
 // The job that a launcher started this process for, joined once; null where there is none or it has one rank.
 // Fails when the others do not come.

@@ -10,6 +10,7 @@
 #include "weft/base/units.h"
 #include "weft/cost/choose_algorithms.h"
 #include "weft/run/local_ranks_member.h"
+#include "weft/run/training_part.h"
 #include "weft/spmd/localize.h"
 
 namespace weft::run {
@@ -18,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What rank 0 tells the others before a step.
-enum Word : std::int64_t { kStop, kGoOn, kGiveUp };
+enum Word : std::int64_t { kStop, kGoOn, kGoOnAndKeep, kGiveUp };
 
 // A rank's timelines and when its steps began, as bytes and back.
 class MeasuredSteps {
@@ -108,7 +109,7 @@ class Loop {
       outcome_.steps_done = i + 1;
       outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       if (is_first_) trouble = look_at(step + 1);
-      if (run_.is_due && run_.is_due(step + 1)) WEFT_TRY_STATUS(keep(step + 1, trouble));
+      if (word == kGoOnAndKeep) WEFT_TRY_STATUS(keep(step + 1, trouble));
     }
     weights_.step = training.first_step + outcome_.steps_done;
     WEFT_TRY_STATUS(member_.gather(weights_, everywhere_));
@@ -140,7 +141,8 @@ class Loop {
     if (!trouble.ok()) return kGiveUp;
     if (i == run_.training.steps) return kStop;
     outcome_.interrupted = run_.training.interrupted && run_.training.interrupted();
-    return outcome_.interrupted ? kStop : kGoOn;
+    if (outcome_.interrupted) return kStop;
+    return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
   }
 
   Status look_at(std::int64_t done) const {
@@ -202,6 +204,19 @@ Result<program::Program> compile_for_rank(const distribute::DistributedPlan& pla
   return cost::with_algorithms(std::move(program), algorithms);
 }
 
+Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
+  WEFT_TRY(part, read_training_part(work));
+  WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
+  WEFT_TRY(member, Member::start(part.plan, job, part.options, part.start));
+  part.start.tensors.clear();
+  DistributedRun run;
+  run.training.first_step = part.first_step;
+  run.measure_from = part.measure_from;
+  Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
+  std::int64_t step = part.first_step;
+  return loop.run(step);
+}
+
 Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const Feed& feed,
                                            const Weights& start, const DistributedRun& run) {
@@ -212,7 +227,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
   DistributedOutcome outcome;
   std::int64_t step = run.training.first_step;  // of the rank that this process is
   std::optional<transport::Death> death;
-  const auto failure = on_local_ranks(options, [&](const std::shared_ptr<transport::Job>& job) -> Status {
+  const auto mine = [&](const std::shared_ptr<transport::Job>& job) -> Status {
     WEFT_TRY(member, Member::start(plan, job, options, start));
     Loop loop(*member, feed, run, without_tensors(start), launched != nullptr);
     std::int64_t at = run.training.first_step;
@@ -224,7 +239,15 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
       if (!each.left && !death) death = each;
     if (status.ok()) std::move(loop).move_to(outcome);
     return status;
-  });
+  };
+  const auto bytes = [&]() -> Result<std::vector<std::byte>> {
+    const std::string recipe = feed.recipe();
+    if (recipe.empty())
+      return world_error("other processes cannot be given this data",
+                         "SET transport = inproc runs ranks as threads");
+    return print_training_part(plan, options, recipe, start, run.training.first_step, run.measure_from);
+  };
+  const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure) return explain(*failure, death ? &*death : nullptr, step);
   return outcome;
 }

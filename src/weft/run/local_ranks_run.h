@@ -27,7 +27,8 @@
 namespace weft::run {
 
 struct DistributedRun {
-  TrainingRun training;  // its functions are called on rank 0 alone
+  // All functions are called on rank 0 alone, which tells the others.
+  TrainingRun training;
 
   // What is learned, gathered on rank 0: after steps that `is_due` names (by the number of steps done since
   // the model's first), given to `on_weights`. An error ends the run.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "rank_parts.h"
 #include "ranks_case.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
@@ -236,22 +237,47 @@ TEST(LocalRanks, ARankThatDiesIsNamed) {
   EXPECT_TRUE(children().empty());
 }
 
+run::RankWork named(std::string part, std::string work = {}) {
+  const auto bytes = std::as_bytes(std::span(work));
+  return {std::move(part), [kept = std::vector(bytes.begin(), bytes.end())] { return Result(kept); }};
+}
+
 TEST(LocalRanks, ARankThatFailsSaysWhy) {
   for (const TransportKind transport : {TransportKind::inproc, TransportKind::automatic}) {
-    const auto failure =
-        run::on_local_ranks(on(3, transport), [](const std::shared_ptr<transport::Job>& job) -> Status {
-          if (job->rank() == 2) return world_error("no disk", "buy one");
-          const std::int32_t all[] = {0, 1, 2};
-          const auto met = job->exchange(all, {0, 1}, {});
-          if (met.ok()) return {};
-          return met.error();
-        });
+    const auto failure = run::on_local_ranks(
+        on(3, transport), [](const auto& job) { return fail_as_rank_two(job, {}); },
+        named("fail as rank two"));
     ASSERT_TRUE(failure.has_value());
     EXPECT_EQ(failure->rank, 2);
     EXPECT_FALSE(failure->died);
     EXPECT_EQ(failure->error.message, "no disk");
     EXPECT_EQ(failure->error.hint, "buy one");
   }
+}
+
+// Ranks have the bytes they are given and nothing else of their starter's.
+TEST(LocalRanks, ARankStartsAfresh) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/rank";
+  grown() = 7;
+  const auto failure = run::on_local_ranks(
+      on(3, TransportKind::automatic), [](const auto&) { return Status(); }, named("tell what it is", file));
+  grown() = 0;
+  ASSERT_FALSE(failure.has_value()) << failure->error.message;
+  for (const std::string_view rank : {"1", "2"}) {
+    std::ifstream told(file + std::string(rank));
+    std::string line;
+    std::getline(told, line);
+    EXPECT_EQ(line, fmt::format("{} of 3, grown 0", rank));
+  }
+}
+
+TEST(LocalRanks, APartThatTheProgramLacksIsNamed) {
+  const auto failure = run::on_local_ranks(
+      on(2, TransportKind::automatic), [](const auto&) { return Status(); }, named("juggle"));
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->rank, 1);
+  EXPECT_EQ(failure->error.message, "this program has no part that is called juggle");
 }
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";

@@ -1,0 +1,111 @@
+#include "weft/run/training_part.h"
+
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/ops/operators.h"
+#include "weft/plan/text.h"
+#include "weft/spmd/layouts.h"
+
+namespace weft::run {
+namespace {
+
+using nlohmann::json;
+
+json print_options(const LocalRanksOptions& options) {
+  return {{"ranks", options.ranks},     {"transport", static_cast<int>(options.transport)},
+          {"workers", options.workers}, {"memory_limit", options.memory_limit},
+          {"overlap", options.overlap}, {"shared_memory", options.shared_memory}};
+}
+
+LocalRanksOptions read_options(const json& from) {
+  LocalRanksOptions options;
+  options.ranks = from.at("ranks");
+  options.transport = static_cast<comm::TransportKind>(from.at("transport").get<int>());
+  options.workers = from.at("workers");
+  options.memory_limit = from.at("memory_limit");
+  options.overlap = from.at("overlap");
+  options.shared_memory = from.at("shared_memory");
+  return options;
+}
+
+void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+Error damaged() { return world_error("the work that a rank was given is damaged"); }
+
+}  // namespace
+
+std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
+                                           const LocalRanksOptions& options, const std::string& feed,
+                                           const Weights& start, std::int64_t first_step,
+                                           std::optional<std::int64_t> measure_from) {
+  json header = {{"plan", plan::print(plan.graph)},
+                 {"mesh", plan::print(plan.mesh)},
+                 {"options", print_options(options)},
+                 {"feed", feed},
+                 {"first_step", first_step},
+                 {"model", start.model},
+                 {"step", start.step},
+                 {"seed", start.seed},
+                 {"sizes", start.sizes}};
+  if (measure_from) header["measure_from"] = *measure_from;
+  std::size_t bytes = 0;
+  json& tensors = header["tensors"] = json::array();
+  for (const auto& [name, tensor] : start.tensors) {
+    tensors.push_back({{"name", name},
+                       {"dtype", plan::name(tensor.dtype)},
+                       {"shape", tensor.shape},
+                       {"bytes", tensor.bytes.size()}});
+    bytes += tensor.bytes.size();
+  }
+  const std::string text = header.dump();
+  const std::uint64_t size = text.size();
+  std::vector<std::byte> part;
+  part.reserve(sizeof size + text.size() + bytes);
+  append(part, std::as_bytes(std::span(&size, 1)));
+  append(part, std::as_bytes(std::span(text)));
+  for (const auto& [name, tensor] : start.tensors) append(part, tensor.bytes);
+  return part;
+}
+
+Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
+  std::uint64_t size = 0;
+  if (bytes.size() < sizeof size) return damaged();
+  std::memcpy(&size, bytes.data(), sizeof size);
+  if (size > bytes.size() - sizeof size) return damaged();
+  const auto text = bytes.subspan(sizeof size, size);
+  const json header =
+      json::parse(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()), nullptr, false);
+  if (!header.is_object()) return damaged();
+  std::span<const std::byte> rest = bytes.subspan(sizeof size + size);
+
+  WEFT_TRY(graph, plan::read(header.at("plan").get<std::string>(), ops::all()));
+  WEFT_TRY(mesh, plan::read_mesh(header.at("mesh").get<std::string>()));
+  WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
+  TrainingPart part{
+      .plan = {.graph = std::move(graph), .mesh = std::move(mesh), .layouts = std::move(layouts)}};
+  part.options = read_options(header.at("options"));
+  part.feed = header.at("feed");
+  part.first_step = header.at("first_step");
+  if (header.contains("measure_from")) part.measure_from = header["measure_from"].get<std::int64_t>();
+  part.start.model = header.at("model");
+  part.start.step = header.at("step");
+  part.start.seed = header.at("seed");
+  part.start.sizes = header.at("sizes");
+  for (const json& each : header.at("tensors")) {
+    const auto dtype = plan::find_dtype(each.at("dtype").get<std::string>());
+    const std::size_t length = each.at("bytes");
+    if (!dtype || length > rest.size()) return damaged();
+    const auto held = rest.first(length);
+    rest = rest.subspan(length);
+    part.start.tensors.emplace(each.at("name"), Tensor{*dtype, each.at("shape"), {held.begin(), held.end()}});
+  }
+  return part;
+}
+
+}  // namespace weft::run
