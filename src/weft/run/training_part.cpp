@@ -15,10 +15,28 @@ namespace {
 
 using nlohmann::json;
 
+json print_algorithm(const program::ChosenAlgorithm& algorithm) {
+  json made = {{"name", algorithm.name}, {"priority", static_cast<int>(algorithm.priority)}};
+  if (algorithm.protocol) made["protocol"] = static_cast<int>(*algorithm.protocol);
+  return made;
+}
+
+program::ChosenAlgorithm read_algorithm(const json& from) {
+  program::ChosenAlgorithm algorithm{.name = from.at("name")};
+  algorithm.priority = static_cast<collective::Priority>(from.at("priority").get<int>());
+  if (from.contains("protocol"))
+    algorithm.protocol = static_cast<collective::Protocol>(from["protocol"].get<int>());
+  return algorithm;
+}
+
 json print_options(const LocalRanksOptions& options) {
+  json algorithms = json::array();
+  for (const program::ChosenAlgorithm& algorithm : options.algorithms)
+    algorithms.push_back(print_algorithm(algorithm));
   return {{"ranks", options.ranks},     {"transport", static_cast<int>(options.transport)},
           {"workers", options.workers}, {"memory_limit", options.memory_limit},
-          {"overlap", options.overlap}, {"shared_memory", options.shared_memory}};
+          {"overlap", options.overlap}, {"shared_memory", options.shared_memory},
+          {"algorithms", algorithms}};
 }
 
 LocalRanksOptions read_options(const json& from) {
@@ -29,6 +47,7 @@ LocalRanksOptions read_options(const json& from) {
   options.memory_limit = from.at("memory_limit");
   options.overlap = from.at("overlap");
   options.shared_memory = from.at("shared_memory");
+  for (const json& algorithm : from.at("algorithms")) options.algorithms.push_back(read_algorithm(algorithm));
   return options;
 }
 
