@@ -1,4 +1,4 @@
-// test/unit/distant_device.h -- the processor, dressed as a device that the host cannot look into.
+// test/unit/case/distant_device.h -- the processor, dressed as a device that the host cannot look into.
 //
 // Its addresses are no processor's: who follows one without asking dies. Its streams do their work later, on
 // threads of their own, whatever they are asked for. What runs here assumes nothing that a GPU does not keep.

@@ -1,4 +1,4 @@
-// test/unit/rank_parts.h -- what ranks do that tests start in processes of their own.
+// test/unit/case/rank_parts.h -- what ranks do that tests start in processes of their own.
 #pragma once
 #include <unistd.h>
 
