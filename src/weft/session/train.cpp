@@ -100,10 +100,8 @@ struct Trained {
 Result<Trained> train_alone(Prepared& prepared, const run::Feed& feed, const run::Weights& start,
                             const run::DistributedRun& run) {
   WEFT_TRY(rank, start_rank(std::move(prepared.plan.graph), prepared));
-  if (start.tensors.empty())
-    WEFT_TRY_STATUS(run::write_initial(*rank, start.seed));
-  else
-    WEFT_TRY_STATUS(run::write_weights(*rank, start));
+  WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
+                                        : run::write_weights(*rank, start));
   Trained trained;
   trained.weights = run::without_tensors(start);
   const auto take = [&](std::int64_t step) {
