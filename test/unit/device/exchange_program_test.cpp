@@ -155,8 +155,11 @@ TEST(ExchangeProgram, PrintsWhatGoesBetweenWhom) {
       "plan p\n%0 = input {name=x, type=f32[b=4,d=5], layout=\"sliced(b) on gpu\"}\n"
       "%1 = all-to-all %0 {axis=gpu, from=b, to=d}\n%2 = all-gather %1 {axis=gpu, along=d}\nreturn y=%2\n");
   const std::string text = print(programs_of(graph, plan::read_mesh("gpu=2").value())[1]);
-  EXPECT_NE(text.find("all-to-all over gpu [6, 4] taking [4, 4]: "), std::string::npos) << text;
-  EXPECT_NE(text.find("all-gather over gpu [12, 8]: "), std::string::npos) << text;
+  EXPECT_NE(text.find("all-to-all over gpu [6, 4] taking [4, 4] using the communicator's choice: "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("all-gather over gpu [12, 8] using the communicator's choice: "), std::string::npos)
+      << text;
 }
 
 }  // namespace
