@@ -246,28 +246,33 @@ Result<Layout> layout_of_exchange(const NodeView& node, const ops::Communication
 
 }  // namespace
 
+Result<std::vector<Layout>> infer_layouts(const NodeView& node, const Mesh& mesh,
+                                          std::span<const Layout> layouts) {
+  const plan::Graph& graph = node.graph();
+  if (ops::is_source(node.op())) {
+    Result<Layout> layout = read_layout(ops::layout_of(node), mesh, node.result_type(0), graph.symbols());
+    if (!layout.ok())
+      return user_error(fmt::format("node {}: {}", describe(graph, node.id()), layout.error().message),
+                        layout.error().hint);
+    return std::vector{std::move(layout).value()};
+  }
+  if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr) {
+    WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
+    return std::vector{std::move(layout)};
+  }
+  if (&node.op() == &ops::local_exchange())
+    return user_error(
+        fmt::format("node {}: exchange belongs in the plan of one rank", describe(graph, node.id())));
+  return layouts_of_results(node, mesh, layouts);
+}
+
 Result<std::vector<Layout>> infer_layouts(const plan::Graph& graph, const Mesh& mesh) {
   WEFT_TRY_STATUS(check(mesh));
   std::vector<Layout> layouts;
   layouts.reserve(graph.value_count());
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const NodeView node = graph.view(plan::NodeId(n));
-    if (ops::is_source(node.op())) {
-      Result<Layout> layout = read_layout(ops::layout_of(node), mesh, node.result_type(0), graph.symbols());
-      if (!layout.ok())
-        return user_error(fmt::format("node {}: {}", describe(graph, node.id()), layout.error().message),
-                          layout.error().hint);
-      layouts.push_back(std::move(layout).value());
-    } else if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr) {
-      WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
-      layouts.push_back(std::move(layout));
-    } else if (&node.op() == &ops::local_exchange()) {
-      return user_error(
-          fmt::format("node {}: exchange belongs in the plan of one rank", describe(graph, node.id())));
-    } else {
-      WEFT_TRY(results, layouts_of_results(node, mesh, layouts));
-      for (Layout& layout : results) layouts.push_back(std::move(layout));
-    }
+    WEFT_TRY(results, infer_layouts(graph.view(plan::NodeId(n)), mesh, layouts));
+    for (Layout& layout : results) layouts.push_back(std::move(layout));
   }
   return layouts;
 }

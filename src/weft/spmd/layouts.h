@@ -21,6 +21,7 @@
 // Nothing is converted silently: anything else is an error that names the node, the axis, what was found
 // and what would do.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -28,6 +29,10 @@
 #include "weft/plan/layout.h"
 
 namespace weft::spmd {
+
+// Of the results of one node. `layouts`: by value, those of all that it reads.
+Result<std::vector<plan::Layout>> infer_layouts(const plan::NodeView& node, const plan::Mesh& mesh,
+                                                std::span<const plan::Layout> layouts);
 
 // One layout for each value of the plan, by its id.
 Result<std::vector<plan::Layout>> infer_layouts(const plan::Graph& graph, const plan::Mesh& mesh);
