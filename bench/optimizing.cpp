@@ -46,7 +46,7 @@ double search_seconds(const plan::Graph& graph, std::span<const rule::Rule> rule
   std::vector<double> turns;
   for (int i = 0; i < 3; ++i)
     turns.push_back(
-        bench::processor_seconds_of([&] { WEFT_CHECK(search::optimize(graph, rules, pricing).ok()); }));
+        bench::processor_seconds_of([&] { WEFT_CHECK(search::rewrite_plan(graph, rules, pricing).ok()); }));
   return median(turns);
 }
 
@@ -62,7 +62,7 @@ void compare(const std::vector<Model>& models, std::span<const rule::Rule> rules
       fmt::print("{:20} {}\n", model.name, graph.error().message);
       continue;
     }
-    const search::Optimized found = search::optimize(*graph, rules, pricing).value();
+    const search::Rewritten found = search::rewrite_plan(*graph, rules, pricing).value();
     const double seconds = search_seconds(*graph, rules, pricing);
     double peer_after = 0;
     const double peer = bench::processor_seconds_of(
@@ -88,13 +88,13 @@ void cache(const std::vector<Model>& models, std::span<const rule::Rule> rules,
         formats::read_model_json(WEFT_SOURCE_DIR "/../shared/corpus/models/" + model.name + ".json");
     if (!graph.ok()) continue;
     search::PlanCache plans(folder);
-    search::OptimizeOptions options;
+    search::RewriteOptions options;
     options.cache = &plans;
-    search::Optimized cold, warm;
+    search::Rewritten cold, warm;
     const double cold_seconds =
-        bench::wall_seconds_of([&] { cold = search::optimize(*graph, rules, pricing, options).value(); });
+        bench::wall_seconds_of([&] { cold = search::rewrite_plan(*graph, rules, pricing, options).value(); });
     const double warm_seconds =
-        bench::wall_seconds_of([&] { warm = search::optimize(*graph, rules, pricing, options).value(); });
+        bench::wall_seconds_of([&] { warm = search::rewrite_plan(*graph, rules, pricing, options).value(); });
     WEFT_CHECK(warm.seconds_after == cold.seconds_after);
     fmt::print("{:20} {:10.1f} {:10.1f} {:12} {:12} {:10} {:10}\n", model.name, cold_seconds * 1e3,
                warm_seconds * 1e3, cold.counts.priced, warm.counts.priced, cold.counts.regions,

@@ -66,9 +66,9 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
   return rule::proof_of(rule, store ? &*store : nullptr, options);
 }
 
-Result<search::Optimized> rewrite(const plan::Graph& graph, const cluster::Device& device) {
+Result<search::Rewritten> rewrite(const plan::Graph& graph, const cluster::Device& device) {
   WEFT_TRY(rules, read_proven_rules({}, graph));
-  return search::optimize(graph, rules, search::price_on(device));
+  return search::rewrite_plan(graph, rules, search::price_on(device));
 }
 
 bool holds(const rule::Verdict& verdict) {

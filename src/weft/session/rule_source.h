@@ -32,7 +32,7 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
                          const rule::ProveOptions& options = {});
 
 // What the shipped rules make of a plan on one device.
-Result<search::Optimized> rewrite(const plan::Graph& graph, const cluster::Device& device);
+Result<search::Rewritten> rewrite(const plan::Graph& graph, const cluster::Device& device);
 
 bool holds(const rule::Verdict& verdict);  // proven or guarded
 

@@ -44,9 +44,9 @@ Result<std::string> apply(const RulesApply& request) {
   WEFT_TRY(device, find_device(request.device));
   WEFT_TRY(rules, read_proven_rules(request.files, graph));
   std::optional<search::PlanCache> cache;
-  search::OptimizeOptions options;
+  search::RewriteOptions options;
   if (!request.cache.empty()) options.cache = &cache.emplace(request.cache);
-  WEFT_TRY(found, search::optimize(graph, rules, search::price_on(device), options));
+  WEFT_TRY(found, search::rewrite_plan(graph, rules, search::price_on(device), options));
   std::optional<run::Agreement> agreement;
   if (request.check) {
     WEFT_TRY(compared, run::compare_runs(graph, found.plan));
@@ -99,7 +99,7 @@ Result<std::string> why(const RulesWhy& request) {
         "{} may not fire here: it is not proven, or it is about several ranks and the plan about one\n",
         request.rule);
   WEFT_TRY(found,
-           search::optimize(graph, rules, search::price_on(device), {.budget = {}, .keep_refusals = true}));
+           search::rewrite_plan(graph, rules, search::price_on(device), {.budget = {}, .keep_refusals = true}));
 
   std::erase_if(found.trail, [&](const search::Step& step) { return step.rule != request.rule; });
   std::erase_if(found.refusals, [&](const search::Refusal& refusal) { return refusal.rule != request.rule; });

@@ -73,12 +73,12 @@ bool backtrack(Workbench& bench, const Price& known, const BacktrackingOptions& 
   return queue.empty() && !bench.spent();
 }
 
-Result<Optimized> optimize_by_backtracking(const plan::Graph& graph, std::span<const rule::Rule> rules,
+Result<Rewritten> optimize_by_backtracking(const plan::Graph& graph, std::span<const rule::Rule> rules,
                                            const Pricing& pricing, const BacktrackingOptions& options) {
   const RuleBook book(rules);
   Workbench bench(graph, book, pricing, {});
   const bool saturated = backtrack(bench, bench.price(), options);
-  Optimized result;
+  Rewritten result;
   result.plan = bench.draft().finish();
   result.seconds_before = bench.price_at_start().seconds;
   result.seconds_after = bench.price().seconds;

@@ -27,7 +27,7 @@ struct BacktrackingOptions {
 bool backtrack(Workbench& bench, const Price& best, const BacktrackingOptions& options);
 
 // The whole plan at once.
-Result<Optimized> optimize_by_backtracking(const plan::Graph& graph, std::span<const rule::Rule> rules,
+Result<Rewritten> optimize_by_backtracking(const plan::Graph& graph, std::span<const rule::Rule> rules,
                                            const Pricing& pricing, const BacktrackingOptions& options = {});
 
 }  // namespace weft::search

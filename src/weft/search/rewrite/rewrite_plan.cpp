@@ -31,15 +31,15 @@ std::optional<std::chrono::steady_clock::time_point> deadline_in(double seconds)
                                                 std::chrono::duration<double>(std::max(seconds, 0.0)));
 }
 
-class Optimizer {
+class Rewriter {
  public:
-  Optimizer(std::span<const rule::Rule> rules, const Pricing& pricing, const OptimizeOptions& options)
+  Rewriter(std::span<const rule::Rule> rules, const Pricing& pricing, const RewriteOptions& options)
       : rules_(rules),
         pricing_(pricing),
         options_(options),
         limits_{options.budget.rewrites, options.budget.nodes, deadline_in(options.budget.seconds)} {}
 
-  Optimized run(const plan::Graph& graph);
+  Rewritten run(const plan::Graph& graph);
 
  private:
   struct Round {
@@ -62,17 +62,17 @@ class Optimizer {
 
   RuleBook rules_;
   const Pricing& pricing_;
-  const OptimizeOptions& options_;
+  const RewriteOptions& options_;
   Limits limits_;
   plan::Graph whole_;
   std::vector<std::string> names_;  // of the whole plan's nodes, as they are told
-  Optimized result_;
+  Rewritten result_;
   std::unordered_map<Digest, RegionPlan> known_;
 };
 
 // Better regions may fit together in ways that the old ones did not: where a rule reaches across now, there
 // is no cut in the next round.
-Optimized Optimizer::run(const plan::Graph& graph) {
+Rewritten Rewriter::run(const plan::Graph& graph) {
   {
     const rule::Draft draft(graph);
     std::vector<std::string> names;
@@ -118,13 +118,13 @@ Optimized Optimizer::run(const plan::Graph& graph) {
 }
 
 // A draft finishes its nodes in the order in which it lists them.
-void Optimizer::become(const rule::Draft& draft, std::span<const std::string> names) {
+void Rewriter::become(const rule::Draft& draft, std::span<const std::string> names) {
   names_.clear();
   for (const plan::NodeId node : draft.nodes()) names_.push_back(names[node.value]);
   whole_ = draft.finish();
 }
 
-Optimizer::Round Optimizer::plan_regions() {
+Rewriter::Round Rewriter::plan_regions() {
   Round round;
   const std::vector<Region> regions = cut(whole_, rules_);
   std::vector<const plan::Graph*> plans;
@@ -142,7 +142,7 @@ Optimizer::Round Optimizer::plan_regions() {
   return round;
 }
 
-Digest Optimizer::key_of(const std::string& text) const {
+Digest Rewriter::key_of(const std::string& text) const {
   return Hasher()
       .text(text)
       .digest_of(rules_.digest())
@@ -154,14 +154,14 @@ Digest Optimizer::key_of(const std::string& text) const {
       .digest();
 }
 
-std::optional<RegionPlan> Optimizer::find_in_cache(const Digest& key, const Region& region) {
+std::optional<RegionPlan> Rewriter::find_in_cache(const Digest& key, const Region& region) {
   if (!options_.cache || options_.keep_refusals) return std::nullopt;
   const std::optional<std::string> text = options_.cache->find(key);
   std::optional<RegionPlan> plan = text ? parse_region_plan(*text) : std::nullopt;
   return plan && fits(plan->plan, region) ? std::move(plan) : std::nullopt;
 }
 
-const RegionPlan& Optimizer::plan_of(const Region& region) {
+const RegionPlan& Rewriter::plan_of(const Region& region) {
   const Digest key = key_of(plan::print(region.plan));
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   if (std::optional<RegionPlan> plan = find_in_cache(key, region)) {
@@ -180,7 +180,7 @@ const RegionPlan& Optimizer::plan_of(const Region& region) {
 }
 
 // The search has ended there once: it need not begin there.
-void Optimizer::remember_as_planned(const RegionPlan& plan) {
+void Rewriter::remember_as_planned(const RegionPlan& plan) {
   if (plan.trail.empty()) return;
   Region region = as_region(plan.plan);
   const Digest key = key_of(plan::print(region.plan));
@@ -188,12 +188,12 @@ void Optimizer::remember_as_planned(const RegionPlan& plan) {
       key, RegionPlan{std::move(region.plan), plan.seconds_after, plan.seconds_after, {}, plan.stopped, {}});
 }
 
-std::string Optimizer::in_whole(const Region& region, const std::string& node) const {
+std::string Rewriter::in_whole(const Region& region, const std::string& node) const {
   const plan::NodeId known = region.node_labelled(node);
   return known.valid() ? names_[known.value] : node;
 }
 
-void Optimizer::tell(const Region& region, const RegionPlan& plan) {
+void Rewriter::tell(const Region& region, const RegionPlan& plan) {
   const auto rename = [&](std::vector<std::string>& nodes) {
     for (std::string& node : nodes) node = in_whole(region, node);
   };
@@ -209,10 +209,10 @@ void Optimizer::tell(const Region& region, const RegionPlan& plan) {
 
 }  // namespace
 
-Result<Optimized> optimize(const plan::Graph& graph, std::span<const rule::Rule> rules,
-                           const Pricing& pricing, const OptimizeOptions& options) {
+Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::Rule> rules,
+                           const Pricing& pricing, const RewriteOptions& options) {
   WEFT_TRY_STATUS(plan::verify(graph));
-  return Optimizer(rules, pricing, options).run(graph);
+  return Rewriter(rules, pricing, options).run(graph);
 }
 
 }  // namespace weft::search

@@ -34,13 +34,13 @@ struct Budget {
   double alpha = 1.2;  // a region this much dearer than the best may still lead to a better one
 };
 
-struct OptimizeOptions {
+struct RewriteOptions {
   Budget budget;
   PlanCache* cache = nullptr;  // null: each region is planned anew
   bool keep_refusals = false;  // for `weft rules why`; such a run reads nothing from the cache
 };
 
-struct Optimized {
+struct Rewritten {
   plan::Graph plan;
   double seconds_before = 0, seconds_after = 0;
   std::vector<Step> trail;
@@ -49,7 +49,7 @@ struct Optimized {
   std::vector<Refusal> refusals;
 };
 
-Result<Optimized> optimize(const plan::Graph& graph, std::span<const rule::Rule> rules,
-                           const Pricing& pricing, const OptimizeOptions& options = {});
+Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::Rule> rules,
+                           const Pricing& pricing, const RewriteOptions& options = {});
 
 }  // namespace weft::search

@@ -125,7 +125,7 @@ void expect_same_numbers(const plan::Graph& a, const plan::Graph& b) {
 TEST(Optimize, MergesOfMergesLeaveOneProduct) {
   const plan::Graph graph = plan_of(layers(std::vector{6}));
   const Pricing pricing = price_on(some_device());
-  const Optimized found = optimize(graph, merging(), pricing).value();
+  const Rewritten found = rewrite_plan(graph, merging(), pricing).value();
   EXPECT_EQ(count(found.plan, "contract"), 1);
   EXPECT_EQ(count(found.plan, "tanh"), 1);  // pays only when all of them are one: the steps before cost more
   EXPECT_LT(found.seconds_after, found.seconds_before);
@@ -162,7 +162,7 @@ rule reward explore
       "y=%3\n");
   const Pricing pricing =
       by_operator({{"exp", 5}, {"tanh", 3}, {"relu", 3}, {"abs", 5}, {"sin", 4}, {"cos", 5}, {"neg", 1}});
-  const Optimized found = optimize(graph, rules, pricing).value();
+  const Rewritten found = rewrite_plan(graph, rules, pricing).value();
   EXPECT_EQ(found.seconds_before, 11);
   EXPECT_EQ(found.seconds_after, 1);
   ASSERT_EQ(found.trail.size(), 2u);
@@ -176,7 +176,7 @@ TEST(Optimize, WhatDependsOnParametersAloneCostsNothing) {
       "plan test\n%0 = input {name=x, type=f32[a=2]}\n%1 = parameter {name=w, type=f32[a=2]}\n%2 = exp "
       "%1\n%3 = mul %0, "
       "%2\n%4 = exp %3\nreturn y=%4\n");
-  const Optimized found = optimize(graph, {}, by_operator({{"exp", 2}, {"mul", 1}})).value();
+  const Rewritten found = rewrite_plan(graph, {}, by_operator({{"exp", 2}, {"mul", 1}})).value();
   EXPECT_EQ(found.seconds_before, 3);
   EXPECT_EQ(found.seconds_after, 3);
 }
@@ -185,7 +185,7 @@ TEST(Optimize, EqualNodesAreComputedOnce) {
   const plan::Graph graph = plan_of(
       "plan test\n%0 = input {name=x, type=f32[a=2]}\n%1 = exp %0\n%2 = exp %0\n%3 = mul %1, %2\nreturn "
       "y=%3\n");
-  const Optimized found = optimize(graph, {}, by_operator({{"exp", 2}, {"mul", 1}})).value();
+  const Rewritten found = rewrite_plan(graph, {}, by_operator({{"exp", 2}, {"mul", 1}})).value();
   EXPECT_EQ(found.seconds_before, 5);
   EXPECT_EQ(found.seconds_after, 3);
   ASSERT_EQ(found.trail.size(), 1u);
@@ -208,23 +208,23 @@ rule back normalize
 )");
   const plan::Graph graph =
       plan_of("plan test\n%0 = input {name=x, type=f32[a=2]}\n%1 = sin %0\nreturn y=%1\n");
-  const Optimized found = optimize(graph, rules, by_operator({})).value();
+  const Rewritten found = rewrite_plan(graph, rules, by_operator({})).value();
   EXPECT_LT(found.counts.rewrites, 1000);
 }
 
 TEST(Optimize, SaysWhyItStopped) {
   const plan::Graph graph = plan_of(layers(std::vector{4, 2}));
   const Pricing pricing = price_on(some_device());
-  OptimizeOptions options;
-  EXPECT_EQ(optimize(graph, merging(), pricing, options)->stopped, Stopped::saturated);
+  RewriteOptions options;
+  EXPECT_EQ(rewrite_plan(graph, merging(), pricing, options)->stopped, Stopped::saturated);
   options.budget.rewrites = 3;
-  EXPECT_EQ(optimize(graph, merging(), pricing, options)->stopped, Stopped::rewrite_limit);
+  EXPECT_EQ(rewrite_plan(graph, merging(), pricing, options)->stopped, Stopped::rewrite_limit);
   options.budget = {};
   options.budget.nodes = 1;
-  EXPECT_EQ(optimize(graph, merging(), pricing, options)->stopped, Stopped::node_limit);
+  EXPECT_EQ(rewrite_plan(graph, merging(), pricing, options)->stopped, Stopped::node_limit);
   options.budget = {};
   options.budget.seconds = 0;
-  const Optimized hurried = optimize(graph, merging(), pricing, options).value();
+  const Rewritten hurried = rewrite_plan(graph, merging(), pricing, options).value();
   EXPECT_EQ(hurried.stopped, Stopped::time_limit);
   expect_same_numbers(graph, hurried.plan);
   EXPECT_EQ(name(Stopped::rewrite_limit), "rewrite limit");
@@ -240,17 +240,17 @@ TEST(Optimize, RefusalsSayWhatDeclinedARule) {
 %4 = contract %0, %2 {to=[b,e]} @q
 return p=%3, q=%4
 )");
-  OptimizeOptions options;
+  RewriteOptions options;
   options.keep_refusals = true;
-  const Optimized found = optimize(graph, merging(), price_on(some_device()), options).value();
+  const Rewritten found = rewrite_plan(graph, merging(), price_on(some_device()), options).value();
   ASSERT_FALSE(found.refusals.empty());
   EXPECT_TRUE(std::ranges::any_of(found.refusals, [](const Refusal& refusal) {
     return refusal.rule == "merge_products" && refusal.because.find("64") != std::string::npos;
   }));
 
   const plan::Graph dear = plan_of(layers(std::vector{2}));
-  const Optimized kept =
-      optimize(dear, merging(), by_operator({{"contract", 0}, {"slice", 1}, {"tanh", 1e-9}}), options)
+  const Rewritten kept =
+      rewrite_plan(dear, merging(), by_operator({{"contract", 0}, {"slice", 1}, {"tanh", 1e-9}}), options)
           .value();
   EXPECT_TRUE(std::ranges::any_of(kept.refusals, [](const Refusal& refusal) {
     return refusal.because.starts_with("the cost would rise by");
@@ -260,9 +260,9 @@ return p=%3, q=%4
 
 TEST(Optimize, EqualLayersArePlannedOnce) {
   const Pricing pricing = price_on(some_device());
-  const Optimized one = optimize(plan_of(layers(std::vector{3})), merging(), pricing).value();
+  const Rewritten one = rewrite_plan(plan_of(layers(std::vector{3})), merging(), pricing).value();
   const plan::Graph graph = plan_of(layers(std::vector{3, 3, 3, 3, 3, 3}));
-  const Optimized six = optimize(graph, merging(), pricing).value();
+  const Rewritten six = rewrite_plan(graph, merging(), pricing).value();
   EXPECT_EQ(six.counts.searched, one.counts.searched);
   EXPECT_EQ(count(six.plan, "contract"), 6);
   expect_same_numbers(graph, six.plan);
@@ -271,7 +271,7 @@ TEST(Optimize, EqualLayersArePlannedOnce) {
   }));
 }
 
-std::string everything(const Optimized& found) {
+std::string everything(const Rewritten& found) {
   std::string text = plan::print(found.plan);
   for (const Step& step : found.trail)
     text += fmt::format("{} {} {:a}\n", step.rule, fmt::join(step.replaced, ", "), step.change);
@@ -283,23 +283,23 @@ TEST(Optimize, APlanFromTheCacheIsThePlanOfAColdRun) {
   const Pricing pricing = price_on(some_device());
   const std::vector<int> model = {2, 3, 4};
   const std::vector<int> changed = {2, 1, 4};
-  OptimizeOptions options;
+  RewriteOptions options;
   options.budget.rewrites = 250;
   const auto run = [&](const std::vector<int>& products, PlanCache* cache) {
     options.cache = cache;
-    return optimize(plan_of(layers(products)), merging(), pricing, options).value();
+    return rewrite_plan(plan_of(layers(products)), merging(), pricing, options).value();
   };
-  const Optimized cold = run(model, nullptr), cold_changed = run(changed, nullptr);
+  const Rewritten cold = run(model, nullptr), cold_changed = run(changed, nullptr);
   PlanCache cache(folder.path());
-  const Optimized filling = run(model, &cache);
+  const Rewritten filling = run(model, &cache);
   EXPECT_EQ(everything(filling), everything(cold));
-  const Optimized warm = run(model, &cache);
+  const Rewritten warm = run(model, &cache);
   EXPECT_EQ(everything(warm), everything(cold));
   EXPECT_EQ(warm.counts.searched, 0);
   EXPECT_EQ(warm.counts.priced, 0);
 
   // One layer changed: that one is planned, the others are known.
-  const Optimized again = run(changed, &cache);
+  const Rewritten again = run(changed, &cache);
   EXPECT_EQ(everything(again), everything(cold_changed));
   EXPECT_LE(again.counts.searched, 3);  // as it was, and as the rounds left it
   EXPECT_LT(again.counts.priced, cold_changed.counts.priced / 2);
@@ -314,13 +314,13 @@ TEST(Optimize, RandomPlansKeepTheirNumbersAndNeverCostMoreThanBacktracking) {
   const Pricing pricing = price_on(some_device());
   for (int i = 0; i < 6; ++i) {
     const plan::Graph graph = rule::random_plan(random, 14);
-    OptimizeOptions options;
+    RewriteOptions options;
     options.budget.rewrites = 300;
-    const Optimized found = optimize(graph, rule::some_rules(), pricing, options).value();
-    const Optimized again = optimize(graph, rule::some_rules(), pricing, options).value();
+    const Rewritten found = rewrite_plan(graph, rule::some_rules(), pricing, options).value();
+    const Rewritten again = rewrite_plan(graph, rule::some_rules(), pricing, options).value();
     EXPECT_EQ(everything(found), everything(again));
     expect_same_numbers(graph, found.plan);
-    const Optimized peer = optimize_by_backtracking(graph, rule::some_rules(), pricing, {1.05, 10}).value();
+    const Rewritten peer = optimize_by_backtracking(graph, rule::some_rules(), pricing, {1.05, 10}).value();
     EXPECT_LE(found.seconds_after, peer.seconds_after * (1 + 1e-9)) << plan::print(graph);
     EXPECT_LE(found.seconds_after, found.seconds_before * (1 + 1e-9));
     expect_same_numbers(graph, peer.plan);
