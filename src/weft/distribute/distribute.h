@@ -52,6 +52,10 @@ struct DistributedPlan {
   // By node: the node of the one-device plan that it is, or that it moves a value for: the first reader of
   // what it makes, or, where that is an output or an update, the value's own.
   std::vector<plan::NodeId> origin;
+  // By node: written otherwise than the plan of one device has it, by rules or by hand. Empty: none is.
+  std::vector<bool> own = {};
+
+  bool is_own(plan::NodeId node) const { return !own.empty() && own[node.value]; }
 };
 
 // Nodes keep their phase; one that moves a value is of the phase of the reader that it moves it for. Fails on

@@ -71,6 +71,14 @@ Result<search::Rewritten> rewrite(const plan::Graph& graph, const cluster::Devic
   return search::rewrite_plan(graph, rules, search::price_on(device));
 }
 
+std::optional<rule::Rule> as_proven(const rule::Rule& rule) {
+  rule::RuleProof proof = proof_of(rule, proof_store(""));
+  if (!holds(proof.verdict)) return std::nullopt;
+  rule::Rule proven = rule;
+  proven.when.insert(proven.when.end(), proof.guard.begin(), proof.guard.end());
+  return proven;
+}
+
 bool holds(const rule::Verdict& verdict) {
   return verdict.judgement == rule::Judgement::proven || verdict.judgement == rule::Judgement::guarded;
 }

@@ -31,6 +31,9 @@ std::optional<rule::ProofStore> proof_store(const std::string& folder);
 rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
                          const rule::ProveOptions& options = {});
 
+// The rule as it may fire: with the guard that its proof wants, or not at all.
+std::optional<rule::Rule> as_proven(const rule::Rule& rule);
+
 // What the shipped rules make of a plan on one device.
 Result<search::Rewritten> rewrite(const plan::Graph& graph, const cluster::Device& device);
 
