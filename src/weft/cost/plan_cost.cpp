@@ -83,13 +83,14 @@ double plan_flops(const plan::Graph& graph) {
   return flops;
 }
 
-std::vector<bool> nodes_that_run(const plan::Graph& graph) {
+std::vector<bool> nodes_that_run(const plan::Graph& graph, bool learns) {
   std::vector<bool> runs(graph.node_count(), false), asked(graph.node_count(), false);
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
-    asked[n] = &node.op() == &ops::input() || std::ranges::any_of(node.node().inputs, [&](ValueId input) {
-      return asked[graph.value(input).producer.value];
-    });
+    asked[n] = (learns ? ops::is_source(node.op()) : &node.op() == &ops::input()) ||
+               std::ranges::any_of(node.node().inputs, [&](ValueId input) {
+                 return asked[graph.value(input).producer.value];
+               });
   }
   for (const plan::Output& output : graph.outputs()) runs[graph.value(output.value).producer.value] = true;
   for (std::size_t n = graph.node_count(); n-- > 0;) {
@@ -98,6 +99,14 @@ std::vector<bool> nodes_that_run(const plan::Graph& graph) {
     runs[n] = asked[n];
   }
   return runs;
+}
+
+double plan_seconds(const plan::Graph& graph, const cluster::Device& device, bool learns) {
+  const std::vector<bool> runs = nodes_that_run(graph, learns);
+  double seconds = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (runs[n]) seconds += node_seconds(graph.view(NodeId(n)), device);
+  return seconds;
 }
 
 }  // namespace weft::cost

@@ -3,7 +3,8 @@
 //   the sum over the nodes that run of   launch + max(flops / peak rate, bytes / memory bandwidth)
 //
 // What runs: the nodes that an output needs and that depend on an input. What depends on parameters,
-// states and constants alone is known before the first question is asked, and costs nothing here.
+// states and constants alone is known before the first question is asked, and costs nothing here. Of a plan
+// that learns only constants stay what they are: what is computed from parameters runs in every step.
 //
 // What moves nothing costs nothing, as in the programs that plans are compiled to: rename, split and
 // merge are the same memory under other names; transpose, slice and broadcast are read where they lie,
@@ -34,7 +35,11 @@ double node_seconds(const plan::NodeView& node, const cluster::Device& device);
 // The arithmetic of all nodes, a multiply-add as two.
 double plan_flops(const plan::Graph& graph);
 
-// runs[n]: an output needs node n, and it depends on an input.
-std::vector<bool> nodes_that_run(const plan::Graph& graph);
+// runs[n]: an output needs node n, and it depends on an input, or, where the plan `learns`, on a parameter or
+// a state.
+std::vector<bool> nodes_that_run(const plan::Graph& graph, bool learns = false);
+
+// The sum of node_seconds over the nodes that run.
+double plan_seconds(const plan::Graph& graph, const cluster::Device& device, bool learns = false);
 
 }  // namespace weft::cost

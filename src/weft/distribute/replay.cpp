@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
+#include "weft/distribute/seams.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
@@ -33,7 +34,7 @@ Status check_alike(const plan::Graph& original, const plan::Graph& other) {
 // By node of the plan: for a halo, the widest borders that its readers need at the other sizes. Blocks that
 // line up at one size need not at another; that the plan's own borders do is for its own layouts to say.
 std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan::Graph& other,
-                                         const plan::Mesh& mesh, const std::vector<bool>& own) {
+                                         const plan::Mesh& mesh) {
   std::vector<ops::Borders> needed(plan.graph.node_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView reader = plan.graph.view(NodeId(n));
@@ -46,7 +47,7 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
         const plan::NodeView halo = plan.graph.view(from);
         const auto axis = static_cast<std::size_t>(plan.mesh.find(halo.word(0)));
         const int dim = halo.result_type(0).position(halo.symbol(1));
-        const plan::NodeView small = !own.empty() && own[n] ? reader : other.view(plan.origin[n]);
+        const plan::NodeView small = plan.is_own(NodeId(n)) ? reader : other.view(plan.origin[n]);
         for (const ops::Sliding& sliding : ops::sliding_loops(small)) {
           if (small.op().signature(small).loops[sliding.loop].operands[i] != dim) continue;
           const ops::Borders borders = sliding.borders(i, mesh.axes[axis].ranks);
@@ -59,6 +60,17 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
   return needed;
 }
 
+// A slice of the plan's own, of what it is at these sizes.
+Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::span<const ValueId> inputs,
+                         plan::Transplant& moved) {
+  const Symbol along = moved.symbol(slice.symbol(0));
+  if (graph.type(inputs[0]).size_of(along) == slice.input_type(0).size_of(slice.symbol(0)))
+    return moved.node(slice.id(), inputs);
+  WEFT_TRY(stretch, resized_slice(slice, graph, inputs[0], along));
+  const std::array<plan::AttributeValue, 3> attributes = {along, stretch.begin, stretch.end};
+  return graph.add(ops::slice(), inputs, attributes);
+}
+
 Result<NodeId> add_halo(plan::Graph& graph, const plan::NodeView& halo, std::span<const ValueId> inputs,
                         plan::Transplant& moved, const ops::Borders& borders) {
   const std::array<plan::AttributeValue, 4> attributes = {
@@ -69,14 +81,14 @@ Result<NodeId> add_halo(plan::Graph& graph, const plan::NodeView& halo, std::spa
 }  // namespace
 
 Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& original,
-                               const plan::Graph& other, const plan::Mesh& mesh,
-                               const std::vector<bool>& own) {
+                               const plan::Graph& other, const plan::Mesh& mesh) {
   WEFT_TRY_STATUS(check_alike(original, other));
   DistributedPlan made;
   made.mesh = mesh;
   made.graph.name = plan.graph.name;
   made.opened = plan.opened;
   made.origin = plan.origin;
+  made.own = plan.own;
   plan::Graph open;
   if (!plan.opened.empty()) {
     WEFT_TRY(opened, open_nodes(other, plan.opened));
@@ -84,7 +96,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   }
   const plan::Graph& one_device = plan.opened.empty() ? other : open;
   plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);
-  const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh, own);
+  const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh);
   std::vector<ValueId> values(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(NodeId(n));
@@ -92,12 +104,13 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     for (const ValueId input : node.node().inputs) inputs.push_back(values[input.value]);
     made.graph.set_label(node.node().label.valid() ? moved.symbol(node.node().label) : Symbol());
     made.graph.set_when(node.node().when);
-    const bool as_written = ops::find_communication(node.op()) != nullptr || (!own.empty() && own[n]);
+    const bool as_written = ops::find_communication(node.op()) != nullptr || plan.is_own(NodeId(n));
     plan::AttributeValue layout;
     if (ops::is_source(node.op())) layout = made.graph.symbol(ops::layout_of(node));
     Result<NodeId> added =
-        &node.op() == &ops::halo() ? add_halo(made.graph, node, inputs, moved, borders[n])
-        : as_written               ? moved.node(node.id(), inputs)
+        &node.op() == &ops::halo()                  ? add_halo(made.graph, node, inputs, moved, borders[n])
+        : as_written && &node.op() == &ops::slice() ? add_slice(made.graph, node, inputs, moved)
+        : as_written                                ? moved.node(node.id(), inputs)
                      : computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr);
     if (!added.ok()) {
       Error error = std::move(added).error();

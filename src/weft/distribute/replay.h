@@ -5,8 +5,6 @@
 //
 // What was decided by size (which collectives, what is sharded) is not decided again: that is the point.
 #pragma once
-#include <vector>
-
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
@@ -15,11 +13,9 @@ namespace weft::distribute {
 
 // `plan` was made of `original`; `other` is the plan of one device that takes its place: the same operators
 // in the same order, at other sizes. `mesh` has the axes of plan.mesh with other numbers of ranks. Fails
-// where the two differ in more than sizes, and where the layouts do not go together at these sizes. `own`: by
-// node of the plan, whether it stays as it is written rather than becoming what its origin is in `other`;
-// empty: none does.
+// where the two differ in more than sizes, and where the layouts do not go together at these sizes. What the
+// plan has of its own stays as it is written; all else becomes what its origin is in `other`.
 Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& original,
-                               const plan::Graph& other, const plan::Mesh& mesh,
-                               const std::vector<bool>& own = {});
+                               const plan::Graph& other, const plan::Mesh& mesh);
 
 }  // namespace weft::distribute

@@ -48,6 +48,9 @@ struct DistributedExplanation {
   bool proven = false;
   std::vector<std::string> hints;
   bool verbose = false, trail = false;
+  std::vector<search::StageReport> stages;        // of the optimizer
+  std::vector<search::Step> rules;                // that led to the plan of one device
+  std::vector<search::Step> communication_rules;  // and from there to the plan of the mesh
   std::optional<MeasuredStep> measured;
 
   // Model flops per second over what the devices could do.

@@ -4,6 +4,7 @@
 #include "weft/explain/head_json.h"
 #include "weft/explain/operator_list.h"
 #include "weft/explain/predicted_step.h"
+#include "weft/explain/stages.h"
 #include "weft/explain/whole.h"
 
 namespace weft::explain {
@@ -55,6 +56,10 @@ std::string print_json(const DistributedExplanation& explanation) {
   json["search"]["parts"] = choice.outcome.parts;
   json["search"]["from_plan_cache"] = choice.from_plan_cache;
   json["lower_bound_by"] = choice.lower_bound_why;
+  if (explanation.verbose) json["stages"] = stages_json(explanation.stages);
+  if (!explanation.rules.empty()) json["rules"] = trail_json(explanation.rules);
+  if (!explanation.communication_rules.empty())
+    json["communication_rules"] = trail_json(explanation.communication_rules);
   json["proven"] = explanation.proven;
   json["proof"] = explanation.proof;
   Json alternatives = Json::array();

@@ -8,6 +8,7 @@
 #include "weft/explain/distributed.h"
 #include "weft/explain/operator_list.h"
 #include "weft/explain/predicted_step.h"
+#include "weft/explain/stages.h"
 #include "weft/explain/table.h"
 
 namespace weft::explain {
@@ -60,7 +61,8 @@ std::string mesh_lines(const DistributedExplanation& explanation) {
 // The tree, predicted and measured side by side: both are outlines of one plan, so they have one shape.
 class DistributedRows {
  public:
-  DistributedRows(const DistributedExplanation& explanation, Table& table) : explanation_(explanation), table_(table) {}
+  DistributedRows(const DistributedExplanation& explanation, Table& table)
+      : explanation_(explanation), table_(table) {}
 
   void add(const Entry& predicted, const Entry* measured, const std::string& branch,
            const std::string& below) {
@@ -187,6 +189,19 @@ std::string search_line(const DistributedExplanation& explanation) {
   return text;
 }
 
+// Rules that made the plan, where any did.
+std::string rules_lines(const DistributedExplanation& explanation) {
+  std::string text;
+  const auto add = [&](std::string_view what, std::span<const search::Step> trail) {
+    if (trail.empty()) return;
+    text += fmt::format("rules: {} step{} {}\n", trail.size(), trail.size() == 1 ? "" : "s", what);
+    if (explanation.verbose || explanation.trail) text += print_trail(trail);
+  };
+  add("before it was distributed", explanation.rules);
+  add("in what the ranks exchange", explanation.communication_rules);
+  return text;
+}
+
 std::string trail(const search::DistributionChoice& choice) {
   Table table({{"better"}, {"step", Align::right}, {"memory", Align::right}});
   for (const search::Improvement& step : choice.outcome.trail)
@@ -201,13 +216,16 @@ double DistributedExplanation::utilization(double seconds) const {
 }
 
 std::string print_text(const DistributedExplanation& explanation) {
-  std::string text = distributed_headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
+  std::string text =
+      distributed_headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
   text += collective_table(prediction, explanation.verbose);
   text += whole_step(explanation) + memory_line(prediction, explanation.memory_bytes) + "\n";
   text += alternatives(explanation) + "\n";
   text += search_line(explanation);
   if (!explanation.proof.empty()) text += explanation.proof + "\n";
+  text += rules_lines(explanation);
+  if (explanation.verbose) text += "\n" + stage_table(explanation.stages);
   if (explanation.trail) text += "\n" + trail(*explanation.choice);
   if (!explanation.hints.empty()) text += fmt::format("hints: {}\n", fmt::join(explanation.hints, ", "));
   return text;

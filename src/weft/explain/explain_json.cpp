@@ -2,6 +2,7 @@
 
 #include "weft/explain/explanation.h"
 #include "weft/explain/head_json.h"
+#include "weft/explain/stages.h"
 #include "weft/explain/whole.h"
 #include "weft/plan/hash.h"
 
@@ -69,14 +70,12 @@ std::string print_json(const Explanation& explanation) {
   if (explanation.measurement) json["measured"] = to_json(*explanation.graph, *explanation.measurement);
   if (explanation.rewriting) {
     const Rewriting& rewriting = *explanation.rewriting;
-    Json trail = Json::array();
-    for (const search::Step& step : rewriting.trail)
-      trail.push_back({{"rule", step.rule}, {"replaced", step.replaced}, {"seconds", step.change}});
     json["rules"] = {{"seconds_before", rewriting.seconds_before},
                      {"seconds_after", rewriting.seconds_after},
                      {"stopped", search::name(rewriting.stopped)},
-                     {"trail", std::move(trail)}};
+                     {"trail", trail_json(rewriting.trail)}};
   }
+  if (explanation.verbose) json["stages"] = stages_json(explanation.stages);
   json["memory"] = Json::object();
   for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = whole(item.bytes);
   json["hints"] = explanation.hints;

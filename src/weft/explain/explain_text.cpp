@@ -6,6 +6,7 @@
 #include "weft/base/units.h"
 #include "weft/explain/explanation.h"
 #include "weft/explain/operator_list.h"
+#include "weft/explain/stages.h"
 #include "weft/explain/table.h"
 #include "weft/plan/text.h"
 
@@ -217,6 +218,8 @@ std::string print_text(const Explanation& explanation) {
     out += "nodes that ran as one share the time by their estimates\n";
   }
   if (explanation.rewriting) out += rewriting_lines(explanation);
+  if (!explanation.proof.empty()) out += explanation.proof + "\n";
+  if (explanation.verbose && !explanation.stages.empty()) out += "\n" + stage_table(explanation.stages);
   if (!explanation.hints.empty())
     out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
   return out;

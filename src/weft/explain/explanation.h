@@ -13,6 +13,7 @@
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
 #include "weft/program/attribution.h"
+#include "weft/search/optimize.h"
 #include "weft/search/rewrite/trail.h"
 
 namespace weft::explain {
@@ -53,6 +54,8 @@ struct Explanation {
   bool verbose = false;             // a line a node
   std::optional<Measurement> measurement;
   std::optional<Rewriting> rewriting;
+  std::vector<search::StageReport> stages;  // of the optimizer
+  std::string proof;                        // of a plan that rules made, in words
 };
 
 std::string print_text(const Explanation& explanation);

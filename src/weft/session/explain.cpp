@@ -12,14 +12,20 @@
 #include "weft/plan/text.h"
 #include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
+#include "weft/session/plan_for.h"
 #include "weft/session/prepare.h"
-#include "weft/session/rule_source.h"
+#include "weft/session/prove_plan.h"
 
 namespace weft::session {
 
 using plan::NodeId;
 
 namespace {
+
+Error placed(Error error, Span span) {
+  if (!error.span.known()) error.span = span;
+  return error;
+}
 
 double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
   double bytes = 0;
@@ -30,9 +36,10 @@ double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
 }
 
 // The phases of the plan of one device, and what they hold in memory.
-void describe_plan(const Prepared& prepared, explain::Explanation& explanation) {
+void describe_plan(const Prepared& prepared, const search::Choice& choice,
+                   explain::Explanation& explanation) {
   const train::TrainingPlan& plan = prepared.plan;
-  const plan::Graph& graph = plan.graph;
+  const plan::Graph& graph = choice.plan;
   if (!prepared.trains()) {
     explanation.phases = {plan::Phase::forward};
     explanation.memory = {{"parameters", bytes_of_sources(graph, "parameter")},
@@ -41,13 +48,16 @@ void describe_plan(const Prepared& prepared, explain::Explanation& explanation) 
                           {"inputs", bytes_of_sources(graph, "input")}};
     return;
   }
-  explanation.kept = plan.kept;
+  explanation.kept = choice.rewritten ? train::kept_values(graph) : plan.kept;
+  double activations = 0;
+  for (const plan::ValueId value : explanation.kept)
+    activations += static_cast<double>(graph.type(value).bytes());
   explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
   explanation.memory = {{"parameters", plan.parameter_bytes},
                         {"gradients", plan.gradient_bytes},
                         {"optimizer", plan.optimizer_bytes},
                         {"states", bytes_of_sources(graph, "state") - plan.optimizer_bytes},
-                        {"activations", plan.activation_bytes},
+                        {"activations", activations},
                         {"inputs", bytes_of_sources(graph, "input")}};
 }
 
@@ -154,13 +164,6 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.memory_limit = prepared.settings.memory_limit;
   for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
   explanation.verbose = statement.verbose;
-  if (!prepared.trains() && prepared.settings.rules) {
-    WEFT_TRY(found, rewrite(prepared.plan.graph, prepared.target.device));
-    prepared.plan.graph = std::move(found.plan);
-    explanation.rewriting = {found.seconds_before, found.seconds_after, std::move(found.trail),
-                             found.stopped};
-  }
-  explanation.graph = &prepared.plan.graph;
   if (prepared.ranks > 1) {
     explain::DistributedExplanation about;
     about.task = explanation.task;
@@ -171,15 +174,20 @@ Answer run_explain(const Session::State& state, const Context& context,
     about.cluster = explanation.cluster;
     return explain_distributed(state, context, prepared, std::move(about), explain_options);
   }
-  describe_plan(prepared, explanation);
+  auto planned = plan_for(state, prepared, /*compare=*/true);
+  if (!planned.ok()) return placed(std::move(planned).error(), run.span);
+  const search::Choice& choice = *planned;
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
+  explanation.graph = &choice.plan;
+  if (prepared.settings.rules == true || !choice.trail.empty())
+    explanation.rewriting = {choice.seconds_before, choice.seconds_at_best, choice.trail, choice.stopped};
+  explanation.stages = choice.reports;
+  explanation.proof = proof.text;
+  describe_plan(prepared, choice, explanation);
   if (explain_options.plan) return plan::print(*explanation.graph);
   if (statement.analyze) {
     auto measurement = measure(context, prepared, explanation);
-    if (!measurement.ok()) {
-      Error error = std::move(measurement).error();
-      if (!error.span.known()) error.span = statement.span;
-      return error;
-    }
+    if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
     explanation.measurement = std::move(*measurement);
   }
   return explain_options.json ? explain::print_json(explanation) : explain::print_text(explanation);

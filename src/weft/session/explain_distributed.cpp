@@ -34,27 +34,29 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
     return user_error(
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
-  Result<search::DistributionChoice> planned = options.analyze
-                                                   ? plan_for_ranks(state, prepared, /*compare=*/true)
+  Result<search::Choice> planned = options.analyze ? plan_for_ranks(state, prepared, /*compare=*/true)
                                                    : plan_for(state, prepared, /*compare=*/true);
   if (!planned.ok()) {
     Error error = std::move(planned).error();
     if (!error.span.known()) error.span = run.span;
     return error;
   }
-  const search::DistributionChoice& choice = *planned;
+  const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
 
-  WEFT_TRY(proof, require_proof(state, prepared, plan));
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, *planned));
   about.proof = proof.text;
   about.proven = proof.holds;
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
   about.choice = &choice;
+  about.stages = planned->reports;
+  about.rules = planned->trail;
+  about.communication_rules = planned->communication_trail;
   about.memory_bytes = memory_of_a_rank(prepared.settings, about.cluster);
   about.devices_a_rank = workers_of(prepared.settings, about.cluster);
-  about.model_flops = cost::plan_flops(prepared.plan.graph);
+  about.model_flops = cost::plan_flops(planned->plan);
   about.local = shown.program->graph.get();
   about.phases = {plan::Phase::forward};
   if (prepared.trains()) {

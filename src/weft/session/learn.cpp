@@ -10,7 +10,8 @@
 #include "weft/cost/choose_algorithms.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
-#include "weft/session/rule_source.h"
+#include "weft/session/plan_for.h"
+#include "weft/session/prove_plan.h"
 #include "weft/transport/machine_ranks.h"
 
 namespace weft::session {
@@ -142,10 +143,9 @@ Result<Score> score(const Session::State& state, const Context& context, const P
                                       prepared.run->model.text),
                           "let the model's last SELECT begin with the loss", prepared.run->model.span);
       has_answers = add_cross_entropy_outputs(first.graph);
-      if (prepared.settings.rules) {
-        WEFT_TRY(rewritten, rewrite(first.graph, prepared.target.device));
-        first.graph = std::move(rewritten.plan);
-      }
+      WEFT_TRY(planned, plan_alone(state, prepared, first.graph));
+      WEFT_TRY_STATUS(require_proof(state, prepared, first.graph, planned));
+      first.graph = std::move(planned.plan);
       WEFT_TRY(started, start_rank(std::move(first.graph), prepared));
       rank = std::move(started);
       WEFT_TRY_STATUS(run::write_weights(*rank, weights));

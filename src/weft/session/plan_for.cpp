@@ -12,8 +12,13 @@
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
 #include "weft/price/asked_algorithms.h"
+#include "weft/price/exchange_prices.h"
+#include "weft/rule/library.h"
 #include "weft/search/distribution/known_plans.h"
+#include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/session/learn.h"
+#include "weft/session/rule_source.h"
+#include "weft/session/written_plan.h"
 
 namespace weft::session {
 int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
@@ -116,14 +121,43 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
 
 namespace {
 
+std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Rule& rule) {
+  const std::string text = rule::print(rule);
+  if (const auto known = state.proven_rules.find(text); known != state.proven_rules.end())
+    return known->second;
+  return state.proven_rules.emplace(text, as_proven(rule)).first->second;
+}
+
+// One of its devices, for itself.
+cluster::Cluster alone(const cluster::Cluster& cluster) {
+  if (cost::is_local(cluster)) return {"LOCAL 1", cluster.device, {cluster::Axis{"rank", 1, {}}}};
+  return {cluster.device.name, cluster.device, {cluster::Axis{"device", 1, {}}}};
+}
+
 // `distribution`: as a user or another rank has it; empty: to be searched for.
-Result<search::DistributionChoice> spread(const Session::State& state, const Prepared& prepared,
-                                          const std::string& distribution, bool compare) {
-  const search::Machine machine = machine_of(prepared.settings, prepared.target);
-  search::ChooseOptions options;
-  options.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
+Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
+                                    const Prepared& prepared, const cluster::Cluster& target,
+                                    const plan::Graph& graph, const std::string& distribution, bool compare) {
+  const cluster::Cluster one = alone(target);
+  const search::Machine machine = machine_of(settings, target), machine_alone = machine_of(settings, one);
+  search::Problem problem;
+  problem.plan = &graph;
+  problem.learns = graph.has(plan::Phase::update);
+  problem.cluster = &target;
+  problem.machine = &machine;
+  problem.alone = &machine_alone;
+  problem.rules = rule::shipped_rules();
+  problem.prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
+  if (settings.rules == true) {
+    problem.least_gain = 0;
+    problem.rewrites = search::Budget().rewrites;
+  }
+  problem.off = settings.optimizer_off;
+  if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
+  search::ChooseOptions& options = problem.distribution;
+  options.memory_bytes = memory_of_a_rank(settings, target);
   options.fixed = prepared.fixed;
-  options.budget.estimates = prepared.settings.search_limit;
+  options.budget.estimates = settings.search_limit;
   options.alternatives = compare;
   options.devices_a_rank = machine.workers;
   options.known = state.known_plans.get();
@@ -131,25 +165,59 @@ Result<search::DistributionChoice> spread(const Session::State& state, const Pre
     WEFT_TRY(given, distribute::read_distribution(distribution));
     options.given = std::move(given);
   }
-  return search::choose_distribution(prepared.plan.graph, prepared.target, machine, options);
+  return search::optimize(problem);
 }
 
 }  // namespace
 
-Result<search::DistributionChoice> plan_for(const Session::State& state, const Prepared& prepared,
-                                            bool compare) {
-  return spread(state, prepared, prepared.settings.distribution, compare);
+Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare) {
+  return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
+                      prepared.settings.distribution, compare);
 }
 
-Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Prepared& prepared,
-                                                  bool compare) {
+Result<search::Choice> plan_alone(const Session::State& state, const Prepared& prepared,
+                                  const plan::Graph& graph) {
+  return optimize_for(state, prepared.settings, prepared, alone(prepared.target), graph, {},
+                      /*compare=*/false);
+}
+
+namespace {
+
+// The plan that another rank found, in the place of what this one would have: what it costs here may differ.
+Result<search::Choice> take_over(const Session::State& state, const Prepared& prepared,
+                                 const std::string& distribution, const std::string& text, bool compare) {
+  Settings plain = prepared.settings;
+  plain.rules = false;
+  WEFT_TRY(choice,
+           optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));
+  WEFT_TRY(mesh, plan::read_mesh(read_head(text).mesh));
+  search::PredictedPlan& chosen = choice.spread->chosen;
+  WEFT_TRY(plan, read_written(text, mesh, prepared.plan.graph));
+  chosen.plan = std::move(plan);
+  const search::Machine machine = machine_of(prepared.settings, prepared.target);
+  WEFT_TRY(costs, machine.costs(mesh));
+  WEFT_TRY(prediction, sim::predict(chosen.plan.graph, mesh, chosen.plan.layouts, costs,
+                                    {.overlap = machine.overlap, .workers = machine.workers}));
+  chosen.prediction = std::move(prediction);
+  return choice;
+}
+
+}  // namespace
+
+Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare) {
   // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
-  Result<search::DistributionChoice> found = plan_for(state, prepared, compare);
-  const std::string mine = found.ok() ? distribute::print(found->distribution) : std::string();
+  Result<search::Choice> found = plan_for(state, prepared, compare);
+  WEFT_TRY(job, run::launched_job());
+  if (job == nullptr) return found;
+  std::string mine;
+  if (found.ok())
+    mine = distribute::print(found->spread->distribution) + "\n" +
+           print_written(found->spread->chosen.plan, prepared);
   WEFT_TRY(first, run::from_first_rank(mine));
   if (!found.ok() || first == mine) return found;
   if (first.empty()) return world_error("rank 0 found no plan", "its own error says why");
-  return spread(state, prepared, first, compare);
+  const std::size_t line = first.find('\n');
+  return take_over(state, prepared, first.substr(0, line), first.substr(line + 1), compare);
 }
 
 }  // namespace weft::session

@@ -5,7 +5,7 @@
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
 #include "weft/price/exchange_prices.h"
-#include "weft/search/distribution/choose_distribution.h"
+#include "weft/search/optimize.h"
 #include "weft/session/prepare.h"
 
 namespace weft::session {
@@ -24,14 +24,16 @@ price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& setting
 // they are LOCAL. REQUIRES: the cluster outlives it.
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster);
 
-// How the plan is best spread over its target, or as the setting `distribution` says. Alternatives are
-// looked at where `compare`.
-Result<search::DistributionChoice> plan_for(const Session::State& state, const Prepared& prepared,
-                                            bool compare);
+// What the optimizer makes of the plan for its target, as settings and hints say. Alternatives to its
+// distribution are looked at where `compare`.
+Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare);
+
+// Of another plan in its place, of one device.
+Result<search::Choice> plan_alone(const Session::State& state, const Prepared& prepared,
+                                  const plan::Graph& graph);
 
 // The same for ranks that a launcher started: each plans by itself, and machines differ in what they have
 // measured, so what rank 0 found is what all run. Collective: every rank calls it as often.
-Result<search::DistributionChoice> plan_for_ranks(const Session::State& state, const Prepared& prepared,
-                                                  bool compare);
+Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare);
 
 }  // namespace weft::session

@@ -16,7 +16,6 @@
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
-#include "weft/session/rule_source.h"
 #include "weft/session/written_plan.h"
 
 namespace weft::session {
@@ -88,13 +87,9 @@ Result<PlanVerdict> prove_found(const Session::State& state, const language::syn
   if (prepared.ranks < 2)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
-  if (!prepared.trains() && prepared.settings.rules) {
-    WEFT_TRY(rewritten, rewrite(prepared.plan.graph, prepared.target.device));
-    prepared.plan.graph = std::move(rewritten.plan);
-  }
   WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
-  WEFT_TRY(proof, prove_plan(state, prepared, choice.chosen.plan));
-  return judged({language::print(run), distribute::print(choice.distribution), std::move(proof)});
+  WEFT_TRY(proof, prove_plan(state, prepared, prepared.plan.graph, choice));
+  return judged({language::print(run), distribute::print(choice.spread->distribution), std::move(proof)});
 }
 
 Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribute::DistributedPlan& plan) {
@@ -125,8 +120,8 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
       verdict = in_text(text, std::move(written).error());
       return {};
     }
-    auto proof = is_small(one_device, mesh) ? prove_as_it_is(one_device, written->plan)
-                                            : prove_plan(state, prepared, written->plan, written->own);
+    auto proof = is_small(one_device, mesh) ? prove_as_it_is(one_device, *written)
+                                            : prove_written_plan(state, prepared, *written);
     if (!proof.ok()) return std::move(proof).error();
     verdict = judged({name, {}, std::move(*proof)});
     return {};

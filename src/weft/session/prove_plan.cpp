@@ -11,9 +11,11 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/distribute/replay.h"
 #include "weft/distribute/shrink.h"
+#include "weft/distribute/trace_origins.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/hash.h"
+#include "weft/spmd/layouts.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::session {
@@ -68,9 +70,15 @@ std::string sizes_in(const plan::Graph& graph, std::span<const language::BoundSi
   return text;
 }
 
+bool has_output(const plan::Graph& graph, std::string_view name) {
+  return std::ranges::any_of(graph.outputs(),
+                             [&](const plan::Output& output) { return graph.text(output.name) == name; });
+}
+
 class SmallModels {
  public:
-  SmallModels(const Session::State& state, const Prepared& prepared) : state_(state), prepared_(prepared) {}
+  SmallModels(const Session::State& state, const Prepared& prepared, const plan::Graph& model)
+      : state_(state), prepared_(prepared), model_(model), learns_(model.has(plan::Phase::update)) {}
 
   // By the names that the model has for its sizes.
   Result<SmallModel> named(const Attempt& attempt) const {
@@ -78,7 +86,7 @@ class SmallModels {
     SmallModel small;
     for (const language::BoundSize& size : prepared_.sizes) {
       std::int64_t now = size.size;
-      if (is_index(prepared_.plan.graph, size.name))
+      if (is_index(model_, size.name))
         now = std::min(now, size.size <= kSmallSize ? attempt.low : attempt.high);
       sizes.push_back({size.name, now, {}});
       small.sizes += fmt::format("{}{} = {}", small.sizes.empty() ? "" : ", ", size.name, now);
@@ -88,51 +96,83 @@ class SmallModels {
     return finish(std::move(small));
   }
 
-  // By its sources. What INFER runs may have been rewritten, so that is made smaller itself.
+  // By its sources.
   Result<SmallModel> shrunk(std::int64_t image) {
-    if (prepared_.trains() && !forward_) {
+    if (!forward_) {
       WEFT_TRY(bound, bind_again(state_, prepared_, mode()));
       forward_ = std::move(bound.graph);
     }
     SmallModel small;
-    WEFT_TRY(graph, distribute::shrink(forward_ ? *forward_ : prepared_.plan.graph, {.image = image}));
+    WEFT_TRY(graph, distribute::shrink(*forward_, {.image = image}));
     small.graph = std::move(graph);
     small.sizes = sizes_in(small.graph, prepared_.sizes);
     return finish(std::move(small));
   }
 
  private:
-  language::Mode mode() const { return prepared_.trains() ? language::Mode::train : language::Mode::infer; }
+  language::Mode mode() const { return learns_ ? language::Mode::train : language::Mode::infer; }
 
   Result<SmallModel> finish(SmallModel small) const {
-    if (prepared_.trains()) {
+    if (learns_) {
       WEFT_TRY(trained, train::make_training_plan(std::move(small.graph), prepared_.settings.training));
       small.graph = std::move(trained.graph);
     }
+    // What is asked of the model besides its own outputs, where it has that.
+    for (const plan::Output& output : model_.outputs())
+      if (const std::string_view name = model_.text(output.name);
+          !has_output(small.graph, name) && output.value.value < small.graph.value_count())
+        small.graph.add_output(small.graph.symbol(name), output.value);
     if (cost::plan_flops(small.graph) > kMostFlops) return user_error("too much to compute by definition");
     return small;
   }
 
   const Session::State& state_;
   const Prepared& prepared_;
-  std::optional<plan::Graph> forward_;  // of a plan that learns
+  const plan::Graph& model_;
+  const bool learns_;
+  std::optional<plan::Graph> forward_;
 };
 
-// The plan of these sizes, or nothing and in `last` why not.
+// What is to be proven: the prepared plan, what rules made of it and what was spread of that. The last two
+// may be missing.
+struct Claim {
+  const plan::Graph* model = nullptr;
+  const distribute::DistributedPlan* rewritten = nullptr;  // on a mesh of one rank
+  const distribute::DistributedPlan* spread = nullptr;     // of the rewritten plan, or of the model
+};
+
+// The claim at these sizes, or nothing and in `last` why not.
 class Attempts {
  public:
-  Attempts(const plan::Graph& graph, const distribute::DistributedPlan& plan, const std::vector<bool>& own)
-      : graph_(graph), plan_(plan), own_(own), mesh_(small_mesh(plan.mesh)) {}
+  explicit Attempts(const Claim& claim) : claim_(claim) {}
 
   Result<std::optional<SmallProof>> with(Result<SmallModel> small) {
     if (!small.ok()) return nothing(std::move(small).error());
-    Result<distribute::DistributedPlan> replayed =
-        distribute::replay(plan_, graph_, small->graph, mesh_, own_);
-    if (!replayed.ok()) return nothing(std::move(replayed).error());
-    WEFT_TRY(proof, distribute::prove(small->graph, *replayed));
-    return std::optional(
-        SmallProof{std::move(proof), fmt::format("{} on {}", small->sizes, print(mesh_)),
-                   std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count()});
+    const plan::Graph *one_device = claim_.model, *small_device = &small->graph;
+    distribute::PlanProof proof;
+    distribute::DistributedPlan rewritten;
+    if (claim_.rewritten != nullptr) {
+      auto replayed =
+          distribute::replay(*claim_.rewritten, *one_device, *small_device, claim_.rewritten->mesh);
+      if (!replayed.ok()) return nothing(std::move(replayed).error());
+      rewritten = std::move(*replayed);
+      WEFT_TRY(found, distribute::prove(*small_device, rewritten));
+      proof = std::move(found);
+      one_device = &claim_.rewritten->graph;
+      small_device = &rewritten.graph;
+    }
+    plan::Mesh mesh = claim_.spread != nullptr ? small_mesh(claim_.spread->mesh) : plan::Mesh();
+    if (claim_.spread != nullptr && proof.holds()) {
+      auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, mesh);
+      if (!replayed.ok()) return nothing(std::move(replayed).error());
+      WEFT_TRY(found, distribute::prove(*small_device, *replayed));
+      proof = std::move(found);
+    }
+    return std::optional(SmallProof{
+        std::move(proof),
+        claim_.spread != nullptr ? fmt::format("{} on {}", small->sizes, print(mesh)) : small->sizes,
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
+        claim_.rewritten != nullptr});
   }
 
   const Error& last() const { return last_; }
@@ -143,26 +183,14 @@ class Attempts {
     return {};
   }
 
-  const plan::Graph& graph_;
-  const distribute::DistributedPlan& plan_;
-  const std::vector<bool>& own_;
-  const plan::Mesh mesh_;
+  const Claim& claim_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   Error last_ = user_error("no sizes were tried");
 };
 
-}  // namespace
-
-std::string SmallProof::text() const {
-  if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal to the plan of one device at {}: {} elements over the field of 2^61 - 1",
-                     sizes, print_exact(proof.elements));
-}
-
-Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared,
-                              const distribute::DistributedPlan& plan, const std::vector<bool>& own) {
-  SmallModels models(state, prepared);
-  Attempts attempts(prepared.plan.graph, plan, own);
+Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prepared, const Claim& claim) {
+  SmallModels models(state, prepared, *claim.model);
+  Attempts attempts(claim);
   for (const Attempt& attempt : kAttempts) {
     WEFT_TRY(proof, attempts.with(models.named(attempt)));
     if (proof) return std::move(*proof);
@@ -176,6 +204,47 @@ Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepa
       attempts.last().hint, prepared.run->span);
 }
 
+// A plan that rules made of the plan of one device, as the plan of one rank.
+Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const plan::Graph& rewritten) {
+  distribute::DistributedPlan plan;
+  plan.graph = rewritten.clone();
+  plan.mesh.axes = {{"rank", 1}};
+  WEFT_TRY(layouts, spmd::infer_layouts(plan.graph, plan.mesh));
+  WEFT_TRY(origins, distribute::trace_origins(model, rewritten));
+  plan.layouts = std::move(layouts);
+  plan.opened = std::move(origins.opened);
+  plan.origin = std::move(origins.origin);
+  plan.own = std::move(origins.own);
+  return plan;
+}
+
+}  // namespace
+
+std::string SmallProof::text() const {
+  if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
+  return fmt::format("proven equal to {} at {}: {} elements over the field of 2^61 - 1",
+                     rewritten ? "the model as it was before rules" : "the plan of one device", sizes,
+                     print_exact(proof.elements));
+}
+
+Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
+                              const search::Choice& choice) {
+  Claim claim{.model = &model};
+  distribute::DistributedPlan rewritten;
+  if (choice.rewritten) {
+    WEFT_TRY(plan, on_one_rank(model, choice.plan));
+    rewritten = std::move(plan);
+    claim.rewritten = &rewritten;
+  }
+  if (choice.spread) claim.spread = &choice.spread->chosen.plan;
+  return prove_claim(state, prepared, claim);
+}
+
+Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
+                                      const distribute::DistributedPlan& plan) {
+  return prove_claim(state, prepared, {.model = &prepared.plan.graph, .spread = &plan});
+}
+
 bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {
   constexpr std::int64_t kMostElements = 1 << 18;
   constexpr std::int32_t kMostSmallRanks = 16;
@@ -185,17 +254,19 @@ bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {
   return cost::plan_flops(graph) * mesh.ranks() <= kMostFlops;
 }
 
-Result<Proof> require_proof(const Session::State& state, const Prepared& prepared,
-                            const distribute::DistributedPlan& plan) {
+Result<Proof> require_proof(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
+                            const search::Choice& choice) {
+  if (!choice.rewritten && !choice.spread) return Proof{true, {}};
   if (!prepared.settings.prove) return Proof{false, "not proven: the setting prove is false"};
-  const Digest digest = Hasher()
-                            .digest_of(plan::structural_hash(prepared.plan.graph))
-                            .digest_of(plan::structural_hash(plan.graph))
-                            .text(print(plan.mesh))
-                            .digest();
+  Hasher hasher;
+  hasher.digest_of(plan::structural_hash(model)).digest_of(plan::structural_hash(choice.plan));
+  if (choice.spread)
+    hasher.digest_of(plan::structural_hash(choice.spread->chosen.plan.graph))
+        .text(print(choice.spread->chosen.plan.mesh));
+  const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
-  const Result<SmallProof> proof = prove_plan(state, prepared, plan);
+  const Result<SmallProof> proof = prove_plan(state, prepared, model, choice);
   if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
   if (!proof->proof.holds())
     return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "weft/distribute/prove.h"
+#include "weft/search/optimize.h"
 #include "weft/session/prepare.h"
 
 namespace weft::session {
@@ -22,15 +23,21 @@ struct SmallProof {
   distribute::PlanProof proof;
   std::string sizes;  // "b = 2, s = 8, .. on node=2, gpu=2"
   double seconds = 0;
+  bool rewritten = false;  // by rules, before it was spread
 
   // "proven equal to the plan of one device: ..", or what is wrong.
   std::string text() const;
 };
 
-// `plan` was made of what was prepared. Fails where no small sizes were found that the model accepts. `own`
-// as replay() has it.
-Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared,
-                              const distribute::DistributedPlan& plan, const std::vector<bool>& own = {});
+// What was chosen for `model`, the plan of one device that was prepared or what is asked of it besides: where
+// rules rewrote it, against what it was before; where it is spread over ranks, against the plan of one device.
+// Fails where no small sizes were found that the model accepts.
+Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
+                              const search::Choice& choice);
+
+// A plan that was written for the plan of one device that was prepared.
+Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
+                                      const distribute::DistributedPlan& plan);
 
 // Whether both can be run by definition as they are.
 bool is_small(const plan::Graph& graph, const plan::Mesh& mesh);
@@ -42,7 +49,8 @@ struct Proof {
 
 // What a plan must pass before it is shown or run. Fails where it is wrong. One that could not be made small
 // passes and says so; one whose proof `state` has kept is not proven again.
-Result<Proof> require_proof(const Session::State& state, const Prepared& prepared,
-                            const distribute::DistributedPlan& plan);
+// One that is as the model says has nothing to be proven, and its text is empty.
+Result<Proof> require_proof(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
+                            const search::Choice& choice);
 
 }  // namespace weft::session

@@ -66,11 +66,6 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
   return rule::proof_of(rule, store ? &*store : nullptr, options);
 }
 
-Result<search::Rewritten> rewrite(const plan::Graph& graph, const cluster::Device& device) {
-  WEFT_TRY(rules, read_proven_rules({}, graph));
-  return search::rewrite_plan(graph, rules, search::price_on(device));
-}
-
 std::optional<rule::Rule> as_proven(const rule::Rule& rule) {
   rule::RuleProof proof = proof_of(rule, proof_store(""));
   if (!holds(proof.verdict)) return std::nullopt;

@@ -9,6 +9,7 @@
 #include "weft/base/units.h"
 #include "weft/distribute/distribution.h"
 #include "weft/price/asked_algorithms.h"
+#include "weft/search/optimize.h"
 
 namespace weft::session {
 namespace {
@@ -61,7 +62,7 @@ template <double train::TrainingOptions::*kField, Range kRange>
 Status set_training(Settings& settings, const Value& value) {
   constexpr bool kShare = kRange == Range::share;
   WEFT_TRY(given, number_within(value, 0, kShare ? 1 : 1e300,
-                         kShare ? "a number from 0 to 1" : "a number that is not negative"));
+                                kShare ? "a number from 0 to 1" : "a number that is not negative"));
   settings.training.*kField = given;
   return {};
 }
@@ -70,6 +71,46 @@ Result<bool> truth(const Value& value, std::string_view name) {
   if (value.kind != ValueKind::boolean)
     return user_error("expected TRUE or FALSE", fmt::format("for example: {} = true", name), value.span);
   return value.truth;
+}
+
+Status set_truth_or_automatic(std::optional<bool>& setting, const Value& value) {
+  if (value.kind == ValueKind::boolean) return setting = value.truth, Status();
+  constexpr std::string_view kAutomatic[] = {"automatic"};
+  WEFT_TRY_STATUS(word_of(value, kAutomatic));
+  setting.reset();
+  return {};
+}
+
+std::string print_truth_or_automatic(const std::optional<bool>& setting) {
+  return !setting ? "automatic" : *setting ? "true" : "false";
+}
+
+// Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
+Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
+  constexpr std::string_view kExample = "for example: optimizer_off = 'rewrite, rewrite communication'";
+  if (value.kind != ValueKind::text)
+    return user_error("expected stages of the optimizer as text", std::string(kExample), value.span);
+  std::vector<std::string> off;
+  for (std::string_view rest = value.text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view stage = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (stage.starts_with(' ')) stage.remove_prefix(1);
+    while (stage.ends_with(' ')) stage.remove_suffix(1);
+    std::vector<std::string_view> names = search::stage_names();
+    std::erase(names, "distribute");
+    if (stage == "distribute")
+      return user_error("distribute cannot be left out: a plan for several devices is spread over them",
+                        "distribution = '..' says how, without a search", value.span);
+    if (std::ranges::find(names, stage) == names.end()) {
+      std::string hint = did_you_mean(stage, names);
+      return user_error(fmt::format("no stage of the optimizer: {}", stage),
+                        hint.empty() ? fmt::format("stages are {}", fmt::join(names, ", ")) : std::move(hint),
+                        value.span);
+    }
+    off.emplace_back(stage);
+  }
+  return off;
 }
 
 // The row of one of them.
@@ -171,19 +212,20 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(train::name(settings.training.optimizer)); }},
+    {"optimizer_off",
+     "stages of the optimizer that are left out: 'rewrite, rewrite communication'; '' is none",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, stages_to_leave_out(value));
+       settings.optimizer_off = std::move(given);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", fmt::join(settings.optimizer_off, ", ")); }},
     {"overlap",
      "whether ranks of LOCAL move bytes while they compute; automatic is where a processor is free",
      [](Settings& settings, const Value& value) -> Status {
-       if (value.kind == ValueKind::boolean) return settings.running.overlap = value.truth, Status();
-       constexpr std::string_view kAutomatic[] = {"automatic"};
-       WEFT_TRY_STATUS(word_of(value, kAutomatic));
-       settings.running.overlap.reset();
-       return {};
+       return set_truth_or_automatic(settings.running.overlap, value);
      },
-     [](const Settings& settings) {
-       const std::optional<bool>& overlap = settings.running.overlap;
-       return std::string(!overlap ? "automatic" : *overlap ? "true" : "false");
-     }},
+     [](const Settings& settings) { return print_truth_or_automatic(settings.running.overlap); }},
     {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(nodes, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
@@ -214,13 +256,13 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.restart ? "true" : "false"); }},
-    {"rules", "whether INFER's plan is rewritten by proven rules where that makes it cheaper",
+    {"rules",
+     "whether proven rules rewrite plans: true wherever that is cheaper, automatic where a step gets 2 % "
+     "faster",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, truth(value, "rules"));
-       settings.rules = given;
-       return {};
+       return set_truth_or_automatic(settings.rules, value);
      },
-     [](const Settings& settings) { return std::string(settings.rules ? "true" : "false"); }},
+     [](const Settings& settings) { return print_truth_or_automatic(settings.rules); }},
     {"search_limit", "distributions that the search for a plan may look at",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));

@@ -32,8 +32,9 @@ struct Settings {
   plan::DType precision = plan::DType::f32;
   std::string distribution;          // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 1000;  // distributions that the search may look at
-  bool rules = false;                // INFER's plan is rewritten by proven rules
-  bool prove = true;                 // plans for several ranks are proven before they are shown or run
+  std::optional<bool> rules = false;  // whether rules rewrite plans; none: where a step gets faster by a margin
+  std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
+  bool prove = true;                       // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;
   RunOptions running;
 };

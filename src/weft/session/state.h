@@ -5,6 +5,7 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
 #include "weft/run/weights.h"
+#include "weft/rule/rule.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
@@ -33,6 +35,8 @@ struct Session::State {
   std::map<std::string, run::Weights> weights;  // what each model has learned
   // Plans for clusters that were searched for already; searching changes nothing else.
   std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
+  // Rules that were proven, by their text, as they may fire: nothing where they may not.
+  mutable std::map<std::string, std::optional<rule::Rule>> proven_rules;
   // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
   mutable std::map<Digest, std::string> proven;
 };

@@ -97,12 +97,15 @@ struct Trained {
   bool reports = true;       // false for a rank of a launcher's that is not the first
 };
 
-Result<Trained> train_alone(Prepared& prepared, const run::Feed& feed, const run::Weights& start,
-                            const run::DistributedRun& run) {
-  WEFT_TRY(rank, start_rank(std::move(prepared.plan.graph), prepared));
+Result<Trained> train_alone(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
+                            const run::Weights& start, const run::DistributedRun& run) {
+  WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
+  WEFT_TRY(rank, start_rank(std::move(choice.plan), prepared));
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
   Trained trained;
+  trained.unproven = proof.holds || !prepared.settings.prove ? std::string() : proof.text;
   trained.weights = run::without_tensors(start);
   const auto take = [&](std::int64_t step) {
     trained.weights.step = step;
@@ -126,14 +129,15 @@ Result<Trained> train_alone(Prepared& prepared, const run::Feed& feed, const run
 Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
                                const run::Weights& start, const run::DistributedRun& run) {
   WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false));
-  WEFT_TRY(proof, require_proof(state, prepared, choice.chosen.plan));
-  WEFT_TRY(options, local_ranks_of(prepared, choice.chosen.prediction));
-  WEFT_TRY(outcome, run::run_distributed(choice.chosen.plan, options, feed, start, run));
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
+  const search::DistributionChoice& spread = *choice.spread;
+  WEFT_TRY(options, local_ranks_of(prepared, spread.chosen.prediction));
+  WEFT_TRY(outcome, run::run_distributed(spread.chosen.plan, options, feed, start, run));
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),
                  .threads = options.workers,
                  .by_definition = outcome.reference_units,
-                 .distribution = distribute::print(choice.distribution),
+                 .distribution = distribute::print(choice.spread->distribution),
                  .unproven = proof.holds || !prepared.settings.prove ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
@@ -171,7 +175,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
     };
   }
   auto done = prepared.ranks > 1 ? train_on_ranks(state, prepared, **feed, start, training)
-                                 : train_alone(prepared, **feed, start, training);
+                                 : train_alone(state, prepared, **feed, start, training);
   if (!done.ok()) return at(std::move(done).error(), run.span);
   const run::TrainingOutcome& outcome = done->outcome;
   const run::Weights& weights = state.weights[model] = std::move(done->weights);

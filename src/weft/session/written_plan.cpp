@@ -108,21 +108,19 @@ bool is_plan_text(std::string_view text) {
   return false;
 }
 
-Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
-                                 const plan::Graph& one_device) {
-  WrittenPlan written;
+Result<distribute::DistributedPlan> read_written(std::string_view text, const plan::Mesh& mesh,
+                                                 const plan::Graph& one_device) {
   WEFT_TRY(graph, plan::read(text, ops::all()));
   WEFT_TRY_STATUS(check_sources(graph, one_device));
   WEFT_TRY_STATUS(check_outputs(graph, one_device));
   WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
   WEFT_TRY(origins, distribute::trace_origins(one_device, graph));
-  written.plan = {.graph = std::move(graph),
-                  .mesh = mesh,
-                  .layouts = std::move(layouts),
-                  .opened = std::move(origins.opened),
-                  .origin = std::move(origins.origin)};
-  written.own = std::move(origins.own);
-  return written;
+  return distribute::DistributedPlan{.graph = std::move(graph),
+                                     .mesh = mesh,
+                                     .layouts = std::move(layouts),
+                                     .opened = std::move(origins.opened),
+                                     .origin = std::move(origins.origin),
+                                     .own = std::move(origins.own)};
 }
 
 }  // namespace weft::session

@@ -30,14 +30,9 @@ struct PlanHead {
 };
 PlanHead read_head(std::string_view text);
 
-struct WrittenPlan {
-  distribute::DistributedPlan plan;
-  std::vector<bool> own;  // by node: not as the plan of one device has it
-};
-
-// Fails where the text is no plan, where layouts do not go together (with
-// the node), and where its sources or outputs are not those of the plan of one device.
-Result<WrittenPlan> read_written(std::string_view text, const plan::Mesh& mesh,
-                                 const plan::Graph& one_device);
+// Fails where the text is no plan, where layouts do not go together (with the node), and where its sources or
+// outputs are not those of the plan of one device.
+Result<distribute::DistributedPlan> read_written(std::string_view text, const plan::Mesh& mesh,
+                                                 const plan::Graph& one_device);
 
 }  // namespace weft::session

@@ -126,7 +126,8 @@ ValueId stored(const plan::Graph& graph, ValueId value) {
   }
 }
 
-// Forward results that the backward pass reads.
+}  // namespace
+
 std::vector<ValueId> kept_values(const plan::Graph& graph) {
   std::vector<ValueId> kept;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -142,8 +143,6 @@ std::vector<ValueId> kept_values(const plan::Graph& graph) {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   return kept;
 }
-
-}  // namespace
 
 std::string_view name(Optimizer optimizer) { return kNames[static_cast<std::size_t>(optimizer)]; }
 std::span<const std::string_view> optimizer_names() { return kNames; }

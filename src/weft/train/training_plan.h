@@ -45,6 +45,9 @@ struct TrainingPlan {
   double activation_bytes = 0;  // of `kept`
 };
 
+// As TrainingPlan::kept, of any plan that learns.
+std::vector<plan::ValueId> kept_values(const plan::Graph& graph);
+
 // `forward` is a bound model in train mode. Fails when its first output is no scalar to descend on,
 // or an operator on the way has no gradient.
 Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options);

@@ -26,10 +26,10 @@ bool is_weight(const plan::Operator& op) { return &op == &ops::parameter() || &o
 // Nodes that are computed for every question, in order, and where they must stay together.
 class RegionLine {
  public:
-  explicit RegionLine(const plan::Graph& whole)
-      : runs_(cost::nodes_that_run(whole)), places_(whole.node_count(), kNoRegion) {
+  explicit RegionLine(const plan::Graph& whole, bool learns = false)
+      : runs_(cost::nodes_that_run(whole, learns)), places_(whole.node_count(), kNoRegion) {
     for (std::size_t n = 0; n < whole.node_count(); ++n) {
-      if (!runs_[n] || whole.node(NodeId(n)).op == &ops::input()) continue;
+      if (!runs_[n] || ops::is_source(*whole.node(NodeId(n)).op)) continue;
       places_[n] = nodes_.size();
       nodes_.push_back(NodeId(n));
     }
@@ -189,8 +189,8 @@ std::vector<Region> extract_all(const plan::Graph& whole, const RegionLine& line
 
 }  // namespace
 
-std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules) {
-  RegionLine line(whole);
+std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules, bool learns) {
+  RegionLine line(whole, learns);
   {
     // A draft of a plan without copies or dead nodes numbers its nodes as the plan does.
     const rule::Draft draft(whole);

@@ -17,6 +17,7 @@ namespace weft::search {
 struct Pricing {
   std::function<double(const plan::NodeView&)> seconds;
   Digest digest;
+  bool learns = false;  // a training plan: what is computed from parameters alone runs in every step
 };
 
 // At best, on one device: cost/plan_cost.h.

@@ -38,7 +38,8 @@ struct Region {
 };
 
 // In an order in which each reads only what comes before it. REQUIRES: an output needs every node.
-std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules);
+// Parameters of a plan that `learns` are values that come in, like any other.
+std::vector<Region> cut(const plan::Graph& whole, const RuleBook& rules, bool learns = false);
 
 // All of a plan as one region.
 Region as_region(const plan::Graph& whole);

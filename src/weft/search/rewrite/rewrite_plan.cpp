@@ -126,7 +126,7 @@ void Rewriter::become(const rule::Draft& draft, std::span<const std::string> nam
 
 Rewriter::Round Rewriter::plan_regions() {
   Round round;
-  const std::vector<Region> regions = cut(whole_, rules_);
+  const std::vector<Region> regions = cut(whole_, rules_, pricing_.learns);
   std::vector<const plan::Graph*> plans;
   for (const Region& region : regions) {
     const RegionPlan& planned = plan_of(region);
@@ -210,7 +210,7 @@ void Rewriter::tell(const Region& region, const RegionPlan& plan) {
 }  // namespace
 
 Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::Rule> rules,
-                           const Pricing& pricing, const RewriteOptions& options) {
+                               const Pricing& pricing, const RewriteOptions& options) {
   WEFT_TRY_STATUS(plan::verify(graph));
   return Rewriter(rules, pricing, options).run(graph);
 }

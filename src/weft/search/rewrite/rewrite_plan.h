@@ -50,6 +50,6 @@ struct Rewritten {
 };
 
 Result<Rewritten> rewrite_plan(const plan::Graph& graph, std::span<const rule::Rule> rules,
-                           const Pricing& pricing, const RewriteOptions& options = {});
+                               const Pricing& pricing, const RewriteOptions& options = {});
 
 }  // namespace weft::search

@@ -1,0 +1,124 @@
+#include "weft/search/optimize.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/units.h"
+#include "weft/cost/plan_cost.h"
+#include "weft/search/rewrite/rewrite_communication.h"
+#include "weft/search/rewrite/rewrite_step.h"
+
+namespace weft::search {
+namespace {
+
+std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", steps, steps == 1 ? "" : "s"); }
+
+Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, rewrite_step(choice.plan, problem.cluster->device, problem.rules, problem.prove,
+                               {.learns = problem.learns,
+                                .least_gain = problem.least_gain,
+                                .machine = problem.least_gain > 0 ? problem.alone : nullptr,
+                                .rewrites = problem.rewrites}));
+  report.said = found.why_not;
+  choice.stopped = found.stopped;
+  if (!found.plan) return choice;
+  choice.plan = std::move(*found.plan);
+  choice.seconds_at_best = found.seconds_after;
+  choice.trail = std::move(found.trail);
+  choice.rewritten = true;
+  report.changed = true;
+  report.said = rewrites(choice.trail.size());
+  return choice;
+}
+
+Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(spread,
+           choose_distribution(choice.plan, *problem.cluster, *problem.machine, problem.distribution));
+  report.changed = true;
+  report.said = distribute::print(spread.distribution);
+  choice.spread = std::move(spread);
+  return choice;
+}
+
+Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found,
+           rewrite_communication(
+               choice.spread->chosen, *problem.machine, problem.cluster->device, problem.rules, problem.prove,
+               {.least_gain = problem.least_gain, .memory_bytes = problem.distribution.memory_bytes}));
+  report.said = found.why_not;
+  if (!found.plan) return choice;
+  choice.spread->chosen = std::move(*found.plan);
+  choice.communication_trail = std::move(found.trail);
+  report.changed = true;
+  report.said = rewrites(choice.communication_trail.size());
+  return choice;
+}
+
+// Prices name the algorithm: what is quickest on the wires at that size is what a step was priced with.
+Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
+  std::map<std::string, std::size_t> times;
+  for (const sim::PricedCollective& collective : choice.spread->chosen.prediction.collectives)
+    times[collective.price.algorithm.empty() ? "by formula" : collective.price.algorithm] += collective.times;
+  std::vector<std::string> said;
+  for (const auto& [algorithm, count] : times) said.push_back(fmt::format("{} {}", count, algorithm));
+  report.said = said.empty() ? "nothing is exchanged" : fmt::format("{}", fmt::join(said, ", "));
+  return choice;
+}
+
+// The prediction is of the programs in the order they run: that is what stages were compared by.
+Result<Choice> schedule_stage(const Problem&, Choice choice, StageReport& report) {
+  const sim::Prediction& prediction = choice.spread->chosen.prediction;
+  report.said =
+      fmt::format("{} of {} of communication hidden",
+                  print_seconds(std::max(
+                      prediction.communication_seconds - prediction.exposed_communication_seconds, 0.0)),
+                  print_seconds(prediction.communication_seconds));
+  return choice;
+}
+
+constexpr Stage kStages[] = {
+    {"rewrite", "rules make the plan of one device cheaper", false, rewrite_stage},
+    {"distribute", "the plan is spread over the devices of the cluster", true, distribute_stage},
+    {"rewrite communication", "rules split, merge and move what the ranks exchange", true,
+     rewrite_communication_stage},
+    {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
+     choose_algorithms_stage},
+    {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},
+};
+
+}  // namespace
+
+std::span<const Stage> stages() { return kStages; }
+
+std::vector<std::string_view> stage_names() {
+  std::vector<std::string_view> names;
+  for (const Stage& stage : kStages) names.push_back(stage.name);
+  return names;
+}
+
+Result<Choice> optimize(const Problem& problem) {
+  Choice choice;
+  choice.plan = problem.plan->clone();
+  choice.seconds_before = choice.seconds_at_best =
+      cost::plan_seconds(choice.plan, problem.cluster->device, problem.learns);
+  for (const Stage& stage : kStages) {
+    StageReport report{.stage = stage.name};
+    if (stage.several && problem.cluster->devices() < 2)
+      report.was = StageReport::Was::not_needed;
+    else if (std::ranges::find(problem.off, stage.name) != problem.off.end())
+      report.was = StageReport::Was::off;
+    if (report.was == StageReport::Was::run) {
+      WEFT_TRY(next, stage.run(problem, std::move(choice), report));
+      choice = std::move(next);
+    }
+    report.nodes = (choice.spread ? choice.spread->chosen.plan.graph : choice.plan).node_count();
+    report.seconds = choice.spread ? choice.spread->chosen.prediction.seconds : choice.seconds_at_best;
+    choice.reports.push_back(std::move(report));
+  }
+  return choice;
+}
+
+}  // namespace weft::search

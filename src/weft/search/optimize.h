@@ -1,0 +1,84 @@
+// weft/search/optimize.h -- from a plan to the plan that runs: one list of stages.
+//
+//   rewrite                  rules make the plan of one device cheaper
+//   distribute               the plan is spread over the devices of the cluster
+//   rewrite communication    rules split, merge and move what the ranks exchange
+//   choose algorithms        each exchange is done by what is quickest on its wires
+//   schedule                 each rank's tasks are put in order, and the step is simulated
+//
+// A stage takes the choice of the stage before it and gives one that is as good or better: a plan is changed
+// only where the cost model says that the step gets faster by `least_gain`. A stage can be switched off by its
+// name. The choice keeps what each stage did, and the rules that led to its plan.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+#include "weft/plan/graph.h"
+#include "weft/rule/rule.h"
+#include "weft/search/distribution/choose_distribution.h"
+#include "weft/search/rewrite/rules_to_prove.h"
+#include "weft/search/rewrite/trail.h"
+
+namespace weft::search {
+
+// Of a step: rules that save less are not worth a plan that reads otherwise than the model.
+constexpr double kLeastGain = 0.02;
+
+struct Problem {
+  const plan::Graph* plan = nullptr;  // of one device
+  bool learns = false;                // a training plan: what is computed from parameters runs in every step
+  const cluster::Cluster* cluster = nullptr;
+  const Machine* machine = nullptr;  // of the cluster
+  const Machine* alone = nullptr;    // of one of its devices
+  ChooseOptions distribution;
+  std::span<const rule::Rule> rules;
+  ProveRule prove;
+  double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
+  std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
+  std::vector<std::string> off;    // stages, by name
+};
+
+// What a stage did.
+struct StageReport {
+  enum class Was : std::uint8_t { run, off, not_needed };
+
+  std::string_view stage;
+  Was was = Was::run;
+  bool changed = false;
+  std::size_t nodes = 0;  // of the plan after it
+  double seconds = 0;     // of a step of that plan: at best before it is distributed, then as simulated
+  std::string said;       // "rank=4: slice b", "no rule pays"
+};
+
+struct Choice {
+  plan::Graph plan;                          // of one device
+  double seconds_at_best = 0;                // of it, on one device
+  bool rewritten = false;                    // it is not the problem's own any more
+  std::optional<DistributionChoice> spread;  // over several devices
+  std::vector<Step> trail;                   // rules that led to the plan of one device
+  double seconds_before = 0;                 // at best, before those
+  Stopped stopped = Stopped::saturated;
+  std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
+  std::vector<StageReport> reports;       // one for each stage
+};
+
+struct Stage {
+  std::string_view name;
+  std::string_view purpose;  // one line
+  bool several;              // only where there are several devices
+  Result<Choice> (*run)(const Problem& problem, Choice choice, StageReport& report);
+};
+
+// In the order they run.
+std::span<const Stage> stages();
+std::vector<std::string_view> stage_names();
+
+Result<Choice> optimize(const Problem& problem);
+
+}  // namespace weft::search

@@ -1,0 +1,131 @@
+// The optimizer's list of stages: what each leaves behind, and that each can be left out.
+#include "weft/search/optimize.h"
+
+#include <gtest/gtest.h>
+
+#include "ranks_case.h"
+#include "search_case.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/hash.h"
+#include "weft/plan/text.h"
+#include "weft/rule/library.h"
+#include "weft/session/rule_source.h"
+
+namespace weft::search {
+namespace {
+
+cluster::Cluster slow_outside(std::int64_t nodes) {
+  cluster::Cluster made{"pod", some_gpu(100e12), {}};
+  for (const auto& [name, size, rate] :
+       {std::tuple{"node", nodes, 1e6}, std::tuple{"gpu", std::int64_t{2}, 400e9}}) {
+    cluster::Link link;
+    link.name = name;
+    link.bytes_per_second = rate;
+    link.latency_seconds = 2e-6;
+    made.axes.push_back({name, size, std::move(link)});
+  }
+  return made;
+}
+
+struct Case {
+  session::Learner learner =
+      session::learner("digits_mlp", {{"b", 32, {}}, {"f", 64, {}}}, train::Optimizer::sgd);
+  cluster::Cluster pod, one{"gpu", some_gpu(100e12), {{"device", 1, {}}}};
+  Machine machine = machine_by_figures(pod), alone = machine_by_figures(one);
+  Problem problem;
+
+  explicit Case(std::int64_t nodes) : pod(slow_outside(nodes)) {
+    problem.plan = &learner.graph;
+    problem.learns = true;
+    problem.cluster = &pod;
+    problem.machine = &machine;
+    problem.alone = &alone;
+    problem.rules = rule::shipped_rules();
+    problem.prove = session::as_proven;
+    problem.distribution.given =
+        distribute::read_distribution("node=2: slice b; gpu=2: slice b").value();
+  }
+};
+
+const StageReport& report(const Choice& choice, std::string_view stage) {
+  return *std::ranges::find(choice.reports, stage, &StageReport::stage);
+}
+
+TEST(Optimize, HasOneListOfStagesInOrder) {
+  EXPECT_EQ(stage_names(), (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication",
+                                                          "choose algorithms", "schedule"}));
+  for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
+}
+
+TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
+  const Case on(2);
+  const auto choice = optimize(on.problem);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  ASSERT_EQ(choice->reports.size(), stages().size());
+  ASSERT_TRUE(choice->spread);
+  EXPECT_TRUE(report(*choice, "distribute").changed);
+  EXPECT_EQ(report(*choice, "distribute").said, "node=2: slice b; gpu=2: slice b");
+  EXPECT_TRUE(report(*choice, "rewrite communication").changed)
+      << report(*choice, "rewrite communication").said;
+  EXPECT_LT(report(*choice, "rewrite communication").seconds, report(*choice, "distribute").seconds);
+  EXPECT_FALSE(choice->communication_trail.empty());
+  EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
+}
+
+TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
+  Case on(2);
+  on.problem.off = {"rewrite", "rewrite communication"};
+  const auto choice = optimize(on.problem);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);
+  EXPECT_TRUE(choice->communication_trail.empty());
+  const distribute::DistributedPlan plain = session::spread(on.learner, "node=2: slice b; gpu=2: slice b");
+  std::size_t scattered = 0;
+  const plan::Graph& graph = choice->spread->chosen.plan.graph;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    scattered += graph.node(plan::NodeId(n)).op == &ops::reduce_scatter();
+  EXPECT_EQ(scattered, 0u);
+}
+
+TEST(Optimize, OneDeviceNeedsNoStageOfSeveral) {
+  Case on(2);
+  on.problem.cluster = &on.one;
+  on.problem.distribution.given.reset();
+  const auto choice = optimize(on.problem);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  EXPECT_FALSE(choice->spread);
+  EXPECT_EQ(report(*choice, "rewrite").was, StageReport::Was::run);
+  EXPECT_EQ(report(*choice, "distribute").was, StageReport::Was::not_needed);
+}
+
+// What is computed twice is computed once, whether parameters change or not.
+TEST(Optimize, RulesRewriteAPlanThatInfersAndOneThatLearns) {
+  const plan::Graph graph = plan::read(R"(plan p
+%0 = input {name=x, type=f32[b=512,d=512]}
+%1 = parameter {name=v, type=f32[d=512,n=512]}
+%2 = exp %0
+%3 = exp %0
+%4 = contract %2, %1 {to=[b,n]}
+%5 = contract %3, %1 {to=[b,n]}
+%6 = add %4, %5
+return y=%6
+)",
+                                      ops::all())
+                                .value();
+  for (const bool learns : {false, true}) {
+    SCOPED_TRACE(learns);
+    Case on(2);
+    on.problem.plan = &graph;
+    on.problem.learns = learns;
+    on.problem.cluster = &on.one;
+    const auto choice = optimize(on.problem);
+    ASSERT_TRUE(choice.ok()) << choice.error().message;
+    EXPECT_TRUE(choice->rewritten) << report(*choice, "rewrite").said;
+    EXPECT_LT(choice->plan.node_count(), graph.node_count());
+    EXPECT_LT(choice->seconds_at_best, choice->seconds_before);
+    EXPECT_FALSE(choice->trail.empty());
+  }
+}
+
+}  // namespace
+}  // namespace weft::search
