@@ -57,7 +57,7 @@ TEST(ExchangePricesTest, NamesTheAlgorithmThatTheSizeCallsFor) {
   const std::string small = prices.price(Kind::all_reduce, link, 1 << 10)->algorithm;
   const std::string large = prices.price(Kind::all_reduce, link, 1 << 30)->algorithm;
   EXPECT_NE(small, large);
-  EXPECT_TRUE(large.starts_with("ring")) << large;
+  EXPECT_TRUE(large.starts_with("all_reduce_ring")) << large;
   EXPECT_EQ(small.find("ring"), std::string::npos) << small;
 }
 
