@@ -57,7 +57,7 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
   return choice;
 }
 
-// Prices name the algorithm: what is quickest on the wires at that size is what a step was priced with.
+// Simulating a step names the algorithms in its programs by what was priced (cost/choose_algorithms.h).
 Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
   std::map<std::string, std::size_t> times;
   for (const sim::PricedCollective& collective : choice.spread->chosen.prediction.collectives)
