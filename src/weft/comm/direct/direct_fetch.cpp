@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "weft/comm/direct/direct_operation.h"
-#include "weft/device/cpu/past_caches.h"
+#include "weft/device/cpu/non_temporal.h"
 
 namespace weft::comm {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "weft/comm/direct/direct_operation.h"
-#include "weft/device/cpu/past_caches.h"
+#include "weft/device/cpu/non_temporal.h"
 #include "weft/device/cpu/reduction.h"
 
 namespace weft::comm {

@@ -1,4 +1,4 @@
-// weft/device/cpu/past_caches.h -- copies and sums of stretches that are too long for the caches.
+// weft/device/cpu/non_temporal.h -- copies and sums of stretches that are too long for the caches.
 //
 //   lines are taken in this order     page 0   0  1  16 17 ...     a core fetches ahead within a page, and
 //                                     page 1   2  3  18 19 ...     several pages at once are several times

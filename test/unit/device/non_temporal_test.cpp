@@ -1,5 +1,5 @@
 // Past the caches or not: the same bytes, wherever stretches begin and end.
-#include "weft/device/cpu/past_caches.h"
+#include "weft/device/cpu/non_temporal.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "weft/device/cpu/past_caches.h"
+#include "weft/device/cpu/non_temporal.h"
 
 #include <algorithm>
 #include <array>
