@@ -227,7 +227,7 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   if (key == "hand_bytes") tuning.hand_bytes = value;
   if (key == "crowded_hand_bytes") tuning.crowded_hand_bytes = value;
   if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
-  if (key == "past_caches_bytes") tuning.past_caches_bytes = value;
+  if (key == "non_temporal_bytes") tuning.non_temporal_bytes = value;
 }
 
 }  // namespace

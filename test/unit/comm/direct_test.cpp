@@ -351,7 +351,7 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
 
 TEST(Direct, GivesTheReferencesBitsWhereResultsGoPastTheCaches) {
   DirectTuning tuning = small_tuning();
-  tuning.past_caches_bytes = 1;
+  tuning.non_temporal_bytes = 1;
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks)
     for (const Memory memory : {Memory::own, Memory::allocated, Memory::mixed}) {
       const World world(ranks, memory, tuning);

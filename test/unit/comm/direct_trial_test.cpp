@@ -8,7 +8,7 @@ namespace weft::comm {
 namespace {
 
 constexpr std::array<CopyMode, kCopyModes> kModes = {CopyMode::slots, CopyMode::kernel,
-                                                     CopyMode::kernel_one_shot, CopyMode::past_caches};
+                                                     CopyMode::kernel_one_shot, CopyMode::non_temporal};
 
 // Makes so many calls whose modes take `seconds`; answers the usual one in the end.
 CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedWord& verdict, int calls,
@@ -84,7 +84,7 @@ TEST(DirectTrial, InACrowdLuckDoesNotCount) {
 TEST(DirectTrial, BeginsWithAGuess) {
   DirectTrial trial;
   SharedWord verdict{0};
-  EXPECT_EQ(trial.next(kModes, {2}, verdict, CopyMode::past_caches).mode, CopyMode::past_caches);
+  EXPECT_EQ(trial.next(kModes, {2}, verdict, CopyMode::non_temporal).mode, CopyMode::non_temporal);
 }
 
 TEST(DirectTrial, ALittleIsNoReasonToChange) {
@@ -154,9 +154,9 @@ TEST(DirectTrial, AClearVerdictIsLeftAlone) {
 TEST(DirectTrial, BeginsAgainWhenTheModesChange) {
   DirectTrial trial;
   SharedWord verdict{0};
-  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {4, 3, 2, 1}), CopyMode::past_caches);
+  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {4, 3, 2, 1}), CopyMode::non_temporal);
   for (int call = 0; call < 10; ++call)
-    EXPECT_NE(trial.next(std::span(kModes).first(2), {4}, verdict).mode, CopyMode::past_caches);
+    EXPECT_NE(trial.next(std::span(kModes).first(2), {4}, verdict).mode, CopyMode::non_temporal);
   EXPECT_EQ(make_calls(trial, std::span(kModes).first(3), verdict, DirectTrial::kMostBetween, {4, 3, 2, 1}),
             CopyMode::kernel_one_shot);
 }

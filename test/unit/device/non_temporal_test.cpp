@@ -1,4 +1,4 @@
-// Past the caches or not: the same bytes, wherever stretches begin and end.
+// Non-temporal stores or not: the same bytes, wherever stretches begin and end.
 #include "weft/device/cpu/non_temporal.h"
 
 #include <gtest/gtest.h>
@@ -19,25 +19,27 @@ std::vector<std::byte> numbered(std::size_t bytes) {
   return all;
 }
 
-TEST(past_caches, copies) {
+TEST(non_temporal, copies) {
   for (const std::size_t bytes : kLengths) {
     for (const std::size_t skip : {0, 3, 64}) {
       const std::vector<std::byte> source = numbered(bytes + 1);
-      std::vector<std::byte> past(bytes + skip + 1), into = past, both_past = past, both_into = past;
-      copy_past_caches(past.data() + skip, source.data() + 1, bytes);
-      copy_into_caches(into.data() + skip, source.data() + 1, bytes);
-      copy_past_and_into_caches(both_past.data() + skip, both_into.data() + skip, source.data() + 1, bytes);
+      std::vector<std::byte> non_temporal(bytes + skip + 1),
+          cached = non_temporal, both_non_temporal = non_temporal, both_cached = non_temporal;
+      copy_non_temporal(non_temporal.data() + skip, source.data() + 1, bytes);
+      copy_into_caches(cached.data() + skip, source.data() + 1, bytes);
+      copy_non_temporal_and_cached(both_non_temporal.data() + skip, both_cached.data() + skip,
+                                   source.data() + 1, bytes);
       std::vector<std::byte> expected(bytes + skip + 1);
       std::copy(source.begin() + 1, source.end(), expected.begin() + static_cast<std::ptrdiff_t>(skip));
-      EXPECT_EQ(past, expected) << bytes;
-      EXPECT_EQ(into, expected) << bytes;
-      EXPECT_EQ(both_past, expected) << bytes;
-      EXPECT_EQ(both_into, expected) << bytes;
+      EXPECT_EQ(non_temporal, expected) << bytes;
+      EXPECT_EQ(cached, expected) << bytes;
+      EXPECT_EQ(both_non_temporal, expected) << bytes;
+      EXPECT_EQ(both_cached, expected) << bytes;
     }
   }
 }
 
-TEST(past_caches, sums_are_those_of_reduce) {
+TEST(non_temporal, sums_are_those_of_reduce) {
   for (const std::size_t elements : {std::size_t{0}, std::size_t{3}, std::size_t{16}, std::size_t{70001}}) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max, ReduceOp::avg}) {
       for (const std::size_t skip : {0, 1, 16}) {
@@ -51,13 +53,13 @@ TEST(past_caches, sums_are_those_of_reduce) {
         reduce(ElementType::f32, op, expected.data() + skip, sources, elements);
         if (op == ReduceOp::avg) finish_average(ElementType::f32, expected.data() + skip, elements, 3);
         void* const targets[] = {first.data() + skip, second.data() + skip};
-        reduce_past_caches(ElementType::f32, op, targets, kept.data() + skip, sources, elements);
+        reduce_non_temporal(ElementType::f32, op, targets, kept.data() + skip, sources, elements);
         EXPECT_EQ(first, expected);
         EXPECT_EQ(second, expected);
         EXPECT_EQ(kept, expected);
         // Into one of the sources, and kept nowhere.
         void* const own[] = {inputs[1].data()};
-        reduce_past_caches(ElementType::f32, op, own, nullptr, sources, elements);
+        reduce_non_temporal(ElementType::f32, op, own, nullptr, sources, elements);
         EXPECT_TRUE(std::equal(inputs[1].begin(), inputs[1].end(),
                                expected.begin() + static_cast<std::ptrdiff_t>(skip)));
       }

@@ -9,7 +9,7 @@
 //
 // Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
 // readers take it from there. Only results that go straight into others' buffers need all to agree.
-// Whichever it is, what is long is written past the caches where that is quicker.
+// Whichever it is, long results are written by non-temporal stores where that is quicker.
 //
 // Rank r's mailbox is a ring: it runs ahead of slow readers by as many calls as the ring has places, so that
 // a broadcast's root waits for nobody. Each place begins with what was called (a hash of all calls so far,
@@ -69,9 +69,9 @@ struct DirectTuning {
   // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
   // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
-  // Results of so many bytes are written past the caches. 0: where that was found to be quicker. Negative:
+  // Results of so many bytes are written by non-temporal stores. 0: where that was found to be quicker. Negative:
   // never.
-  std::int64_t past_caches_bytes = 0;
+  std::int64_t non_temporal_bytes = 0;
 };
 
 // Why a group was poisoned. Others than these are the communicator's.

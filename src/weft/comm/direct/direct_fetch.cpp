@@ -23,8 +23,8 @@ constexpr std::uint64_t kCallsBeforeAsking = 2, kCallsBetweenQuestions = 8;
 // Up to here it may pay that everyone reduces everything, which saves a wait.
 constexpr std::size_t kMostOneShot = 4 << 20;
 // Shorter results may still be in a core's own caches when they are used.
-constexpr std::size_t kLeastPastCaches = 2 << 20;
-// Longer results are expected to go past the caches before that is tried.
+constexpr std::size_t kLeastNonTemporal = 2 << 20;
+// Longer results are expected to be quicker by non-temporal stores, before that is tried.
 constexpr std::size_t kHardlyCached = 16 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
 // call of a turn finds what another mode left.
@@ -82,9 +82,9 @@ std::size_t size_index(const DirectOperation& operation) {
 }
 
 bool results_are_long(const DirectOperation& operation) {
-  return device::cpu::kPassesCaches && operation.side->tuning.past_caches_bytes == 0 &&
+  return device::cpu::kHasNonTemporal && operation.side->tuning.non_temporal_bytes == 0 &&
          operation.blocks.largest() >= kLeastBlock &&
-         bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastPastCaches;
+         bytes_taken(operation, kLeastBlock << size_index(operation)) >= kLeastNonTemporal;
 }
 
 // What was found for the nearest size, if it can be done here. Ranks that make the same calls know the same
@@ -112,14 +112,14 @@ CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading)
                                             crowded ? kMostCrowdedCallsATurn : kMostCallsATurn)),
       crowded};
   DirectTrial& trial = stream.trials[first + size];
-  const bool goes_past = modes.last() == CopyMode::past_caches &&
-                         bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;
+  const bool non_temporal = modes.last() == CopyMode::non_temporal &&
+                            bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;
   // Then slots alone were never quicker, and such calls are too long to try much.
-  const std::span<const CopyMode> tried = goes_past ? modes.all().subspan(1) : modes.all();
+  const std::span<const CopyMode> tried = non_temporal ? modes.all().subspan(1) : modes.all();
   if (tried.size() == 1) return tried.front();
   const auto guess = [&] {
-    return goes_past ? CopyMode::past_caches
-                     : guess_mode(std::span(stream.trials).subspan(first, kTrialSizes), size, tried);
+    return non_temporal ? CopyMode::non_temporal
+                        : guess_mode(std::span(stream.trials).subspan(first, kTrialSizes), size, tried);
   };
   const DirectTrial::Plan plan =
       trial.next(tried, turn, agreed.modes[first + size], trial.begun() ? CopyMode::slots : guess());
@@ -149,25 +149,25 @@ CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish) {
   const auto given = static_cast<std::int64_t>(operation.blocks.most_given());
   if (asked || (tuning.single_copy_bytes > 0 && given >= tuning.single_copy_bytes)) return reading.last();
   const auto taken = static_cast<std::int64_t>(bytes_taken(operation, operation.blocks.largest()));
-  if (tuning.past_caches_bytes > 0 && taken >= tuning.past_caches_bytes) return CopyMode::past_caches;
+  if (tuning.non_temporal_bytes > 0 && taken >= tuning.non_temporal_bytes) return CopyMode::non_temporal;
   if (tuning.single_copy_bytes > 0 || operation.blocks.largest() < kLeastBlock) return CopyMode::slots;
 
   const bool may_read = reading.all().size() > 1, is_long = results_are_long(operation);
   CopyMode mode = CopyMode::slots;
   if (may_read) {
-    if (is_long) reading.add(CopyMode::past_caches);
+    if (is_long) reading.add(CopyMode::non_temporal);
     mode = try_modes(operation, reading, true);
   }
-  // Whether the results of a reduction go past the caches is each rank's own affair again.
+  // Whether the results of a reduction are written by non-temporal stores, each rank decides for itself again.
   if ((!may_read || !is_private) && !reads_memory(mode)) {
-    if (is_long) not_reading.add(CopyMode::past_caches);
+    if (is_long) not_reading.add(CopyMode::non_temporal);
     mode = try_modes(operation, not_reading, false);
   }
   return mode;
 }
 
-bool goes_past_caches(const DirectOperation& operation) {
-  if (operation.mode == CopyMode::past_caches) return true;
+bool writes_non_temporal(const DirectOperation& operation) {
+  if (operation.mode == CopyMode::non_temporal) return true;
   // The kernel itself does not. Shares of a result are read by others.
   return reads_memory(operation.mode) && !operation.two_shot && results_are_long(operation);
 }
@@ -187,9 +187,9 @@ bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, co
   if (bytes == 0) return true;
   const DirectSide& side = *operation.side;
   if (!through_kernel) {
-    const bool past_caches = operation.sources[static_cast<std::size_t>(other)].past_caches;
-    past_caches ? device::cpu::copy_past_caches(target, data, bytes)
-                : static_cast<void>(std::memcpy(target, data, bytes));
+    const bool non_temporal = operation.sources[static_cast<std::size_t>(other)].non_temporal;
+    non_temporal ? device::cpu::copy_non_temporal(target, data, bytes)
+                 : static_cast<void>(std::memcpy(target, data, bytes));
     return true;
   }
   if (side.read_memory(other, data, {target, bytes})) return true;

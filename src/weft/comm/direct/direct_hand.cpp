@@ -65,8 +65,8 @@ bool hand_out(DirectOperation& operation, Progress& answer) {
     const std::byte* const data = operation.input() + blocks.sent_at(side.rank, target) + from;
     if (through_kernel) {
       if (!write_there(operation, target, source->output_there + from, {data, now}, answer)) return false;
-    } else if (operation.past_caches) {
-      device::cpu::copy_past_caches(source->output + from, data, now);
+    } else if (operation.non_temporal) {
+      device::cpu::copy_non_temporal(source->output + from, data, now);
     } else {
       std::memcpy(source->output + from, data, now);
     }

@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::uint64_t kHistoryFactor = 0x9e3779b97f4a7c15u;  // odd, bits well spread
 
-// offer | whether the output is offered | whether it hands out | whether what is taken goes past the caches |
+// offer | whether the output is offered | whether it hands out | whether what is taken is written non-temporal |
 // heaps of input and output: see CallHeader::offer
 std::uint64_t pack_offer(const DirectOperation& operation) {
   const auto heap = [](const DirectGroup::Place& place) {
     return static_cast<std::uint64_t>(static_cast<std::uint16_t>(place.number));
   };
   return static_cast<std::uint64_t>(operation.offer) | (operation.output_offered ? 1u : 0u) << 8 |
-         (operation.hands ? 1u : 0u) << 9 | (operation.past_caches ? 1u : 0u) << 10 |
+         (operation.hands ? 1u : 0u) << 9 | (operation.non_temporal ? 1u : 0u) << 10 |
          heap(operation.input_place) << 16 | heap(operation.output_place) << 32;
 }
 
@@ -159,7 +159,7 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   known.output_there = nullptr;
   known.data = nullptr;
   known.hands = (packed >> 9 & 1) != 0;
-  known.past_caches = (packed >> 10 & 1) != 0;
+  known.non_temporal = (packed >> 10 & 1) != 0;
   if (known.offer == Offer::letter) {
     const std::size_t bytes = blocks.given(other);
     const std::uint64_t start = bytes > kInlineBytes ? header.offsets[0].load(relaxed) : 0;

@@ -33,7 +33,7 @@ struct DirectSource {
   std::byte* output = nullptr;      // where others may put results; null: they may not
   const std::byte* output_there = nullptr;  // its output for the kernel, as its owner has it
   bool hands = false;                       // it puts a share of each block into the outputs that are offered
-  bool past_caches = false;                 // what is taken from it had better go past the caches
+  bool non_temporal = false;                // what is taken from it had better be written by such stores
 };
 
 // Bytes of a block, or of a piece of one.
@@ -92,15 +92,15 @@ class DirectOperation final : public Operation {
   Blocks blocks;
   DirectStream* stream = nullptr;
   DirectWay way = DirectWay::mailbox;
-  Offer offer = Offer::nothing;                    // where others find this rank's data
-  bool output_offered = false;                     // others may write into this rank's output
-  bool output_there = false;                       // others may write to it through the kernel
-  bool hands = false;                              // this rank has shares to put into others' outputs
-  DirectGroup::Place input_place, output_place;    // as far as they are offered
-  CopyMode mode = CopyMode::slots;                 // of private buffers
-  bool past_caches = false;                        // what is not read again soon is written past them
-  DirectTrial* trial = nullptr;                    // whose time is wanted
-  bool trial_of_reading = false;                   // and tells nothing where buffers can be reached
+  Offer offer = Offer::nothing;                  // where others find this rank's data
+  bool output_offered = false;                   // others may write into this rank's output
+  bool output_there = false;                     // others may write to it through the kernel
+  bool hands = false;                            // this rank has shares to put into others' outputs
+  DirectGroup::Place input_place, output_place;  // as far as they are offered
+  CopyMode mode = CopyMode::slots;               // of private buffers
+  bool non_temporal = false;      // what is not read again soon is written by non-temporal stores
+  DirectTrial* trial = nullptr;   // whose time is wanted
+  bool trial_of_reading = false;  // and tells nothing where buffers can be reached
   std::chrono::steady_clock::time_point began_at;  // where it is
   bool two_shot = false;
   bool posted = false;
@@ -141,8 +141,8 @@ void prepare_send(DirectOperation& operation);
 // How private buffers of a call that is too long for a letter are copied: asked for, or tried and found out.
 // Also finds out whether they can be read at all. Of a reduction the same on all ranks.
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
-// Whether what a call of that mode leaves behind is written past the caches.
-bool goes_past_caches(const DirectOperation& operation);
+// Whether a call of that mode writes its results by non-temporal stores.
+bool writes_non_temporal(const DirectOperation& operation);
 // A call is over: where it was a trial, its time counts.
 void note_time(DirectOperation& operation);
 // Copies from the input or output of `other`, through the kernel where it has to be. False, having called

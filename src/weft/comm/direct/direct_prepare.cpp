@@ -99,7 +99,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   operation.mode = small || side.ranks == 1 ? CopyMode::slots : find_copy_mode(operation, wish);
   if (operation.mode == CopyMode::kernel_one_shot) operation.two_shot = false;
   if (operation.two_shot) operation.gives = operation.takes = true;
-  operation.past_caches = goes_past_caches(operation);
+  operation.non_temporal = writes_non_temporal(operation);
 
   // Where its data is to be had is the rank's own affair. Who offers its buffer waits for the readers: more
   // than a small copy costs where they wait for a core themselves, and a root loses its lead.

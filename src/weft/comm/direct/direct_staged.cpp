@@ -55,10 +55,10 @@ void copy_in(DirectOperation& operation) {
     if (part.bytes == 0) return;
     std::byte* const to = operation.slot(side.rank, piece, part_of_slot(operation, target));
     const std::byte* const from = operation.input() + blocks.sent_at(side.rank, target) + part.first;
-    if (!operation.past_caches) {
+    if (!operation.non_temporal) {
       std::memcpy(to, from, part.bytes);
     } else if (own != nullptr && operation.own_copied == part.first) {
-      device::cpu::copy_past_and_into_caches(own + part.first, to, from, part.bytes);
+      device::cpu::copy_non_temporal_and_cached(own + part.first, to, from, part.bytes);
       operation.own_copied += part.bytes;
     } else {
       device::cpu::copy_into_caches(to, from, part.bytes);
@@ -138,8 +138,8 @@ bool combine_piece(DirectOperation& operation, Progress& answer) {
     void* const target = operation.output() + part.first;
     const auto all =
         std::span<const void* const>(terms).first(static_cast<std::size_t>(operation.side->ranks));
-    if (operation.past_caches) {
-      device::cpu::reduce_past_caches(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
+    if (operation.non_temporal) {
+      device::cpu::reduce_non_temporal(call.type, call.op, std::span(&target, 1), nullptr, all, elements);
     } else {
       device::cpu::reduce(call.type, call.op, target, all, elements);
       if (call.op == ReduceOp::avg)
@@ -162,8 +162,8 @@ bool copy_own(DirectOperation& operation) {
       std::min(bytes - operation.own_copied, static_cast<std::size_t>(operation.side->tuning.piece_bytes));
   std::byte* const to = target + operation.own_copied;
   const std::byte* const from = operation.input() + blocks.sent_at(me, me) + operation.own_copied;
-  if (operation.past_caches)
-    device::cpu::copy_past_caches(to, from, now);
+  if (operation.non_temporal)
+    device::cpu::copy_non_temporal(to, from, now);
   else
     std::memcpy(to, from, now);
   operation.own_copied += now;

@@ -1,6 +1,6 @@
 // weft/comm/direct/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
 //
-//   calls of one kind and size    usual 2x │ slots  kernel  past caches │ slots  kernel │ usual 20x │ ...
+//   calls of one kind and size    usual 2x │ slots  kernel  non-temporal │ slots  kernel │ usual 20x │ ...
 //
 // One copy through the kernel against two through shared memory: that depends on the machine, on how far its
 // cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
@@ -23,7 +23,7 @@ enum class CopyMode : std::uint8_t {
   slots,            // private buffers go through shared memory
   kernel,           // they are read where they are
   kernel_one_shot,  // the same, and everyone reduces everything
-  past_caches       // slots, and what is not read again soon is written past the caches
+  non_temporal      // slots, and what is not read again soon is written by non-temporal stores
 };
 inline constexpr std::size_t kCopyModes = 4;
 // Whether private buffers are read through the kernel.

@@ -45,7 +45,7 @@ void copy_in_share(DirectOperation& operation) {
   std::byte* const to = operation.slot(me, piece, 0);
   const auto put = [&](std::size_t first, std::size_t last) {
     if (first == last) return;
-    if (operation.past_caches)
+    if (operation.non_temporal)
       device::cpu::copy_into_caches(to + first, from + first, last - first);
     else
       std::memcpy(to + first, from + first, last - first);
@@ -89,8 +89,8 @@ void reduce_share(const DirectOperation& operation, std::span<const void* const>
                   std::span<void* const> targets, void* kept, std::size_t bytes) {
   const Call& call = operation.call;
   const std::size_t element = device::size_of(call.type);
-  if (operation.past_caches)
-    return device::cpu::reduce_past_caches(call.type, call.op, targets, kept, inputs, bytes / element);
+  if (operation.non_temporal)
+    return device::cpu::reduce_non_temporal(call.type, call.op, targets, kept, inputs, bytes / element);
   const auto after = [](const void* begin, std::size_t at) {
     return static_cast<const std::byte*>(begin) + at;
   };

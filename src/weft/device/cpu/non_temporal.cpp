@@ -70,7 +70,7 @@ void reduce_all(ElementType type, ReduceOp op, void* target, std::span<const voi
 
 }  // namespace
 
-void copy_past_caches(void* target, const void* source, std::size_t bytes) {
+void copy_non_temporal(void* target, const void* source, std::size_t bytes) {
   auto* to = static_cast<std::byte*>(target);
   const auto* from = static_cast<const std::byte*>(source);
   const std::size_t head = std::min(bytes_to_next_line(to), bytes);
@@ -89,9 +89,9 @@ void copy_into_caches(void* target, const void* source, std::size_t bytes) {
   });
 }
 
-void copy_past_and_into_caches(void* past, void* into, const void* source, std::size_t bytes) {
-  auto* to = static_cast<std::byte*>(past);
-  auto* kept = static_cast<std::byte*>(into);
+void copy_non_temporal_and_cached(void* non_temporal, void* cached, const void* source, std::size_t bytes) {
+  auto* to = static_cast<std::byte*>(non_temporal);
+  auto* kept = static_cast<std::byte*>(cached);
   const auto* from = static_cast<const std::byte*>(source);
   const std::size_t head = std::min(bytes_to_next_line(to), bytes);
   if (head != 0) {
@@ -106,8 +106,8 @@ void copy_past_and_into_caches(void* past, void* into, const void* source, std::
   order_stores();
 }
 
-void reduce_past_caches(ElementType type, ReduceOp op, std::span<void* const> targets, void* kept,
-                        std::span<const void* const> sources, std::size_t elements) {
+void reduce_non_temporal(ElementType type, ReduceOp op, std::span<void* const> targets, void* kept,
+                         std::span<const void* const> sources, std::size_t elements) {
   WEFT_CHECK(!sources.empty() && sources.size() <= kMostSources);
   const std::size_t element = size_of(type), bytes = elements * element;
   // The first target's lines decide where the stretches begin.

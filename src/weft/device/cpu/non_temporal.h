@@ -5,8 +5,8 @@
 //                                     ...                          as many lines under way
 //                                     page 7   14 15 30 31 ...
 //
-// What is written past the caches is not read from memory first, and leaves there what is needed sooner. For
-// stretches that are in a cache all this only costs: whoever calls has measured that they are not.
+// A non-temporal store does not read its line from memory first, and leaves in the caches what is needed
+// sooner. For stretches that are in a cache all this only costs: the caller has measured that they are not.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -15,24 +15,24 @@
 
 namespace weft::device::cpu {
 
-// Whether processors of this kind have such stores; elsewhere all of this is as usual.
+// Whether processors of this kind have non-temporal stores; elsewhere the stores are the usual ones.
 #if defined(__x86_64__)
-inline constexpr bool kPassesCaches = true;
+inline constexpr bool kHasNonTemporal = true;
 #else
-inline constexpr bool kPassesCaches = false;
+inline constexpr bool kHasNonTemporal = false;
 #endif
 
 // What was written is seen by whoever sees anything that was written afterwards. No overlaps.
-void copy_past_caches(void* target, const void* source, std::size_t bytes);
+void copy_non_temporal(void* target, const void* source, std::size_t bytes);
 // From memory to where it is read from soon.
 void copy_into_caches(void* target, const void* source, std::size_t bytes);
 // Both at once: the source is read from memory once.
-void copy_past_and_into_caches(void* past, void* into, const void* source, std::size_t bytes);
+void copy_non_temporal_and_cached(void* non_temporal, void* cached, const void* source, std::size_t bytes);
 
 // reduce() and, of averages, finish_average(). The result goes to all `targets`, and into `kept`, which stays
 // in a cache, unless that is null. REQUIRES: at most kMostSources; targets may be among the sources.
-void reduce_past_caches(ElementType type, ReduceOp op, std::span<void* const> targets, void* kept,
-                        std::span<const void* const> sources, std::size_t elements);
+void reduce_non_temporal(ElementType type, ReduceOp op, std::span<void* const> targets, void* kept,
+                         std::span<const void* const> sources, std::size_t elements);
 inline constexpr std::size_t kMostSources = 256;
 
 }  // namespace weft::device::cpu
