@@ -16,8 +16,8 @@ constexpr CrewOptions kCrews[] = {{.workers = 1},
                                   {.workers = 2},
                                   {.workers = 4},
                                   {.workers = 7},
-                                  {.workers = 1, .crowded = true},
-                                  {.workers = 3, .crowded = true},
+                                  {.workers = 1, .oversubscribed = true},
+                                  {.workers = 3, .oversubscribed = true},
                                   {.workers = 1, .overlap = false},
                                   {.workers = 3, .overlap = false}};
 

@@ -21,9 +21,10 @@ constexpr Kind kKinds[] = {Kind::all_reduce,     Kind::reduce_scatter, Kind::all
                            Kind::broadcast_from, Kind::permute_ranks,  Kind::halo};
 
 // What follows the size in a key.
-std::string ending(std::string_view transport, const Crowd& crowd) {
-  return fmt::format(" {} ranks={}{}", transport, crowd.ranks,
-                     crowd.workers > 1 ? fmt::format(" workers={}", crowd.workers) : std::string());
+std::string ending(std::string_view transport, const Concurrency& concurrency) {
+  return fmt::format(
+      " {} ranks={}{}", transport, concurrency.ranks,
+      concurrency.workers > 1 ? fmt::format(" workers={}", concurrency.workers) : std::string());
 }
 
 std::string key(std::string_view what, Kind kind, std::int32_t ranks, std::int64_t bytes,
@@ -57,7 +58,7 @@ struct Found {
 
 // One collective of one group, over all steps.
 Found look_at(std::span<const RankSteps> ranks, std::span<const std::int32_t> group,
-              std::span<const Meetings> meetings, std::size_t axis, std::size_t number, bool crowded) {
+              std::span<const Meetings> meetings, std::size_t axis, std::size_t number, bool oversubscribed) {
   const std::size_t steps = ranks.front().timelines.size();
   std::vector<double> own(steps, std::numeric_limits<double>::infinity());
   std::vector<double> by_rank;  // what each spends there
@@ -72,7 +73,7 @@ Found look_at(std::span<const RankSteps> ranks, std::span<const std::int32_t> gr
     }
     by_rank.push_back(mean(spent));
   }
-  const double spent = crowded ? mean(by_rank) : *std::ranges::min_element(by_rank);
+  const double spent = oversubscribed ? mean(by_rank) : *std::ranges::min_element(by_rank);
   return {mean(own), std::max(spent - mean(own), 0.0)};
 }
 
@@ -88,7 +89,7 @@ std::optional<std::int64_t> number_at(std::string_view text, std::size_t& at) {
 }  // namespace
 
 Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
-                       std::string_view transport, const Crowd& crowd) {
+                       std::string_view transport, const Concurrency& concurrency) {
   WEFT_CHECK(ranks.size() == static_cast<std::size_t>(mesh.ranks()), "a program for each rank");
   const std::size_t steps = ranks.front().timelines.size();
   if (steps == 0) return {};
@@ -101,7 +102,7 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
       if (meetings.back()[axis].size() != meetings.front()[axis].size()) return {};
   }
-  const bool crowded = is_crowded(crowd);
+  const bool oversubscribed = is_oversubscribed(concurrency);
   struct Sum {
     double own = 0, late = 0, count = 0;
   };
@@ -114,7 +115,7 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
       const auto first = static_cast<std::size_t>(rank);
       for (std::size_t number = 0; number < meetings[first][axis].size(); ++number) {
         const program::Exchange& exchange = exchange_of(*ranks[first].program, meetings[first][axis][number]);
-        const Found found = look_at(ranks, group, meetings, axis, number, crowded);
+        const Found found = look_at(ranks, group, meetings, axis, number, oversubscribed);
         // As the simulator asks: the member that moves most decides.
         std::int64_t bytes = 0;
         for (const std::int32_t member : group) {
@@ -130,7 +131,7 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
   }
   std::vector<OperatorTime> rows;
   const std::int64_t now = seconds_since_1970();
-  const std::string end = ending(transport, crowd);
+  const std::string end = ending(transport, concurrency);
   for (const auto& [what, sum] : sums) {
     const auto& [kind, members, bytes] = what;
     if (!(sum.own > 0)) continue;
@@ -143,8 +144,8 @@ Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span
 }
 
 ExchangeTimes::ExchangeTimes(std::span<const OperatorTime> rows, std::string_view transport,
-                             const Crowd& crowd) {
-  const std::string end = ending(transport, crowd);
+                             const Concurrency& concurrency) {
+  const std::string end = ending(transport, concurrency);
   double sum = 0, count = 0;
   for (const OperatorTime& row : rows) {
     const bool is_own = row.unit.starts_with(kOwn);
@@ -155,7 +156,7 @@ ExchangeTimes::ExchangeTimes(std::span<const OperatorTime> rows, std::string_vie
       std::size_t at = start.size();
       const auto ranks = number_at(row.unit, at);
       const auto bytes = ranks ? number_at(row.unit, ++at) : std::nullopt;
-      if (!bytes || at + end.size() != row.unit.size() || *ranks < 2 || *ranks > crowd.ranks) continue;
+      if (!bytes || at + end.size() != row.unit.size() || *ranks < 2 || *ranks > concurrency.ranks) continue;
       Time& time = times_[{kind, static_cast<std::int32_t>(*ranks)}][*bytes];
       (is_own ? time.own : time.late) = row.seconds;
       if (!is_own) sum += row.seconds, count += 1;

@@ -38,13 +38,14 @@ struct RankSteps {
 // Adds what the collectives of all ranks took. Where the ranks' programs do not meet, nothing is added.
 // REQUIRES: a program for each rank of the mesh, and equally many timelines.
 Status learn_exchanges(Statistics& statistics, const plan::Mesh& mesh, std::span<const RankSteps> ranks,
-                       std::string_view transport, const Crowd& crowd);
+                       std::string_view transport, const Concurrency& concurrency);
 
-// What the statistics know of collectives over one transport in one crowd.
+// What the statistics know of collectives over one transport, at one concurrency.
 class ExchangeTimes {
  public:
   ExchangeTimes() = default;
-  ExchangeTimes(std::span<const OperatorTime> rows, std::string_view transport, const Crowd& crowd);
+  ExchangeTimes(std::span<const OperatorTime> rows, std::string_view transport,
+                const Concurrency& concurrency);
 
   // Seconds by a formula that knows nothing of this machine's past.
   using Formula = std::function<double(program::Exchange::Kind kind, std::int32_t ranks, double bytes)>;

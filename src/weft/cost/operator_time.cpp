@@ -17,7 +17,7 @@ namespace {
 
 using program::Place;
 
-constexpr std::size_t kLongestKey = 200;  // what the database takes, with room for the crowd
+constexpr std::size_t kLongestKey = 200;  // what the database takes, with room for the concurrency
 
 template <class... Arguments>
 void add(std::string& text, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -81,7 +81,8 @@ class KeyOf {
 
 }  // namespace
 
-std::string unit_key(const program::Program& program, const program::Unit& unit, const Crowd& crowd) {
+std::string unit_key(const program::Program& program, const program::Unit& unit,
+                     const Concurrency& concurrency) {
   std::string key = std::visit(KeyOf(program, unit), unit.kernel);
   if (key.empty()) return key;
   if (key.size() > kLongestKey) {
@@ -89,15 +90,17 @@ std::string unit_key(const program::Program& program, const program::Unit& unit,
     key.resize(kLongestKey - hash.size() - 1);
     key += ' ' + hash;
   }
-  if (crowd.ranks > 1) add(key, " ranks={}", crowd.ranks);
-  if (crowd.workers > 1) add(key, " workers={}", crowd.workers);
+  if (concurrency.ranks > 1) add(key, " ranks={}", concurrency.ranks);
+  if (concurrency.workers > 1) add(key, " workers={}", concurrency.workers);
   return key;
 }
 
-bool is_crowded(const Crowd& crowd) { return crowd.ranks * crowd.workers > available_processors(); }
+bool is_oversubscribed(const Concurrency& concurrency) {
+  return concurrency.ranks * concurrency.workers > available_processors();
+}
 
-double typical_seconds(std::vector<double> runs, const Crowd& crowd) {
-  if (!is_crowded(crowd)) return median(std::move(runs));
+double typical_seconds(std::vector<double> runs, const Concurrency& concurrency) {
+  if (!is_oversubscribed(concurrency)) return median(std::move(runs));
   return std::accumulate(runs.begin(), runs.end(), 0.0) / static_cast<double>(runs.size());
 }
 
@@ -107,7 +110,7 @@ std::string_view unit_kind(const program::Unit& unit) {
 }
 
 Status learn(Statistics& statistics, const program::Program& program,
-             std::span<const program::Timeline> timelines, const Crowd& crowd,
+             std::span<const program::Timeline> timelines, const Concurrency& concurrency,
              const cluster::Device* device) {
   if (timelines.empty()) return {};
   for (const program::Timeline& timeline : timelines)
@@ -126,8 +129,8 @@ Status learn(Statistics& statistics, const program::Program& program,
   };
   std::map<std::string_view, Reached> kinds;
   for (std::size_t u = 0; u < program.units.size(); ++u) {
-    const std::string key = unit_key(program, program.units[u], crowd);
-    const double took = typical_seconds(seconds[u], crowd);
+    const std::string key = unit_key(program, program.units[u], concurrency);
+    const double took = typical_seconds(seconds[u], concurrency);
     if (key.empty() || !(took > 0)) continue;
     Sum& sum = found[key];
     sum.seconds += took;
@@ -144,7 +147,8 @@ Status learn(Statistics& statistics, const program::Program& program,
   std::vector<Rate> rates;
   for (const auto& [kind, reached] : kinds)
     if (reached.best > 0)
-      rates.push_back({fmt::format("reached {}", kind), crowd.ranks, 0, reached.best / reached.took, now});
+      rates.push_back(
+          {fmt::format("reached {}", kind), concurrency.ranks, 0, reached.best / reached.took, now});
   return statistics.add(rates);
 }
 

@@ -32,11 +32,12 @@ struct Figures {
   cluster::Device device;
   std::vector<MeshLink> links;
   Source device_source = Source::datasheet;
-  double crowding = 1;  // ranks for each processor, where they are more
-  Crowd crowd;
-  std::unordered_map<std::string, double> units;       // by key
-  cluster::Device roofline;                            // as the cluster describes it, whatever was measured
-  std::map<std::string, double, std::less<>> reached;  // which part of it, by unit_kind(), in this crowd
+  double oversubscription = 1;  // ranks for each processor, where they are more
+  Concurrency concurrency;
+  std::unordered_map<std::string, double> units;  // by key
+  cluster::Device roofline;                       // as the cluster describes it, whatever was measured
+  // Which part of it units reach, by unit_kind(), at this concurrency.
+  std::map<std::string, double, std::less<>> reached;
   std::map<std::pair<collective::Kind, std::int32_t>, TimeCurve> collectives;  // by kind and ranks
   ExchangeTimes exchanges;                                                     // of steps that ran here
   decltype(StepCostOptions::exchange) better;                                  // than the formulas
@@ -46,17 +47,18 @@ struct Figures {
     const double part =
         unit.items > 0 ? static_cast<double>(task.end - task.begin) / static_cast<double>(unit.items) : 1;
     if (!units.empty()) {
-      if (const auto found = units.find(unit_key(program, unit, crowd)); found != units.end())
+      if (const auto found = units.find(unit_key(program, unit, concurrency)); found != units.end())
         return {found->second * part, Source::measured};
       // Measured alone on the machine: with more ranks than processors they take turns.
       if (const auto found = units.find(unit_key(program, unit)); found != units.end())
-        return {found->second * part * crowding, Source::measured};
+        return {found->second * part * oversubscription, Source::measured};
     }
     if (const auto found = reached.find(unit_kind(unit)); found != reached.end())
       return {unit_seconds(program, unit, roofline) / found->second * part, Source::calibrated};
     // A unit is launched once, whatever it is cut into.
     const double launch = device.launch_seconds, all = unit_seconds(program, unit, device);
-    return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * crowding, device_source};
+    return {(std::max(all - launch, 0.0) * part + (task.chunk == 0 ? launch : 0)) * oversubscription,
+            device_source};
   }
 
   ExchangePrice exchange(const program::Exchange& what, std::size_t axis, std::int64_t bytes) const {
@@ -118,10 +120,10 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
   WEFT_TRY(rates, statistics.rates());
   constexpr std::string_view kReached = "reached ";
   for (const Rate& rate : rates)
-    if (rate.what.starts_with(kReached) && rate.threads == figures.crowd.ranks)
+    if (rate.what.starts_with(kReached) && rate.threads == figures.concurrency.ranks)
       figures.reached.insert_or_assign(rate.what.substr(kReached.size()), rate.per_second);
   WEFT_TRY(units, statistics.operator_times());
-  figures.exchanges = ExchangeTimes(units, transport, figures.crowd);
+  figures.exchanges = ExchangeTimes(units, transport, figures.concurrency);
   for (OperatorTime& time : units) figures.units.emplace(std::move(time.unit), time.seconds);
   WEFT_TRY(times, statistics.collective_times());
   for (const CollectiveTime& time : times)
@@ -133,11 +135,12 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
 // Ranks of this machine: what the links lack is shared memory's, and processors are shared when too few.
 Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& options) {
   const int processors = std::max(1, options.processors > 0 ? options.processors : available_processors());
-  figures.crowd = {ranks, std::max(1, options.workers)};
-  figures.crowding = std::max(1.0, static_cast<double>(ranks) * figures.crowd.workers / processors);
+  figures.concurrency = {ranks, std::max(1, options.workers)};
+  figures.oversubscription =
+      std::max(1.0, static_cast<double>(ranks) * figures.concurrency.workers / processors);
   for (MeshLink& link : figures.links) {
-    link.latency_seconds = kSharedMemoryLatency + (figures.crowding > 1 ? kWaking : 0);
-    link.bytes_per_second = kSharedMemoryRate / figures.crowding;
+    link.latency_seconds = kSharedMemoryLatency + (figures.oversubscription > 1 ? kWaking : 0);
+    link.bytes_per_second = kSharedMemoryRate / figures.oversubscription;
   }
   if (options.statistics == nullptr) return {};
   return take_measurements(figures, *options.statistics, options.transport);

@@ -36,9 +36,9 @@ std::vector<Turn> turns_of(std::span<const RankSteps> ranks, std::size_t step) {
 }  // namespace
 
 std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankSteps> ranks,
-                                                           const Crowd& crowd, int processors) {
+                                                           const Concurrency& concurrency, int processors) {
   WEFT_CHECK(processors > 0, "a processor at least");
-  const double all = processors, threads = static_cast<double>(crowd.ranks) * crowd.workers;
+  const double all = processors, threads = static_cast<double>(concurrency.ranks) * concurrency.workers;
   std::vector<std::vector<program::Timeline>> costs(ranks.size());
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     costs[rank].assign(ranks[rank].timelines.begin(), ranks[rank].timelines.end());
@@ -55,7 +55,7 @@ std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankS
       if (waiting > 0) idle += passed * std::max(0.0, 1 - computing / all) / waiting;
       (turn.computes ? computing : waiting) += turn.begins ? 1 : -1;
       program::TaskTime& cost = costs[turn.rank][step].tasks[turn.task];
-      const double now = turn.computes ? had * std::max(1.0, threads / all) : idle * crowd.ranks;
+      const double now = turn.computes ? had * std::max(1.0, threads / all) : idle * concurrency.ranks;
       // While it runs `end` holds where its count began.
       cost.end = turn.begins ? now : cost.begin + std::max(now - cost.end, 0.0);
     }

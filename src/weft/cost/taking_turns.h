@@ -25,6 +25,6 @@ namespace weft::cost {
 // costs[rank][step]: the same tasks, each as long as it costs the step; they begin when they began. Threads
 // that compute share `processors` evenly. REQUIRES: as learn_exchanges(), and a processor at least
 std::vector<std::vector<program::Timeline>> costs_of_turns(std::span<const RankSteps> ranks,
-                                                           const Crowd& crowd, int processors);
+                                                           const Concurrency& concurrency, int processors);
 
 }  // namespace weft::cost

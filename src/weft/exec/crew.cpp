@@ -185,7 +185,7 @@ struct Crew::State {
   template <class Look>
   bool comes_soon(Look look) const {
     constexpr int kPatience = 20'000;  // some 50 us
-    for (int i = options.crowded ? kPatience : 0; i < kPatience; ++i) {
+    for (int i = options.oversubscribed ? kPatience : 0; i < kPatience; ++i) {
       if (look()) return true;
       relax();
     }

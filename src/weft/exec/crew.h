@@ -32,9 +32,9 @@
 namespace weft::exec {
 
 struct CrewOptions {
-  int workers = 1;       // counts the thread that calls run()
-  bool overlap = true;   // moves run beside computing; false: nothing else runs while one does
-  bool crowded = false;  // more threads than processors: whoever waits sleeps at once
+  int workers = 1;              // counts the thread that calls run()
+  bool overlap = true;          // moves run beside computing; false: nothing else runs while one does
+  bool oversubscribed = false;  // more threads than processors: whoever waits sleeps at once
 };
 
 class Crew {

@@ -178,13 +178,14 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   state->movers = moves.size();
   if (!state->streams.front()->on_caller()) {
     std::vector<std::uint32_t> all;
-    for (const std::vector<std::uint32_t>& stream : moves) all.insert(all.end(), stream.begin(), stream.end());
+    for (const std::vector<std::uint32_t>& stream : moves)
+      all.insert(all.end(), stream.begin(), stream.end());
     WEFT_TRY(launched, TaskEvents::make(*state->device, state->program.tasks, all));
     state->launched = std::move(launched);
   }
   try {
     state->crew = std::make_unique<Crew>(
-        CrewOptions{.workers = workers, .overlap = options.overlap, .crowded = options.crowded},
+        CrewOptions{.workers = workers, .overlap = options.overlap, .oversubscribed = options.oversubscribed},
         state->program.tasks, std::move(moves));
   } catch (const std::system_error& error) {
     return world_error(fmt::format("cannot start {} threads: {}", workers, error.what()),

@@ -42,7 +42,7 @@ struct RankOptions {
   bool overlap = true;  // exchanges run beside computing, on a thread for each stream that moves
   // Its memory is the exchanger's, which then copies nothing: where the device computes in the host's memory.
   bool shared_memory = false;
-  bool crowded = false;         // this machine runs more threads than it has processors
+  bool oversubscribed = false;  // this machine runs more threads than it has processors
   std::int32_t ranks_here = 1;  // that share this machine's memory
 };
 

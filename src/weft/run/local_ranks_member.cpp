@@ -41,7 +41,7 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                                                         .exchanger = member->exchanger_.get(),
                                                         .overlap = options.overlap,
                                                         .shared_memory = options.shared_memory,
-                                                        .crowded = threads > available_processors(),
+                                                        .oversubscribed = threads > available_processors(),
                                                         .ranks_here = options.ranks}));
   member->rank_ = std::move(rank);
   // All have asked for their memory before any of them fills it.

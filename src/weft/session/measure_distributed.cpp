@@ -56,7 +56,7 @@ double median_error(const Program& program, const plan::Mesh& mesh, const cost::
 
 // What the steps say of each unit.
 std::vector<double> typical_units(const Program& program, std::span<const Timeline> timelines,
-                                  const cost::Crowd& crowd) {
+                                  const cost::Concurrency& concurrency) {
   std::vector<std::vector<double>> by_unit(program.units.size());
   for (const Timeline& timeline : timelines) {
     const std::vector<double> seconds = unit_seconds(program, timeline);
@@ -64,7 +64,7 @@ std::vector<double> typical_units(const Program& program, std::span<const Timeli
   }
   std::vector<double> typical;
   for (std::vector<double>& seconds : by_unit)
-    typical.push_back(seconds.empty() ? 0 : cost::typical_seconds(std::move(seconds), crowd));
+    typical.push_back(seconds.empty() ? 0 : cost::typical_seconds(std::move(seconds), concurrency));
   return typical;
 }
 
@@ -107,19 +107,19 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
                   const Settings& settings, const cluster::Cluster& cluster,
                   const distribute::DistributedPlan& plan, std::int32_t shown,
                   DistributedMeasurement& found) {
-  const cost::Crowd crowd{options.ranks, options.workers};
+  const cost::Concurrency concurrency{options.ranks, options.workers};
   const price::CostsOn costs = costs_of(cluster, settings, options.workers);
   const Program& program = *found.ranks[static_cast<std::size_t>(shown)].program;
   std::vector<cost::RankSteps> ranks;
   for (std::size_t rank = 0; rank < found.ranks.size(); ++rank)
     ranks.push_back({found.ranks[rank].program.get(), outcome.timelines[rank]});
   std::vector<std::vector<Timeline>> costs_of_tasks;
-  if (cost::is_crowded(crowd)) {
-    costs_of_tasks = cost::costs_of_turns(ranks, crowd, available_processors());
+  if (cost::is_oversubscribed(concurrency)) {
+    costs_of_tasks = cost::costs_of_turns(ranks, concurrency, available_processors());
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) ranks[rank].timelines = costs_of_tasks[rank];
   }
   const std::span<const Timeline> timelines = ranks[static_cast<std::size_t>(shown)].timelines;
-  const std::vector<double> measured = typical_units(program, timelines, crowd);
+  const std::vector<double> measured = typical_units(program, timelines, concurrency);
   {
     const auto known = cost::Statistics::open({}, cost::Access::read);
     WEFT_TRY(before, costs(plan.mesh, known.ok() ? &*known : nullptr));
@@ -127,8 +127,8 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
   }
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return {};
-  if (!cost::learn(*statistics, program, timelines, crowd, &cluster.device).ok() ||
-      !cost::learn_exchanges(*statistics, plan.mesh, ranks, name_of(options.transport), crowd).ok())
+  if (!cost::learn(*statistics, program, timelines, concurrency, &cluster.device).ok() ||
+      !cost::learn_exchanges(*statistics, plan.mesh, ranks, name_of(options.transport), concurrency).ok())
     return {};
   WEFT_TRY(after, costs(plan.mesh, &*statistics));
   found.step.error_after = median_error(program, plan.mesh, after, measured);

@@ -186,7 +186,8 @@ TEST(Choice, TheOrderOfNamesDoesNotMatter) {
 
 TEST(Choice, AnotherNumberOfRanksIsScaledFromTheNearest) {
   ChoiceTable table = ChoiceTable::defaults();
-  table.set_figures("tcp", {.cores = 64, .step = 1e-5, .crowded_step = 1e-5, .wire = 1e-9, .source = "test"});
+  table.set_figures("tcp",
+                    {.cores = 64, .step = 1e-5, .oversubscribed_step = 1e-5, .wire = 1e-9, .source = "test"});
   const Setting four{Kind::all_reduce, 4, 1, "tcp", false}, eight{Kind::all_reduce, 8, 1, "tcp", false};
   table.set(four, {measured("all_reduce_ring", {{256, 100e-6}, {64 << 20, 0.2}})});
   const Candidate scaled = table.expect(eight, "all_reduce_ring");
@@ -253,7 +254,7 @@ TEST(Defaults, AreNearWhatWasMeasuredThere) {
 }
 
 // Ranks that share cores over sockets: 4 on 2 took 5.3 us of a core for each message, whoever waited.
-TEST(Defaults, InACrowdAllMessagesCountAndNotOnlyTheLongestChain) {
+TEST(Defaults, OversubscribedAllMessagesCountAndNotOnlyTheLongestChain) {
   Figures figures = ChoiceTable::defaults().figures_of("tcp");
   figures.cores = 2;
   const auto ratio = [&](Kind kind, const char* program, double microseconds) {

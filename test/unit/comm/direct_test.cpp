@@ -32,7 +32,7 @@ DirectTuning small_tuning() {
           .pieces_ahead = 2,
           .in_place_bytes = 100,
           .hand_bytes = 300,
-          .crowded_hand_bytes = 300};
+          .oversubscribed_hand_bytes = 300};
 }
 
 enum class Memory : std::uint8_t { own, allocated, mixed, one_process };

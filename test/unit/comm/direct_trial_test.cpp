@@ -66,18 +66,18 @@ TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
 }
 
 // One lucky pair says little where ranks share cores.
-TEST(DirectTrial, InACrowdLuckDoesNotCount) {
-  for (const bool crowded : {false, true}) {
+TEST(DirectTrial, OversubscribedLuckDoesNotCount) {
+  for (const bool oversubscribed : {false, true}) {
     DirectTrial trial;
     SharedWord verdict{0};
     CopyMode usual = CopyMode::slots;
     for (int call = 0; call < 100; ++call) {
-      const DirectTrial::Plan plan = trial.next(std::span(kModes).first(2), {9, crowded}, verdict);
+      const DirectTrial::Plan plan = trial.next(std::span(kModes).first(2), {9, oversubscribed}, verdict);
       if (!plan.is_trial) usual = plan.mode;
       const double slots = call % 9 == 4 || call % 9 == 5 ? 1 : 3;
       if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 2 : slots);
     }
-    EXPECT_EQ(usual, crowded ? CopyMode::kernel : CopyMode::slots);
+    EXPECT_EQ(usual, oversubscribed ? CopyMode::kernel : CopyMode::slots);
   }
 }
 

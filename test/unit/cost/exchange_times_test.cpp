@@ -64,16 +64,17 @@ class ExchangeTimesTest : public testing::Test {
                                                    timeline_of(std::array{1.0, 5.0}, leaves)};
     auto statistics = Statistics::open(file_, Access::write, "m");
     const std::vector<RankSteps> ranks = {{&program, first}, {&program, second}};
-    const Status kept = learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", crowd_);
+    const Status kept =
+        learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", concurrency_);
     ASSERT_TRUE(kept.ok()) << kept.error().message;
   }
 
-  ExchangeTimes read(std::string_view transport = "shm", Crowd crowd = {.ranks = 2}) {
+  ExchangeTimes read(std::string_view transport = "shm", Concurrency concurrency = {.ranks = 2}) {
     const auto statistics = Statistics::open(file_, Access::read, "m");
-    return ExchangeTimes(*statistics->operator_times(), transport, crowd);
+    return ExchangeTimes(*statistics->operator_times(), transport, concurrency);
   }
 
-  const Crowd crowd_{.ranks = 2};
+  const Concurrency concurrency_{.ranks = 2};
   TemporaryFolder folder_;
   std::string file_ = folder_ / "statistics.sqlite";
 };
@@ -106,7 +107,7 @@ TEST_F(ExchangeTimesTest, OtherSizesFollowTheFormulaAsTheirNeighboursDo) {
   EXPECT_EQ(other->source, Source::calibrated);
 }
 
-TEST_F(ExchangeTimesTest, AnotherCrowdOrTransportIsAnotherMatter) {
+TEST_F(ExchangeTimesTest, AnotherConcurrencyOrTransportIsAnotherMatter) {
   learn_two_ranks();
   EXPECT_FALSE(read("tcp").price(Kind::all_reduce, 2, 16, by_the_byte).has_value());
   EXPECT_FALSE(read("shm", {.ranks = 4}).price(Kind::all_reduce, 2, 16, by_the_byte).has_value());
@@ -116,7 +117,8 @@ TEST_F(ExchangeTimesTest, AnotherCrowdOrTransportIsAnotherMatter) {
 
 // A rank that always comes early has less to do: that it waits is no property of the collective.
 TEST_F(ExchangeTimesTest, WhoAlwaysWaitsIsNotCounted) {
-  if (is_crowded(crowd_)) GTEST_SKIP() << "this machine has one processor, where ranks take turns";
+  if (is_oversubscribed(concurrency_))
+    GTEST_SKIP() << "this machine has one processor, where ranks take turns";
   const std::int64_t counts[] = {4};
   const program::Program program = program_of(counts);
   const double leaves[] = {3};
@@ -124,7 +126,8 @@ TEST_F(ExchangeTimesTest, WhoAlwaysWaitsIsNotCounted) {
   const std::vector<program::Timeline> late = {timeline_of(std::array{2.0}, leaves)};
   auto statistics = Statistics::open(file_, Access::write, "m");
   const std::vector<RankSteps> ranks = {{&program, early}, {&program, late}};
-  ASSERT_TRUE(learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", crowd_).ok());
+  ASSERT_TRUE(
+      learn_exchanges(*statistics, plan::read_mesh("rank=2").value(), ranks, "shm", concurrency_).ok());
   const auto price = read().price(Kind::all_reduce, 2, 16, by_the_byte);
   EXPECT_DOUBLE_EQ(price->own, 1);
   EXPECT_NEAR(price->late, 0, 1e-9);

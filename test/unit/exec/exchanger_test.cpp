@@ -323,7 +323,7 @@ TEST(Exchanger, RanksComputeWhatTheMeshDoes) {
   for (const std::string_view plan : kPlans)
     for (const std::string_view mesh : {"gpu=1", "gpu=2", "gpu=3", "gpu=4", "node=2, gpu=2"})
       for (const bool overlap : {true, false}) {
-        expect_as_on_the_mesh(plan, mesh, {.workers = 1, .overlap = overlap, .crowded = true});
+        expect_as_on_the_mesh(plan, mesh, {.workers = 1, .overlap = overlap, .oversubscribed = true});
         if (HasFailure()) FAIL() << mesh << "\n" << plan;
       }
 }
@@ -338,8 +338,8 @@ TEST(Exchanger, RanksOfADeviceWithMemoryOfItsOwnComputeTheSame) {
 
 TEST(Exchanger, WorkersAndSharedMemoryDoNotShow) {
   for (const std::string_view plan : kPlans) {
-    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .crowded = true});
-    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .overlap = false, .crowded = true});
+    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .oversubscribed = true});
+    expect_as_on_the_mesh(plan, "gpu=3", {.workers = 2, .overlap = false, .oversubscribed = true});
     expect_as_on_the_mesh(plan, "gpu=2", {.workers = 1, .shared_memory = true});
   }
 }
@@ -477,7 +477,8 @@ TEST(Exchanger, StreamsDoNotShow) {
   for (const bool overlap : {true, false})
     for (const std::string_view mesh : {"node=2, gpu=2", "node=3, gpu=2", "node=1, gpu=2"})
       for (const int workers : {1, 2}) {
-        expect_as_on_the_mesh(kTwoAxes, mesh, {.workers = workers, .overlap = overlap, .crowded = true});
+        expect_as_on_the_mesh(kTwoAxes, mesh,
+                              {.workers = workers, .overlap = overlap, .oversubscribed = true});
         if (HasFailure()) FAIL() << mesh << ", overlap " << overlap;
       }
 }

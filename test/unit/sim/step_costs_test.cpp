@@ -260,11 +260,11 @@ TEST_F(MeasuredTest, WhatWasLearntIsThePriceNextTime) {
   // Both products have one key: the mean of 1 and 2 seconds.
   EXPECT_DOUBLE_EQ(price(2, 0).seconds, 1.5);
   EXPECT_DOUBLE_EQ(price(2, 1).seconds, 1.5);
-  // Another crowd is another matter.
+  // Another concurrency is another matter.
   EXPECT_EQ(price(4, 0).source, Source::datasheet);
 }
 
-TEST_F(MeasuredTest, MeasuredAloneIsScaledForACrowd) {
+TEST_F(MeasuredTest, MeasuredAloneIsScaledWhereRanksOutnumberCores) {
   const program::Program program = compiled(kLayers);
   {
     auto statistics = Statistics::open(file_, Access::write, "m");

@@ -187,8 +187,8 @@ CandidateWork counted(const collective::Moves& moves, bool crosses) {
 }
 
 // What the algorithm claims of the rank that sends most, as if all ranks did as much.
-std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm, const collective::Arguments& arguments,
-                            const Setting& setting) {
+std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm,
+                                     const collective::Arguments& arguments, const Setting& setting) {
   const auto claims = collective::claims(algorithm, arguments);
   if (!claims.ok() || !claims->steps || !claims->wire) return std::nullopt;
   collective::Progress progress{collective::TraceLimits{}.work, {}};
@@ -242,7 +242,8 @@ std::optional<CandidateWork> work_of_program(const Setting& setting, std::string
 // Asked again for every size of call, it is counted once.
 std::optional<CandidateWork> program_work(const Setting& setting, std::string_view text) {
   static std::mutex mutex;
-  static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<CandidateWork>> known;
+  static std::map<std::tuple<Kind, std::int32_t, std::int32_t, std::string>, std::optional<CandidateWork>>
+      known;
   const std::scoped_lock lock(mutex);
   const auto [at, is_new] =
       known.try_emplace({setting.kind, setting.ranks, setting.hosts, std::string(text)});
@@ -323,9 +324,12 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   }
   const double hosts = std::max(setting.hosts, 1), neighbours = ranks / hosts;
   const double cores = std::clamp(static_cast<double>(figures.cores), 1.0, std::max(neighbours, 1.0));
-  const double crowd = std::max(neighbours / cores, 1.0);
-  const double step = crowd > 1 ? std::max(figures.crowded_step * crowd, figures.step) : figures.step;
-  const double message = kMessageShare * std::max(crowd > 1 ? figures.crowded_step : 0, figures.step);
+  const double oversubscription = std::max(neighbours / cores, 1.0);
+  const double step = oversubscription > 1
+                          ? std::max(figures.oversubscribed_step * oversubscription, figures.step)
+                          : figures.step;
+  const double message =
+      kMessageShare * std::max(oversubscription > 1 ? figures.oversubscribed_step : 0, figures.step);
   // Either the rank that does most is waited for, or all the cores are.
   const auto busiest = [&](auto seconds) {
     return std::max(seconds(work.rank), seconds(work.all) / (hosts * cores));
@@ -334,12 +338,13 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double moving = busiest([&](const Load& load) {
     return load.wire * figures.wire + load.copied * figures.copy + load.reduced * figures.reduce;
   });
-  // In a crowd bytes that must follow each other find no other work beside them: part of their time is lost.
+  // Where cores are oversubscribed, bytes that must follow each other have no other work beside them, and
+  // part of their time is lost.
   // Not where all go one way: the next call is begun while others are still busy with this one.
   const bool sockets = setting.transport == "tcp" || setting.transport == "mixed";
   const bool one_way = sockets && setting.kind == Kind::broadcast;
   const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
-  const double idle = crowd > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
+  const double idle = oversubscription > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
   // What crosses waits for the network, where ranks of a host share a line, and is passed on piece by piece;
   // what each message costs its sender comes on top.
   const double network_wire = std::max(figures.wire, kNetworkWire);
@@ -351,7 +356,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double inside = std::max(work.steps - work.crossing.steps, 0.0);
   // A core of its own sends while it waits; a shared one does so only now and then.
   const double latency = work.crossing.steps > 0 ? inside * step + sending
-                         : crowd > 1             ? std::hypot(one_way ? 0 : inside * step, sending)
+                         : oversubscription > 1  ? std::hypot(one_way ? 0 : inside * step, sending)
                                                  : std::max(inside * step, sending);
   return {.intercept = call + crossing + latency,
           .slope = work.crossing.wire * network_wire + in_turn + moving + idle};

@@ -37,12 +37,12 @@ struct Setting {
 // What one machine and transport cost. Bytes are those of one rank.
 struct Figures {
   std::int32_t cores = 1;
-  double step = 0;          // seconds from one rank's write to another's reading it, a core each
-  double crowded_step = 0;  // the same for each rank that a core must switch to
-  double wire = 0;          // seconds a byte sent to another rank
-  double copy = 0;          // seconds a byte copied to or from shared memory
-  double reduce = 0;        // seconds a byte read to be reduced
-  std::string source;       // "default figures", "profile of 2026-11-15"
+  double step = 0;                 // seconds from one rank's write to another's reading it, a core each
+  double oversubscribed_step = 0;  // the same for each rank that a core must switch to
+  double wire = 0;                 // seconds a byte sent to another rank
+  double copy = 0;                 // seconds a byte copied to or from shared memory
+  double reduce = 0;               // seconds a byte read to be reduced
+  std::string source;              // "default figures", "profile of 2026-11-15"
 
   friend bool operator==(const Figures&, const Figures&) = default;
 };

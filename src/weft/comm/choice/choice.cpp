@@ -88,7 +88,7 @@ const Candidate* ChoiceTable::find(const Setting& setting, std::string_view algo
 const Figures& ChoiceTable::figures_of(std::string_view transport) const {
   static const Figures kNone{.cores = 1,
                              .step = 1e-5,
-                             .crowded_step = 1e-5,
+                             .oversubscribed_step = 1e-5,
                              .wire = 1e-9,
                              .copy = 1e-10,
                              .reduce = 1e-10,

@@ -15,15 +15,15 @@ namespace {
 // Rapids, Linux 6.18: a copy by 25.5 and about 9 GB/s, a sum by 17.3 and 9 GB/s of what it reads; a step
 // through shared memory in 0.13 and 0.6 us, about 1 and 2 where a core switches ranks. A frame of a chunk
 // program is copied in and out by its two ends, hence twice a copy. Over loopback TCP two ranks swap 256
-// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; in a crowd a step takes 2.5 us for
+// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; oversubscribed, a step takes 2.5 us for
 // each rank that a core must switch to. Not measured at every start: what is chosen, and so the order in
 // which floats are added, would change from run to run.
 constexpr double kCopy = 1 / 15e9, kReduce = 1 / 12.5e9;
 
-Figures default_figures(double step, double crowded_step, double wire) {
+Figures default_figures(double step, double oversubscribed_step, double wire) {
   return {.cores = available_processors(),
           .step = step,
-          .crowded_step = crowded_step,
+          .oversubscribed_step = oversubscribed_step,
           .wire = wire,
           .copy = kCopy,
           .reduce = kReduce,
@@ -42,22 +42,23 @@ std::optional<double> seconds_a_byte(std::span<const cost::Rate> rates, std::str
 
 void calibrate(Figures& figures, std::string_view transport, std::span<const cost::LinkTime> links,
                std::span<const cost::Rate> rates) {
-  std::vector<double> steps, crowded, wires;
+  std::vector<double> steps, oversubscribed, wires;
   std::int64_t latest = 0;
   for (const cost::LinkTime& link : links) {
     if (link.transport != transport || link.together) continue;
-    const double crowd = static_cast<double>(link.ranks) / figures.cores;
-    if (crowd > 1)
-      crowded.push_back(link.latency_seconds / crowd);
+    const double oversubscription = static_cast<double>(link.ranks) / figures.cores;
+    if (oversubscription > 1)
+      oversubscribed.push_back(link.latency_seconds / oversubscription);
     else
       steps.push_back(link.latency_seconds);
     wires.push_back(1 / link.bytes_per_second);
     latest = std::max(latest, link.measured_at);
   }
   if (wires.empty()) return;
-  const double ratio = figures.crowded_step / figures.step;
+  const double ratio = figures.oversubscribed_step / figures.step;
   if (!steps.empty()) figures.step = median(steps);
-  figures.crowded_step = crowded.empty() ? figures.step * ratio : std::max(median(crowded), figures.step);
+  figures.oversubscribed_step =
+      oversubscribed.empty() ? figures.step * ratio : std::max(median(oversubscribed), figures.step);
   figures.wire = median(wires);
   if (const auto copy = seconds_a_byte(rates, "copy")) figures.copy = *copy;
   if (const auto reduce = seconds_a_byte(rates, "reduce f32")) figures.reduce = *reduce;

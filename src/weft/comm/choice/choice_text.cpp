@@ -55,7 +55,7 @@ std::string name_of(std::string_view text) {
 
 bool read_figures(const Fields& fields, std::string& transport, Figures& figures) {
   return fields.size() == 9 && read(fields[1], transport) && read(fields[2], 1, kMostRanks, figures.cores) &&
-         read_cost(fields[3], figures.step) && read_cost(fields[4], figures.crowded_step) &&
+         read_cost(fields[3], figures.step) && read_cost(fields[4], figures.oversubscribed_step) &&
          read_cost(fields[5], figures.wire) && read_cost(fields[6], figures.copy) &&
          read_cost(fields[7], figures.reduce) && read(fields[8], figures.source);
 }
@@ -89,7 +89,7 @@ std::string ChoiceTable::print() const {
   const auto out = std::back_inserter(text);
   for (const auto& [transport, figures] : figures_)
     fmt::format_to(out, "figures\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", name_of(transport), figures.cores,
-                   figures.step, figures.crowded_step, figures.wire, figures.copy, figures.reduce,
+                   figures.step, figures.oversubscribed_step, figures.wire, figures.copy, figures.reduce,
                    name_of(figures.source));
   for (const auto& [setting, candidates] : table_) {
     fmt::format_to(out, "setting\t{}\t{}\t{}\t{}\t{}\n", name(setting.kind), setting.ranks, setting.hosts,

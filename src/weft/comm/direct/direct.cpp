@@ -92,15 +92,16 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
   const bool noted = !side.one_process && side.note_processor();
   if (side.spin_until(ready)) return;
-  if (side.crowded && side.core_is_idle.load(std::memory_order_relaxed) && side.spin_for_other_cores(ready))
+  if (side.oversubscribed && side.core_is_idle.load(std::memory_order_relaxed) &&
+      side.spin_for_other_cores(ready))
     return;
-  // In a crowd nearly every wait comes here.
-  if (!side.one_process && (noted || !side.crowded)) side.keep_apart();
+  // On oversubscribed cores nearly every wait comes here.
+  if (!side.one_process && (noted || !side.oversubscribed)) side.keep_apart();
   transport::Patience how = side.patience;
   if (side.strangers.sleeps()) {
     how.yields = {};
-  } else if (!side.crowded && side.yield_until(ready)) {
-    return;  // in a crowd it is mostly ranks that a core is yielded to
+  } else if (!side.oversubscribed && side.yield_until(ready)) {
+    return;  // oversubscribed, a core that is yielded mostly goes to another rank
   }
   transport::wait_until(side.bells, side.rank, how, patience, ready);
 }

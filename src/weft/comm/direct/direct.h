@@ -65,11 +65,11 @@ struct DirectTuning {
   std::int64_t in_place_bytes = 1024;  // allocated buffers of fewer bytes go through the mailbox all the same
   // From here on a root whose buffer others read puts its share into those of their outputs it can reach.
   // Where there are more ranks than cores, others have a use for the core of a root that waits.
-  std::int64_t hand_bytes = 32 << 10, crowded_hand_bytes = 4 << 20;
+  std::int64_t hand_bytes = 32 << 10, oversubscribed_hand_bytes = 4 << 20;
   // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
   // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
-  // Results of so many bytes are written by non-temporal stores. 0: where that was found to be quicker. Negative:
+  // Results of so many bytes are written by non-temporal stores. 0: where that was found quicker. Negative:
   // never.
   std::int64_t non_temporal_bytes = 0;
 };

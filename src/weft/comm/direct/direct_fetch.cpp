@@ -29,8 +29,8 @@ constexpr std::size_t kHardlyCached = 16 << 20;
 // A turn of a trial: long enough to fill the caches with what it leaves there, but not much longer. The first
 // call of a turn finds what another mode left.
 constexpr std::size_t kTurnBytes = 8 << 20;
-constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 5, kMostCrowdedCallsATurn = 9;
-static_assert((kMostCrowdedCallsATurn - 2) * DirectTrial::kRounds <= DirectTrial::kMostTimes);
+constexpr std::size_t kLeastCallsATurn = 2, kMostCallsATurn = 5, kMostOversubscribedCallsATurn = 9;
+static_assert((kMostOversubscribedCallsATurn - 2) * DirectTrial::kRounds <= DirectTrial::kMostTimes);
 
 // Of all that is fetched at a time.
 constexpr std::size_t kFetchedTogether = 512 << 10, kMostFetched = 256 << 10, kLeastFetched = 32 << 10;
@@ -106,11 +106,11 @@ CopyMode try_modes(DirectOperation& operation, const Modes& modes, bool reading)
   const std::size_t first =
       ((reading ? kTrialKinds : 0) + static_cast<std::size_t>(operation.call.kind)) * kTrialSizes;
   auto& agreed = operation.side->layout.facts(operation.side->base).agreed[stream.priority];
-  const bool crowded = operation.side->crowded;
-  const DirectTrial::Turn turn = {
-      static_cast<std::uint32_t>(std::clamp(kTurnBytes / operation.blocks.largest(), kLeastCallsATurn,
-                                            crowded ? kMostCrowdedCallsATurn : kMostCallsATurn)),
-      crowded};
+  const bool oversubscribed = operation.side->oversubscribed;
+  const DirectTrial::Turn turn = {static_cast<std::uint32_t>(std::clamp(
+                                      kTurnBytes / operation.blocks.largest(), kLeastCallsATurn,
+                                      oversubscribed ? kMostOversubscribedCallsATurn : kMostCallsATurn)),
+                                  oversubscribed};
   DirectTrial& trial = stream.trials[first + size];
   const bool non_temporal = modes.last() == CopyMode::non_temporal &&
                             bytes_taken(operation, kLeastBlock << size_index(operation)) >= kHardlyCached;

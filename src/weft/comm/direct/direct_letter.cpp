@@ -100,7 +100,7 @@ Progress step_letter(DirectOperation& operation) {
         if (answer != Progress::blocked) return answer;
         // Whoever drives this may take much trouble over what is blocked again and again.
         if (operation.next > begin + 1) return Progress::moved;
-        return operation.side->crowded ? await_core_first(operation, answer) : answer;
+        return operation.side->oversubscribed ? await_core_first(operation, answer) : answer;
       }
       if (!reduces)
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),

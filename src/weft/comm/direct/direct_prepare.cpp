@@ -7,15 +7,15 @@ namespace weft::comm {
 namespace {
 
 // Where the bounds of a piece allow it. Each costs ranks that share a core a change of hands.
-constexpr std::size_t kPiecesACall = 8, kPiecesACrowdedCall = 2;
+constexpr std::size_t kPiecesACall = 8, kPiecesAnOversubscribedCall = 2;
 
 // Where every rank has a core: what is copied in is soon taken out, and few slots stay in the caches.
 constexpr std::uint64_t kSlotsInUse = 2;
 
 // Up to here a root had rather keep its lead than save a copy.
-constexpr std::int64_t kLeadBytes = 4 << 10, kCrowdedLeadBytes = 16 << 10;
-// Below, all ranks of a crowded group had rather save a wait than a copy.
-constexpr std::int64_t kCrowdedCopyBytes = 8 << 10;
+constexpr std::int64_t kLeadBytes = 4 << 10, kOversubscribedLeadBytes = 16 << 10;
+// Below, ranks on oversubscribed cores had rather save a wait than a copy.
+constexpr std::int64_t kOversubscribedCopyBytes = 8 << 10;
 
 // From here on copies are most of a call, and not waits.
 constexpr std::int64_t kMuchCopied = 256 << 10;
@@ -41,12 +41,12 @@ void cut_into_pieces(DirectOperation& operation) {
   const auto least = static_cast<std::size_t>(side.tuning.least_piece_bytes);
   const std::size_t most =
       std::min(static_cast<std::size_t>(side.tuning.piece_bytes), side.layout.half_bytes() / 2);
-  const std::size_t pieces = side.crowded ? kPiecesACrowdedCall : kPiecesACall;
+  const std::size_t pieces = side.oversubscribed ? kPiecesAnOversubscribedCall : kPiecesACall;
   const std::size_t wish = std::clamp(message * targets / pieces, std::min(least, most), most);
   operation.unit = std::max(lines_within(wish / targets), kCacheLine);
   operation.slot_bytes = operation.unit * targets;
   operation.slots = side.layout.half_bytes() / operation.slot_bytes;
-  if (!side.crowded) operation.slots = std::min(operation.slots, kSlotsInUse);
+  if (!side.oversubscribed) operation.slots = std::min(operation.slots, kSlotsInUse);
   number_pieces(operation);
 }
 
@@ -70,7 +70,7 @@ bool hands_pay(const DirectOperation& operation) {
   const Kind kind = operation.call.kind;
   const auto given = static_cast<std::int64_t>(operation.blocks.most_given());
   return (kind == Kind::broadcast || kind == Kind::scatter) && given != 0 &&
-         given >= (side.crowded ? side.tuning.crowded_hand_bytes : side.tuning.hand_bytes);
+         given >= (side.oversubscribed ? side.tuning.oversubscribed_hand_bytes : side.tuning.hand_bytes);
 }
 
 }  // namespace
@@ -103,8 +103,10 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
 
   // Where its data is to be had is the rank's own affair. Who offers its buffer waits for the readers: more
   // than a small copy costs where they wait for a core themselves, and a root loses its lead.
-  const bool lead_pays = has_root(call.kind) && given <= (side.crowded ? kCrowdedLeadBytes : kLeadBytes);
-  const bool copy_pays = given < (side.crowded ? kCrowdedCopyBytes : side.tuning.in_place_bytes);
+  const bool lead_pays =
+      has_root(call.kind) && given <= (side.oversubscribed ? kOversubscribedLeadBytes : kLeadBytes);
+  const bool copy_pays =
+      given < (side.oversubscribed ? kOversubscribedCopyBytes : side.tuning.in_place_bytes);
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = {};
   operation.output_place = {};

@@ -19,7 +19,7 @@ std::int64_t cores_of_machine() {
 }
 
 // Pieces are cut by it, so all ranks must think the same.
-bool agree_on_crowd(GroupFacts& facts, std::int32_t ranks) {
+bool agree_on_oversubscription(GroupFacts& facts, std::int32_t ranks) {
   std::uint64_t cores = 0;
   const auto mine = static_cast<std::uint64_t>(cores_of_machine());
   if (facts.cores.compare_exchange_strong(cores, mine, std::memory_order_acq_rel)) cores = mine;
@@ -37,7 +37,7 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       tuning(how),
       layout(all_ranks, how),
       one_process(threads),
-      crowded(agree_on_crowd(layout.facts(base), all_ranks)),
+      oversubscribed(agree_on_oversubscription(layout.facts(base), all_ranks)),
       patience(transport::patience_for(all_ranks)),
       bells(layout.bells(base)),
       heaps(static_cast<std::size_t>(all_ranks)) {
@@ -155,7 +155,7 @@ void DirectSide::keep_apart() {
       stay_.load(std::memory_order_relaxed), std::chrono::nanoseconds(kBetweenMoves).count()));
   if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, stay)) return;
   const bool undone =
-      !crowded && copies_much.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
+      !oversubscribed && copies_much.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
   stay_.store(undone ? std::min<std::chrono::nanoseconds>(2 * stay, kLongestStay).count() : 0,
               std::memory_order_relaxed);
   moved_at_.store(now, std::memory_order_relaxed);

@@ -101,7 +101,7 @@ class DirectSide {
   template <class Ready>
   bool yield_until(Ready ready);
 
-  // In a crowd, while nobody on this rank's core has anything to do: yielding would only change who waits.
+  // Oversubscribed, while nobody on this rank's core has anything to do: yielding would only change who waits.
   template <class Ready>
   bool spin_for_other_cores(Ready ready);
 
@@ -128,7 +128,7 @@ class DirectSide {
   DirectTuning tuning;
   DirectLayout layout;
   bool one_process;
-  bool crowded;  // more ranks than cores
+  bool oversubscribed;  // more ranks than cores
   transport::Patience patience;
   StrangerWatch strangers;
   transport::Doorbells& bells;
@@ -184,7 +184,7 @@ bool DirectSide::spin_for(std::chrono::nanoseconds time, Ready ready) {
 
 template <class Ready>
 bool DirectSide::spin_until(Ready ready) {
-  if (crowded) return ready();
+  if (oversubscribed) return ready();
   const std::uint32_t vain = vain_spins_.load(std::memory_order_relaxed);
   bool over = ready();
   if (vain >= 2 && vain % kWaitsBetweenTries != 0) {

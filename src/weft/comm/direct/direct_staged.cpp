@@ -202,7 +202,7 @@ Progress step_staged(DirectOperation& operation) {
   };
   // Ahead of what this rank takes by no more than keeps the others busy, lest pieces leave the caches unread.
   const bool ahead =
-      takes && !operation.side->crowded && operation.copied_in > operation.taken + kPiecesAhead;
+      takes && !operation.side->oversubscribed && operation.copied_in > operation.taken + kPiecesAhead;
   if (!ahead && try_copy_in()) return Progress::moved;
   if (answer == Progress::failed) return answer;
   if (operation.offer == Offer::memory && copy_own(operation)) return Progress::moved;

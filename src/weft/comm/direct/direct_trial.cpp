@@ -35,13 +35,13 @@ void DirectTrial::Times::add(double now) {
   seconds[count - 1] = before == 1 ? now : (one_before + now) / 2;
 }
 
-double DirectTrial::Times::usual(bool crowded) const {
+double DirectTrial::Times::usual(bool oversubscribed) const {
   auto sorted = seconds;
   std::sort(sorted.begin(), sorted.begin() + count);
-  return sorted[crowded ? count / 2 : 0];
+  return sorted[oversubscribed ? count / 2 : 0];
 }
 
-std::uint64_t DirectTrial::survivors(bool crowded) const {
+std::uint64_t DirectTrial::survivors(bool oversubscribed) const {
   std::array<double, kCopyModes> usual;
   double least = std::numeric_limits<double>::infinity();
   std::uint64_t quickest = 0;
@@ -50,7 +50,7 @@ std::uint64_t DirectTrial::survivors(bool crowded) const {
     const Times& times = times_[static_cast<std::size_t>(mode)];
     if (times.count == 0) return 0;
     double& seconds = usual[static_cast<std::size_t>(mode)];
-    seconds = times.usual(crowded) / (mode == usual_ ? kClearly : 1);
+    seconds = times.usual(oversubscribed) / (mode == usual_ ? kClearly : 1);
     if (seconds < least) least = seconds, quickest = bit_of(mode);
   }
   if (rounds_ + 1 >= kRounds) return quickest;
@@ -95,7 +95,7 @@ DirectTrial::Plan DirectTrial::next(std::span<const CopyMode> modes, const Turn&
     times_ = {};
   }
   if (tried_ >= static_cast<std::uint32_t>(std::popcount(left_)) * turn.calls)
-    end_round(first_says(verdict, ++settled_, survivors(turn.crowded)));
+    end_round(first_says(verdict, ++settled_, survivors(turn.oversubscribed)));
   if (rest_ != 0) {
     --rest_;
     return {(bit_of(usual_) & modes_) != 0 ? usual_ : CopyMode::slots, false};

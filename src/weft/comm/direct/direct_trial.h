@@ -33,11 +33,11 @@ constexpr bool reads_memory(CopyMode mode) {
 
 class DirectTrial {
  public:
-  // So many calls of a mode follow each other, 2 at least. In a crowd ranks share cores: what a call takes
+  // So many calls of a mode follow each other, 2 at least. Oversubscribed ranks share cores: what a call takes
   // depends on who was there first, and only many of them tell.
   struct Turn {
     std::uint32_t calls = 2;
-    bool crowded = false;
+    bool oversubscribed = false;
   };
   // How the next call is done, and whether its time is wanted. `modes` and `turn` are the same on all ranks
   // each time; `verdict` is theirs in common and begins as zero.
@@ -61,7 +61,8 @@ class DirectTrial {
   // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. A rank
   // that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465 us): where a
   // turn has two calls more, what counts is the mean of each and the one before. In any of them something
-  // else may have happened: the quickest counts, but in a crowd, where luck is what differs most, the median.
+  // else may have happened: the quickest counts, but the median
+  // where cores are oversubscribed: there luck differs most.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
@@ -69,10 +70,10 @@ class DirectTrial {
     double last = 0;
 
     void add(double now);
-    double usual(bool crowded) const;
+    double usual(bool oversubscribed) const;
   };
   // Those that stay, as bits; in the last round the quickest alone. 0 where not all were timed.
-  std::uint64_t survivors(bool crowded) const;
+  std::uint64_t survivors(bool oversubscribed) const;
   void end_round(std::uint64_t stay);
 
   // As bits: all that there are, those still tried, and those not far behind in the first round.

@@ -202,7 +202,8 @@ Progress step_two_shot(DirectOperation& operation) {
   };
   // Newer pieces are tried first: what is waited for in the end is what the oldest piece lacks, so that the
   // group as a whole always goes on.
-  const bool ahead = !operation.side->crowded && operation.copied_in > operation.combined + kPiecesAhead;
+  const bool ahead =
+      !operation.side->oversubscribed && operation.copied_in > operation.combined + kPiecesAhead;
   if (!ahead && try_copy_in()) return Progress::moved;
   if (answer == Progress::failed) return answer;
   if (!operation.all_known && !know_all(operation, answer)) return answer;
