@@ -12,7 +12,7 @@
 #include "weft/collective/claims.h"
 #include "weft/collective/evaluation.h"
 #include "weft/collective/library.h"
-#include "weft/comm/crossing.h"
+#include "weft/comm/inter_host.h"
 
 namespace weft::comm {
 namespace {

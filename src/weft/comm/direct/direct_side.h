@@ -18,7 +18,7 @@
 #include "weft/comm/direct/direct.h"
 #include "weft/comm/direct/direct_layout.h"
 #include "weft/comm/direct/direct_trial.h"
-#include "weft/comm/stranger_watch.h"
+#include "weft/comm/foreign_load.h"
 #include "weft/transport/doorbell.h"
 #include "weft/transport/peer_memory.h"
 #include "weft/transport/segment.h"

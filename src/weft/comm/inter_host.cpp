@@ -1,4 +1,4 @@
-#include "weft/comm/crossing.h"
+#include "weft/comm/inter_host.h"
 
 #include <algorithm>
 #include <map>

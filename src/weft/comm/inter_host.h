@@ -1,4 +1,4 @@
-// weft/comm/crossing.h -- what of an algorithm goes from machine to machine.
+// weft/comm/inter_host.h -- what of an algorithm goes from machine to machine.
 //
 //   machine 0: ranks 0 1   machine 1: ranks 2 3        moves 0->1, 1->3, 3->2: one of them crosses
 //

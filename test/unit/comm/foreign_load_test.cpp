@@ -1,6 +1,6 @@
 // Whether a core that is yielded goes to somebody who keeps it: what is made of how long yields take.
 
-#include "weft/comm/stranger_watch.h"
+#include "weft/comm/foreign_load.h"
 
 #include <thread>
 

@@ -1,4 +1,4 @@
-// weft/comm/stranger_watch.h -- whether a core that is yielded goes to somebody who keeps it.
+// weft/comm/foreign_load.h -- whether a core that is yielded goes to somebody who keeps it.
 //
 //   yields of a rank   short short LONG short LONG, and the core was another's meanwhile │ sleep sleep ...
 //

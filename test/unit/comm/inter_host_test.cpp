@@ -1,6 +1,6 @@
 // What of an algorithm goes from machine to machine, and that the choice across machines heeds it.
 
-#include "weft/comm/crossing.h"
+#include "weft/comm/inter_host.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
