@@ -686,7 +686,7 @@ TEST(Direct, HandsOutToThoseItCanReach) {
     }
 }
 
-// As it comes: letters of 4 KiB, pieces of many sizes.
+// As it comes: mailbox entries of 4 KiB, pieces of many sizes.
 TEST(Direct, WorksWithItsOwnTuning) {
   for (const Memory memory : {Memory::own, Memory::allocated}) {
     const World world(3, memory, DirectTuning{});

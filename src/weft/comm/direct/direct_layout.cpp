@@ -10,11 +10,11 @@ namespace {
 // Ways between pairs grow with the square of the ranks: all of them together stay near this.
 constexpr std::size_t kPairsTogether = 24 << 20;
 constexpr std::size_t kMostPairBytes = 16 << 10;
-// All slots of all ranks stay near this, and all letters, unless that leaves a rank less than the others.
-constexpr std::size_t kSlotsTogether = 64 << 20, kLettersTogether = 64 << 20;
-constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastLettersBytes = 64 << 10,
-                      kMostLettersBytes = 512 << 10;
-constexpr std::size_t kLettersAhead = 16;  // so many of the longest have room
+// All slots of all ranks together stay near this, and so do all mailboxes, unless a rank would get too little.
+constexpr std::size_t kSlotsTogether = 64 << 20, kMailboxesTogether = 64 << 20;
+constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastMailboxBytes = 64 << 10,
+                      kMostMailboxBytes = 512 << 10;
+constexpr std::size_t kEntriesAhead = 16;  // so many of the longest have room
 
 constexpr std::size_t lines_around(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -29,15 +29,15 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
     return static_cast<std::size_t>(std::max<std::int64_t>(value, 0));
   };
   const std::size_t all = static_cast<std::size_t>(ranks);
-  letters_bytes_ = std::clamp(kLettersTogether / (kPriorities * all) / kCacheLine * kCacheLine,
-                              kLeastLettersBytes, kMostLettersBytes);
-  letter_bytes_ = std::min(size(tuning.mailbox_bytes), letters_bytes_ / kLettersAhead);
+  mailbox_bytes_ = std::clamp(kMailboxesTogether / (kPriorities * all) / kCacheLine * kCacheLine,
+                              kLeastMailboxBytes, kMostMailboxBytes);
+  entry_bytes_ = std::min(size(tuning.mailbox_bytes), mailbox_bytes_ / kEntriesAhead);
   // Kinds with a block for every rank cut a slot into so many lines at least.
   const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
   half_bytes_ = lines_around(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
-  letters_ = sizeof(RankCounters) + kPlaces * sizeof(CallHeader);
-  slots_ = letters_ + letters_bytes_;
+  mailbox_ = sizeof(RankCounters) + kPlaces * sizeof(CallHeader);
+  slots_ = mailbox_ + mailbox_bytes_;
   rank_bytes_ = slots_ + 2 * half_bytes_;
 
   const std::size_t ways = all * all * kPriorities;

@@ -2,12 +2,12 @@
 //
 //   segment   | bells | facts | poison | stream high | stream normal | stream low | pairs |
 //   stream    | rank 0 | rank 1 | ...
-//   rank      | counters | header 0 | header 1 | ... | letters | slots, half 0 | slots, half 1 |
+//   rank      | counters | header 0 | header 1 | ... | mailbox | slots, half 0 | slots, half 1 |
 //
 // A stream is one priority's calls, one after another. Call q of a stream uses header q % kPlaces of every
-// rank's ring. Letters, the data of small calls, lie one behind the other in a ring of their own, so that
-// many short ones or a few long ones have room; the header says where its letter begins. Only the owner
-// writes a rank's lines; everyone reads them. All numbers only grow, so a reader waits for "at least", and
+// rank's ring. The mailbox holds the data of small calls: entries, one behind the other in a ring of their
+// own, so that many short ones or a few long ones have room. The header says where its entry begins. Only the
+// owner writes a rank's lines; everyone reads them. All numbers only grow, so a reader waits for "at least", and
 // nothing is ever reset.
 #pragma once
 #include <array>
@@ -37,7 +37,7 @@ static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 8);
 // Where a rank's data for a call is to be had.
 enum class Offer : std::uint8_t {
   nothing,  // it gives none in this call
-  letter,   // in the header's line or behind it
+  mailbox,  // in the header's line or in the mailbox
   slots,    // piece by piece, as `copied_in` counts
   buffer,   // in the user's own buffer, which others can reach
   memory    // in the user's own buffer, which others read through the kernel
@@ -54,7 +54,7 @@ struct alignas(kCacheLine) CallHeader {
   SharedWord call_number;  // as the communicator counts
   SharedWord offer;        // see pack_offer()
   union {
-    std::array<SharedWord, 2> offsets;  // of input and output in their heaps, or of a letter
+    std::array<SharedWord, 2> offsets;  // of input and output in their heaps, or of a mailbox entry
     std::array<std::byte, kInlineBytes> tiny;
   };
 };
@@ -117,8 +117,8 @@ class DirectLayout {
 
   std::size_t bytes() const { return bytes_; }
   std::size_t half_bytes() const { return half_bytes_; }
-  std::size_t letter_bytes() const { return letter_bytes_; }    // the longest letter
-  std::size_t letters_bytes() const { return letters_bytes_; }  // all of a rank's
+  std::size_t entry_bytes() const { return entry_bytes_; }      // the longest entry
+  std::size_t mailbox_bytes() const { return mailbox_bytes_; }  // all of a rank's
   std::size_t pair_bytes() const { return pair_bytes_; }
 
   transport::Doorbells& bells(std::byte* segment) const;
@@ -136,8 +136,8 @@ class DirectLayout {
                                           (sequence % kPlaces) * sizeof(CallHeader));
   }
   // Of `bytes` bytes; `start` is where a longer one begins.
-  std::byte* letter(std::byte* part, CallHeader& header, std::size_t bytes, std::uint64_t start) const {
-    return bytes <= kInlineBytes ? header.tiny.data() : part + letters_ + start;
+  std::byte* entry(std::byte* part, CallHeader& header, std::size_t bytes, std::uint64_t start) const {
+    return bytes <= kInlineBytes ? header.tiny.data() : part + mailbox_ + start;
   }
   std::byte* half(std::byte* part, std::uint64_t which) const {
     return part + slots_ + (which % 2) * half_bytes_;
@@ -148,8 +148,8 @@ class DirectLayout {
 
  private:
   std::int32_t ranks_;
-  std::size_t letter_bytes_, letters_bytes_, half_bytes_, pair_bytes_;
-  std::size_t letters_, slots_, rank_bytes_, pair_stride_;  // strides and offsets within their part
+  std::size_t entry_bytes_, mailbox_bytes_, half_bytes_, pair_bytes_;
+  std::size_t mailbox_, slots_, rank_bytes_, pair_stride_;  // strides and offsets within their part
   std::size_t facts_, poison_, streams_, pairs_, bytes_;    // offsets in the segment
 };
 

@@ -14,7 +14,7 @@ void copy(std::byte* target, const std::byte* source, std::size_t bytes) {
 }
 
 // In the order of ranks, so that every rank gets the same bits.
-void combine_letters(DirectOperation& operation) {
+void combine_entries(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   std::array<const void*, transport::kMostLocalRanks> terms;
   const auto ranks = static_cast<std::size_t>(operation.side->ranks);
@@ -38,7 +38,7 @@ void take_own(DirectOperation& operation) {
        operation.input() + operation.blocks.sent_at(me, me), operation.blocks.bytes(me, me));
 }
 
-// Of a letter that may follow, so much.
+// Of an entry that may follow, so much.
 constexpr std::size_t kMostExpected = 4 << 10;
 
 // Makes a line this core's own again before it is written: others have read it, and a store would wait.
@@ -51,18 +51,17 @@ void expect_to_write(const void* line) {
 }
 
 // The next call is likely to be as long as this one.
-void expect_next_letter(const DirectOperation& operation) {
+void expect_next_entry(const DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   std::byte* const part = operation.peer(side.rank).part;
   CallHeader& header = side.layout.header(part, operation.sequence + 1);
   expect_to_write(&header);
   const std::size_t bytes = operation.blocks.given(side.rank);
   if (bytes <= kInlineBytes) return;
-  const std::size_t ring = side.layout.letters_bytes();
-  const std::uint64_t start = operation.stream->letters_end % ring;
-  const std::byte* const letter = side.layout.letter(part, header, bytes, start + bytes <= ring ? start : 0);
-  for (std::size_t at = 0; at < std::min(bytes, kMostExpected); at += kCacheLine)
-    expect_to_write(letter + at);
+  const std::size_t ring = side.layout.mailbox_bytes();
+  const std::uint64_t start = operation.stream->mailbox_end % ring;
+  const std::byte* const entry = side.layout.entry(part, header, bytes, start + bytes <= ring ? start : 0);
+  for (std::size_t at = 0; at < std::min(bytes, kMostExpected); at += kCacheLine) expect_to_write(entry + at);
 }
 
 // Of those that are missing, whoever needs this core to go on is waited for first.
@@ -78,7 +77,7 @@ Progress await_core_first(DirectOperation& operation, Progress& answer) {
 
 }  // namespace
 
-Progress step_letter(DirectOperation& operation) {
+Progress step_mailbox(DirectOperation& operation) {
   const std::int32_t me = operation.side->rank;
   const Blocks& blocks = operation.blocks;
   const Kind kind = operation.call.kind;
@@ -106,8 +105,8 @@ Progress step_letter(DirectOperation& operation) {
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
              blocks.bytes(other, me));
     }
-    if (reduces && kind != Kind::barrier) combine_letters(operation);
-    if (operation.gives) expect_next_letter(operation);
+    if (reduces && kind != Kind::barrier) combine_entries(operation);
+    if (operation.gives) expect_next_entry(operation);
   }
   // Whoever needs this rank to have finished either offered a buffer or gave without taking.
   operation.finish_reading(operation.reads_buffers || has_root(kind));

@@ -67,16 +67,16 @@ std::int64_t DirectOperation::pieces_done() const {
   return static_cast<std::int64_t>(takes ? taken : copied_in);
 }
 
-LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes,
-                     std::size_t ring) {
-  LetterRoom room{.begin = stream.letters_end, .end = stream.letters_end, .finished = stream.oldest_letter};
+MailboxRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes,
+                      std::size_t ring) {
+  MailboxRoom room{.begin = stream.mailbox_end, .end = stream.mailbox_end, .finished = stream.oldest_entry};
   if (sequence + 1 > kPlaces) room.finished = std::max(room.finished, sequence + 1 - kPlaces);
   if (bytes <= kInlineBytes) return room;
   const std::size_t lines = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
   const std::size_t left = ring - room.begin % ring;
-  if (lines > left) room.begin += left;  // no letter runs over the end
+  if (lines > left) room.begin += left;  // no entry runs over the end of the ring
   room.end = room.begin + lines;
-  while (room.finished < sequence && room.end - stream.letter_begins[room.finished % kPlaces] > ring)
+  while (room.finished < sequence && room.end - stream.entry_begins[room.finished % kPlaces] > ring)
     ++room.finished;
   return room;
 }
@@ -93,8 +93,8 @@ bool DirectOperation::post(Progress& answer) {
     }
     return false;
   }
-  const std::size_t letter = offer == Offer::letter ? blocks.given(side->rank) : 0;
-  const LetterRoom room = find_room(my, sequence, letter, side->layout.letters_bytes());
+  const std::size_t entry = offer == Offer::mailbox ? blocks.given(side->rank) : 0;
+  const MailboxRoom room = find_room(my, sequence, entry, side->layout.mailbox_bytes());
   if (my.all_finished < room.finished) {
     std::uint64_t least = ~std::uint64_t{0};
     for (std::int32_t other = 0; other < side->ranks; ++other) {
@@ -108,9 +108,9 @@ bool DirectOperation::post(Progress& answer) {
     }
     my.all_finished = least;
   }
-  my.letters_end = room.end;
-  my.oldest_letter = room.finished;
-  my.letter_begins[sequence % kPlaces] = room.begin;
+  my.mailbox_end = room.end;
+  my.oldest_entry = room.finished;
+  my.entry_begins[sequence % kPlaces] = room.begin;
 
   constexpr auto relaxed = std::memory_order_relaxed;
   CallHeader& header = side->layout.header(peer(side->rank).part, sequence);
@@ -121,11 +121,11 @@ bool DirectOperation::post(Progress& answer) {
   header.count.store(static_cast<std::uint64_t>(call.count), relaxed);
   header.call_number.store(call_number, relaxed);
   header.offer.store(pack_offer(*this), relaxed);
-  if (offer == Offer::letter) {
-    const std::uint64_t start = room.begin % side->layout.letters_bytes();
-    if (letter > kInlineBytes) header.offsets[0].store(start, relaxed);
-    if (letter != 0)
-      std::memcpy(side->layout.letter(peer(side->rank).part, header, letter, start), call.input, letter);
+  if (offer == Offer::mailbox) {
+    const std::uint64_t start = room.begin % side->layout.mailbox_bytes();
+    if (entry > kInlineBytes) header.offsets[0].store(start, relaxed);
+    if (entry != 0)
+      std::memcpy(side->layout.entry(peer(side->rank).part, header, entry, start), call.input, entry);
   } else {
     header.offsets[0].store(input_place.offset, relaxed);
     header.offsets[1].store(output_place.offset, relaxed);
@@ -160,10 +160,10 @@ const DirectSource* DirectOperation::source(std::int32_t other, Progress& answer
   known.data = nullptr;
   known.hands = (packed >> 9 & 1) != 0;
   known.non_temporal = (packed >> 10 & 1) != 0;
-  if (known.offer == Offer::letter) {
+  if (known.offer == Offer::mailbox) {
     const std::size_t bytes = blocks.given(other);
     const std::uint64_t start = bytes > kInlineBytes ? header.offsets[0].load(relaxed) : 0;
-    known.data = side->layout.letter(peer(other).part, header, bytes, start);
+    known.data = side->layout.entry(peer(other).part, header, bytes, start);
   } else {
     const auto heap_at = [packed](int shift) {
       return static_cast<std::int32_t>(static_cast<std::int16_t>(packed >> shift));

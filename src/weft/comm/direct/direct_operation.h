@@ -1,6 +1,6 @@
 // weft/comm/direct/direct_operation.h -- one call of a direct group under way.
 //
-//   post ──▶ letter                                    ──▶ close ──▶ done        small
+//   post ──▶ mailbox                                   ──▶ close ──▶ done        small
 //        ──▶ staged: copy in | combine or copy out     ──▶ close ──▶ done        moves, one-shot reductions
 //        ──▶ two-shot: copy in | combine | copy out    ──▶ close ──▶ done        large all_reduce, reduce
 //
@@ -29,8 +29,9 @@ inline constexpr std::uint64_t kPiecesAhead = 1;
 struct DirectSource {
   std::uint64_t known_for = 0;  // the call's sequence, plus 1
   Offer offer = Offer::nothing;
-  const std::byte* data = nullptr;  // its input or letter; null for slots; of `memory`, as its owner has it
-  std::byte* output = nullptr;      // where others may put results; null: they may not
+  const std::byte* data =
+      nullptr;  // its input or mailbox entry; null for slots; of `memory`, as its owner has it
+  std::byte* output = nullptr;              // where others may put results; null: they may not
   const std::byte* output_there = nullptr;  // its output for the kernel, as its owner has it
   bool hands = false;                       // it puts a share of each block into the outputs that are offered
   bool non_temporal = false;                // what is taken from it had better be written by such stores
@@ -128,17 +129,18 @@ class DirectOperation final : public Operation {
   bool push = false;       // two-shot: results go straight into everyone's output
 };
 
-// Where a call's letter goes: from `begin` to `end`, once the first `finished` calls are finished by
+// Where a call's mailbox entry goes: from `begin` to `end`, once the first `finished` calls are finished by
 // everyone.
-struct LetterRoom {
+struct MailboxRoom {
   std::uint64_t begin = 0, end = 0, finished = 0;
 };
-LetterRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes, std::size_t ring);
+MailboxRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::size_t bytes,
+                      std::size_t ring);
 
 // Decides how the call is done and numbers its pieces.
 void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
-// How private buffers of a call that is too long for a letter are copied: asked for, or tried and found out.
+// How private buffers of a call that is too long for the mailbox are copied: asked for, or tried and found out.
 // Also finds out whether they can be read at all. Of a reduction the same on all ranks.
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
 // Whether a call of that mode writes its results by non-temporal stores.
@@ -157,7 +159,7 @@ const std::byte* within_reach(DirectOperation& operation, std::int32_t other, co
 std::size_t bytes_to_fetch(const DirectSide& side);
 
 Progress step_alone(DirectOperation& operation);
-Progress step_letter(DirectOperation& operation);
+Progress step_mailbox(DirectOperation& operation);
 Progress step_staged(DirectOperation& operation);
 Progress step_two_shot(DirectOperation& operation);
 Progress step_close(DirectOperation& operation);

@@ -87,7 +87,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   // `small` and `two_shot` must come out alike on every rank.
   const std::optional<DirectWay> way = wish.way;
   const bool small =
-      call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.letter_bytes()) &&
+      call.kind == Kind::barrier || (given <= static_cast<std::int64_t>(side.layout.entry_bytes()) &&
                                      way.value_or(DirectWay::mailbox) == DirectWay::mailbox);
   operation.two_shot = !small && (call.kind == Kind::all_reduce || call.kind == Kind::reduce) &&
                        way != DirectWay::one_shot &&
@@ -110,7 +110,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   const bool reach_wanted = wish.in_place.value_or(!lead_pays && !copy_pays);
   operation.input_place = {};
   operation.output_place = {};
-  operation.offer = !operation.gives ? Offer::nothing : small ? Offer::letter : Offer::slots;
+  operation.offer = !operation.gives ? Offer::nothing : small ? Offer::mailbox : Offer::slots;
   operation.output_offered = operation.output_there = operation.hands = operation.handed_out = false;
   if (reach_wanted) {
     if (operation.gives && (!operation.overwrites || operation.two_shot)) {
@@ -148,7 +148,7 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
                   : operation.two_shot               ? DirectWay::two_shot
                                                      : DirectWay::one_shot;
   operation.stage = side.ranks == 1      ? step_alone
-                    : small              ? step_letter
+                    : small              ? step_mailbox
                     : operation.two_shot ? step_two_shot
                                          : step_staged;
   operation.piece_count = 0;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kSendStepBytes = 128 << 10;
 
 PairCounters& counters(std::byte* pair) { return *reinterpret_cast<PairCounters*>(pair); }
-std::byte* letter(PairHeader& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
+std::byte* payload(PairHeader& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
 
 std::size_t bytes_of_piece(const DirectOperation& operation) {
   const std::size_t all = operation.blocks.largest();
@@ -56,7 +56,7 @@ Progress step_send(DirectOperation& operation) {
     slot.what.store(pack_what(call, false, false), std::memory_order_relaxed);
     slot.count.store(static_cast<std::uint64_t>(call.count), std::memory_order_relaxed);
     const std::size_t bytes = bytes_of_piece(operation);
-    if (bytes != 0) std::memcpy(letter(slot), operation.input() + operation.taken * operation.unit, bytes);
+    if (bytes != 0) std::memcpy(payload(slot), operation.input() + operation.taken * operation.unit, bytes);
     counters(pair).sent.store(piece + 1, std::memory_order_release);
     side.bells.ring(call.peer);
     ++operation.taken;
@@ -88,7 +88,7 @@ Progress step_receive(DirectOperation& operation) {
     if (what != pack_what(call, false, false) || count != static_cast<std::uint64_t>(call.count))
       return fail_mismatch(operation, call.root, what, count);
     const std::size_t bytes = bytes_of_piece(operation);
-    if (bytes != 0) std::memcpy(operation.output() + operation.taken * operation.unit, letter(slot), bytes);
+    if (bytes != 0) std::memcpy(operation.output() + operation.taken * operation.unit, payload(slot), bytes);
     counters(pair).received.store(piece + 1, std::memory_order_release);
     side.bells.ring(call.root);
     ++operation.taken;

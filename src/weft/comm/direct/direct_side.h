@@ -44,10 +44,10 @@ struct DirectStream {
   std::uint64_t started = 0, done = 0;  // calls
   std::uint64_t history = 0;
   std::uint64_t all_finished = 0;  // so many calls at least are finished by everyone
-  // This rank's letters, in bytes since the beginning: where the next one goes, where that of each call
-  // began, and the oldest call whose letter is not yet written over.
-  std::uint64_t letters_end = 0, oldest_letter = 0;
-  std::array<std::uint64_t, kPlaces> letter_begins = {};
+  // This rank's mailbox, in bytes since the beginning: where the next entry goes, where that of each call
+  // began, and the oldest call whose entry is not yet written over.
+  std::uint64_t mailbox_end = 0, oldest_entry = 0;
+  std::array<std::uint64_t, kPlaces> entry_begins = {};
   std::uint64_t pieces = 0;                        // of all staged calls so far
   std::uint64_t staged = 0;                        // calls; each takes the half that the one before did not
   std::array<std::uint64_t, 2> half_free_at = {};  // when so many calls are finished by everyone

@@ -19,7 +19,7 @@
 
 #include "weft/base/units.h"
 #include "weft/transport/doctor.h"
-#include "weft/transport/mpi/post.h"
+#include "weft/transport/mpi/mailbox.h"
 #include "weft/transport/unix_socket.h"
 
 namespace weft::transport::mpi {
@@ -36,7 +36,7 @@ class MpiJob final : public Job {
   MpiJob(std::shared_ptr<Library> library, std::chrono::milliseconds timeout)
       : library_(std::move(library)),
         timeout_(timeout),
-        post_(std::make_unique<Post>(library_)),
+        mailbox_(std::make_unique<Mailbox>(library_)),
         gone_(static_cast<std::size_t>(library_->ranks())),
         watcher_([this](std::stop_token stop) { watch(stop); }) {}
 
@@ -65,11 +65,11 @@ class MpiJob final : public Job {
   Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
                                        Parcel mine) override {
     WEFT_TRY_STATUS(check(members));
-    if (mine.bytes.size() > kMostLetterBytes) {
+    if (mine.bytes.size() > kMostMessageBytes) {
       return user_error(
-          fmt::format("an exchange carries at most {} bytes: {}", kMostLetterBytes, mine.bytes.size()));
+          fmt::format("an exchange carries at most {} bytes: {}", kMostMessageBytes, mine.bytes.size()));
     }
-    tell_others(members, LetterKind::parcel, topic, mine.bytes);
+    tell_others(members, MessageKind::parcel, topic, mine.bytes);
     std::vector<Parcel> parcels;
     const auto deadline = Clock::now() + timeout_;
     for (const std::int32_t member : members) {
@@ -77,7 +77,7 @@ class MpiJob final : public Job {
         parcels.push_back({std::move(mine.bytes)});
         continue;
       }
-      WEFT_TRY(came, wait_for(LetterKind::parcel, topic, member, deadline));
+      WEFT_TRY(came, wait_for(MessageKind::parcel, topic, member, deadline));
       if (!came) return world_error(fmt::format("rank {} has left the job", member));
       parcels.push_back({std::move(*came)});
     }
@@ -86,9 +86,9 @@ class MpiJob final : public Job {
 
   void send(std::int32_t to, Topic topic, std::string_view bytes) override {
     if (to < 0 || to >= ranks()) return;
-    if (to != rank()) return tell(to, LetterKind::message, topic, bytes);
+    if (to != rank()) return tell(to, MessageKind::message, topic, bytes);
     const std::scoped_lock lock(mutex_);
-    file({LetterKind::message, topic, to, std::string(bytes)});
+    file({MessageKind::message, topic, to, std::string(bytes)});
   }
 
   void handle(std::uint64_t group, Handler handler) override {
@@ -118,17 +118,17 @@ class MpiJob final : public Job {
     listeners_.erase(listener);
   }
 
-  // A rank tells all others that it goes on before it can tell any that it leaves, and letters stay in order:
+  // A rank tells all others that it goes on before it can tell any that it leaves, and messages stay in order:
   // what one of them hears first, all hear first.
   Result<std::vector<std::int32_t>> agree_on_survivors(std::span<const std::int32_t> members,
                                                        Topic topic) override {
     WEFT_TRY_STATUS(check(members));
-    tell_others(members, LetterKind::survivor, topic, {});
+    tell_others(members, MessageKind::survivor, topic, {});
     std::vector<std::int32_t> survivors;
     const auto deadline = Clock::now() + timeout_;
     for (const std::int32_t member : members) {
       if (member != rank()) {
-        WEFT_TRY(came, wait_for(LetterKind::survivor, topic, member, deadline));
+        WEFT_TRY(came, wait_for(MessageKind::survivor, topic, member, deadline));
         if (!came) continue;
       }
       survivors.push_back(member);
@@ -145,7 +145,7 @@ class MpiJob final : public Job {
   void leave() override {
     if (!watcher_.joinable()) return;
     for (std::int32_t to = 0; to < ranks(); ++to) {
-      if (to != rank()) tell(to, LetterKind::goodbye, {}, {});
+      if (to != rank()) tell(to, MessageKind::goodbye, {}, {});
     }
     watcher_.request_stop();
     watcher_.join();
@@ -153,7 +153,7 @@ class MpiJob final : public Job {
 
  private:
   using Key =
-      std::tuple<LetterKind, std::uint64_t, std::uint64_t, std::int32_t>;  // kind, group, number, from
+      std::tuple<MessageKind, std::uint64_t, std::uint64_t, std::int32_t>;  // kind, group, number, from
 
   Status check(std::span<const std::int32_t> members) const {
     if (std::ranges::is_sorted(members) && std::ranges::binary_search(members, rank()) &&
@@ -164,43 +164,43 @@ class MpiJob final : public Job {
         fmt::format("a group has ranks of the job in ascending order, rank {} among them", rank()));
   }
 
-  void tell_others(std::span<const std::int32_t> members, LetterKind kind, Topic topic,
+  void tell_others(std::span<const std::int32_t> members, MessageKind kind, Topic topic,
                    std::string_view bytes) {
     for (const std::int32_t to : members) {
       if (to != rank()) tell(to, kind, topic, bytes);
     }
   }
 
-  void tell(std::int32_t to, LetterKind kind, Topic topic, std::string_view bytes) {
+  void tell(std::int32_t to, MessageKind kind, Topic topic, std::string_view bytes) {
     {
       const std::scoped_lock lock(mutex_);
       if (gone_[static_cast<std::size_t>(to)]) return;
     }
-    if (const Status sent = post_->send(to, kind, topic, bytes); !sent.ok()) {
+    if (const Status sent = mailbox_->send(to, kind, topic, bytes); !sent.ok()) {
       const std::scoped_lock lock(mutex_);
       bury({to, sent.error().message});
     }
   }
 
-  // Takes in what has come. Whoever waits does it, one at a time, or letters would change places.
+  // Takes in what has come. Whoever waits does it, one at a time, or messages would change places.
   void take_in() {
     const std::scoped_lock turn(taking_in_);
-    while (std::optional<Letter> letter = post_->receive()) {
+    while (std::optional<Message> message = mailbox_->receive()) {
       const std::scoped_lock lock(mutex_);
-      file(std::move(*letter));
+      file(std::move(*message));
     }
   }
 
   // REQUIRES: mutex_.
-  void file(Letter letter) {
-    switch (letter.kind) {
-      case LetterKind::parcel:
-      case LetterKind::survivor:
-        arrived_[{letter.kind, letter.topic.group, letter.topic.number, letter.from}].push_back(
-            std::move(letter.bytes));
+  void file(Message message) {
+    switch (message.kind) {
+      case MessageKind::parcel:
+      case MessageKind::survivor:
+        arrived_[{message.kind, message.topic.group, message.topic.number, message.from}].push_back(
+            std::move(message.bytes));
         break;
-      case LetterKind::message: inbox_[letter.topic.group].push_back(std::move(letter)); break;
-      case LetterKind::goodbye: bury({letter.from, "it left the job", true}); break;
+      case MessageKind::message: inbox_[message.topic.group].push_back(std::move(message)); break;
+      case MessageKind::goodbye: bury({message.from, "it left the job", true}); break;
     }
     news_.notify_all();
   }
@@ -214,7 +214,7 @@ class MpiJob final : public Job {
   }
 
   // What `from` says of the topic; none when it is gone without a word.
-  Result<std::optional<std::string>> wait_for(LetterKind kind, Topic topic, std::int32_t from,
+  Result<std::optional<std::string>> wait_for(MessageKind kind, Topic topic, std::int32_t from,
                                               Clock::time_point deadline) {
     const Key key{kind, topic.group, topic.number, from};
     for (nanoseconds nap = kShortestJobNap;; nap = std::min(2 * nap, kLongestJobNap)) {
@@ -240,7 +240,7 @@ class MpiJob final : public Job {
       take_in();
       const bool delivered = deliver();
       answer_doctor();
-      if (post_->busy() || delivered) nap = kShortestJobNap;
+      if (mailbox_->busy() || delivered) nap = kShortestJobNap;
       std::this_thread::sleep_for(nap);
     }
   }
@@ -268,11 +268,11 @@ class MpiJob final : public Job {
           std::ranges::find_if(inbox_, [&](const auto& box) { return handlers_.contains(box.first); });
       if (due == inbox_.end()) return any;
       const Handler handler = handlers_.at(due->first);
-      const Letter letter = std::move(due->second.front());
+      const Message message = std::move(due->second.front());
       due->second.pop_front();
       if (due->second.empty()) inbox_.erase(due);
       lock.unlock();
-      handler(letter.from, letter.topic.number, letter.bytes);
+      handler(message.from, message.topic.number, message.bytes);
     }
   }
 
@@ -292,14 +292,14 @@ class MpiJob final : public Job {
 
   const std::shared_ptr<Library> library_;
   const std::chrono::milliseconds timeout_;
-  const std::unique_ptr<Post> post_;
+  const std::unique_ptr<Mailbox> mailbox_;
   std::vector<Member> members_;
 
   std::mutex taking_in_, delivering_;  // each taken before the next
   mutable std::mutex mutex_;           // guards what follows
   std::condition_variable news_;
   std::map<Key, std::deque<std::string>> arrived_;
-  std::map<std::uint64_t, std::deque<Letter>> inbox_;
+  std::map<std::uint64_t, std::deque<Message>> inbox_;
   std::map<std::uint64_t, Handler> handlers_;
   std::map<std::uint64_t, DeathListener> listeners_;
   std::uint64_t last_listener_ = 0;

@@ -1,4 +1,4 @@
-#include "weft/transport/mpi/post.h"
+#include "weft/transport/mpi/mailbox.h"
 
 #include <cstring>
 #include <utility>
@@ -8,22 +8,22 @@
 namespace weft::transport::mpi {
 namespace {
 
-// In front of every letter's bytes.
+// In front of every message's bytes.
 struct Envelope {
-  LetterKind kind;
+  MessageKind kind;
   Topic topic;
 };
 
 }  // namespace
 
-Post::~Post() {
+Mailbox::~Mailbox() {
   const auto lock = library_->lock();
   for (Parcelled& sent : sending_) library_->outlive(sent.request, std::move(sent.memory));
   if (receiving_) library_->cancel(receiving_->request);
 }
 
-Status Post::send(std::int32_t to, LetterKind kind, Topic topic, std::string_view bytes) {
-  WEFT_CHECK(bytes.size() <= kMostLetterBytes);
+Status Mailbox::send(std::int32_t to, MessageKind kind, Topic topic, std::string_view bytes) {
+  WEFT_CHECK(bytes.size() <= kMostMessageBytes);
   const Envelope envelope{kind, topic};
   Parcelled parcelled;
   parcelled.bytes = sizeof envelope + bytes.size();
@@ -39,7 +39,7 @@ Status Post::send(std::int32_t to, LetterKind kind, Topic topic, std::string_vie
   return {};
 }
 
-bool Post::start_receiving() {
+bool Mailbox::start_receiving() {
   const Library::Arrival arrival = library_->probe(kJobTag);
   if (arrival.from < 0) return false;
   Parcelled parcelled;
@@ -52,7 +52,7 @@ bool Post::start_receiving() {
   return why.empty();
 }
 
-std::optional<Letter> Post::receive() {
+std::optional<Message> Mailbox::receive() {
   std::optional<Parcelled> whole;
   {
     const auto lock = library_->lock();
@@ -64,12 +64,12 @@ std::optional<Letter> Post::receive() {
   }
   Envelope envelope;
   std::memcpy(&envelope, whole->memory.get(), sizeof envelope);
-  return Letter{envelope.kind, envelope.topic, whole->peer,
-                std::string(reinterpret_cast<const char*>(whole->memory.get()) + sizeof envelope,
-                            whole->bytes - sizeof envelope)};
+  return Message{envelope.kind, envelope.topic, whole->peer,
+                 std::string(reinterpret_cast<const char*>(whole->memory.get()) + sizeof envelope,
+                             whole->bytes - sizeof envelope)};
 }
 
-bool Post::busy() {
+bool Mailbox::busy() {
   const auto lock = library_->lock();
   std::erase_if(sending_, [this](Parcelled& sent) { return library_->test(sent.request).done; });
   return !sending_.empty() || receiving_.has_value();
