@@ -2,14 +2,14 @@
 //
 //   bench_direct_probe [--ranks 2,4,8] [--sizes 256,4096,...] [--kinds all_reduce,...] [--batches 9]
 //                      [--way NAME] [--seconds 0.004] [--pin yes] [--set mailbox_bytes=4096,...]
-//                      [--strangers 1]
+//                      [--foreign-load 1]
 //
 // Ranks are forked and share one memfd; no job, no launcher. A batch is a loop of calls between two barriers
 // and lasts a few milliseconds; its time is the slowest rank's. Batches of private and allocated buffers
 // alternate; lowest and median are printed, in microseconds a call, the lowest processor time of all ranks
 // together, and how often in a call a rank gave its core away or lost it (of all ranks and batches, the
 // mean).
-// --strangers starts so many processes that are always busy.
+// --foreign-load starts so many processes that are always busy.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -43,7 +43,7 @@ struct Plan {
   std::vector<Kind> kinds = {Kind::all_reduce, Kind::reduce_scatter, Kind::all_gather, Kind::all_to_all,
                              Kind::broadcast};
   int batches = 9;
-  int strangers = 0;
+  int foreign_loads = 0;
   double batch_seconds = 0.004;
   bool pin = false;  // rank r to core r % cores: for a machine that does other work too
   std::optional<DirectWay> way;
@@ -200,7 +200,7 @@ int run_rank(const Plan& plan, std::int32_t rank, std::int32_t ranks, const tran
   return 0;
 }
 
-pid_t start_stranger() {
+pid_t start_foreign_load() {
   const pid_t child = fork();
   if (child != 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -236,7 +236,7 @@ int main(int argc, char** argv) {
   Plan plan;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
-    if (key == "--strangers") plan.strangers = std::stoi(value);
+    if (key == "--foreign-load") plan.foreign_loads = std::stoi(value);
     if (key == "--batches") plan.batches = std::stoi(value);
     if (key == "--pin") plan.pin = value == "yes";
     if (key == "--seconds") plan.batch_seconds = std::stod(value);
@@ -259,8 +259,8 @@ int main(int argc, char** argv) {
         if (name(static_cast<DirectWay>(way)) == "direct " + value) plan.way = static_cast<DirectWay>(way);
   }
   const std::int64_t most = *std::max_element(plan.sizes.begin(), plan.sizes.end());
-  std::vector<pid_t> strangers;
-  for (int i = 0; i < plan.strangers; ++i) strangers.push_back(start_stranger());
+  std::vector<pid_t> foreign_loads;
+  for (int i = 0; i < plan.foreign_loads; ++i) foreign_loads.push_back(start_foreign_load());
   int failed = 0;
   for (const std::int64_t ranks : plan.ranks) {
     const auto n = static_cast<std::int32_t>(ranks);
@@ -286,9 +286,9 @@ int main(int argc, char** argv) {
     }
     if (failed != 0) break;
   }
-  for (const pid_t stranger : strangers) {
-    kill(stranger, SIGKILL);
-    waitpid(stranger, nullptr, 0);
+  for (const pid_t foreign_load : foreign_loads) {
+    kill(foreign_load, SIGKILL);
+    waitpid(foreign_load, nullptr, 0);
   }
   return failed != 0;
 }

@@ -1,11 +1,11 @@
-// weft/comm/foreign_load.h -- whether a core that is yielded goes to somebody who keeps it.
+// weft/comm/foreign_load.h -- notices that a core which is yielded goes to a foreign process that keeps it.
 //
 //   yields of a rank   short short LONG short LONG, and the core was another's meanwhile │ sleep sleep ...
 //
-// A process that is none of the group's takes a whole turn of milliseconds when a rank yields to it, while a
-// rank that sleeps and is woken gets its core back at once. So where yields take long again and again, the
-// next waits sleep instead. But a virtual core may itself be gone for long, with nobody else on it: whoever
-// slept then would be late as well, and so would all who wait for it.
+// When a rank yields to a foreign process, one that is none of the group's, that process takes a whole turn of
+// milliseconds. A rank that sleeps and is woken gets its core back at once. So where yields take long again
+// and again, the next waits sleep instead. But a virtual core may itself be gone for long, with nobody else
+// on it. A rank that slept then would be late as well, and so would all who wait for it.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace weft::comm {
 
 // By any number of threads of a rank; none of them waits.
-class StrangerWatch {
+class ForeignLoad {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -22,7 +22,7 @@ class StrangerWatch {
   bool suspects(Clock::time_point now) const {
     return now.time_since_epoch() - Clock::duration(long_yield_at_.load(std::memory_order_relaxed)) < kSoon;
   }
-  // A yield. REQUIRES: where the watch did not suspect anybody at its begin, `gave_core` is false.
+  // A yield. REQUIRES: `gave_core` is false where suspects() was false at its begin.
   void note(Clock::time_point begin, Clock::time_point end, bool gave_core) {
     if (end - begin <= kLongYield) return;
     long_yield_at_.store(end.time_since_epoch().count(), std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class StrangerWatch {
   static constexpr std::uint32_t kSleeps = 256;
 
  private:
-  // One who is met again soon stays; one that is met once in a while has passed by.
+  // A load that is met again soon stays; one that is met once in a while has passed by.
   static constexpr std::chrono::microseconds kLongYield{300};
   static constexpr std::chrono::milliseconds kSoon{100};
 

@@ -13,40 +13,40 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const StrangerWatch::Clock::time_point kStart(1h);
+const ForeignLoad::Clock::time_point kStart(1h);
 
-TEST(StrangerWatch, ShortYieldsMeanNothing) {
-  StrangerWatch watch;
+TEST(ForeignLoad, ShortYieldsMeanNothing) {
+  ForeignLoad watch;
   EXPECT_FALSE(watch.suspects(kStart));
   for (int i = 0; i < 100; ++i) watch.note(kStart + i * 10us, kStart + i * 10us + 1us, true);
   EXPECT_FALSE(watch.suspects(kStart + 1ms));
   EXPECT_FALSE(watch.sleeps());
 }
 
-TEST(StrangerWatch, SleepsWhereSomebodyKeepsTheCoreAgainAndAgain) {
-  StrangerWatch watch;
+TEST(ForeignLoad, SleepsWhereSomebodyKeepsTheCoreAgainAndAgain) {
+  ForeignLoad watch;
   watch.note(kStart, kStart + 3ms, false);
   EXPECT_FALSE(watch.sleeps());
   ASSERT_TRUE(watch.suspects(kStart + 10ms));
   watch.note(kStart + 10ms, kStart + 13ms, true);
-  for (std::uint32_t i = 0; i < StrangerWatch::kSleeps; ++i) ASSERT_TRUE(watch.sleeps());
+  for (std::uint32_t i = 0; i < ForeignLoad::kSleeps; ++i) ASSERT_TRUE(watch.sleeps());
   EXPECT_FALSE(watch.sleeps());
 }
 
-TEST(StrangerWatch, OneWhoPassedByIsForgotten) {
-  StrangerWatch watch;
+TEST(ForeignLoad, OneWhoPassedByIsForgotten) {
+  ForeignLoad watch;
   watch.note(kStart, kStart + 3ms, false);
   EXPECT_FALSE(watch.suspects(kStart + 200ms));
 }
 
-TEST(StrangerWatch, ACoreThatWasGoneWithNobodyOnItIsNoReasonToSleep) {
-  StrangerWatch watch;
+TEST(ForeignLoad, ACoreThatWasGoneWithNobodyOnItIsNoReasonToSleep) {
+  ForeignLoad watch;
   for (int i = 0; i < 10; ++i) watch.note(kStart + i * 10ms, kStart + i * 10ms + 3ms, false);
   EXPECT_TRUE(watch.suspects(kStart + 95ms));
   EXPECT_FALSE(watch.sleeps());
 }
 
-TEST(StrangerWatch, WhoSleepsGivesItsCoreAway) {
+TEST(ForeignLoad, WhoSleepsGivesItsCoreAway) {
   const std::int64_t before = context_switches();
   std::this_thread::sleep_for(1ms);
   EXPECT_GT(context_switches(), before);

@@ -96,7 +96,7 @@ TEST(TcpCores, RanksHearOfThoseThatOnlyOthersHear) {
   EXPECT_FALSE(fourth.should_leave(0, kStart + 5s));
 }
 
-TEST(TcpCores, WordsOfStrangersDoNoHarm) {
+TEST(TcpCores, GarbageDoesNoHarm) {
   Cores cores(0, 2, 2, 2);
   for (const std::uint32_t word : {0U, ~0U, 1023U << 10, 1023U << 10 | 1U << 20, 5U << 20})
     cores.hear(1, word);

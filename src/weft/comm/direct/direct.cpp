@@ -98,7 +98,7 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   // On oversubscribed cores nearly every wait comes here.
   if (!side.one_process && (noted || !side.oversubscribed)) side.keep_apart();
   transport::Patience how = side.patience;
-  if (side.strangers.sleeps()) {
+  if (side.foreign_load.sleeps()) {
     how.yields = {};
   } else if (!side.oversubscribed && side.yield_until(ready)) {
     return;  // oversubscribed, a core that is yielded mostly goes to another rank

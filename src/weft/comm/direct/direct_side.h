@@ -112,7 +112,7 @@ class DirectSide {
   // Ranks on one core wait for each other's turns, while the scheduler, which sees parts of a load, is
   // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
   // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
-  // less. Ranks that make small calls do so even if a stranger is busy there: they get their part of that.
+  // less. Ranks that make small calls do so even if a foreign process is busy there: they get their part of that.
   // Those that copy much are better off sharing a core, and its caches, than with a part of his. He shows by
   // the scheduler's taking them back: the sooner it does, the longer they stay.
   void keep_apart();
@@ -130,7 +130,7 @@ class DirectSide {
   bool one_process;
   bool oversubscribed;  // more ranks than cores
   transport::Patience patience;
-  StrangerWatch strangers;
+  ForeignLoad foreign_load;
   transport::Doorbells& bells;
   std::array<DirectStream, kPriorities> streams;
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
@@ -139,7 +139,7 @@ class DirectSide {
   std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
 
  private:
-  // Longer than any rank that runs takes over a piece: who yields its core to a stranger meanwhile gets it
+  // Longer than any rank that runs takes over a piece: who yields its core to a foreign process meanwhile gets it
   // back a whole turn later. Where it does not pay, it is tried again every so many waits.
   static constexpr std::chrono::microseconds kMostSpinning{40};
   static constexpr std::int32_t kSpinsBetweenLooks = 64, kFewSpins = 2;  // at the clock
@@ -149,7 +149,7 @@ class DirectSide {
 
   static constexpr std::uint32_t kWaitsBetweenNotes = 16;
   static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
-  // A turn of a stranger's, more or less; and at most, where moves did not last.
+  // A foreign process's turn, more or less; and at most, where moves did not last.
   static constexpr std::chrono::milliseconds kBetweenMoves{4}, kLongestStay{256};
   static constexpr std::chrono::milliseconds kLasting{20};  // a move that was worth it
 
@@ -209,12 +209,12 @@ bool DirectSide::spin_for_other_cores(Ready ready) {
 
 template <class Ready>
 bool DirectSide::yield_until(Ready ready) {
-  const auto begin = StrangerWatch::Clock::now();
-  const bool suspects = strangers.suspects(begin);
+  const auto begin = ForeignLoad::Clock::now();
+  const bool suspects = foreign_load.suspects(begin);
   const std::int64_t switches = suspects ? context_switches() : 0;
   transport::yield_core();
-  const auto end = StrangerWatch::Clock::now();
-  strangers.note(begin, end, suspects && context_switches() != switches);
+  const auto end = ForeignLoad::Clock::now();
+  foreign_load.note(begin, end, suspects && context_switches() != switches);
   return ready();
 }
 

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds kLastingShare = 300us;  // others pass by themselves
-// A turn of a stranger's, more or less; and at most, where moves did not last.
+// A foreign process's turn, more or less; and at most, where moves did not last.
 constexpr std::chrono::nanoseconds kShortestStay = 4ms, kLongestStay = 256ms;
 constexpr std::chrono::nanoseconds kLasting = 20ms;  // a move that was worth it
 constexpr std::int32_t kLooksPerAge = 64;

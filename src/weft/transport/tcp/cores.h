@@ -5,7 +5,7 @@
 // Ranks on one core wait for each other's turns, while the scheduler, which sees them yield and sleep, is
 // content: 2 ranks take twice as long for a small call on one of 2 idle cores. So where a core has had more
 // than its fair share of the ranks for a while, one of them goes to another that has less: the highest first,
-// the others if it does not. Whoever has been taken back by the scheduler stays longer each time: a stranger
+// the others if it does not. Whoever has been taken back by the scheduler stays longer each time: a foreign process
 // needs the other core.
 //
 //   word of a message   bits 0      10     20      30     32       so all hear of all, though each receives
