@@ -1,8 +1,8 @@
-// weft/comm/inter_host.h -- what of an algorithm goes from machine to machine.
+// weft/comm/inter_host.h -- the inter-host part of an algorithm: what goes from host to host.
 //
-//   machine 0: ranks 0 1   machine 1: ranks 2 3        moves 0->1, 1->3, 3->2: one of them crosses
+//   host 0: ranks 0 1   host 1: ranks 2 3        moves 0->1, 1->3, 3->2: one of them is inter-host
 //
-// Ranks lie on machines in order, as many on each.
+// Ranks lie on hosts in order, as many on each.
 #pragma once
 #include <cstdint>
 
@@ -10,15 +10,15 @@
 
 namespace weft::comm {
 
-struct Crossing {
-  std::int32_t steps = 0;  // crossings one after the other, at most
-  // Crossings that a wire waits for, at most, before it carries the last of a piece, if it begins with what
-  // is to cross: only then does the next piece begin its way.
+struct InterHost {
+  std::int32_t steps = 0;  // inter-host moves one after the other, at most
+  // For a wire that begins with data which is still to leave the host: how many inter-host moves, at most, it
+  // waits for before it carries the last of a piece. The next piece starts only then.
   std::int32_t in_turn = 0;
-  double wire = 0;  // shares of the message that leave the machine from which most leave
+  double wire = 0;  // shares of the message that leave the host which sends most
 };
 
 // REQUIRES: hosts divides the ranks.
-Crossing crossing_of(const collective::Moves& moves, std::int32_t hosts);
+InterHost inter_host_of(const collective::Moves& moves, std::int32_t hosts);
 
 }  // namespace weft::comm

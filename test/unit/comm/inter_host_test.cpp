@@ -13,43 +13,43 @@ namespace {
 using namespace weft;
 using namespace weft::comm;
 
-Crossing of(const std::string& algorithm, std::int32_t hosts) {
+InterHost of(const std::string& algorithm, std::int32_t hosts) {
   const auto reference = collective::parse_reference(algorithm);
   EXPECT_TRUE(reference.ok()) << algorithm;
   const auto& library = collective::shipped_algorithms();
   const auto moves = collective::trace(*library.find(reference->name), reference->arguments, library);
   EXPECT_TRUE(moves.ok()) << algorithm;
-  return crossing_of(*moves, hosts);
+  return inter_host_of(*moves, hosts);
 }
 
-TEST(Crossing, CountsWhatLeavesAMachineAndHowOftenInARow) {
-  // Of 2 (N - 1) steps of a ring a block crosses wherever its way leads out of a machine.
-  const Crossing ring = of("all_reduce_ring(ranks=4)", 2);
+TEST(InterHost, CountsWhatLeavesAMachineAndHowOftenInARow) {
+  // Of 2 (N - 1) steps of a ring a block goes inter-host wherever its way leads out of a machine.
+  const InterHost ring = of("all_reduce_ring(ranks=4)", 2);
   EXPECT_EQ(ring.steps, 3);
   EXPECT_DOUBLE_EQ(ring.wire, 1.5);
-  const Crossing alone = of("all_reduce_ring(ranks=4)", 1);
+  const InterHost alone = of("all_reduce_ring(ranks=4)", 1);
   EXPECT_EQ(alone.steps, 0);
   EXPECT_DOUBLE_EQ(alone.wire, 0);
   // All of both ranks to both of the other machine; and each its half to its counterpart, and back.
-  const Crossing flat = of("all_reduce_all_pairs_one_shot(ranks=4)", 2);
+  const InterHost flat = of("all_reduce_all_pairs_one_shot(ranks=4)", 2);
   EXPECT_EQ(flat.steps, 1);
   EXPECT_DOUBLE_EQ(flat.wire, 4);
-  const Crossing levels = of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_two_shot')", 2);
+  const InterHost levels = of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_two_shot')", 2);
   EXPECT_EQ(levels.steps, 2);
   EXPECT_DOUBLE_EQ(levels.wire, 1);
-  const Crossing streamed = of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2);
+  const InterHost streamed = of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2);
   EXPECT_EQ(streamed.steps, 2);
   EXPECT_DOUBLE_EQ(streamed.wire, 1);
 }
 
-TEST(Crossing, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
-  // One wire carries the share and, once all shares have crossed, the sum.
+TEST(InterHost, APieceGoesInTurnWhereOneWireBeginsItAndEndsIt) {
+  // One wire carries the share and, once all shares have gone to the other host, the sum.
   EXPECT_EQ(of("all_reduce_all_pairs_two_shot(ranks=4)", 4).in_turn, 1);
   EXPECT_EQ(of("all_reduce_hierarchical(ranks=4, local=2, across='all_pairs_one_shot')", 2).in_turn, 1);
   EXPECT_EQ(of("all_reduce_ring(ranks=2)", 2).in_turn, 1);
   EXPECT_EQ(of("all_gather_ring(ranks=4)", 2).in_turn, 1);
-  // Sums have wires of their own; what waits for a crossing holds up nothing that is to cross; nothing
-  // follows; nothing crosses.
+  // Sums have wires of their own; what waits for an inter-host move holds up nothing that is to leave; nothing
+  // follows; nothing leaves.
   EXPECT_EQ(of("all_gather_hierarchical(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_hierarchical_streamed(ranks=4, local=2)", 2).in_turn, 0);
   EXPECT_EQ(of("all_reduce_all_pairs_one_shot(ranks=4)", 4).in_turn, 0);
@@ -65,7 +65,7 @@ std::string chosen_for(const Setting& setting, std::int64_t bytes) {
              : fmt::format("{}(ranks={})", chosen, setting.ranks);
 }
 
-TEST(Crossing, LargeCallsDoNotWaitForTheirOwnPieces) {
+TEST(InterHost, LargeCallsDoNotWaitForTheirOwnPieces) {
   for (const std::int32_t hosts : {2, 4})
     for (const std::int32_t local : {1, 2}) {
       const Setting setting{
@@ -77,13 +77,13 @@ TEST(Crossing, LargeCallsDoNotWaitForTheirOwnPieces) {
     }
 }
 
-TEST(Crossing, LargeGathersCrossAsLittleAsTheyCan) {
+TEST(InterHost, LargeGathersCrossAsLittleAsTheyCan) {
   const Setting setting{.kind = Kind::all_gather, .ranks = 4, .hosts = 2, .transport = "mixed"};
   const std::string chosen = chosen_for(setting, 1 << 24);
   EXPECT_DOUBLE_EQ(of(chosen, 2).wire, 0.5) << chosen;  // each block once
 }
 
-TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
+TEST(InterHost, LargeCallsCrossAsLittleAsTheyCan) {
   const Setting setting{.kind = Kind::all_reduce, .ranks = 8, .hosts = 4, .transport = "tcp"};
   const ChoiceTable table = ChoiceTable::defaults();
   const auto chosen = [&](std::int64_t bytes) {
@@ -93,7 +93,7 @@ TEST(Crossing, LargeCallsCrossAsLittleAsTheyCan) {
 }
 
 // Which messages cost more than bytes: one from each machine to each.
-TEST(Crossing, SmallCallsCrossInAsFewMessagesAsTheyCan) {
+TEST(InterHost, SmallCallsCrossInAsFewMessagesAsTheyCan) {
   const ChoiceTable table = ChoiceTable::defaults();
   for (const auto& [kind, expected] : {std::pair(Kind::all_reduce, "all_reduce_leaders(local=2)"),
                                        std::pair(Kind::reduce_scatter, "reduce_scatter_leaders(local=2)"),

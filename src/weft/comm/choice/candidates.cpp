@@ -61,10 +61,10 @@ Load multiplied(double factor, const Load& load) {
 
 struct CandidateWork {
   double steps = 0;
-  Load rank;               // of the rank that does most
-  Load all;                // of all together
-  double chunk = 1;        // a share too
-  Crossing crossing = {};  // where there are several hosts
+  Load rank;                  // of the rank that does most
+  Load all;                   // of all together
+  double chunk = 1;           // a share too
+  InterHost inter_host = {};  // where there are several hosts
 };
 
 // Where every rank does the same.
@@ -156,7 +156,7 @@ std::string short_name(const collective::AlgorithmReference& reference) {
 }
 
 // What the moves come to.
-CandidateWork counted(const collective::Moves& moves, bool crosses) {
+CandidateWork counted(const collective::Moves& moves, bool inter_host) {
   CandidateWork work;
   work.steps = static_cast<double>(collective::measure(moves).steps);
   work.chunk =
@@ -171,7 +171,7 @@ CandidateWork counted(const collective::Moves& moves, bool crosses) {
       from.wire += share * kSendersShare, to.wire += share * (1 - kSendersShare);
     }
     if (move.verb == collective::Move::Verb::reduce) {
-      to.reduced += share * (move.local() && !crosses ? kReadsFromScratch : kReadsOnArrival);
+      to.reduced += share * (move.local() && !inter_host ? kReadsFromScratch : kReadsOnArrival);
     } else if (move.local()) {
       to.copied += share;
     }
@@ -221,15 +221,15 @@ std::optional<CandidateWork> work_of_program(const Setting& setting, std::string
   const auto* algorithm = collective::shipped_algorithms().find(reference->name);
   if (algorithm == nullptr || algorithm->kind() != setting.kind) return std::nullopt;
   const auto arguments = arguments_of(*algorithm, setting, reference->arguments);
-  const bool crosses = setting.hosts > 1 && setting.ranks % setting.hosts == 0;
+  const bool inter_host = setting.hosts > 1 && setting.ranks % setting.hosts == 0;
   std::optional<CandidateWork> work;
-  if (setting.ranks > (crosses ? kMostTracedRanks : kMostCountedRanks))
+  if (setting.ranks > (inter_host ? kMostTracedRanks : kMostCountedRanks))
     work = claimed(*algorithm, arguments, setting);
   if (!work && setting.ranks <= kMostTracedRanks) {
     const auto moves = collective::trace(*algorithm, arguments, collective::shipped_algorithms());
     if (!moves.ok()) return std::nullopt;
-    work = counted(*moves, crosses);
-    if (crosses) work->crossing = crossing_of(*moves, setting.hosts);
+    work = counted(*moves, inter_host);
+    if (inter_host) work->inter_host = inter_host_of(*moves, setting.hosts);
   }
   // A rank's block for itself goes over no wire, but to its place; moves say so only out of place.
   if (work && (setting.kind == Kind::all_gather || setting.kind == Kind::all_to_all)) {
@@ -345,21 +345,21 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const bool one_way = sockets && setting.kind == Kind::broadcast;
   const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
   const double idle = oversubscription > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
-  // What crosses waits for the network, where ranks of a host share a line, and is passed on piece by piece;
-  // what each message costs its sender comes on top.
+  // Inter-host moves wait for the network, where ranks of a host share a line, and are passed on piece by
+  // piece. What each message costs its sender comes on top.
   const double network_wire = std::max(figures.wire, kNetworkWire);
-  const double passed_on = std::max(work.crossing.steps - 1, 0) * work.chunk * kNetworkPiece;
-  const double crossing =
-      work.crossing.steps * std::max(figures.step, kNetworkStep) + passed_on * network_wire;
+  const double passed_on = std::max(work.inter_host.steps - 1, 0) * work.chunk * kNetworkPiece;
+  const double inter_host =
+      work.inter_host.steps * std::max(figures.step, kNetworkStep) + passed_on * network_wire;
   const double in_turn =
-      work.crossing.in_turn * work.chunk / kPieceInTurn * std::max(figures.step, kNetworkStep);
-  const double inside = std::max(work.steps - work.crossing.steps, 0.0);
+      work.inter_host.in_turn * work.chunk / kPieceInTurn * std::max(figures.step, kNetworkStep);
+  const double inside = std::max(work.steps - work.inter_host.steps, 0.0);
   // A core of its own sends while it waits; a shared one does so only now and then.
-  const double latency = work.crossing.steps > 0 ? inside * step + sending
-                         : oversubscription > 1  ? std::hypot(one_way ? 0 : inside * step, sending)
-                                                 : std::max(inside * step, sending);
-  return {.intercept = call + crossing + latency,
-          .slope = work.crossing.wire * network_wire + in_turn + moving + idle};
+  const double latency = work.inter_host.steps > 0 ? inside * step + sending
+                         : oversubscription > 1    ? std::hypot(one_way ? 0 : inside * step, sending)
+                                                   : std::max(inside * step, sending);
+  return {.intercept = call + inter_host + latency,
+          .slope = work.inter_host.wire * network_wire + in_turn + moving + idle};
 }
 
 }  // namespace weft::comm
