@@ -349,7 +349,7 @@ TEST(Direct, GivesTheReferencesBitsWhereMemoryIsReadThroughTheKernel) {
       [&](std::int32_t rank, DirectGroup& group) { run_random_calls(threads, rank, group, 79, 80); });
 }
 
-TEST(Direct, GivesTheReferencesBitsWhereResultsGoPastTheCaches) {
+TEST(Direct, GivesTheReferencesBitsWithNonTemporalStores) {
   DirectTuning tuning = small_tuning();
   tuning.non_temporal_bytes = 1;
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks)
