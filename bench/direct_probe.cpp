@@ -227,6 +227,7 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   if (key == "hand_bytes") tuning.hand_bytes = value;
   if (key == "oversubscribed_hand_bytes") tuning.oversubscribed_hand_bytes = value;
   if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
+  if (key == "place_threads") tuning.place_threads = value != 0;
   if (key == "non_temporal_bytes") tuning.non_temporal_bytes = value;
 }
 

@@ -17,6 +17,7 @@
 #include "weft/comm/group_order.h"
 #include "weft/transport/mpi/job.h"
 #include "weft/transport/rendezvous.h"
+#include "weft/transport/thread_placement.h"
 
 namespace weft::comm {
 namespace {
@@ -112,7 +113,9 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<trans
   });
   std::vector<std::int32_t> everyone;
   for (std::int32_t rank = 0; rank < membership->job->ranks(); ++rank) everyone.push_back(rank);
-  WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, options));
+  Options used = options;
+  used.place_threads |= transport::environment_places_threads();
+  WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, used));
   return std::make_unique<Communicator>(std::move(state));
 }
 

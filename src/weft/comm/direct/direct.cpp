@@ -96,7 +96,7 @@ void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
       side.spin_for_other_cores(ready))
     return;
   // On oversubscribed cores nearly every wait comes here.
-  if (!side.one_process && (noted || !side.oversubscribed)) side.keep_apart();
+  if (noted || !side.oversubscribed) side.place_thread();
   transport::Patience how = side.patience;
   if (side.foreign_load.sleeps()) {
     how.yields = {};

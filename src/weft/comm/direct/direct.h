@@ -72,6 +72,7 @@ struct DirectTuning {
   // Results of so many bytes are written by non-temporal stores. 0: where that was found quicker. Negative:
   // never.
   std::int64_t non_temporal_bytes = 0;
+  bool place_threads = false;  // see transport/thread_placement.h
 };
 
 // Why a group was poisoned. Others than these are the communicator's.

@@ -17,9 +17,6 @@ constexpr std::int64_t kLeadBytes = 4 << 10, kOversubscribedLeadBytes = 16 << 10
 // Below, ranks on oversubscribed cores had rather save a wait than a copy.
 constexpr std::int64_t kOversubscribedCopyBytes = 8 << 10;
 
-// From here on copies are most of a call, and not waits.
-constexpr std::int64_t kMuchCopied = 256 << 10;
-
 constexpr std::size_t lines_within(std::size_t bytes) { return bytes / kCacheLine * kCacheLine; }
 
 void number_pieces(DirectOperation& operation) {
@@ -141,7 +138,6 @@ void prepare(DirectOperation& operation, const DirectWish& wish) {
   if (operation.output_there || (is_read && operation.two_shot && !operation.output_offered))
     operation.output_place.offset = reinterpret_cast<std::uintptr_t>(call.output);
   // What is not copied is soon done by two cores, and takes one of them more than twice as long.
-  side.copies_much.store(given >= kMuchCopied && operation.offer != Offer::buffer, std::memory_order_relaxed);
   operation.way = operation.offer == Offer::buffer   ? DirectWay::in_place
                   : operation.offer == Offer::memory ? DirectWay::single_copy
                   : small                            ? DirectWay::mailbox

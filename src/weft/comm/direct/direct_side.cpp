@@ -42,6 +42,10 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       bells(layout.bells(base)),
       heaps(static_cast<std::size_t>(all_ranks)) {
   bells.enter(ranks);
+  if (tuning.place_threads && !one_process) {
+    const std::uint64_t cores = layout.facts(base).cores.load(std::memory_order_relaxed);
+    placement_.emplace(rank, ranks, ranks, static_cast<std::int32_t>(cores));
+  }
   const transport::PeerMemory::Card own = memory_.introduction();
   GroupFacts::Card& card = layout.facts(base).cards[static_cast<std::size_t>(rank)];
   card.process.store(static_cast<std::uint64_t>(own.process), std::memory_order_relaxed);
@@ -128,57 +132,16 @@ bool DirectSide::shares_core(std::int32_t other) const {
                                       std::memory_order_relaxed);
 }
 
-void DirectSide::keep_apart() {
-  const int here = processor();
-  if (here < 0) return;
+void DirectSide::place_thread() {
+  if (!placement_) return;
+  const std::unique_lock lock(placing_, std::try_to_lock);
+  if (!lock) return;
   const GroupFacts& facts = layout.facts(base);
-  const auto core_of = [&](std::int32_t other) {
-    return facts.processors[static_cast<std::size_t>(other)].load(std::memory_order_relaxed) - 1;
-  };
-  const auto cores = static_cast<std::int32_t>(facts.cores.load(std::memory_order_relaxed));
-  const std::int32_t fair = (ranks - 1) / cores + 1;
-  const auto is_one_too_many = [&](std::int32_t one, int core) {
-    std::int32_t before = 0;
-    for (std::int32_t other = 0; other < one; ++other) before += core_of(other) == core ? 1 : 0;
-    return before >= fair;
-  };
-  if (!is_one_too_many(rank, here)) {
-    shared_since_.store(0, std::memory_order_relaxed);
-    return;
-  }
-  const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-  const auto passed = [now](const std::atomic<std::int64_t>& since, std::chrono::nanoseconds time) {
-    return now - since.load(std::memory_order_relaxed) >= time.count();
-  };
-  if (shared_since_.load(std::memory_order_relaxed) == 0) shared_since_.store(now, std::memory_order_relaxed);
-  const std::chrono::nanoseconds stay(std::max<std::int64_t>(
-      stay_.load(std::memory_order_relaxed), std::chrono::nanoseconds(kBetweenMoves).count()));
-  if (!passed(shared_since_, kLastingShare) || !passed(moved_at_, stay)) return;
-  const bool undone =
-      !oversubscribed && copies_much.load(std::memory_order_relaxed) && !passed(moved_at_, stay + kLasting);
-  stay_.store(undone ? std::min<std::chrono::nanoseconds>(2 * stay, kLongestStay).count() : 0,
-              std::memory_order_relaxed);
-  moved_at_.store(now, std::memory_order_relaxed);
-  shared_since_.store(0, std::memory_order_relaxed);
-
-  std::array<std::int32_t, CPU_SETSIZE> room;
-  room.fill(fair);
-  std::int32_t movers_before = 0;  // lower ranks that look for another core too: each takes a place
   for (std::int32_t other = 0; other < ranks; ++other) {
-    const int core = core_of(other);
-    if (other == rank || core < 0 || core >= CPU_SETSIZE) continue;
-    --room[static_cast<std::size_t>(core)];
-    if (other < rank && is_one_too_many(other, core)) ++movers_before;
+    const auto& told = facts.processors[static_cast<std::size_t>(other)];
+    if (other != rank) placement_->note(other, told.load(std::memory_order_relaxed) - 1);
   }
-  for (const int core : allowed_processors()) {
-    const std::int32_t places = room[static_cast<std::size_t>(core)];
-    if (places > movers_before) {
-      move_to_processor(core);
-      break;
-    }
-    movers_before -= std::max(places, 0);
-  }
-  processor();
+  if (placement_->place_thread(processor(), std::chrono::steady_clock::now())) processor();
 }
 
 bool DirectSide::can_go_on() const {

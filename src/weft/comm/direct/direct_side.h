@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "weft/transport/doorbell.h"
 #include "weft/transport/peer_memory.h"
 #include "weft/transport/segment.h"
+#include "weft/transport/thread_placement.h"
 
 namespace weft::comm {
 
@@ -109,13 +111,8 @@ class DirectSide {
   bool note_processor();
   // Whether another rank was on this rank's core when it last said so. Tells the others too.
   bool shares_core(std::int32_t other) const;
-  // Ranks on one core wait for each other's turns, while the scheduler, which sees parts of a load, is
-  // content: 4 ranks on 2 cores take 5 times as long for a small call with 3 of them on one core. So where a
-  // core has had more than its fair share of the ranks for a while, the highest of them go to cores that have
-  // less. Ranks that make small calls do so even if a foreign process is busy there: they get their part of that.
-  // Those that copy much are better off sharing a core, and its caches, than with a part of his. He shows by
-  // the scheduler's taking them back: the sooner it does, the longer they stay.
-  void keep_apart();
+  // Moves the calling thread to a core with fewer ranks, where the caller asked for that and it is due.
+  void place_thread();
 
   // Whether something happened that a blocked operation waits for.
   bool can_go_on() const;
@@ -135,7 +132,6 @@ class DirectSide {
   std::array<DirectStream, kPriorities> streams;
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
   std::atomic<std::uint32_t> wakes{0};
-  std::atomic<bool> copies_much{false};   // by the latest call: copies were most of it, and not waits
   std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
 
  private:
@@ -148,10 +144,6 @@ class DirectSide {
   static constexpr std::uint32_t kWaitsBetweenTries = 32;
 
   static constexpr std::uint32_t kWaitsBetweenNotes = 16;
-  static constexpr std::chrono::microseconds kLastingShare{300};  // of a core; others pass by themselves
-  // A foreign process's turn, more or less; and at most, where moves did not last.
-  static constexpr std::chrono::milliseconds kBetweenMoves{4}, kLongestStay{256};
-  static constexpr std::chrono::milliseconds kLasting{20};  // a move that was worth it
 
   template <class Ready>
   bool spin_for(std::chrono::nanoseconds time, Ready ready);
@@ -161,9 +153,9 @@ class DirectSide {
   transport::PeerMemory memory_;
   bool all_read_ = false;
   std::atomic<std::uint32_t> waits_{0};
-  std::atomic<std::int64_t> shared_since_{0}, moved_at_{0};  // 0: not now, never
-  std::atomic<std::int64_t> stay_{0};                        // nanoseconds before the next move, at least
-  std::atomic<std::uint32_t> vain_spins_{0};                 // in a row
+  std::mutex placing_;                                   // of the next
+  std::optional<transport::ThreadPlacement> placement_;  // none: no thread is placed
+  std::atomic<std::uint32_t> vain_spins_{0};             // in a row
   std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
   std::atomic<std::uint32_t> blocked_{
       0};  // bit i: operation i waits; changed by whoever steps, one at a time

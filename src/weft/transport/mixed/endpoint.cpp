@@ -43,6 +43,7 @@ class MixedEndpoint final : public Endpoint {
     shm::Neighbourhood near;              // empty where this host has no other rank of the group
     std::unique_ptr<Endpoint> far;
     Patience patience;
+    bool place_threads = false;
   };
   explicit MixedEndpoint(Parts parts) : parts_(std::move(parts)), spins_(parts_.patience.spins) {}
 
@@ -129,7 +130,8 @@ bool MixedEndpoint::stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, 
     spins_.store(std::min(spins * 2, parts_.patience.spins), std::memory_order_relaxed);
     return true;
   }
-  spins_.store(std::max(spins / 2, std::min(kFewestMixedSpins, parts_.patience.spins)), std::memory_order_relaxed);
+  spins_.store(std::max(spins / 2, std::min(kFewestMixedSpins, parts_.patience.spins)),
+               std::memory_order_relaxed);
   for (const auto end = std::min(until, Clock::now() + parts_.patience.yields); Clock::now() < end;) {
     yield_core();
     if (near_signal() != near_seen || look_far()) return true;
@@ -172,6 +174,7 @@ Status make_parts(MixedEndpoint::Parts& parts) {
   // Where there are neighbours, it is not the sockets that spin and yield.
   tcp::TcpOptions options;
   if (parts.near.endpoint) options = {.patience = Patience{0, nanoseconds(0)}, .bell = bell.descriptor()};
+  options.place_threads = parts.place_threads;
   WEFT_TRY(far, tcp::make_endpoint(parts.job, parts.members, parts.group, options));
   parts.far = std::move(far);
   return {};
@@ -180,13 +183,14 @@ Status make_parts(MixedEndpoint::Parts& parts) {
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
-                                                std::uint64_t group) {
+                                                std::uint64_t group, bool place_threads) {
   WEFT_CHECK(std::ranges::is_sorted(members) && std::ranges::binary_search(members, job->rank()));
   MixedEndpoint::Parts parts;
   parts.rank = static_cast<std::int32_t>(std::ranges::lower_bound(members, job->rank()) - members.begin());
   parts.hosts = find_hosts(*job, members);
   parts.patience = patience_for(ranks_on_this_machine(*job, members));
   parts.group = group;
+  parts.place_threads = place_threads;
   parts.job = std::move(job);
   parts.members = std::move(members);
   const Status made = make_parts(parts);

@@ -70,14 +70,14 @@ class Lines::Out final : public Outgoing {
   }
   void send() override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->cores_.tell(current_processor()));
+    sender_->set_word(lines_->tell_cores());
     sender_->send();
     lines_->note(sender_->fault());
     if (sender_->has_leftover()) lines_->note_leftover(sender_);
   }
   bool send_from(std::span<const std::byte> bytes) override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->cores_.tell(current_processor()));
+    sender_->set_word(lines_->tell_cores());
     const bool sent = sender_->send_from(bytes);
     lines_->note(sender_->fault());
     return sent;
@@ -123,7 +123,8 @@ class Lines::In final : public Incoming {
   const std::shared_ptr<Receiver> receiver_;
 };
 
-Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, Cores cores, Socket bell) {
+Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, std::optional<Cores> cores,
+                                             Socket bell) {
   if (!bell) bell = Socket(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell) return socket_error("cannot make an event descriptor", errno);
   return std::shared_ptr<Lines>(new Lines(patience, std::move(cores), std::move(bell)));
@@ -223,7 +224,7 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const auto begin = Clock::now();
   const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
   const bool yields = patience_.spins == 0;
-  if (waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerNote == 0) keep_apart();
+  if (waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerNote == 0) place_thread();
   const auto end = std::min(until, begin + (yields ? patience_.yields : patience_.spins * kSpin));
   const std::int32_t luck = luck_.load(std::memory_order_relaxed);
   if (begin < end &&
@@ -248,14 +249,15 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
 
 void Lines::note(const Receiver& receiver, bool received) {
   note(receiver.fault());
-  if (received) cores_.hear(receiver.from(), receiver.word());
+  if (received && cores_) cores_->hear(receiver.from(), receiver.word());
 }
 
-void Lines::keep_apart() {
-  const std::int32_t here = current_processor();
+void Lines::place_thread() {
   const std::lock_guard lock(mutex_);
-  if (cores_.should_leave(here, Clock::now())) leave_core(cores_);
+  if (cores_) cores_->look().place_thread(current_processor(), Clock::now());
 }
+
+std::uint32_t Lines::tell_cores() { return cores_ ? cores_->tell(current_processor()) : 0; }
 
 void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
   {

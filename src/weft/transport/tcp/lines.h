@@ -27,7 +27,9 @@ namespace weft::transport::tcp {
 class Lines : public std::enable_shared_from_this<Lines> {
  public:
   // `bell`: an event descriptor that others may ring too, which ends wait(); none: one of its own.
-  static Result<std::shared_ptr<Lines>> create(const Patience& patience, Cores cores, Socket bell = Socket());
+  // `cores`: where threads are to be placed.
+  static Result<std::shared_ptr<Lines>> create(const Patience& patience, std::optional<Cores> cores,
+                                               Socket bell = Socket());
   ~Lines();  // gives leftovers a second
 
   // The ends that callers hold keep the lines alive.
@@ -52,7 +54,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
     all        // as `look_all`, and the bell
   };
 
-  Lines(const Patience& patience, Cores cores, Socket bell)
+  Lines(const Patience& patience, std::optional<Cores> cores, Socket bell)
       : patience_(patience), bell_(std::move(bell)), cores_(std::move(cores)) {}
 
   Watch watch(Scope scope);
@@ -61,7 +63,8 @@ class Lines : public std::enable_shared_from_this<Lines> {
   void read_ahead(const Watch& watch);
   void handle(const Watch& watch);
   void silence();
-  void keep_apart();
+  void place_thread();
+  std::uint32_t tell_cores();  // under the lock; 0 where no thread is placed
   void sleep(std::uint32_t seen, std::chrono::steady_clock::time_point until);
 
   void note(const std::optional<WireFault>& fault);
@@ -85,7 +88,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
   std::vector<std::shared_ptr<Receiver>> receivers_;
   std::vector<std::shared_ptr<Sender>> leftovers_;  // these outlive their owners until they are sent
   std::optional<WireFault> fault_;
-  Cores cores_;
+  std::optional<Cores> cores_;  // none: no thread is placed
   std::thread leftover_thread_;
   std::condition_variable leftover_work_;
   std::optional<std::chrono::steady_clock::time_point> give_up_;  // set when the end has come
