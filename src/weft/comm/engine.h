@@ -1,12 +1,12 @@
-// weft/comm/engine.h -- the calls of one communicator that are under way, and whoever moves them on.
+// weft/comm/engine.h -- the calls of one communicator that are under way, and the threads that drive them.
 //
 //   high    [all_reduce 3/8]                      step() goes to the first that can move, urgent ones first:
 //   normal  [all_gather 1/64] [broadcast queued]  after every piece the choice is made again
 //   low     [all_reduce 900/4096]
 //
-// Bytes are moved by the threads that wait; while nobody waits, by a background thread if there is one, which
-// sleeps whenever nothing can move. A call that is made while nothing else is under way is driven at once
-// and touches no list.
+// Threads that wait move the bytes. While none waits, a background thread does, if there is one; it sleeps
+// whenever nothing can move. A call that is made while no other is under way is driven at once and enters no
+// list.
 #pragma once
 #include <array>
 #include <atomic>

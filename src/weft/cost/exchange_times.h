@@ -6,10 +6,10 @@
 //
 //   "exchange all-reduce 3 shm 2359296 ranks=3"    "late all-reduce 3 shm 2359296 ranks=3"
 //
-// Both are rows of operator_time. A rank that comes early every time has less to compute than another, which
-// the simulator knows; so `late` is what the rank waits that waits least. Where ranks outnumber processors
-// each must wait for its turn, and `late` is what they wait on average. A size that was never seen is priced
-// by a formula, times what the nearest sizes seen took over what the formula says of them.
+// Both are rows of operator_time. A rank that comes early every time has less to compute than another; the
+// simulator knows that, so `late` is the wait of the rank that waits least. On oversubscribed processors each
+// rank must wait for its turn, and `late` is the average wait. A size that was never seen is priced by a
+// formula, times the ratio of measured to formula at the nearest sizes that were seen.
 #pragma once
 #include <functional>
 #include <map>

@@ -17,31 +17,33 @@
 
 namespace weft::cost {
 
-// Who computes on the machine at the same time: they share its memory, and its processors when they are more.
+// How much computes on the machine at the same time. All of it shares the memory, and the processors where
+// these are fewer.
 struct Concurrency {
   int ranks = 1;
   int workers = 1;  // of each
 };
 
-// Whether they outnumber this machine's processors.
+// Whether its threads outnumber this machine's processors.
 bool is_oversubscribed(const Concurrency& concurrency);
 
 // What decides how long a unit takes on a given machine, as text: the kernel, its shape, the dtype, the
-// concurrency. Equal for equal work anywhere in any program: names of values and indices are not in it. Empty for
-// an exchange. A long one is cut and ends in a hash of all of it.
+// concurrency. Equal work has equal keys in any program, since names of values and indices are not in them.
+// Empty for an exchange. A long key is cut and ends in a hash of all of it.
 std::string unit_key(const program::Program& program, const program::Unit& unit,
                      const Concurrency& concurrency = {});
 
-// What several runs of one thing say of the next: the median; where ranks outnumber processors the mean,
-// since now and then one of them pays for all by losing its processor.
+// What the next run is expected to take after several: their median. On oversubscribed processors the mean,
+// since now and then one run loses its processor and takes longer for all.
 double typical_seconds(std::vector<double> runs, const Concurrency& concurrency);
 
 // "product", "rows", "call", "copy" or "combine": kinds of units that fall short of the roofline alike.
 std::string_view unit_kind(const program::Unit& unit);
 
-// Adds what the timelines say of each kind of unit: what all tasks of a unit took together, the median of the
-// runs, the mean over the units of one key. Where a device is given, also which part of its roofline the
-// units of each kind reached, which prices units that were not measured. REQUIRES: timelines of this program.
+// Adds what the timelines say of each kind of unit: what all tasks of a unit took together, as the median of
+// the runs and the mean over the units of one key. Where a device is given, also which part of its roofline
+// the units of each kind reached; that prices units which were not measured.
+// REQUIRES: timelines of this program.
 Status learn(Statistics& statistics, const program::Program& program,
              std::span<const program::Timeline> timelines, const Concurrency& concurrency = {},
              const cluster::Device* device = nullptr);

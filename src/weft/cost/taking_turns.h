@@ -5,14 +5,14 @@
 //                    rank 2   .......[a ====][wait ..]    processor of its own, and all the rest was waiting
 //                    rank 3   .......[a ====][wait ..]
 //
-// How the system deals out turns differs from step to step and from plan to plan, so clock times of one plan
-// say little of another. What does not differ is how much of a processor a task had, and how long processors
-// stood idle because ranks waited:
+// The system gives out turns differently in each step and each plan, so clock times of one plan say little of
+// another. Two things stay the same: how much processor time a task had, and how long processors were idle
+// because ranks waited:
 //
-//   a task that computes   what it had of a processor, times the threads for each processor
-//   a collective           how long processors stood idle in it
+//   a task that computes   its processor time, times the threads for each processor
+//   a collective           how long processors were idle in it
 //
-// Together these are the step: of the one as many seconds as there was work, of the other what is left.
+// Together these are the step.
 #pragma once
 #include <span>
 #include <vector>

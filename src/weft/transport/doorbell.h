@@ -1,11 +1,11 @@
-// weft/transport/doorbell.h -- how ranks of one machine wait for each other without burning what others need.
+// weft/transport/doorbell.h -- how ranks of one machine wait for each other and leave cores to others.
 //
 //   waiting:  spin (a core each) -> yield -> sleep (futex)          Patience, wait_until()
 //   telling:  write the flag, then ring(rank): one load unless that rank sleeps
 //
-// A Doorbells lives in memory that all ranks of a group share, one bell a rank. Whoever changes something
-// that rank r may wait for rings r's bell after the change. A bell says "look again", not what happened, and
-// counts only rings that found a sleeper: it is no substitute for looking.
+// A Doorbells lies in memory that all ranks of a group share, with one bell for each rank. A rank that changes
+// something which rank r may wait for rings r's bell afterwards. A ring means "look again"; it does not say
+// what happened. Only rings that find a sleeper count, so a bell is no substitute for looking.
 // Any number of threads of a rank may wait.
 #pragma once
 #include <array>
@@ -27,8 +27,8 @@ Patience patience_for(std::int32_t ranks);
 
 inline constexpr std::int32_t kMostLocalRanks = 256;
 
-// Whether this process takes part in barriers that the kernel runs on all processors at once (membarrier): a
-// sleeper calls for one, so that ringers, of whom there are many more, need no fence of their own.
+// Whether this process takes part in barriers that the kernel runs on all processors at once (membarrier). A
+// sleeper asks for one, so that ringers need no fence of their own. Rings are far more frequent than sleeps.
 inline const bool kProcessBarriers = register_for_process_barriers();
 // Such a barrier: whatever a thread of such a process stored before its next instruction is seen afterwards.
 void barrier_on_all_processors();
@@ -57,8 +57,8 @@ class Doorbells {
   }
   void ring_all(std::int32_t ranks) { ring_others(ranks, -1); }
 
-  // Sleeps until the bell is no longer at `seen`, at most `limit`. Spinning and yielding come before and
-  // are the caller's: it knows what to look at.
+  // Sleeps until the bell is no longer at `seen`, at most `limit`. The caller spins and yields before: it knows
+  // what to look at.
   //
   //   const auto seen = bells.prepare(rank);    // from here on, changes are not missed
   //   if (!ready()) bells.sleep(rank, seen, limit);
@@ -73,8 +73,8 @@ class Doorbells {
   //   ringer    change = new;   fence;   sleepers?      at least one of the two reads sees the other's
   //   sleeper   ++sleepers;     fence;   change?        write, whatever the machine reorders
   //
-  // Among few, the sleeper's fence is one on all processors, so that the ringer's need only hold back the
-  // compiler. Among many it would interrupt all of them for each that goes to sleep.
+  // Among few ranks the sleeper's fence is one on all processors, so the ringer's need only hold back the
+  // compiler. Among many ranks it would interrupt all of them whenever one goes to sleep.
   static constexpr std::int32_t kMostBarrierRanks = 4;
   bool fences_needed() const {
     return !kProcessBarriers || fences_needed_.load(std::memory_order_relaxed) != 0;
@@ -98,15 +98,15 @@ class Doorbells {
   struct alignas(64) Bell {
     std::atomic<std::uint32_t> count;  // the futex
   };
-  // How many threads of each rank are about to sleep or do: read by every ringer, so packed. Of many ringers
-  // the first says that it wakes them, and the others have nothing to do.
+  // How many threads of each rank sleep or are about to. Every ringer reads this, so it is packed. The first of
+  // many ringers sets kWoken and wakes the sleepers; the others have nothing to do.
   static constexpr std::uint16_t kWoken = 1 << 15;
   std::atomic<std::uint16_t> fences_needed_;
   std::array<std::atomic<std::uint16_t>, kMostLocalRanks> sleepers_;
   alignas(64) std::array<Bell, kMostLocalRanks> bells_;
 };
 
-// Tells the core that this thread only waits: its other thread, if any, goes first.
+// Tells the core that this thread only waits, so that the core's other hardware thread goes first.
 inline void spin_pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -115,7 +115,7 @@ inline void spin_pause() {
 #endif
 }
 
-// One turn of another thread of this machine.
+// Lets another thread of this machine run for one turn.
 void yield_core();
 
 // Waits until ready() holds, at most `limit`; answers whether it does. Whoever makes it hold rings `rank`'s

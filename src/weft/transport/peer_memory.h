@@ -2,10 +2,10 @@
 //
 //   rank 0: card {process 4711, address 0xffff9000, token}  ──▶  rank 1: is the token there? then read on
 //
-// A process number alone may mean another process to us (containers), so a rank is read from only after its
-// token was found where its card says. Threads of one process copy; processes use process_vm_readv and
-// process_vm_writev, which need the right to trace the other. Where that is missing, read() says no and
-// nothing else happens.
+// In containers a process number may mean another process to the reader. So a rank reads from another only
+// after it found that one's token where its card says. Threads of one process copy. Processes use
+// process_vm_readv and process_vm_writev, which need the right to trace the other. Without that right, read()
+// returns false and nothing else happens.
 #pragma once
 #include <cstddef>
 #include <cstdint>

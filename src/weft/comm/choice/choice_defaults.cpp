@@ -15,9 +15,9 @@ namespace {
 // Rapids, Linux 6.18: a copy by 25.5 and about 9 GB/s, a sum by 17.3 and 9 GB/s of what it reads; a step
 // through shared memory in 0.13 and 0.6 us, about 1 and 2 where a core switches ranks. A frame of a chunk
 // program is copied in and out by its two ends, hence twice a copy. Over loopback TCP two ranks swap 256
-// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; oversubscribed, a step takes 2.5 us for
-// each rank that a core must switch to. Not measured at every start: what is chosen, and so the order in
-// which floats are added, would change from run to run.
+// bytes in 4.8 and 5.4 us and large messages at 5 and 2.9 GB/s each way; on oversubscribed cores a step takes
+// 2.5 us for each rank that a core must switch to. Not measured at every start: the choice, and so the
+// order in which floats are added, would change from run to run.
 constexpr double kCopy = 1 / 15e9, kReduce = 1 / 12.5e9;
 
 Figures default_figures(double step, double oversubscribed_step, double wire) {

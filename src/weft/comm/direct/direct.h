@@ -7,18 +7,18 @@
 //                do writes a share of them into the others' outputs the same way
 //   in place     buffers from allocate(): every rank reduces its share straight from and into all of them
 //
-// Which of the four is each rank's own affair: it announces with the call where its data is to be had, and
-// readers take it from there. Only results that go straight into others' buffers need all to agree.
-// Whichever it is, long results are written by non-temporal stores where that is quicker.
+// Each rank picks one of the four for its own data. It announces with the call where the data is, and readers
+// take it from there. Ranks must agree only where results go straight into others' buffers. In all four, long
+// results are written by non-temporal stores where that is quicker.
 //
-// Rank r's mailbox is a ring: it runs ahead of slow readers by as many calls as the ring has places, so that
-// a broadcast's root waits for nobody. Each place begins with what was called (a hash of all calls so far,
-// kind, count, where the buffers are), so that ranks that call different things find out before they use any
-// data.
+// Rank r's mailbox is a ring. A rank runs ahead of slow readers by as many calls as the ring has places, so
+// the root of a broadcast waits for nobody. Each place begins with what was called: a hash of all calls so
+// far, the kind, the count, where the buffers are. So ranks that call different things find out before they
+// use any data.
 //
-// The calls of one priority are one stream: done one after another, the same on every rank since all call in
-// the same order, so that they share slots that stay in the caches. Streams overtake each other piece by
-// piece. A send is between two ranks: nobody else need call it, and it has a way of its own.
+// The calls of one priority are one stream. They are done one after another, in the same order on every rank,
+// and share slots that stay in the caches. Streams overtake each other piece by piece. A send is between two
+// ranks: nobody else need call it, and it has slots of its own.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -63,11 +63,11 @@ struct DirectTuning {
   std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
   std::int32_t pieces_ahead = 2;           // slots of piece_bytes
   std::int64_t in_place_bytes = 1024;  // allocated buffers of fewer bytes go through the mailbox all the same
-  // From here on a root whose buffer others read puts its share into those of their outputs it can reach.
-  // Where there are more ranks than cores, others have a use for the core of a root that waits.
+  // From so many bytes on, a root whose buffer others read writes a share itself, into the outputs that it can
+  // reach. On oversubscribed cores other ranks can use the core of a root that waits.
   std::int64_t hand_bytes = 32 << 10, oversubscribed_hand_bytes = 4 << 20;
-  // Private buffers from here on are read by the others through the kernel: one copy instead of two. 0: where
-  // that was found to be quicker, see direct_trial.h. Negative: only where it is asked for.
+  // From so many bytes on, others read private buffers through the kernel: one copy instead of two. 0: where
+  // that was found quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
   // Results of so many bytes are written by non-temporal stores. 0: where that was found quicker. Negative:
   // never.
@@ -96,21 +96,21 @@ class DirectGroup {
 
   // Whether a lane of this priority is free at this rank.
   bool can_start(Priority priority) const;
-  // Starts a call. The operation belongs to the group, takes no memory from the heap, and its lane is free
-  // again after finish(), which may come in any order. An operation whose predecessor of the same priority is
-  // not done is blocked. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks (one that
-  // does not fit falls back by itself: in place what is not allocated, the mailbox what is too large).
+  // Starts a call. The group owns the operation, which takes no memory from the heap. finish() frees its lane
+  // again; operations may be finished in any order. An operation is blocked until the one before it of the same
+  // priority is done. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks. A wish that
+  // does not fit is ignored: in place for what is not allocated, the mailbox for what is too large.
   Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});
   void finish(Operation* operation);
 
-  // Waiting: as Endpoint has it. wait() looks itself at what the blocked operations wait for, so whatever
-  // happened since they said so is not missed; it spins, yields and sleeps. Any number of threads may wait.
+  // Waiting, as in Endpoint. wait() spins, yields and sleeps. It looks itself at what the blocked operations
+  // wait for, so it misses nothing that happened since they said so. Any number of threads may wait.
   std::uint32_t signal();
   void wait(std::uint32_t seen, std::chrono::nanoseconds patience);
   void wake();
 
   // Buffers that peers can reach: heap `number` of `rank` (also this one's own), before a call uses memory of
-  // it. How a rank learns of another's heap is the communicator's business. Not while operations are stepped.
+  // it. The communicator tells a rank of another's heap. REQUIRES: no operation is being stepped.
   void add_heap(std::int32_t rank, std::int32_t number, transport::Segment heap);
   // Where in the heaps an address lies, if at all.
   struct Place {

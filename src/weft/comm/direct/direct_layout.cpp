@@ -10,7 +10,7 @@ namespace {
 // Ways between pairs grow with the square of the ranks: all of them together stay near this.
 constexpr std::size_t kPairsTogether = 24 << 20;
 constexpr std::size_t kMostPairBytes = 16 << 10;
-// All slots of all ranks together stay near this, and so do all mailboxes, unless a rank would get too little.
+// All slots of all ranks together stay near this, as do all mailboxes; but each rank gets the least below.
 constexpr std::size_t kSlotsTogether = 64 << 20, kMailboxesTogether = 64 << 20;
 constexpr std::size_t kLeastHalfBytes = 256 << 10, kLeastMailboxBytes = 64 << 10,
                       kMostMailboxBytes = 512 << 10;

@@ -7,8 +7,8 @@
 // A stream is one priority's calls, one after another. Call q of a stream uses header q % kPlaces of every
 // rank's ring. The mailbox holds the data of small calls: entries, one behind the other in a ring of their
 // own, so that many short ones or a few long ones have room. The header says where its entry begins. Only the
-// owner writes a rank's lines; everyone reads them. All numbers only grow, so a reader waits for "at least", and
-// nothing is ever reset.
+// owner writes a rank's lines; everyone reads them. All numbers only grow: a reader waits for "at least",
+// and nothing is ever reset.
 #pragma once
 #include <array>
 #include <atomic>
@@ -69,7 +69,7 @@ struct alignas(kCacheLine) RankCounters {
   SharedWord writes;     // 1 while this rank writes into private memory of another
 };
 
-// What all ranks must see alike although each could find out by itself: the first to come says it.
+// What all ranks must agree on, although each could find out by itself: the first rank to come writes it.
 struct alignas(kCacheLine) GroupFacts {
   SharedWord cores;  // of the machine, for the group; 0: nobody has come
   // Which processor each rank last waited on, plus 1; 0: not known.
@@ -153,8 +153,8 @@ class DirectLayout {
   std::size_t facts_, poison_, streams_, pairs_, bytes_;    // offsets in the segment
 };
 
-// What all ranks must have in common, but for the counts: kind, type, operation, root, peer, pattern. Fields
-// that mean nothing to the kind are zero.
+// What must be equal on all ranks, apart from the counts: kind, type, operation, root, peer, pattern. Fields
+// that a kind does not use are zero.
 std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel);
 // A call to be described, from what a header says.
 Call unpack_call(std::uint64_t what, std::uint64_t count);

@@ -4,8 +4,8 @@
 //        ──▶ staged: copy in | combine or copy out     ──▶ close ──▶ done        moves, one-shot reductions
 //        ──▶ two-shot: copy in | combine | copy out    ──▶ close ──▶ done        large all_reduce, reduce
 //
-// `close` waits for those who read straight from this rank's buffer. Each stage is a function that does one
-// piece of work and says how it went; it sets `stage` to what comes next.
+// `close` waits for the ranks that read straight from this rank's buffer. Each stage is a function that does
+// one piece of work, sets `stage` to the next one, and returns how it went.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -29,10 +29,10 @@ inline constexpr std::uint64_t kPiecesAhead = 1;
 struct DirectSource {
   std::uint64_t known_for = 0;  // the call's sequence, plus 1
   Offer offer = Offer::nothing;
-  const std::byte* data =
-      nullptr;  // its input or mailbox entry; null for slots; of `memory`, as its owner has it
+  // Its input or mailbox entry; null for slots. Offer::memory: an address of its owner's.
+  const std::byte* data = nullptr;
   std::byte* output = nullptr;              // where others may put results; null: they may not
-  const std::byte* output_there = nullptr;  // its output for the kernel, as its owner has it
+  const std::byte* output_there = nullptr;  // its output, for the kernel: an address of its owner's
   bool hands = false;                       // it puts a share of each block into the outputs that are offered
   bool non_temporal = false;                // what is taken from it had better be written by such stores
 };
@@ -58,14 +58,14 @@ class DirectOperation final : public Operation {
 
   // Announces the call. False, having called blocked(), while this rank's place in the ring is still read.
   bool post(Progress& answer);
-  // What `peer` announced; null, having called blocked() or fail(), while it has not or when it called
-  // something else.
+  // What `peer` announced. Null after blocked(), where it has announced nothing yet, or after fail(), where it
+  // called something else.
   const DirectSource* source(std::int32_t peer, Progress& answer);
   // Tells all how many pieces of this call this rank has copied in, combined or taken.
   void publish(SharedWord& counter, std::uint64_t pieces_of_call);
   // The next piece is taken: its slots are free as far as this rank goes.
   void piece_taken();
-  // From here on this rank reads nothing of others, who may or may not wait for that.
+  // From here on this rank reads nothing of others. `others_wait`: they wait for that.
   void finish_reading(bool others_wait);
 
   // Whether private inputs of this reduction are read through the kernel: all ranks cut it alike.
@@ -100,15 +100,15 @@ class DirectOperation final : public Operation {
   DirectGroup::Place input_place, output_place;  // as far as they are offered
   CopyMode mode = CopyMode::slots;               // of private buffers
   bool non_temporal = false;      // what is not read again soon is written by non-temporal stores
-  DirectTrial* trial = nullptr;   // whose time is wanted
-  bool trial_of_reading = false;  // and tells nothing where buffers can be reached
-  std::chrono::steady_clock::time_point began_at;  // where it is
+  DirectTrial* trial = nullptr;   // that wants this call's time
+  bool trial_of_reading = false;  // a trial that tells nothing where buffers can be reached
+  std::chrono::steady_clock::time_point began_at;  // where there is a trial
   bool two_shot = false;
   bool posted = false;
   bool gives = false, takes = false;
   bool overwrites = false;     // its input with its output
-  bool handed_out = false;     // the root asks everyone where the output is
-  bool reads_buffers = false;  // of others, who wait for this rank to be through with them
+  bool handed_out = false;     // the root asks every rank where its output is
+  bool reads_buffers = false;  // of others, which wait until this rank has read them
   std::uint64_t call_number = 0;
   std::uint64_t sequence = 0;  // in the stream; of a send, on its wire
   std::int32_t next = 0;       // the rank that a stage has come to
@@ -140,8 +140,8 @@ MailboxRoom find_room(const DirectStream& stream, std::uint64_t sequence, std::s
 // Decides how the call is done and numbers its pieces.
 void prepare(DirectOperation& operation, const DirectWish& wish);
 void prepare_send(DirectOperation& operation);
-// How private buffers of a call that is too long for the mailbox are copied: asked for, or tried and found out.
-// Also finds out whether they can be read at all. Of a reduction the same on all ranks.
+// How to copy private buffers of a call that is too long for the mailbox: as asked for, or as trials found
+// quickest. Also finds out whether they can be read at all. For a reduction all ranks get the same answer.
 CopyMode find_copy_mode(DirectOperation& operation, const DirectWish& wish);
 // Whether a call of that mode writes its results by non-temporal stores.
 bool writes_non_temporal(const DirectOperation& operation);
@@ -151,11 +151,11 @@ void note_time(DirectOperation& operation);
 // fail(), where that memory cannot be read any more.
 bool fetch(DirectOperation& operation, std::int32_t other, std::byte* target, const std::byte* data,
            std::size_t bytes, bool through_kernel, Progress& answer);
-// Where `bytes` of what `other` has for a reduction can be read: there, or where they were fetched to. Null,
-// having called fail(), where they cannot. REQUIRES: bytes <= bytes_to_fetch.
+// Where this rank can read `bytes` of `other`'s data for a reduction: in place, or where it fetched them to.
+// Null, having called fail(), where it cannot. REQUIRES: bytes <= bytes_to_fetch.
 const std::byte* within_reach(DirectOperation& operation, std::int32_t other, const std::byte* data,
                               std::size_t bytes, Progress& answer);
-// Of each of the others at a time: all of it together stays in a cache.
+// How much to fetch of each other rank at a time, so that all of it together stays in a cache.
 std::size_t bytes_to_fetch(const DirectSide& side);
 
 Progress step_alone(DirectOperation& operation);
@@ -179,12 +179,12 @@ std::size_t bytes_to_take(const DirectOperation& operation, std::int32_t giver);
 // blocked() or fail().
 bool hand_out(DirectOperation& operation, Progress& answer);
 
-// Whatever was called instead: tells all ranks, and this operation.
+// Fails this operation and tells all ranks that `other` called something else.
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other);
 Progress fail_mismatch(DirectOperation& operation, std::int32_t other, std::uint64_t other_what,
                        std::uint64_t other_count);
-// Before this rank's output is its caller's again though the call is not over: the root may be about to write
-// into it through the kernel. Poisons the group, and waits for a write that is under way.
+// Gives the output back to this rank's caller before the call is over. The root may be about to write into it
+// through the kernel, so this poisons the group and waits for a write that is under way.
 void take_back_output(DirectOperation& operation);
 std::uint64_t pack_poison(const DirectGroup::Poison& poison);
 DirectGroup::Poison unpack_poison(std::uint64_t cause);

@@ -1,7 +1,7 @@
-// weft/comm/direct/direct_side.h -- one rank's side of a direct group: what it keeps for itself about the others.
+// weft/comm/direct/direct_side.h -- one rank's side of a direct group: what it knows of the others.
 //
-// Counters of others are read only when what was last seen of them is not enough: a line that nobody else
-// reads stays in its writer's cache.
+// A rank reads another's counters only when the values it last saw are not enough: a cache line that nobody
+// else reads stays in its writer's cache.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -59,9 +59,9 @@ struct DirectStream {
   std::vector<std::byte> fetched;  // of others, what is reduced next; empty before it is needed
 };
 
-// What an operation waits for: a word of the segment to be at least a value. Packed into one word, so that a
-// thread that waits reads it whole: the word's place, and the value's low half (numbers never differ by
-// 2^31).
+// What an operation waits for: that a word of the segment is at least a value. The word's place and the value's
+// low half are packed into one word, so that a waiting thread reads both at once. (Values never differ by
+// 2^31.)
 constexpr std::uint64_t pack_awaited(std::size_t offset, std::uint64_t value) {
   return static_cast<std::uint64_t>(offset / sizeof(SharedWord)) << 32 | static_cast<std::uint32_t>(value);
 }
@@ -84,8 +84,8 @@ class DirectSide {
   // The address here of a place in a heap of `owner`; null where that heap is not known.
   std::byte* reach(std::int32_t owner, std::int32_t heap, std::uint64_t offset) const;
 
-  // Whether every rank can read every other's memory through the kernel. Found out at the first calls that
-  // ask: until all ranks have, the answer is no.
+  // Whether every rank can read every other's memory through the kernel. Each rank finds out at the first call
+  // that asks; until all ranks have, the answer is no.
   bool can_read_memory();
   bool read_memory(std::int32_t owner, const std::byte* from, std::span<std::byte> target) const {
     return memory_.read(owner, reinterpret_cast<std::uintptr_t>(from), target);
@@ -95,15 +95,15 @@ class DirectSide {
     return memory_.write(owner, reinterpret_cast<std::uintptr_t>(to), source);
   }
 
-  // Spins for as long as that has paid lately: not where the awaited rank needs this very core.
+  // Spins, unless that was in vain lately: the awaited rank may need this very core.
   template <class Ready>
   bool spin_until(Ready ready);
 
-  // Yields once, and tells the watch how that went.
+  // Yields once, and tells `foreign_load` how long that took.
   template <class Ready>
   bool yield_until(Ready ready);
 
-  // Oversubscribed, while nobody on this rank's core has anything to do: yielding would only change who waits.
+  // On oversubscribed cores, while no rank on this core has anything to do: yielding would not help.
   template <class Ready>
   bool spin_for_other_cores(Ready ready);
 
@@ -132,14 +132,14 @@ class DirectSide {
   std::array<DirectStream, kPriorities> streams;
   std::vector<std::vector<transport::Segment>> heaps;  // [rank][number]
   std::atomic<std::uint32_t> wakes{0};
-  std::atomic<bool> core_is_idle{false};  // whoever shares it has done its part of what this rank waits for
+  std::atomic<bool> core_is_idle{false};  // ranks that share it have done their part of what this one waits for
 
  private:
-  // Longer than any rank that runs takes over a piece: who yields its core to a foreign process meanwhile gets it
-  // back a whole turn later. Where it does not pay, it is tried again every so many waits.
+  // Longer than any running rank takes over a piece: a rank that yields its core to a foreign process gets it
+  // back a whole turn later. Where spinning is in vain, it is tried again every kWaitsBetweenTries waits.
   static constexpr std::chrono::microseconds kMostSpinning{40};
   static constexpr std::int32_t kSpinsBetweenLooks = 64, kFewSpins = 2;  // at the clock
-  // As long as the ranks of another core take for their turns of a small call.
+  // What the ranks of another core take together for a small call.
   static constexpr std::chrono::microseconds kOthersTurns{10};
   static constexpr std::uint32_t kWaitsBetweenTries = 32;
 
@@ -157,8 +157,8 @@ class DirectSide {
   std::optional<transport::ThreadPlacement> placement_;  // none: no thread is placed
   std::atomic<std::uint32_t> vain_spins_{0};             // in a row
   std::array<std::atomic<std::uint64_t>, kOperations> awaited_ = {};
-  std::atomic<std::uint32_t> blocked_{
-      0};  // bit i: operation i waits; changed by whoever steps, one at a time
+  // Bit i: operation i waits. Only the thread that steps operations changes it.
+  std::atomic<std::uint32_t> blocked_{0};
 };
 
 template <class Ready>
@@ -218,7 +218,7 @@ inline bool DirectSide::note_processor() {
   return true;
 }
 
-// Whether `word` is at least `value`; `seen` spares the look where it already was.
+// Whether `word` is at least `value`. `seen` is its last known value; where that is enough, `word` is not read.
 inline bool reached(const SharedWord& word, std::uint64_t& seen, std::uint64_t value) {
   if (seen >= value) return true;
   seen = word.load(std::memory_order_acquire);

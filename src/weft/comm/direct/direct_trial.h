@@ -1,13 +1,13 @@
-// weft/comm/direct/direct_trial.h -- which way of copying is quickest here: found out on the calls themselves.
+// weft/comm/direct/direct_trial.h -- finds out on real calls which way of copying is quickest on this machine.
 //
 //   calls of one kind and size    usual 2x │ slots  kernel  non-temporal │ slots  kernel │ usual 20x │ ...
 //
-// One copy through the kernel against two through shared memory: that depends on the machine, on how far its
-// cores are apart, on pages, and on whether a buffer was just written or is only read again and again. No
-// sample taken beforehand tells. So both are tried on real calls, and the quicker one is kept for a while.
+// Is one copy through the kernel quicker than two through shared memory? That depends on the machine, on the
+// distance between its cores, on pages, and on whether a buffer was just written. No sample taken beforehand
+// tells. So ranks try both on real calls and keep the quicker one for a while.
 //
-// Ranks count the same calls, so they try the same way at the same time. After each round, what was clearly
-// slower is out. Whose times decide is settled by whoever comes first; the others read its verdict.
+// Ranks count the same calls, so they try the same way at the same time. Each round drops what was clearly
+// slower. The first rank to end a round decides by its own times; the others read its verdict.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -33,8 +33,8 @@ constexpr bool reads_memory(CopyMode mode) {
 
 class DirectTrial {
  public:
-  // So many calls of a mode follow each other, 2 at least. Oversubscribed ranks share cores: what a call takes
-  // depends on who was there first, and only many of them tell.
+  // So many calls of a mode follow each other, 2 at least. Where cores are oversubscribed, the time of a call
+  // depends on which rank had the core first, so it takes many calls to tell.
   struct Turn {
     std::uint32_t calls = 2;
     bool oversubscribed = false;
@@ -58,11 +58,11 @@ class DirectTrial {
                                  kMostBetween = 1000;
 
  private:
-  // Of one mode. The first of a turn finds the caches as another mode left them, and does not count. A rank
-  // that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465 us): where a
-  // turn has two calls more, what counts is the mean of each and the one before. In any of them something
-  // else may have happened: the quickest counts, but the median
-  // where cores are oversubscribed: there luck differs most.
+  // The times of one mode. The first call of a turn does not count: it finds the caches as another mode left
+  // them. A rank that runs ahead in one call pays for it in the next (4 ranks on 2 cores: 160, 465, 160, 465
+  // us), so in longer turns each call counts as the mean of it and the one before. usual() is the quickest
+  // time, since anything else may disturb a call; where cores are oversubscribed it is the median, since there
+  // the quickest is luck.
   struct Times {
     std::uint32_t count = 0;
     std::array<double, kMostTimes> seconds = {};
@@ -88,8 +88,8 @@ class DirectTrial {
   std::array<Times, kCopyModes> times_ = {};
 };
 
-// What the first to come says, which others who come to the same question later read. REQUIRES: `question`
-// grows from 1, and nobody comes to a question while another has not come to the one before.
+// The first rank that asks a question answers it with `mine`; ranks that ask it later read that answer.
+// REQUIRES: `question` grows from 1, and no rank asks a question before all have asked the one before.
 std::uint64_t first_says(SharedWord& word, std::uint64_t question, std::uint64_t mine);
 inline constexpr std::uint64_t kMostSaid = 15;
 

@@ -217,9 +217,9 @@ void Lines::handle(const Watch& watch) {
   if (happened) signal_.fetch_add(1);
 }
 
-// With a core each ranks spin, with fewer they yield. Who spins in vain yields too: the one it waits for may
-// be on this very core, where the kernel puts those that wake each other; it moves them apart only while both
-// run.
+// Ranks with a core each spin; with fewer cores they yield. A rank that spins in vain yields too: the rank it
+// waits for may be on this very core. The kernel puts threads that wake each other on one core, and moves them
+// apart only while both run.
 void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const auto begin = Clock::now();
   const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
