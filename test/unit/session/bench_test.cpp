@@ -21,6 +21,7 @@
 
 #include "weft/explain/bench_plot.h"
 #include "weft/explain/bench_table.h"
+#include "weft/measure/bench_batch.h"
 #include "weft/measure/bench_group.h"
 #include "weft/measure/bench_line.h"
 #include "weft/measure/bench_machine.h"

@@ -1,5 +1,7 @@
 // weft profile: what is measured makes sense, and what is written is a script that Weft accepts.
 #include "weft/session/profile.h"
+#include "weft/explain/profile_cluster.h"
+#include "weft/measure/machine_profile.h"
 
 #include <algorithm>
 #include <cstdlib>
