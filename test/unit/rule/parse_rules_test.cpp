@@ -153,7 +153,7 @@ TEST(ParseRules, RefusesMistakes) {
       {"given x[n]\n left y = relu(x)\n right y = x\n when siez(x, n) = 1", "unknown function: siez"},
       {"given x[n]\n left y = relu(x)\n right y = x\n when evn(size(x, n))", "unknown guard: evn"},
       {"given x[n]\n left y = relu(x)\n right y = x\n when size(x) = 1", "size takes 2 arguments, found 1"},
-      {"given x[n]\n left y = relu(x)\n right y = x\n when 99999999999999999999 = 1", "number too large"},
+      {"given x[n]\n left y = relu(x)\n right y = x\n when 99999999999999999999 = 1", "number is too large"},
       {"given x[n]\n left y = x\n right y = x", "y is just the input x"},
       {"given x[n]\n left y, z = relu(x)\n right y = x", "relu gives 1 result, found 2 names"},
       {"given x[n] sliced(m) on a\n left y = relu(x)\n right y = x", "index m is not among [n]"},
