@@ -131,7 +131,7 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
 // One of its devices, for itself.
 cluster::Cluster alone(const cluster::Cluster& cluster) {
   if (cost::is_local(cluster)) return {"LOCAL 1", cluster.device, {cluster::Axis{"rank", 1, {}}}};
-  return {cluster.device.name, cluster.device, {cluster::Axis{"device", 1, {}}}};
+  return {cluster.device.name, cluster.device, {cluster::Axis{"rank", 1, {}}}};
 }
 
 // `distribution`: as a user or another rank has it; empty: to be searched for.

@@ -345,11 +345,11 @@ Result<RewrittenCommunication> rewrite_communication(const PredictedPlan& before
                                       {.overlap = machine.overlap, .workers = machine.workers}));
     made.prediction = std::move(prediction);
     const double now = made.prediction.seconds, was = before.prediction.seconds;
-    const double limit = options.memory_bytes > 0 ? options.memory_bytes : before.prediction.peak_bytes;
     if (!(now <= was * (1 - options.least_gain)))
       result.why_not = fmt::format("{} instead of {}: less than {:.0f} % faster", print_seconds(now),
                                    print_seconds(was), 100 * options.least_gain);
-    else if (made.prediction.peak_bytes > std::max(limit, before.prediction.peak_bytes))
+    else if (options.memory_bytes > 0 &&
+             made.prediction.peak_bytes > std::max(options.memory_bytes, before.prediction.peak_bytes))
       result.why_not = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
     else
       result.plan = std::move(made);
