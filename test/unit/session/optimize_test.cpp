@@ -79,8 +79,9 @@ TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);
   EXPECT_TRUE(choice->communication_trail.empty());
-  const distribute::DistributedPlan plain = session::spread(on.learner, "node=2: slice b; gpu=2: slice b");
-  EXPECT_EQ(plan::print(choice->spread->chosen.plan.graph), plan::print(plain.graph));
+  const auto plain = choose_distribution(on.learner.graph, on.pod, on.machine, on.problem.distribution);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_EQ(plan::print(choice->spread->chosen.plan.graph), plan::print(plain->chosen.plan.graph));
 }
 
 TEST(Optimize, OneDeviceNeedsNoStageOfSeveral) {
