@@ -8,6 +8,10 @@ target_compile_options(weft_compile_options INTERFACE -Wall -Wextra -Wpedantic -
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # On aarch64 g++ notes, wherever a pair is returned, that its 10.1 release mended an ABI.
   target_compile_options(weft_compile_options INTERFACE -Wno-psabi)
+  # Files that compile together are included, and g++ takes every included file for a header.
+  if(WEFT_UNITY)
+    target_compile_options(weft_compile_options INTERFACE -Wno-subobject-linkage)
+  endif()
   # What only the optimizer suspects differs with every release of g++, and is wrong more often than not. A user who builds
   # a release can do nothing about it; the tests' build shows it.
   target_compile_options(weft_compile_options INTERFACE "$<$<CONFIG:Release>:-Wno-array-bounds;-Wno-stringop-overflow;\
