@@ -22,7 +22,8 @@ json print_algorithm(const program::ChosenAlgorithm& algorithm) {
 }
 
 program::ChosenAlgorithm read_algorithm(const json& from) {
-  program::ChosenAlgorithm algorithm{.name = from.at("name")};
+  program::ChosenAlgorithm algorithm;
+  algorithm.name = from.at("name");
   algorithm.priority = static_cast<collective::Priority>(from.at("priority").get<int>());
   if (from.contains("protocol"))
     algorithm.protocol = static_cast<collective::Protocol>(from["protocol"].get<int>());
@@ -106,8 +107,10 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   WEFT_TRY(graph, plan::read(header.at("plan").get<std::string>(), ops::all()));
   WEFT_TRY(mesh, plan::read_mesh(header.at("mesh").get<std::string>()));
   WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
-  TrainingPart part{
-      .plan = {.graph = std::move(graph), .mesh = std::move(mesh), .layouts = std::move(layouts)}};
+  TrainingPart part;
+  part.plan.graph = std::move(graph);
+  part.plan.mesh = std::move(mesh);
+  part.plan.layouts = std::move(layouts);
   part.options = read_options(header.at("options"));
   part.feed = header.at("feed");
   part.first_step = header.at("first_step");

@@ -105,7 +105,8 @@ Result<Choice> optimize(const Problem& problem) {
   choice.seconds_before = choice.seconds_at_best =
       cost::plan_seconds(choice.plan, problem.cluster->device, problem.learns);
   for (const Stage& stage : kStages) {
-    StageReport report{.stage = stage.name};
+    StageReport report;
+    report.stage = stage.name;
     if (stage.several && problem.cluster->devices() < 2)
       report.was = StageReport::Was::not_needed;
     else if (std::ranges::find(problem.off, stage.name) != problem.off.end())

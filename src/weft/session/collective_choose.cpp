@@ -148,7 +148,9 @@ Result<std::string> to_plot(const price::PricedChoice& chosen) {
 bool writes_tuner_table(const CollectiveChoose& request) { return request.to.ends_with(".csv"); }
 
 Result<price::PricedChoice> choice_for(const CollectiveChoose& request) {
-  price::ChoiceQuestion question{.cluster_name = request.cluster, .candidates = request.candidates};
+  price::ChoiceQuestion question;
+  question.cluster_name = request.cluster;
+  question.candidates = request.candidates;
   WEFT_TRY(kind, collective::parse_kind(request.collective));
   question.kind = kind;
   WEFT_TRY(sizes, price::parse_sizes(request.sizes));
