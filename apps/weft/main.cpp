@@ -132,6 +132,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
 
 // Runs one text and prints its answer; `name` tells whose text a complaint is about.
 int execute(session::Session& session, Output& output, std::string_view text, std::string_view name = {}) {
+  session.width = output_width();
   const session::Reply reply = session.execute(text);
   output.write(reply.output);
   if (output.broken()) {

@@ -3,6 +3,8 @@
 // A reader that went away (`weft ... | head -1`) has had enough: the rest is dropped quietly and
 // the program ends well. Anything else that keeps bytes from being written is the world's fault.
 #pragma once
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "weft/base/result.h"
@@ -22,6 +24,9 @@ class Output {
   int failure_ = 0;  // the errno of the first write that failed
   bool silent_ = false;
 };
+
+// How wide answers may be: what COLUMNS says, or else the terminal; in a file or a pipe the usual width.
+std::size_t output_width();
 
 void complain(std::string_view text);  // to standard error
 

@@ -121,6 +121,7 @@ int run_repl(session::Session& session, Output& output) {
       continue;
     }
     remember(editor, typed);
+    session.width = output_width();  // the window may have changed
     answer(session.execute(typed));
     typed.clear();
   }

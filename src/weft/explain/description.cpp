@@ -81,7 +81,7 @@ Description describe(const plan::Graph& graph) {
   return made;
 }
 
-std::string print_text(const language::BoundModel& model, const std::string& name) {
+std::string print_text(const language::BoundModel& model, const std::string& name, std::size_t width) {
   const plan::Graph& graph = model.graph;
   const Description description = describe(graph);
   std::string sizes;
@@ -93,8 +93,12 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
   if (description.states > 0) out += fmt::format("states         {}\n", print_exact(description.states));
   out += fmt::format("multiply-adds  {} in one forward pass: {}\n", print_whole(description.multiply_adds),
                      print_flops(description.forward_flops()));
-  out += fmt::format("other          {}\n\n", print_flops(description.other_flops));
-  Table table({{"kind"}, {"name"}, {"type"}, {"", Align::left}, {"elements", Align::right}});
+  out += fmt::format("other          {}\n", print_flops(description.other_flops));
+  Table table({{"kind"},
+               {"name", Align::left, Fit::wrap},
+               {"type", Align::left, Fit::wrap},
+               {"", Align::left},
+               {"elements", Align::right}});
   add_rows(table, "input", tensors_of(graph, ops::input()));
   add_rows(table, "parameter", tensors_of(graph, ops::parameter()));
   add_rows(table, "state", tensors_of(graph, ops::state()));
@@ -102,7 +106,7 @@ std::string print_text(const language::BoundModel& model, const std::string& nam
     table.add({"output", std::string(graph.text(output.name)),
                print(graph.type(output.value), graph.symbols()), "",
                print_exact(graph.type(output.value).elements())});
-  return out + table.print();
+  return wrap(out, width) + "\n" + table.print(width);
 }
 
 std::string print_json(const language::BoundModel& model, const std::string& name) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 
+#include "weft/explain/lines.h"
 #include "weft/language/bind.h"
 
 namespace weft::explain {
@@ -20,7 +21,8 @@ struct Description {
 
 Description describe(const plan::Graph& graph);
 
-std::string print_text(const language::BoundModel& model, const std::string& name);
+std::string print_text(const language::BoundModel& model, const std::string& name,
+                       std::size_t width = kUsualWidth);
 std::string print_json(const language::BoundModel& model, const std::string& name);  // one line
 
 }  // namespace weft::explain

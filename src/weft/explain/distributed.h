@@ -1,7 +1,7 @@
 // weft/explain/distributed.h -- what EXPLAIN says of a plan for many devices, before it is put into words.
 //
 // The tree is the plan of one rank: its local sizes, its collectives, how long each entry is predicted to
-// take and, where it ran, took. Below it stand the step as a whole and the plans that were not chosen.
+// take and, where it ran, took. A summary stands above it, the plans that were not chosen below.
 #pragma once
 #include <optional>
 #include <span>
@@ -48,6 +48,8 @@ struct DistributedExplanation {
   bool proven = false;
   std::vector<std::string> hints;
   bool verbose = false, trail = false;
+  bool brief = false;                             // the summary and the table of plans alone
+  std::size_t width = kUsualWidth;                // of the reader's screen
   std::vector<search::StageReport> stages;        // of the optimizer
   std::vector<search::Step> rules;                // that led to the plan of one device
   std::vector<search::Step> communication_rules;  // and from there to the plan of the mesh

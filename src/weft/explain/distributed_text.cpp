@@ -9,6 +9,7 @@
 #include "weft/explain/operator_list.h"
 #include "weft/explain/predicted_step.h"
 #include "weft/explain/stages.h"
+#include "weft/explain/summary.h"
 #include "weft/explain/table.h"
 
 namespace weft::explain {
@@ -24,19 +25,13 @@ std::string difference(double predicted, double measured) {
   return fmt::format("{:+.0f} %", 100 * (measured / predicted - 1));
 }
 
-std::string distributed_headline(const DistributedExplanation& explanation) {
-  std::string sizes;
-  for (const auto& [name, size] : explanation.sizes)
-    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
-  std::string text =
-      fmt::format("{} {} ON {} ({})", explanation.task, explanation.model, explanation.cluster.name, sizes);
-  for (const auto& [name, value] : explanation.settings) text += fmt::format(", {} {}", name, value);
-  return text + "\n";
-}
-
 std::string mesh_lines(const DistributedExplanation& explanation) {
   const distribute::Distribution& distribution = explanation.choice->distribution;
-  Table table({{"mesh axis"}, {"ranks", Align::right}, {"link"}, {"slices"}, {"shards"}});
+  Table table({{"mesh axis"},
+               {"ranks", Align::right},
+               {"link", Align::left, Fit::cut, 1},
+               {"slices", Align::left, Fit::wrap},
+               {"shards"}});
   for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
     const plan::MeshAxis& axis = distribution.mesh.axes[a];
     const cluster::Axis* under = cost::axis_under(explanation.cluster, axis.name);
@@ -49,7 +44,7 @@ std::string mesh_lines(const DistributedExplanation& explanation) {
                use.slice.empty() ? "nothing" : fmt::format("{}", fmt::join(use.slice, ", ")),
                std::string(distribute::name(use.shard))});
   }
-  std::string text = table.print();
+  std::string text = table.print(explanation.width);
   for (const distribute::Exception& exception : distribution.exceptions)
     text += exception.index.empty()
                 ? fmt::format("{} is replicated across {}\n", exception.tensor, exception.axis)
@@ -106,9 +101,11 @@ class DistributedRows {
 };
 
 std::string tree(const DistributedExplanation& explanation) {
-  Table table({{"step on a rank"},
-               {"operators"},
-               {"result"},
+  const Fit fit = explanation.verbose ? Fit::wrap : Fit::cut;
+  const int spare = explanation.verbose ? 0 : 1;
+  Table table({{"step on a rank", Align::left, Fit::cut},
+               {"operators", Align::left, fit, spare},
+               {"result", Align::left, fit, 2 * spare},
                {"predicted", Align::right},
                {"measured", Align::right},
                {"off by", Align::right}});
@@ -125,15 +122,20 @@ std::string tree(const DistributedExplanation& explanation) {
       rows.add(predicted, nullptr, "", "");
     }
   }
-  return table.print();
+  return table.print(explanation.width);
 }
 
-std::string whole_step(const DistributedExplanation& explanation) {
+// What the summary has no room for.
+std::string step_notes(const DistributedExplanation& explanation) {
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
-  std::string text = step_lines(prediction, explanation.utilization(prediction.seconds));
-  text +=
-      fmt::format("no plan takes less than {}: {}\n", print_seconds(explanation.choice->lower_bound_seconds),
-                  explanation.choice->lower_bound_why);
+  std::string text =
+      fmt::format("communicating {}, {} of it exposed", print_seconds(prediction.communication_seconds),
+                  print_seconds(prediction.exposed_communication_seconds));
+  if (const std::string sources = computing_sources(prediction); !sources.empty())
+    text += fmt::format("; times of computing: {}", sources);
+  text += fmt::format("\nno plan takes less than {}: {}\n",
+                      print_seconds(explanation.choice->lower_bound_seconds),
+                      explanation.choice->lower_bound_why);
   if (const auto& measured = explanation.measured) {
     text += fmt::format("measured {} a step (median of {}, {}), {}; {} of communication exposed; memory {}\n",
                         print_seconds(measured->seconds), measured->steps, measured->ranks,
@@ -150,26 +152,27 @@ std::string whole_step(const DistributedExplanation& explanation) {
   return text;
 }
 
+// The chosen plan is spelled out in the summary; below each other one stand its distribution and why not.
 std::string alternatives(const DistributedExplanation& explanation) {
-  Table table({{"plan"},
+  Table table({{"plan", Align::left, Fit::cut},
                {"step", Align::right},
-               {"of peak", Align::right},
+               {"of peak", Align::right, Fit::whole, 2},
                {"memory", Align::right},
-               {"exposed", Align::right},
-               {"a rank sends"},
-               {"distribution"},
-               {"why not"}});
-  const auto add = [&](std::string name, const search::Evaluation& evaluation,
-                       const distribute::Distribution& distribution, std::string why) {
+               {"exposed", Align::right, Fit::whole, 1},
+               {"a rank sends", Align::left, Fit::wrap, 3}});
+  const auto add = [&](std::string name, const search::Evaluation& evaluation) {
     table.add({std::move(name), print_seconds(evaluation.seconds),
                rounded_percent(explanation.utilization(evaluation.seconds)),
                print_bytes(evaluation.peak_bytes), print_seconds(evaluation.exposed_communication_seconds),
-               sent_by_axis(evaluation.traffic), print(distribution), std::move(why)});
+               sent_by_axis(evaluation.traffic)});
   };
-  add("chosen", explanation.choice->chosen.evaluation(), explanation.choice->distribution, "");
-  for (const search::Alternative& other : explanation.choice->alternatives)
-    add(other.name, other.evaluation, other.distribution, other.why_not);
-  return table.print();
+  add("chosen", explanation.choice->chosen.evaluation());
+  for (const search::Alternative& other : explanation.choice->alternatives) {
+    add(other.name, other.evaluation);
+    if (!explanation.brief) table.add_below(print(other.distribution));
+    table.add_below(other.why_not);
+  }
+  return table.print(explanation.width);
 }
 
 std::string search_line(const DistributedExplanation& explanation) {
@@ -195,18 +198,18 @@ std::string rules_lines(const DistributedExplanation& explanation) {
   const auto add = [&](std::string_view what, std::span<const search::Step> trail) {
     if (trail.empty()) return;
     text += fmt::format("rules: {} step{} {}\n", trail.size(), trail.size() == 1 ? "" : "s", what);
-    if (explanation.verbose || explanation.trail) text += print_trail(trail);
+    if (explanation.verbose || explanation.trail) text += print_trail(trail, explanation.width);
   };
   add("before it was distributed", explanation.rules);
   add("in what the ranks exchange", explanation.communication_rules);
   return text;
 }
 
-std::string trail(const search::DistributionChoice& choice) {
-  Table table({{"better"}, {"step", Align::right}, {"memory", Align::right}});
+std::string trail(const search::DistributionChoice& choice, std::size_t width) {
+  Table table({{"better", Align::left, Fit::wrap}, {"step", Align::right}, {"memory", Align::right}});
   for (const search::Improvement& step : choice.outcome.trail)
     table.add({step.to, print_seconds(step.after.seconds), print_bytes(step.after.bytes)});
-  return table.print();
+  return table.print(width);
 }
 
 }  // namespace
@@ -216,18 +219,25 @@ double DistributedExplanation::utilization(double seconds) const {
 }
 
 std::string print_text(const DistributedExplanation& explanation) {
-  std::string text =
-      distributed_headline(explanation) + "\n" + mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
+  const std::size_t width = explanation.width;
+  std::string text = wrap(headline(explanation.task, explanation.model, explanation.cluster.name,
+                                   explanation.sizes, explanation.settings),
+                          width);
+  text += "\n" + print_summary(summarize(explanation), width) + "\n";
+  if (explanation.brief) return text + alternatives(explanation) + "\n" + wrap(explanation.proof, width);
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
-  text += collective_table(prediction, explanation.verbose);
-  text += whole_step(explanation) + memory_line(prediction, explanation.memory_bytes) + "\n";
-  text += alternatives(explanation) + "\n";
-  text += search_line(explanation);
-  if (!explanation.proof.empty()) text += explanation.proof + "\n";
+  text += mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
+  text += collective_table(prediction, explanation.verbose, width);
+  text += wrap(step_notes(explanation), width);
+  if (explanation.verbose) text += wrap(memory_line(prediction, explanation.memory_bytes), width);
+  text += "\n" + alternatives(explanation) + "\n";
+  text += wrap(search_line(explanation), width);
+  text += wrap(explanation.proof, width);
   text += rules_lines(explanation);
-  if (explanation.verbose) text += "\n" + stage_table(explanation.stages);
-  if (explanation.trail) text += "\n" + trail(*explanation.choice);
-  if (!explanation.hints.empty()) text += fmt::format("hints: {}\n", fmt::join(explanation.hints, ", "));
+  if (explanation.verbose) text += "\n" + stage_table(explanation.stages, width);
+  if (explanation.trail) text += "\n" + trail(*explanation.choice, width);
+  if (!explanation.hints.empty())
+    text += wrap(fmt::format("hints: {}", fmt::join(explanation.hints, ", ")), width);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include "weft/explain/explanation.h"
 #include "weft/explain/operator_list.h"
 #include "weft/explain/stages.h"
+#include "weft/explain/summary.h"
 #include "weft/explain/table.h"
 #include "weft/plan/text.h"
 
@@ -89,15 +90,6 @@ class ExplanationRows {
   Table& table_;
 };
 
-std::string headline(const Explanation& explanation) {
-  std::string sizes;
-  for (const auto& [name, size] : explanation.sizes)
-    sizes += fmt::format("{}{} = {}", sizes.empty() ? "" : ", ", name, size);
-  std::string text = fmt::format("{} {} ({})", explanation.task, explanation.model, sizes);
-  for (const auto& [name, value] : explanation.settings) text += fmt::format(", {} {}", name, value);
-  return text;
-}
-
 // The figures the times rest on: the rate of the precision at hand, memory, launch.
 std::string device_line(const Explanation& explanation, double seconds) {
   const cluster::Device& device = explanation.cluster.device;
@@ -167,30 +159,36 @@ std::string rewriting_lines(const Explanation& explanation) {
       fmt::format("rules: {} step{}, {} instead of {}; stopped: {}\n", rewriting.trail.size(),
                   rewriting.trail.size() == 1 ? "" : "s", print_seconds(rewriting.seconds_after),
                   print_seconds(rewriting.seconds_before), search::name(rewriting.stopped));
-  return explanation.verbose ? text + print_trail(rewriting.trail) : text;
+  return explanation.verbose ? text + print_trail(rewriting.trail, explanation.width) : text;
 }
 
 }  // namespace
 
-std::string print_trail(std::span<const search::Step> trail) {
-  Table table({{"rule"}, {"change", Align::right}, {"replaced"}});
+std::string print_trail(std::span<const search::Step> trail, std::size_t width) {
+  Table table({{"rule"}, {"change", Align::right}, {"replaced", Align::left, Fit::wrap}});
   for (const search::Step& step : trail)
     table.add({step.rule, print_change(step.change), fmt::format("{}", fmt::join(step.replaced, ", "))});
-  return table.print();
+  return table.print(width);
 }
 
 std::string print_text(const Explanation& explanation) {
-  std::string out = headline(explanation) + "\n\n";
-  Table table({{"step"},
-               {"operators"},
-               {"result"},
-               {"multiply-adds", Align::right},
-               {"moved", Align::right},
-               {"kept", Align::right},
+  const std::size_t width = explanation.width;
+  std::string out =
+      wrap(headline(explanation.task, explanation.model, {}, explanation.sizes, explanation.settings), width);
+  out += "\n" + print_summary(summarize(explanation), width);
+  if (explanation.brief) return out + wrap(explanation.proof, width);
+  const Fit fit = explanation.verbose ? Fit::wrap : Fit::cut;
+  const auto spare = [&](int rank) { return explanation.verbose ? 0 : rank; };
+  Table table({{"step", Align::left, Fit::cut},
+               {"operators", Align::left, fit, spare(5)},
+               {"result", Align::left, fit, spare(6)},
+               {"multiply-\nadds", Align::right, Fit::whole, spare(3)},
+               {"moved", Align::right, Fit::whole, spare(2)},
+               {"kept", Align::right, Fit::whole, spare(4)},
                {"at best", Align::right},
                {"measured", Align::right},
                {"ratio", Align::right},
-               {"bound by"}});
+               {"bound by", Align::left, Fit::whole, spare(1)}});
   double seconds = 0;
   plan::Work work;
   ExplanationRows rows(explanation, table);
@@ -205,23 +203,25 @@ std::string print_text(const Explanation& explanation) {
     const double other = other_seconds(*explanation.graph, measurement->times);
     if (other > 0) table.add({"other", "copies, constants", "", "", "", "", "", print_seconds(other)});
   }
-  out += table.print() + "\n";
-  out += fmt::format("parameters {}, multiply-adds {}, {} in all\n",
-                     print_exact(count_parameters(*explanation.graph)), print_count(work.multiply_adds),
-                     print_flops(work.flops));
-  out += memory_line(explanation) + "\n";
-  if (measurement) out += taken_line(*measurement) + "\n";
-  out += device_line(explanation, seconds) + "\n";
+  out += "\n" + table.print(width) + "\n";
+  std::string notes = fmt::format("parameters {}, multiply-adds {}, {} in all\n",
+                                  print_exact(count_parameters(*explanation.graph)),
+                                  print_count(work.multiply_adds), print_flops(work.flops));
+  notes += memory_line(explanation) + "\n";
+  if (measurement) notes += taken_line(*measurement) + "\n";
+  notes += device_line(explanation, seconds) + "\n";
   if (measurement) {
-    out += measured_line(explanation, seconds) + "\n";
-    if (measurement->times.workers > 1) out += "the table adds up what all threads did; ";
-    out += "nodes that ran as one share the time by their estimates\n";
+    notes += measured_line(explanation, seconds) + "\n";
+    if (measurement->times.workers > 1) notes += "the table adds up what all threads did; ";
+    notes += "nodes that ran as one share the time by their estimates\n";
   }
+  out += wrap(notes, width);
   if (explanation.rewriting) out += rewriting_lines(explanation);
-  if (!explanation.proof.empty()) out += explanation.proof + "\n";
-  if (explanation.verbose && !explanation.stages.empty()) out += "\n" + stage_table(explanation.stages);
+  if (!explanation.proof.empty()) out += wrap(explanation.proof, width);
+  if (explanation.verbose && !explanation.stages.empty())
+    out += "\n" + stage_table(explanation.stages, width);
   if (!explanation.hints.empty())
-    out += fmt::format("hints kept for the planner: {}\n", fmt::join(explanation.hints, ", "));
+    out += wrap(fmt::format("hints kept for the planner: {}", fmt::join(explanation.hints, ", ")), width);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/cluster/cluster.h"
+#include "weft/explain/lines.h"
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
 #include "weft/program/attribution.h"
@@ -51,7 +52,9 @@ struct Explanation {
   std::vector<plan::ValueId> kept;  // forward results that the backward pass reads
   double memory_limit = 0;          // 0: the device's own
   std::vector<std::string> hints;   // kept for the planner
-  bool verbose = false;             // a line a node
+  bool verbose = false;             // a line a node, nothing left out for width
+  bool brief = false;               // the summary alone
+  std::size_t width = kUsualWidth;  // of the reader's screen
   std::optional<Measurement> measurement;
   std::optional<Rewriting> rewriting;
   std::vector<search::StageReport> stages;  // of the optimizer
@@ -62,7 +65,7 @@ std::string print_text(const Explanation& explanation);
 std::string print_json(const Explanation& explanation);  // one line
 
 // A line a step: the rule, what it saved, what it replaced.
-std::string print_trail(std::span<const search::Step> trail);
+std::string print_trail(std::span<const search::Step> trail, std::size_t width = kUsualWidth);
 
 // A phase as one entry, with measured times where there are some.
 Entry outline(const Explanation& explanation, plan::Phase phase);

@@ -14,20 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "97 % measured, 3 % calibrated": what part of the seconds has which source, the best first.
-std::string computing_sources(const sim::Prediction& prediction) {
-  using enum cost::Source;
-  std::string text;
-  for (const cost::Source source : {measured, calibrated, datasheet}) {
-    const double part = prediction.seconds_by_source[static_cast<std::size_t>(source)];
-    double all = 0;
-    for (const double seconds : prediction.seconds_by_source) all += seconds;
-    if (part > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded_percent(part / all), name(source));
-  }
-  return text;
-}
-
 }  // namespace
 
 double part_of_peak(double flops, double seconds, const cluster::Cluster& cluster, plan::DType precision,
@@ -41,15 +27,16 @@ std::string rounded_percent(double part) {
   return part < 0.01 ? "< 1 %" : fmt::format("{:.0f} %", 100 * part);
 }
 
-std::string step_lines(const sim::Prediction& prediction, double of_peak) {
-  std::string text = fmt::format(
-      "a step takes {}, predicted: computing {}, communicating {}, {} of it exposed; {} of the peak rate\n",
-      print_seconds(prediction.seconds), print_seconds(prediction.compute_seconds),
-      print_seconds(prediction.communication_seconds),
-      print_seconds(prediction.exposed_communication_seconds), rounded_percent(of_peak));
-  if (std::string sources = computing_sources(prediction); !sources.empty())
-    text += fmt::format("times of computing: {}\n", sources);
-  if (!prediction.bound.empty()) text += fmt::format("bound by {}\n", prediction.bound);
+std::string computing_sources(const sim::Prediction& prediction) {
+  using enum cost::Source;
+  std::string text;
+  for (const cost::Source source : {measured, calibrated, datasheet}) {
+    const double part = prediction.seconds_by_source[static_cast<std::size_t>(source)];
+    double all = 0;
+    for (const double seconds : prediction.seconds_by_source) all += seconds;
+    if (part > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rounded_percent(part / all), name(source));
+  }
   return text;
 }
 
@@ -77,7 +64,7 @@ std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic) {
   return text;
 }
 
-std::string collective_table(const sim::Prediction& prediction, bool every) {
+std::string collective_table(const sim::Prediction& prediction, bool every, std::size_t width) {
   constexpr std::size_t kMostRows = 8;
   const auto& all = prediction.collectives;
   if (all.empty()) return "";
@@ -86,8 +73,8 @@ std::string collective_table(const sim::Prediction& prediction, bool every) {
                {"size", Align::right},
                {"times", Align::right},
                {"each", Align::right},
-               {"algorithm"},
-               {"price"}});
+               {"algorithm", Align::left, Fit::cut},
+               {"price", Align::left, Fit::whole, every ? 0 : 1}});
   const std::size_t shown = every ? all.size() : std::min(all.size(), kMostRows);
   double rest = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -99,7 +86,7 @@ std::string collective_table(const sim::Prediction& prediction, bool every) {
                  fmt::format("{}", one.times), print_seconds(one.price.seconds()),
                  cost::short_name(one.kind, one.price), std::string(name(one.price.source))});
   }
-  std::string text = table.print();
+  std::string text = table.print(width);
   if (all.size() > shown)
     text += fmt::format("and {} other sizes, {} together\n", all.size() - shown, print_seconds(rest));
   return text + "\n";

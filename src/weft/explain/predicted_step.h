@@ -1,9 +1,9 @@
-// weft/explain/predicted_step.h -- a predicted step in words, whichever way its plan came about.
+// weft/explain/predicted_step.h -- what a predicted step is made of, whichever way its plan came about.
 //
-//   a step takes 21.4 ms, predicted: computing 17.9 ms, communicating 6.2 ms, 3.1 ms of it exposed; ..
-//   times of computing: 100 % datasheet
-//   bound by compute: 84 % of the step
+//   times of computing: 97 % measured, 3 % calibrated
 //   memory 31.2 GiB a rank: parameters 10.2 GiB, optimizer 20.4 GiB, ..; 39 % of 80 GiB
+//
+// What it takes and what bounds it is said in summary.h.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/cluster/cluster.h"
+#include "weft/explain/lines.h"
 #include "weft/plan/type.h"
 #include "weft/search/distribution/evaluator.h"
 #include "weft/sim/step/predict.h"
@@ -23,8 +24,8 @@ double part_of_peak(double flops, double seconds, const cluster::Cluster& cluste
 
 std::string rounded_percent(double part);  // "41 %", "< 1 %"
 
-// What it takes, where the times come from, what bounds it: a line each.
-std::string step_lines(const sim::Prediction& prediction, double of_peak);
+// "97 % measured, 3 % calibrated": where the times of computing come from; empty where nothing computes.
+std::string computing_sources(const sim::Prediction& prediction);
 
 // "parameters 10.2 GiB, optimizer 20.4 GiB": the kinds that take any.
 std::string memory_kinds(const sim::MemoryByKind& memory);
@@ -36,7 +37,7 @@ std::string sent_by_axis(const std::vector<sim::AxisTraffic>& traffic);
 
 // Which algorithm each collective of the step runs, and what says how long that takes: a table, the longest
 // first, and all of them only where `every`. Empty where there are none.
-std::string collective_table(const sim::Prediction& prediction, bool every);
+std::string collective_table(const sim::Prediction& prediction, bool every, std::size_t width = kUsualWidth);
 
 // {"step_seconds":..,"mfu":..,"memory_per_rank_bytes":..,"memory":{..},..,"bytes_sent_by_axis":{..}}
 nlohmann::ordered_json step_json(const search::Evaluation& evaluation, double of_peak);

@@ -7,8 +7,8 @@ namespace weft::explain {
 
 using Was = search::StageReport::Was;
 
-std::string stage_table(std::span<const search::StageReport> reports) {
-  Table table({{"stage"}, {"nodes", Align::right}, {"a step"}, {"what it did"}});
+std::string stage_table(std::span<const search::StageReport> reports, std::size_t width) {
+  Table table({{"stage"}, {"nodes", Align::right}, {"a step"}, {"what it did", Align::left, Fit::wrap}});
   bool spread = false, first = true;
   for (const search::StageReport& report : reports) {
     if (report.was == Was::not_needed) continue;
@@ -22,7 +22,7 @@ std::string stage_table(std::span<const search::StageReport> reports) {
                  print_seconds(report.seconds) + (spread ? "" : " at best"), report.said});
     first = false;
   }
-  return table.print();
+  return table.print(width);
 }
 
 nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports) {

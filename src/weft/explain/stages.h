@@ -14,7 +14,7 @@
 
 namespace weft::explain {
 
-std::string stage_table(std::span<const search::StageReport> reports);
+std::string stage_table(std::span<const search::StageReport> reports, std::size_t width);
 nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports);
 
 // A rule a step.

@@ -124,6 +124,8 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
     const std::string_view name = option.name.text;
     if (same_word(name, "TRAIL") && !option.value) {
       options.trail = true;
+    } else if (same_word(name, "SUMMARY") && !option.value) {
+      options.summary = true;
     } else if (std::string* file = file_option(options, name)) {
       if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
           option.value->text.empty())
@@ -131,12 +133,12 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
                           fmt::format("for example: {} 'step'", upper(name)), option.name.span);
       *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE",  "VERBOSE", "FORMAT", "TRAIL",
-                                               "TIMELINE", "PAGE",    "CHAKRA"};
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE",  "FORMAT", "TRAIL",
+                                               "SUMMARY", "TIMELINE", "PAGE",   "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(fmt::format("EXPLAIN has no option {}", name),
                         hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                                       "TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+                                       "SUMMARY, TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
                                      : std::move(hint),
                         option.name.span);
     }
@@ -164,6 +166,8 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.memory_limit = prepared.settings.memory_limit;
   for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
   explanation.verbose = statement.verbose;
+  explanation.brief = explain_options.summary;
+  explanation.width = context.width;
   if (prepared.ranks > 1) {
     explain::DistributedExplanation about;
     about.task = explanation.task;

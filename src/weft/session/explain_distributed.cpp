@@ -69,6 +69,8 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   for (const KeptHint& hint : state.hints) about.hints.push_back(hint.text);
   about.verbose = options.verbose;
   about.trail = options.trail;
+  about.brief = options.summary;
+  about.width = context.width;
   formats::Trace trace = trace_of(choice.chosen.prediction);
   std::optional<DistributedMeasurement> measured;
   if (options.analyze) {

@@ -11,6 +11,7 @@ namespace weft::session {
 struct ExplainOptions {
   bool verbose = false, json = false, plan = false, trail = false;
   bool analyze = false;
+  bool summary = false;  // its first lines alone
   std::string timeline;  // a file for the trace; empty: none
   std::string page;      // a file for the page; empty: none
   std::string chakra;    // what the names of Chakra traces begin with; empty: none

@@ -6,6 +6,7 @@
 
 #include "weft/cost/mesh_links.h"
 #include "weft/explain/predicted_step.h"
+#include "weft/explain/summary.h"
 #include "weft/ops/communication.h"
 #include "weft/search/distribution/meshes.h"
 #include "weft/session/find_cluster.h"
@@ -87,7 +88,7 @@ Result<std::string> priced(const PlanPrice& request) {
   }
   std::string said = fmt::format("{} ON {}: {}\n\n", request.file, cluster.name, print(plan.mesh));
   said += explain::collective_table(prediction, /*every=*/false);
-  said += explain::step_lines(prediction, of_peak) + explain::memory_line(prediction, memory);
+  said += explain::print_summary(explain::summarize(prediction, of_peak, memory), explain::kUsualWidth);
   if (!fits) said += "it does not fit\n";
   const std::string sent = explain::sent_by_axis(prediction.traffic);
   return said + fmt::format("a rank sends {}\n", sent.empty() ? "nothing" : sent);

@@ -182,7 +182,7 @@ Reply Session::execute(std::string_view text) {
     bool answered = false, last_was_long = false;
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
-      const Context context{format, *source, interrupted, on_progress};
+      const Context context{format, width, *source, interrupted, on_progress};
       auto answer = run(*state_, context, *statement);
       if (on_statement_end) on_statement_end();
       if (!answer.ok()) return fail(answer.error(), text);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/explain/lines.h"
 #include "weft/explain/progress.h"
 
 namespace weft::session {
@@ -40,6 +41,7 @@ class Session {
   Session& operator=(Session&&) noexcept;
 
   Format format = Format::text;
+  std::size_t width = explain::kUsualWidth;  // of the reader's screen: what tables and long lines keep to
 
   // Called with each statement's output as soon as it has it, instead of collecting it in the reply.
   std::function<void(std::string_view)> on_output;

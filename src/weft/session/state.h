@@ -44,6 +44,7 @@ struct Session::State {
 // What a statement may read besides the session's state.
 struct Context {
   Format format;
+  std::size_t width;
   std::shared_ptr<const language::ParsedText> source;
   std::function<bool()> interrupted;
   std::function<void(const explain::Progress&)> on_progress;

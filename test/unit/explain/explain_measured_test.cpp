@@ -52,6 +52,12 @@ class Measured : public testing::Test {
 TEST_F(Measured, NothingIsSaidOfAPlanThatDidNotRun) {
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
 
+chosen    one core, the plan as it is written
+step      48 us at best, by the roofline of core
+bound by  memory: 100 % of the step
+memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
+try       EXPLAIN ANALYZE to measure it here, ON pod to plan it for 32 devices
+
 step          operators  result          moved  at best  bound by
 forward                               46.9 KiB    48 us  memory
 ├─ first      exp        f32[a=1000]  7.81 KiB     8 us  memory
@@ -69,6 +75,12 @@ at best 48 us on one core: the roofline of f32 1 TFLOP/s, memory 1 GB/s, 0 ns a 
 TEST_F(Measured, TimesStandBesideTheRoofline) {
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 1, 120e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
+
+chosen    one core, the plan as it is written
+step      120 us, measured on 1 thread; 48 us at best, by the roofline of core
+bound by  memory: 100 % of the step
+memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
+try       ON LOCAL 2: the same step on two ranks of this machine
 
 step          operators  result          moved  at best  measured  ratio  bound by
 forward                               46.9 KiB    48 us    116 us   2.4x  memory
@@ -91,6 +103,12 @@ TEST_F(Measured, VerboseHasALineANode) {
   made_.verbose = true;
   measure({0, 12e-6, 10e-6, 20e-6, 30e-6, 40e-6, 4e-6}, 2, 75e-6);
   EXPECT_EQ(print_text(made_), R"(INFER deep ()
+
+chosen    one core, the plan as it is written
+step      75 us, measured on 2 threads; 48 us at best, by the roofline of core
+bound by  memory: 100 % of the step
+memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
+try       ON LOCAL 2: the same step on two ranks of this machine
 
 step          operators  result          moved  at best  measured  ratio  bound by
 forward                               46.9 KiB    48 us    116 us   2.4x  memory

@@ -1,0 +1,81 @@
+// Lines and tables fit a width and lose nothing but what they may.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weft/explain/lines.h"
+#include "weft/explain/table.h"
+
+namespace weft::explain {
+namespace {
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string without_blanks(std::string text) {
+  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+  return text;
+}
+
+void expect_fits(const std::string& text, std::size_t width) {
+  for (const std::string& line : lines_of(text)) EXPECT_LE(columns(line), width) << line;
+}
+
+TEST(Lines, CutSaysThatItCut) {
+  EXPECT_EQ(cut("gather, slice", 20), "gather, slice");
+  EXPECT_EQ(cut("gather, slice", 13), "gather, slice");
+  EXPECT_EQ(cut("gather, slice", 9), "gather…");
+  EXPECT_EQ(cut("├─ gpt_block × 12", 7), "├─ gpt…");
+  EXPECT_EQ(cut("abc", 1), "…");
+}
+
+TEST(Lines, WrapBreaksWhereAPhraseEnds) {
+  EXPECT_EQ(wrap("m (b = 64, s = 1024, p = 4)", 24), "m (b = 64, s = 1024,\n  p = 4)\n");
+  EXPECT_EQ(wrap("one\ntwo three", 8), "one\ntwo\n  three\n");
+  EXPECT_EQ(wrap("", 8), "");
+  EXPECT_EQ(wrap("f32[b=128,s=2048,d=12]", 12, 0), "f32[b=128,\ns=2048,d=12]\n");
+}
+
+// Whatever the text, nothing is lost but blanks, and nothing is too long.
+TEST(Lines, WrapKeepsEveryLetter) {
+  const std::string text =
+      "memory 68 GiB a rank: parameters × 40.7 GiB, aVeryLongWordThatFitsNoWhere,┌└ and more; end";
+  for (std::size_t width = 3; width < 120; ++width) {
+    const std::string wrapped = wrap(text, width, 2);
+    EXPECT_EQ(without_blanks(wrapped), without_blanks(text)) << width;
+    expect_fits(wrapped, width);
+  }
+}
+
+TEST(Table, ColumnsGiveWayAndAreSpared) {
+  Table table({{"step", Align::left, Fit::cut},
+               {"operators", Align::left, Fit::wrap},
+               {"moved", Align::right, Fit::whole, 1},
+               {"kept", Align::right, Fit::whole, 2},
+               {"time", Align::right}});
+  table.add(
+      {"a step whose name is long", "contract, add, relu, reduce, all-gather", "12.5 MiB", "1 MiB", "3 us"});
+  table.add_below("a remark that is longer than the table could be in this narrow place");
+  for (const std::size_t width : {40, 50, 60, 80, 200}) {
+    const std::string text = table.print(width);
+    expect_fits(text, width);
+    EXPECT_NE(text.find("3 us"), std::string::npos);
+    for (const std::string_view word : {"contract", "all-gather", "remark", "narrow"})
+      EXPECT_NE(text.find(word), std::string::npos) << word << " at " << width;
+  }
+  EXPECT_EQ(table.print(40).find("kept"), std::string::npos);
+  EXPECT_NE(table.print(200).find("kept"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::explain

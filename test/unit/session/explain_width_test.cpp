@@ -1,0 +1,81 @@
+// What EXPLAIN and SHOW print fits the reader's screen, whatever they are asked about.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "weft/explain/lines.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+namespace {
+
+void expect_fits(std::string_view text, std::size_t width) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    EXPECT_LE(explain::columns(text.substr(0, end)), width) << text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// The longest of each kind: big models on big clusters, plans with measured times, listings.
+TEST(Width, AnswersFitTheScreen) {
+  for (const std::string_view statement :
+       {"EXPLAIN TRAIN gpt3_175b ON superpod WITH (b = 128, precision = bf16, layers = 2, prove = false, "
+        "distribution = 'node=128: slice b, shard optimizer; gpu=8: slice f, h, v, s')",
+        "EXPLAIN TRAIN mixtral_8x7b WITH (layers = 2)", "EXPLAIN INFER resnet50",
+        "EXPLAIN (SUMMARY) TRAIN gpt2 WITH (layers = 2)",
+        "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (threads = 1)",
+        "EXPLAIN ANALYZE TRAIN digits_mlp ON LOCAL 2 STEPS 2 WITH (threads = 1)", "SHOW MODELS",
+        "SHOW LAYERS", "SHOW CLUSTERS", "SHOW DEVICES", "SHOW SETTINGS", "SHOW FUNCTIONS", "SHOW OPERATORS",
+        "SHOW RULES", "DESCRIBE gpt3_175b", "DESCRIBE superpod"}) {
+    for (const std::size_t width : {60, 80, 100, 200}) {
+      Session session;
+      session.width = width;
+      const Reply reply = session.execute(statement);
+      ASSERT_EQ(reply.exit_code, ExitCode::ok) << statement << reply.complaint;
+      SCOPED_TRACE(std::string(statement) + " at " + std::to_string(width));
+      expect_fits(reply.output, width);
+    }
+  }
+}
+
+// Five labels, in this order, right below the headline.
+TEST(Summary, ComesFirst) {
+  for (const std::string_view statement :
+       {"EXPLAIN TRAIN digits_mlp", "EXPLAIN INFER digits_mlp", "EXPLAIN TRAIN digits_mlp ON LOCAL 2",
+        "EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod"}) {
+    Session session;
+    const Reply reply = session.execute(statement);
+    ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    std::size_t at = 0;
+    for (const std::string_view label : {"\n\nchosen ", "\nstep ", "\nbound by ", "\nmemory ", "\ntry "}) {
+      const std::size_t found = reply.output.find(label, at);
+      ASSERT_NE(found, std::string::npos) << label << reply.output;
+      at = found;
+    }
+  }
+}
+
+// What is recommended holds: the faster precision is faster when it is tried.
+TEST(Summary, FasterPrecisionIsFaster) {
+  const auto seconds = [](const std::string& precision) {
+    Session session;
+    session.format = Format::json;
+    const Reply reply = session.execute("EXPLAIN TRAIN digits_mlp ON pod WITH (b = 4096, p = 8192, f = 8192" +
+                                        precision + ")");
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    const std::size_t at = reply.output.find("\"step_seconds\":");
+    EXPECT_NE(at, std::string::npos);
+    return std::stod(reply.output.substr(at + 15));
+  };
+  Session session;
+  const Reply reply =
+      session.execute("EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod WITH (b = 4096, p = 8192, f = 8192)");
+  ASSERT_NE(reply.output.find("try       precision = bf16"), std::string::npos) << reply.output;
+  EXPECT_LT(seconds(", precision = bf16"), seconds(""));
+}
+
+}  // namespace
+}  // namespace weft::session
