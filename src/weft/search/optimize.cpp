@@ -34,12 +34,31 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
   return choice;
 }
 
+// Rules judged the plan on one device. Spread over several, the plan as it was written may be better: products
+// that were merged no longer slice apart. Then it is taken again.
 Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
-  WEFT_TRY(spread,
-           choose_distribution(choice.plan, *problem.cluster, *problem.machine, problem.distribution));
+  const auto spread_of = [&](const plan::Graph& plan) {
+    return choose_distribution(plan, *problem.cluster, *problem.machine, problem.distribution);
+  };
+  Result<DistributionChoice> spread = spread_of(choice.plan);
+  if (choice.rewritten && problem.least_gain > 0) {
+    Result<DistributionChoice> written = spread_of(*problem.plan);
+    const bool pays =
+        spread.ok() && (!written.ok() || spread->chosen.prediction.seconds <
+                                             (1 - problem.least_gain) * written->chosen.prediction.seconds);
+    if (!pays) {
+      choice.plan = problem.plan->clone();
+      choice.seconds_at_best = choice.seconds_before;
+      choice.trail.clear();
+      choice.rewritten = false;
+      spread = std::move(written);
+      report.said = "the plan as it was written; ";
+    }
+  }
+  if (!spread.ok()) return std::move(spread).error();
   report.changed = true;
-  report.said = distribute::print(spread.distribution);
-  choice.spread = std::move(spread);
+  report.said += distribute::print(spread->distribution);
+  choice.spread = std::move(*spread);
   return choice;
 }
 

@@ -32,7 +32,8 @@ struct Settings {
   plan::DType precision = plan::DType::f32;
   std::string distribution;          // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 1000;  // distributions that the search may look at
-  std::optional<bool> rules = false;  // whether rules rewrite plans; none: where a step gets faster by a margin
+  std::optional<bool> rules =
+      std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
   bool prove = true;                       // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;

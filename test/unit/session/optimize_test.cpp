@@ -124,5 +124,37 @@ return y=%6
   }
 }
 
+// A rewrite that pays on one device is kept on several only where it pays there too: what stands at the end
+// is never slower than the plan as it was written.
+TEST(Optimize, ARewriteIsHeldAgainstThePlanAsWrittenOnceItIsSpread) {
+  const plan::Graph graph = plan::read(R"(plan p
+%0 = input {name=x, type=f32[b=512,d=512]}
+%1 = parameter {name=v, type=f32[d=512,n=512]}
+%2 = exp %0
+%3 = exp %0
+%4 = contract %2, %1 {to=[b,n]}
+%5 = contract %3, %1 {to=[b,n]}
+%6 = add %4, %5
+return y=%6
+)",
+                                       ops::all())
+                                .value();
+  for (const char* by_hand : {"node=2: slice b; gpu=2: slice b", "node=2: slice b; gpu=2: slice n",
+                              "node=2; gpu=2: slice d", "node=2; gpu=2"}) {
+    SCOPED_TRACE(by_hand);
+    Case on(2);
+    on.problem.plan = &graph;
+    on.problem.distribution.given = distribute::read_distribution(by_hand).value();
+    const auto choice = optimize(on.problem);
+    ASSERT_TRUE(choice.ok()) << choice.error().message;
+    const auto plain = choose_distribution(graph, on.pod, on.machine, on.problem.distribution);
+    ASSERT_TRUE(plain.ok()) << plain.error().message;
+    const double spread = report(*choice, "distribute").seconds, written = plain->chosen.prediction.seconds;
+    EXPECT_LE(spread, written);
+    EXPECT_EQ(choice->rewritten, spread < (1 - on.problem.least_gain) * written);
+    EXPECT_EQ(choice->rewritten, !choice->trail.empty());
+  }
+}
+
 }  // namespace
 }  // namespace weft::search
