@@ -37,6 +37,15 @@ plan::Signature Communication::signature(const plan::NodeView& node) const { ret
 
 plan::Work Communication::work(const plan::NodeView& node) const { return bytes_of(node); }
 
+std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange) {
+  using enum plan::ExchangeKind;
+  switch (exchange.take) {
+    case Exchange::Take::combined: return exchange.keep.valid() ? reduce_scatter : all_reduce;
+    case Exchange::Take::joined: return exchange.keep.valid() ? all_to_all : all_gather;
+    default: return std::nullopt;
+  }
+}
+
 const Communication* find_communication(const plan::Operator& op) {
   return dynamic_cast<const Communication*>(&op);
 }

@@ -18,9 +18,11 @@
 // A varying value may be combined, cut and passed on too: it is then the ranks' own values that are.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "weft/ops/operator.h"
+#include "weft/plan/exchange_kind.h"
 #include "weft/plan/layout.h"
 
 namespace weft::ops {
@@ -35,6 +37,9 @@ struct Exchange {
   Symbol keep = {};                          // the index a block of which is kept; invalid: all is kept
   std::int64_t before = 0, after = 0;        // of bordered: how much of what lies around its block
 };
+
+// The collective whose bytes say what it costs; nothing where none move, or fewer than one can tell.
+std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange);
 
 class Communication : public OperatorOf<Communication> {
  public:

@@ -242,7 +242,10 @@ CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, in
   const std::string over(comm::name(*kind));
   auto prices = std::make_shared<ExchangePrices>(cluster, over, std::move(asked));
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
-    cost::StepCostOptions options{.statistics = statistics, .workers = workers, .transport = over};
+    cost::StepCostOptions options;
+    options.statistics = statistics;
+    options.workers = workers;
+    options.transport = over;
     options.exchange = [prices](program::Exchange::Kind kind, const cost::MeshLink& link, std::int64_t bytes,
                                 const program::ChosenAlgorithm& algorithm) {
       return prices->price(kind, link, bytes, algorithm);

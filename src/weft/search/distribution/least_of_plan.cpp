@@ -19,16 +19,6 @@ using plan::ValueId;
 
 using Kind = program::Exchange::Kind;
 
-// Nothing where no bytes move, or fewer than one can tell.
-std::optional<Kind> kind_of(const ops::Exchange& exchange) {
-  switch (exchange.take) {
-    case ops::Exchange::Take::combined:
-      return exchange.keep.valid() ? Kind::reduce_scatter : Kind::all_reduce;
-    case ops::Exchange::Take::joined: return exchange.keep.valid() ? Kind::all_to_all : Kind::all_gather;
-    default: return std::nullopt;
-  }
-}
-
 class Floors {
  public:
   Floors(const distribute::DistributedPlan& plan, const Quickest& machine, const std::vector<bool>& counts)
@@ -130,7 +120,7 @@ class Floors {
 
   double move(const NodeView& node, const ops::Communication& communication) {
     if (machine_.costs == nullptr) return 0;
-    const std::optional<Kind> kind = kind_of(communication.exchange(node));
+    const std::optional<Kind> kind = ops::collective_of(communication.exchange(node));
     const int found = plan_.mesh.find(communication.axis(node));
     if (!kind || found < 0) return 0;
     const auto axis = static_cast<std::size_t>(found);

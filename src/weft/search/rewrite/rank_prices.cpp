@@ -9,16 +9,6 @@ namespace weft::search {
 
 using Collective = program::Exchange::Kind;
 
-std::optional<Collective> collective_of(const ops::Exchange& exchange) {
-  switch (exchange.take) {
-    case ops::Exchange::Take::combined:
-      return exchange.keep.valid() ? Collective::reduce_scatter : Collective::all_reduce;
-    case ops::Exchange::Take::joined:
-      return exchange.keep.valid() ? Collective::all_to_all : Collective::all_gather;
-    default: return std::nullopt;
-  }
-}
-
 double RankPrices::bytes_of(const plan::NodeView& node, plan::ValueId value,
                             std::span<const plan::Layout> layouts) const {
   auto bytes = static_cast<double>(node.graph().type(value).bytes());
@@ -41,7 +31,7 @@ double RankPrices::exchange_seconds(Collective kind, std::size_t axis, std::int6
 
 double RankPrices::seconds(const plan::NodeView& node, std::span<const plan::Layout> layouts) {
   if (const ops::Communication* communication = ops::find_communication(node.op())) {
-    const std::optional<Collective> kind = collective_of(communication->exchange(node));
+    const std::optional<Collective> kind = ops::collective_of(communication->exchange(node));
     const int axis = mesh_.find(communication->axis(node));
     if (!kind || axis < 0) return 0;
     const plan::ValueId moved = *kind == Collective::all_gather ? node.result(0) : node.input(0);

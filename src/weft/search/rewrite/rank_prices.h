@@ -21,9 +21,6 @@
 
 namespace weft::search {
 
-// What moves the bytes of an exchange; nothing where none move, or fewer than one can tell.
-std::optional<program::Exchange::Kind> collective_of(const ops::Exchange& exchange);
-
 class RankPrices {
  public:
   // REQUIRES: all arguments outlive it.
