@@ -1,5 +1,6 @@
 // weft/device/element_access.h -- single elements of any dtype, as doubles.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -10,17 +11,31 @@
 
 namespace weft::device {
 
+// The nearest number of a sign, some bits of exponent and some of fraction; of two the even one. From a double
+// at once: a float in between would round twice.
+template <int kExponentBits, int kFractionBits>
+std::uint16_t to_short(double value) {
+  static_assert(kExponentBits + kFractionBits == 15);
+  constexpr std::uint32_t kInfinite = ((1u << kExponentBits) - 1) << kFractionBits;
+  constexpr int kLeast = 2 - (1 << (kExponentBits - 1));  // of normal numbers; smaller ones share it
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | kInfinite | 1u << (kFractionBits - 1));
+  const double size = std::abs(value);
+  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | kInfinite);
+  const int exponent = size == 0 ? kLeast : std::max(std::ilogb(size), kLeast);
+  const double units = std::nearbyint(std::ldexp(size, kFractionBits - exponent));
+  if (exponent > -kLeast + 1) return static_cast<std::uint16_t>(sign | kInfinite);
+  // The leading one of a normal number, and a fraction that rounds up to two, carry into the exponent.
+  const std::uint32_t bits =
+      (static_cast<std::uint32_t>(exponent - kLeast) << kFractionBits) + static_cast<std::uint32_t>(units);
+  return static_cast<std::uint16_t>(sign | std::min(bits, kInfinite));
+}
+
 // bf16 is the upper half of a float.
 inline double from_bf16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
-inline std::uint16_t to_bf16(double value) {
-  const auto number = static_cast<float>(value);
-  const auto bits = std::bit_cast<std::uint32_t>(number);
-  if (std::isnan(number)) return static_cast<std::uint16_t>(bits >> 16 | 0x40);
-  // To the nearest, to the even one of two.
-  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
+inline std::uint16_t to_bf16(double value) { return to_short<8, 7>(value); }
 
 // f16: a sign, 5 bits of exponent, 10 of fraction.
 inline double from_f16(std::uint16_t bits) {
@@ -31,20 +46,7 @@ inline double from_f16(std::uint16_t bits) {
                                 : std::ldexp(fraction + 1024, exponent - 25);
   return (bits & 0x8000) != 0 ? -size : size;
 }
-inline std::uint16_t to_f16(double value) {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::abs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (size >= 65520) return sign | 0x7c00;  // half way from the largest to what would be the next
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  const int scale = exponent < -13 ? -24 : exponent - 11;  // below 2^-14 all share an exponent
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(size, -scale)));
-  // A fraction that rounds up to 2048 carries into the exponent by itself.
-  const std::uint32_t bits =
-      exponent < -13 ? units : units + (static_cast<std::uint32_t>(exponent + 13) << 10);
-  return static_cast<std::uint16_t>(sign | bits);
-}
+inline std::uint16_t to_f16(double value) { return to_short<5, 10>(value); }
 
 template <class T>
 T load_as(const std::byte* at) {

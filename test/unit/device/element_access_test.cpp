@@ -1,0 +1,87 @@
+// 16-bit reals: every one of the 65,536 is read and written, and so is what lies between two of them.
+#include "weft/device/element_access.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft::device {
+namespace {
+
+struct ShortReal {
+  const char* name;
+  plan::DType dtype;
+  double (*from)(std::uint16_t);
+  std::uint16_t (*to)(double);
+  std::uint16_t infinite;
+  double largest, least;
+};
+
+class ShortReals : public testing::TestWithParam<ShortReal> {};
+
+TEST_P(ShortReals, EveryNumberComesBack) {
+  const ShortReal& real = GetParam();
+  for (std::uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    const double value = real.from(static_cast<std::uint16_t>(bits));
+    if (std::isnan(value))
+      EXPECT_TRUE(std::isnan(real.from(real.to(value)))) << bits;
+    else
+      EXPECT_EQ(real.to(value), bits) << value;
+  }
+}
+
+// Half way to the even one, a hair off to the nearer one: a hair so fine that a float does not see it.
+TEST_P(ShortReals, WhatLiesBetweenGoesToTheNearer) {
+  const ShortReal& real = GetParam();
+  for (std::uint32_t bits = 0; bits < real.infinite; ++bits) {
+    const double low = real.from(static_cast<std::uint16_t>(bits));
+    // The largest has no neighbour: what would be the next is infinite.
+    const double high = bits + 1u == real.infinite ? 2 * low - real.from(static_cast<std::uint16_t>(bits - 1))
+                                                   : real.from(static_cast<std::uint16_t>(bits + 1));
+    const double middle = (low + high) / 2;
+    const std::uint32_t even = (bits & 1) == 0 ? bits : bits + 1;
+    for (const std::uint32_t sign : {0u, 0x8000u}) {
+      const double signs = sign == 0 ? 1 : -1;
+      EXPECT_EQ(real.to(signs * middle), sign | even) << middle;
+      EXPECT_EQ(real.to(signs * std::nextafter(middle, high)), sign | (bits + 1)) << middle;
+      EXPECT_EQ(real.to(signs * std::nextafter(middle, low)), sign | bits) << middle;
+    }
+  }
+}
+
+TEST_P(ShortReals, EndsOfTheRange) {
+  const ShortReal& real = GetParam();
+  EXPECT_EQ(real.to(0.0), 0);
+  EXPECT_EQ(real.to(-0.0), 0x8000);
+  EXPECT_EQ(real.from(real.to(real.largest)), real.largest);
+  EXPECT_EQ(real.from(real.to(real.least)), real.least);
+  EXPECT_EQ(real.to(real.least / 2), 0);  // half way to nothing, which is even
+  for (const double huge : {1e300, static_cast<double>(INFINITY)}) {
+    EXPECT_EQ(real.to(huge), real.infinite);
+    EXPECT_EQ(real.to(-huge), 0x8000 | real.infinite);
+  }
+  EXPECT_EQ(real.to(5e-324), 0);
+}
+
+// As plans do it: an element at a place in memory.
+TEST_P(ShortReals, StoredElementsAreLoadedAgain) {
+  const ShortReal& real = GetParam();
+  std::array<std::byte, 8> memory{};
+  for (const double value : {0.0, 1.0, -0.5, 0.25, 3.0}) {
+    store_element(real.dtype, memory.data(), 2, value);
+    EXPECT_EQ(load_element(real.dtype, memory.data(), 2), value);
+    EXPECT_EQ(load_element(real.dtype, memory.data(), 1), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Both, ShortReals,
+    testing::Values(ShortReal{"f16", plan::DType::f16, from_f16, to_f16, 0x7c00, 65504, 0x1p-24},
+                    ShortReal{"bf16", plan::DType::bf16, from_bf16, to_bf16, 0x7f80, 0x1.FEp127, 0x1p-133}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace weft::device
