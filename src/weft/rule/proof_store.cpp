@@ -1,19 +1,47 @@
 #include "weft/rule/proof_store.h"
 
 #include <cstdlib>
-#include <filesystem>
 
 #include <fmt/format.h>
 
-#include "weft/base/file.h"
+#include "weft/base/private_folder.h"
+#include "weft/ops/number.h"
 #include "weft/rule/behaviour.h"
 #include "weft/rule/library.h"
 #include "weft/rule/proof_text.h"
+#include "weft/rule/run_instance.h"
 
 namespace weft::rule {
 namespace {
 
 constexpr std::int64_t kLargestProof = 1 << 22;
+
+// Run again before a proof that was read counts. A rule that is wrong everywhere fails the first, one that
+// needs a guard most often fails one of these.
+constexpr int kInstancesRunAgain = 8;
+
+std::string file_of(const Digest& key) { return fmt::format("{}.proof", key.hex()); }
+
+bool may_fire(const RuleProof& proof) {
+  return proof.verdict.judgement == Judgement::proven || proof.verdict.judgement == Judgement::guarded;
+}
+
+// Whether the rule holds on a few instances under the proof's guard. What says that the rule may not fire does
+// no harm, whoever wrote it.
+bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Digest& key) {
+  if (!may_fire(proof)) return true;
+  Rule guarded = rule;
+  guarded.when.insert(guarded.when.end(), proof.guard.begin(), proof.guard.end());
+  Random random(key.low, key.high);
+  for (int k = 0; k < kInstancesRunAgain; ++k) {
+    const auto instance = draw_instance(guarded, random);
+    if (!instance.ok()) return k > 0;  // some left sides seldom fit, which the prover puts up with as well
+    if (instance->refusal) return false;
+    const auto run = run_field(*instance, random);
+    if (!run.ok() || run->difference) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -22,6 +50,7 @@ Digest proof_key(const Rule& rule, const ProveOptions& options) {
       .text(print(rule))
       .digest_of(behaviour(rule))
       .number(kProverVersion)
+      .number(ops::Field::kPrime)
       .number(static_cast<std::uint64_t>(options.shapes))
       .number(static_cast<std::uint64_t>(options.draws))
       .number(static_cast<std::uint64_t>(options.most_order_runs))
@@ -30,21 +59,20 @@ Digest proof_key(const Rule& rule, const ProveOptions& options) {
       .digest();
 }
 
-std::string ProofStore::path(const Digest& key) const {
-  return fmt::format("{}/{}.proof", folder_, key.hex());
-}
+Status ProofStore::check() const { return PrivateFolder::check(folder_); }
 
 std::optional<RuleProof> ProofStore::find(const Digest& key, const Rule& rule) const {
-  const auto text = read_file(path(key), kLargestProof);
-  if (!text.ok()) return std::nullopt;
-  return read_proof(*text, key, rule);
+  const auto folder = PrivateFolder::open(folder_);
+  if (!folder.ok()) return std::nullopt;
+  const auto text = folder->read(file_of(key), kLargestProof);
+  if (!text.ok() || !*text) return std::nullopt;
+  std::optional<RuleProof> proof = read_proof(**text, key, rule);
+  return proof && survives_a_few_instances(rule, *proof, key) ? std::move(proof) : std::nullopt;
 }
 
 Status ProofStore::keep(const Digest& key, const RuleProof& proof) const {
-  std::error_code failure;
-  std::filesystem::create_directories(folder_, failure);
-  if (failure) return world_error(fmt::format("cannot make the folder {}: {}", folder_, failure.message()));
-  return write_file_atomically(path(key), print_proof(key, proof));
+  WEFT_TRY(folder, PrivateFolder::make(folder_));
+  return folder.write(file_of(key), print_proof(key, proof));
 }
 
 std::string default_proof_folder() {
@@ -80,8 +108,7 @@ Result<RuleSet> load_proven(std::vector<Rule> rules, const ProofStore* store, co
       if (store != nullptr)
         if (Status kept = store->keep(key, *proof); !kept.ok()) set.not_stored = std::move(kept).error();
     }
-    const Judgement judgement = proof->verdict.judgement;
-    if (judgement != Judgement::proven && judgement != Judgement::guarded) {
+    if (!may_fire(*proof)) {
       set.refused.push_back({std::move(rule), std::move(proof->verdict)});
       continue;
     }

@@ -5,11 +5,14 @@
 //   hash( the rule's text as printed            a changed rule has another key
 //         what its operators do                 ... and so has a rule whose operators changed: both sides
 //                                               are run over the field on a few fixed instances
-//         the prover's version and options )
+//         the field, the prover's version, its options and its seed )
 //
 // Whoever finds a file under the key has the proof; nobody ever changes one. Files are written whole or not
 // at all, so any number of processes may share a folder and be killed at any moment. A file that does not
 // read back to what was written is as good as none.
+//
+// A proof lets a rule fire, so nobody else may have written it: the folder is private to the user
+// (base/private_folder.h), and a few instances of the rule are run again before a proof that was read counts.
 #pragma once
 #include <optional>
 #include <string>
@@ -30,12 +33,11 @@ class ProofStore {
   explicit ProofStore(std::string folder) : folder_(std::move(folder)) {}
 
   const std::string& folder() const { return folder_; }
+  Status check() const;  // fails where the folder is there and not private: then nothing is found or kept
   std::optional<RuleProof> find(const Digest& key, const Rule& rule) const;
   Status keep(const Digest& key, const RuleProof& proof) const;  // makes the folder where it is missing
 
  private:
-  std::string path(const Digest& key) const;
-
   std::string folder_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace weft::rule {
 
-// The first line is a hash of the second, which is JSON.
+// The first line is a hash of the second, which is JSON. It finds accidents, not forgers.
 std::string print_proof(const Digest& key, const RuleProof& proof);
 
 // None when a byte is not as it was written, or the proof is another's. `rule` gives the names in the guard

@@ -110,6 +110,78 @@ TEST_F(ProofStoreTest, TakesABrokenFileForNone) {
   EXPECT_EQ(load_proven(rules(kThree), &store, quick())->reused, 3);
 }
 
+// Anyone can compute the checksum of a proof, so a proof is not believed for having one.
+TEST_F(ProofStoreTest, AForgedProofIsFoundOut) {
+  const ProofStore store(folder_.string());
+  const std::vector<Rule> all = rules(R"(
+rule lie explore
+  given x[I], y[I]
+  left  z = add(x, y)
+  right z = sub(x, y)
+rule half explore
+  given x[n, I], y[n, I]
+  left  z = slice(concat(x, y, along=n), along=n, begin=a, end=b)
+  right z = slice(x, along=n, begin=a, end=b)
+)");
+  RuleProof forged;
+  forged.verdict.judgement = Judgement::proven;
+  forged.verdict.rounding = Rounding::exact;
+  forged.verdict.shapes = 96;
+  for (const Rule& rule : all) ASSERT_TRUE(store.keep(proof_key(rule, quick()), forged).ok());
+  const auto set = load_proven(all, &store, quick());
+  ASSERT_TRUE(set.ok());
+  EXPECT_EQ(set->reused, 0);
+  ASSERT_EQ(set->rules.size(), 1u);
+  EXPECT_EQ(set->rules[0].name, "half");
+  EXPECT_FALSE(set->rules[0].when.empty());  // and not without its guard
+  ASSERT_EQ(set->refused.size(), 1u);
+  EXPECT_EQ(set->refused[0].verdict.judgement, Judgement::refuted);
+  // The true proofs have taken their place.
+  EXPECT_EQ(load_proven(all, &store, quick())->reused, 2);
+}
+
+TEST_F(ProofStoreTest, AFolderThatOthersMayWriteToIsNotUsed) {
+  const ProofStore store(folder_.string());
+  ASSERT_TRUE(load_proven(rules(kThree), &store, quick()).ok());
+  EXPECT_TRUE(store.check().ok());
+  fs::permissions(folder_, fs::perms::all);
+  EXPECT_FALSE(store.check().ok());
+  const auto set = load_proven(rules(kThree), &store, quick());
+  ASSERT_TRUE(set.ok());
+  EXPECT_EQ(set->made, 3);
+  EXPECT_TRUE(set->not_stored);
+  EXPECT_EQ(set->rules.size(), 2u);
+}
+
+TEST_F(ProofStoreTest, ALinkInThePlaceOfAProofIsNotFollowed) {
+  const ProofStore store((folder_ / "used").string()), other((folder_ / "other").string());
+  ASSERT_TRUE(load_proven(rules(kThree), &other, quick()).ok());
+  ASSERT_TRUE(load_proven(rules(kThree), &store, quick()).ok());
+  for (const auto& entry : fs::directory_iterator(folder_ / "used")) {
+    fs::remove(entry.path());
+    fs::create_symlink(folder_ / "other" / entry.path().filename(), entry.path());
+  }
+  EXPECT_EQ(load_proven(rules(kThree), &store, quick())->made, 3);
+}
+
+TEST_F(ProofStoreTest, EveryTruncatedFileCountsForNone) {
+  const std::vector<Rule> all = rules(kThree);
+  const Digest key = proof_key(all[1], quick());
+  const std::string whole = print_proof(key, prove(all[1], quick()));
+  ASSERT_TRUE(read_proof(whole, key, all[1]));
+  for (std::size_t length = 0; length < whole.size(); length += 7)
+    EXPECT_FALSE(read_proof(whole.substr(0, length), key, all[1])) << length << " bytes";
+}
+
+// All that decides is in the key.
+TEST_F(ProofStoreTest, AnotherSeedIsAnotherProof) {
+  const std::vector<Rule> all = rules(kThree);
+  ProveOptions seeded = quick();
+  seeded.seed += 1;
+  EXPECT_NE(proof_key(all[0], quick()), proof_key(all[0], seeded));
+  EXPECT_NE(proof_key(all[0], quick()), proof_key(all[1], quick()));
+}
+
 TEST_F(ProofStoreTest, RefusesAnothersProof) {
   const std::vector<Rule> all = rules(kThree);
   const Digest good = proof_key(all[0], quick()), wrong = proof_key(all[2], quick());
