@@ -99,6 +99,26 @@ TEST_F(PlanCacheTest, AFolderThatCannotBeIsAnErrorToStoreAndNothingToFind) {
   EXPECT_EQ(stored.error().fault, Fault::world);
 }
 
+TEST_F(PlanCacheTest, AFolderThatOthersMayWriteToIsNotUsed) {
+  PlanCache cache(place_);
+  ASSERT_TRUE(cache.store(key(1), "a plan").ok());
+  EXPECT_TRUE(cache.check().ok());
+  fs::permissions(place_, fs::perms::all);
+  EXPECT_FALSE(cache.check().ok());
+  EXPECT_EQ(cache.find(key(1)), std::nullopt);
+  EXPECT_FALSE(cache.store(key(2), "a plan").ok());
+}
+
+TEST_F(PlanCacheTest, ALinkIsNotFollowed) {
+  PlanCache cache(place_), other(folder_ / "other");
+  ASSERT_TRUE(cache.store(key(1), "a plan").ok());
+  ASSERT_TRUE(other.store(key(1), "another").ok());
+  const std::string path = files(place_).at(0);
+  fs::remove(path);
+  fs::create_symlink(files(folder_ / "other").at(0), path);
+  EXPECT_EQ(cache.find(key(1)), std::nullopt);
+}
+
 TEST_F(PlanCacheTest, TheLeastRecentlyUsedGoFirst) {
   const std::string kilobyte(1000, 'x');
   PlanCache cache(place_, 10'000);
@@ -145,6 +165,7 @@ TEST_F(PlanCacheTest, ManyAtOnce) {
 TEST_F(PlanCacheTest, AKillAtAnyMomentLeavesWholeEntriesOnly) {
   constexpr std::uint64_t kEntries = 10;
   fs::create_directories(place_);  // the first may be killed before it comes to that
+  fs::permissions(place_, fs::perms::owner_all);
   for (int round = 0; round < 12; ++round) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -9,15 +10,16 @@
 
 #include "rewriting_case.h"
 #include "temporary_folder.h"
+#include "weft/base/file.h"
 #include "weft/base/random.h"
 #include "weft/plan/text.h"
 #include "weft/plan/verify.h"
 #include "weft/search/rewrite/backtracking.h"
 #include "weft/search/rewrite/ledger.h"
-#include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/search/rewrite/plan_cache.h"
 #include "weft/search/rewrite/region.h"
 #include "weft/search/rewrite/region_plan.h"
+#include "weft/search/rewrite/rewrite_plan.h"
 
 namespace weft::search {
 namespace {
@@ -307,6 +309,41 @@ TEST(Optimize, APlanFromTheCacheIsThePlanOfAColdRun) {
   // Another device, other rules, another budget: other plans.
   options.budget.rewrites -= 1;
   EXPECT_GT(run(model, &cache).counts.searched, 0);
+}
+
+// Whoever can write to the cache can write the checksum as well.
+TEST(Optimize, APlanThatComputesSomethingElseIsNotBelieved) {
+  const TemporaryFolder folder;
+  const Pricing pricing = price_on(some_device());
+  RewriteOptions options;
+  const auto run = [&](PlanCache* cache) {
+    options.cache = cache;
+    return rewrite_plan(plan_of(layers(std::vector{2, 3})), merging(), pricing, options).value();
+  };
+  const Rewritten cold = run(nullptr);
+  const std::string place = folder / "plans";
+  {
+    PlanCache cache(place);
+    static_cast<void>(run(&cache));
+  }
+  int forged = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place)) {
+    const std::string path = entry.path().string();
+    std::string text = *read_file(path, 1 << 20);
+    text.erase(0, text.find('\n') + 1);
+    const std::size_t at = text.find("= tanh ");
+    if (at == std::string::npos) continue;
+    text.replace(at, 7, "= exp ");
+    const std::string header = fmt::format("weft-plan-cache 1 {} {} {}\n", entry.path().stem().string(),
+                                           text.size(), Hasher().text(text).digest().hex());
+    ASSERT_TRUE(write_file_atomically(path, header + text).ok());
+    ++forged;
+  }
+  ASSERT_GT(forged, 0);
+  PlanCache cache(place);
+  const Rewritten found = run(&cache);
+  EXPECT_EQ(everything(found), everything(cold));
+  EXPECT_EQ(found.counts.searched, forged);
 }
 
 TEST(Optimize, RandomPlansKeepTheirNumbersAndNeverCostMoreThanBacktracking) {

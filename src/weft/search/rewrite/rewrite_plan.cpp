@@ -14,6 +14,7 @@
 #include "weft/search/rewrite/region_plan.h"
 #include "weft/search/rewrite/rule_book.h"
 #include "weft/search/rewrite/shared_nodes.h"
+#include "weft/search/rewrite/spot_check.h"
 #include "weft/search/rewrite/workbench.h"
 
 namespace weft::search {
@@ -158,7 +159,8 @@ std::optional<RegionPlan> Rewriter::find_in_cache(const Digest& key, const Regio
   if (!options_.cache || options_.keep_refusals) return std::nullopt;
   const std::optional<std::string> text = options_.cache->find(key);
   std::optional<RegionPlan> plan = text ? parse_region_plan(*text) : std::nullopt;
-  return plan && fits(plan->plan, region) ? std::move(plan) : std::nullopt;
+  if (!plan || !fits(plan->plan, region)) return std::nullopt;
+  return spot_check(plan->plan, region.plan) != SpotCheck::differ ? std::move(plan) : std::nullopt;
 }
 
 const RegionPlan& Rewriter::plan_of(const Region& region) {
