@@ -12,6 +12,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "weft/base/private_folder.h"
 #include "weft/cost/machine_identity.h"
 
 namespace weft::cost {
@@ -20,6 +21,7 @@ namespace {
 constexpr std::int64_t kApplication = 0x57656674;  // "Weft"
 constexpr std::int64_t kSchema = 2;                // PRAGMA user_version; a newer one is not ours to read
 constexpr std::size_t kLongestName = 256;
+constexpr std::string_view kInMemory = ":memory:";  // as SQLite has it
 constexpr std::int64_t kMostRows = 200'000;
 
 struct Table {
@@ -76,6 +78,12 @@ std::int32_t small(std::int64_t number) {
   return number >= 0 && number <= std::numeric_limits<std::int32_t>::max() ? static_cast<std::int32_t>(number)
                                                                            : -1;
 }
+
+struct FilePlace {
+  explicit FilePlace(const std::filesystem::path& path)
+      : folder(path.has_parent_path() ? path.parent_path().string() : "."), file(path.filename().string()) {}
+  std::string folder, file;
+};
 
 Error not_ours(const std::string& path) {
   return user_error(fmt::format("not a statistics database of weft: {}", path), "name another file");
@@ -190,6 +198,14 @@ std::string Statistics::default_path() {
   return {};
 }
 
+Status Statistics::check(const std::string& path) {
+  const FilePlace place(path.empty() ? default_path() : path);
+  if (place.file.empty()) return {};
+  WEFT_TRY_STATUS(PrivateFolder::check(place.folder));
+  const auto folder = PrivateFolder::open(place.folder);
+  return folder.ok() ? folder->check_file(place.file) : Status();  // else there is none
+}
+
 Result<Statistics> Statistics::open(std::string path, Access access, std::string machine) {
   if (path.empty()) path = default_path();
   if (path.empty()) {
@@ -199,14 +215,16 @@ Result<Statistics> Statistics::open(std::string path, Access access, std::string
   auto state = std::make_unique<State>();
   state->path = path;
   state->machine = machine.empty() ? machine_identity() : std::move(machine);
-  std::error_code failure;
-  if (access == Access::read && !std::filesystem::exists(path, failure)) return Statistics(std::move(state));
-  if (const auto folder = std::filesystem::path(path).parent_path();
-      access == Access::write && !folder.empty()) {
-    std::filesystem::create_directories(folder, failure);
-    if (failure) {
-      return world_error(fmt::format("cannot make the folder {}: {}", folder.string(), failure.message()));
-    }
+  if (path == kInMemory) {
+    // No file, so nobody else's.
+  } else if (access == Access::read) {
+    WEFT_TRY_STATUS(check(path));
+    std::error_code failure;
+    if (!std::filesystem::exists(path, failure)) return Statistics(std::move(state));
+  } else {
+    const FilePlace place(path);
+    WEFT_TRY(folder, PrivateFolder::make(place.folder));
+    WEFT_TRY_STATUS(folder.make_file(place.file));  // SQLite gives its journals the mode of the database
   }
   WEFT_TRY(database, Database::open(path, access));
   WEFT_TRY(version, schema_of(database, path));

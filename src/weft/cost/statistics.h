@@ -10,8 +10,9 @@
 // Every row says on which kind of machine it was measured (machine_identity.h) and when; a later measurement
 // replaces an earlier one of the same thing. Reads answer for one machine. Any number of processes may share
 // the file: a writer waits for its turn, and a killed one leaves the file as it was. A file of another
-// program, of a newer Weft, or a damaged one is refused and left untouched. A build without SQLite has no
-// database: open() says so, and callers go on with what they know by themselves.
+// program, of a newer Weft, or a damaged one is refused and left untouched. So is one that another user may
+// have written, or whose folder others may write to (base/private_folder.h): what it says chooses plans. A
+// build without SQLite has no database: open() says so, and callers go on with what they know by themselves.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -79,8 +80,11 @@ class Statistics {
   // environment names neither.
   static std::string default_path();
 
+  // Fails where the file or its folder is there and not private to this user; open() then fails as well.
+  static Status check(const std::string& path);
+
   // `path` empty: the user's own. To write, the file and its folder are made where they are missing; to
-  // read, a missing file is an empty database. `machine` empty: this one.
+  // read, a missing file is an empty database. ":memory:" has no file. `machine` empty: this one.
   static Result<Statistics> open(std::string path, Access access, std::string machine = {});
   ~Statistics();
   Statistics(Statistics&&) noexcept;

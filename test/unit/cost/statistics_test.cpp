@@ -205,9 +205,37 @@ TEST_F(StatisticsTest, ADamagedFileIsAnErrorAndNeverACrash) {
 
 TEST_F(StatisticsTest, AFolderThatCannotBeMadeIsNamed) {
   std::ofstream(folder_ / "file") << "x";
-  const auto statistics = Statistics::open(folder_ / "file/statistics.sqlite", Access::write);
+  const auto statistics = Statistics::open(folder_ / "file/er/statistics.sqlite", Access::write);
   ASSERT_FALSE(statistics.ok());
-  EXPECT_NE(statistics.error().message.find("cannot make the folder"), std::string::npos);
+  EXPECT_EQ(statistics.error().message,
+            "cannot make the folder " + folder_ / "file/er" + ": Not a directory");
+}
+
+TEST_F(StatisticsTest, WhatOthersMayHaveWrittenIsRefused) {
+  namespace fs = std::filesystem;
+  ASSERT_TRUE(open()->add(std::vector{time_of(256, 1e-6)}).ok());
+  EXPECT_EQ(fs::status(file_).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  const fs::path folder = fs::path(file_).parent_path();
+  EXPECT_TRUE(Statistics::check(file_).ok());
+
+  fs::permissions(folder, fs::perms::all);
+  EXPECT_EQ(refusal(),
+            "expected a folder that only its owner may write to: " + folder.string() + " has mode 0777");
+  EXPECT_FALSE(Statistics::check(file_).ok());
+  fs::permissions(folder, fs::perms::owner_all);
+
+  fs::permissions(file_, fs::perms::owner_all | fs::perms::group_write);
+  EXPECT_EQ(refusal(), "expected a file that only its owner may write to: " + file_ + " has mode 0720");
+  fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_TRUE(open(Access::read).ok());
+
+  fs::rename(file_, folder / "elsewhere.sqlite");
+  fs::create_symlink(folder / "elsewhere.sqlite", file_);
+  EXPECT_EQ(refusal(), "expected a file, found a link: " + file_);
+}
+
+TEST_F(StatisticsTest, WithoutAFileNobodyElseCanHaveWrittenIt) {
+  EXPECT_TRUE(Statistics::open(":memory:", Access::write)->add(std::vector{time_of(256, 1e-6)}).ok());
 }
 
 TEST(MachineIdentity, IsStableAndNamesTheProcessor) {
