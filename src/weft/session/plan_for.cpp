@@ -125,7 +125,7 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
   const std::string text = rule::print(rule);
   if (const auto known = state.proven_rules.find(text); known != state.proven_rules.end())
     return known->second;
-  return state.proven_rules.emplace(text, as_proven(rule)).first->second;
+  return state.proven_rules.emplace(text, as_proven(rule, state.warnings)).first->second;
 }
 
 // One of its devices, for itself.
@@ -139,6 +139,8 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
                                     const Prepared& prepared, const cluster::Cluster& target,
                                     const plan::Graph& graph, const std::string& distribution, bool compare) {
   const cluster::Cluster one = alone(target);
+  if (cost::is_local(target))
+    state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
   const search::Machine machine = machine_of(settings, target), machine_alone = machine_of(settings, one);
   search::Problem problem;
   problem.plan = &graph;

@@ -4,6 +4,7 @@
 
 #include "weft/base/result.h"
 #include "weft/session/session.h"
+#include "weft/session/warnings.h"
 
 namespace weft::session {
 
@@ -13,5 +14,6 @@ Error in_text(const std::string& text, Error error);
 // The error as a reply, its place shown where it has one.
 Reply complain(const Error& error);
 Reply to_reply(const Result<std::string>& answer);
+Reply with_warnings(Reply reply, Warnings& warnings);
 
 }  // namespace weft::session

@@ -37,10 +37,10 @@ Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files
 }
 
 Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files,
-                                                  const plan::Graph& plan) {
+                                                  const plan::Graph& plan, Warnings& warnings) {
   WEFT_TRY(rules, read_rules(files));
   if (!communicates(plan)) std::erase_if(rules, rule::is_distributed);
-  const std::optional<rule::ProofStore> store = proof_store("");
+  const std::optional<rule::ProofStore> store = proof_store("", warnings);
   WEFT_TRY(proven, rule::load_proven(std::move(rules), store ? &*store : nullptr));
   return std::move(proven.rules);
 }
@@ -55,10 +55,13 @@ Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::s
                     hint.empty() ? "weft rules list names them" : std::move(hint));
 }
 
-std::optional<rule::ProofStore> proof_store(const std::string& folder) {
+std::optional<rule::ProofStore> proof_store(const std::string& folder, Warnings& warnings) {
   const std::string path = folder.empty() ? rule::default_proof_folder() : folder;
   if (path.empty()) return std::nullopt;
-  return rule::ProofStore(path);
+  rule::ProofStore store(path);
+  const Status is_private = store.check();
+  warnings.add("proofs are neither read nor kept", is_private);
+  return is_private.ok() ? std::optional(std::move(store)) : std::nullopt;
 }
 
 rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
@@ -66,8 +69,8 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
   return rule::proof_of(rule, store ? &*store : nullptr, options);
 }
 
-std::optional<rule::Rule> as_proven(const rule::Rule& rule) {
-  rule::RuleProof proof = proof_of(rule, proof_store(""));
+std::optional<rule::Rule> as_proven(const rule::Rule& rule, Warnings& warnings) {
+  rule::RuleProof proof = proof_of(rule, proof_store("", warnings));
   if (!holds(proof.verdict)) return std::nullopt;
   rule::Rule proven = rule;
   proven.when.insert(proven.when.end(), proof.guard.begin(), proof.guard.end());
@@ -96,8 +99,8 @@ std::string describe(const rule::Counterexample& counterexample) {
   if (counterexample.left_sizes != counterexample.right_sizes && !counterexample.right_sizes.empty())
     return text + fmt::format("  left is {}, right is {}\n", list_sizes(counterexample.left_sizes),
                               list_sizes(counterexample.right_sizes));
-  return text + fmt::format("  at {} left is {}, right is {}\n", list_sizes(counterexample.at), counterexample.left,
-                            counterexample.right);
+  return text + fmt::format("  at {} left is {}, right is {}\n", list_sizes(counterexample.at),
+                            counterexample.left, counterexample.right);
 }
 
 std::string describe(const rule::Rule& rule, const rule::Verdict& verdict) {

@@ -11,6 +11,7 @@
 #include "weft/rule/proof_store.h"
 #include "weft/rule/rule.h"
 #include "weft/search/rewrite/rewrite_plan.h"
+#include "weft/session/warnings.h"
 
 namespace weft::session {
 
@@ -22,17 +23,18 @@ Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files
 // Those of them that may fire in this plan: proven, or guarded and then with their guard. Rules about several
 // ranks are left out where nothing in the plan communicates.
 Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files,
-                                                  const plan::Graph& plan);
+                                                  const plan::Graph& plan, Warnings& warnings);
 
 Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name);
 
-// Proofs kept in this folder; where it is empty, in the user's cache, if there is one.
-std::optional<rule::ProofStore> proof_store(const std::string& folder);
+// Proofs kept in this folder; where it is empty, in the user's cache, if there is one. None where others may
+// have written there, with a warning.
+std::optional<rule::ProofStore> proof_store(const std::string& folder, Warnings& warnings);
 rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::ProofStore>& store,
                          const rule::ProveOptions& options = {});
 
 // The rule as it may fire: with the guard that its proof wants, or not at all.
-std::optional<rule::Rule> as_proven(const rule::Rule& rule);
+std::optional<rule::Rule> as_proven(const rule::Rule& rule, Warnings& warnings);
 
 bool holds(const rule::Verdict& verdict);  // proven or guarded
 

@@ -26,9 +26,9 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
           {"line", rule.line}};
 }
 
-Result<std::string> list(const RulesList& request) {
+Result<std::string> list(const RulesList& request, Warnings& warnings) {
   WEFT_TRY(rules, read_rules(request.files));
-  const std::optional<rule::ProofStore> store = proof_store(request.store);
+  const std::optional<rule::ProofStore> store = proof_store(request.store, warnings);
   explain::Table table({{"rule"}, {"kind"}, {"verdict"}, {"rounding"}, {"why"}});
   Json json = Json::array();
   for (const rule::Rule& rule : rules) {
@@ -43,10 +43,10 @@ Result<std::string> list(const RulesList& request) {
                                         : table.print();
 }
 
-Result<std::string> show(const RulesShow& request) {
+Result<std::string> show(const RulesShow& request, Warnings& warnings) {
   WEFT_TRY(rules, read_rules(request.files));
   WEFT_TRY(found, find_rule(rules, request.rule));
-  const std::optional<rule::ProofStore> store = proof_store(request.store);
+  const std::optional<rule::ProofStore> store = proof_store(request.store, warnings);
   const rule::Verdict verdict = proof_of(*found, store).verdict;
   if (request.format == Format::json) {
     Json json = to_json(*found, verdict);
@@ -64,7 +64,14 @@ Result<std::string> show(const RulesShow& request) {
 
 }  // namespace
 
-Reply run(const RulesList& request) { return to_reply(list(request)); }
-Reply run(const RulesShow& request) { return to_reply(show(request)); }
+Reply run(const RulesList& request) {
+  Warnings warnings;
+  return with_warnings(to_reply(list(request, warnings)), warnings);
+}
+
+Reply run(const RulesShow& request) {
+  Warnings warnings;
+  return with_warnings(to_reply(show(request, warnings)), warnings);
+}
 
 }  // namespace weft::session

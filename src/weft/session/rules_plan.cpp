@@ -10,8 +10,8 @@
 #include "weft/explain/table.h"
 #include "weft/plan/text.h"
 #include "weft/run/run_plan.h"
-#include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/search/rewrite/plan_cache.h"
+#include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/session/read_plan.h"
 #include "weft/session/reply.h"
 #include "weft/session/rule_source.h"
@@ -39,13 +39,17 @@ std::string percent_saved(double before, double after) {
   return before > 0 ? fmt::format("{:.1f} %", 100 * (before - after) / before) : std::string("0 %");
 }
 
-Result<std::string> apply(const RulesApply& request) {
+Result<std::string> apply(const RulesApply& request, Warnings& warnings) {
   WEFT_TRY(graph, read_plan(request.plan));
   WEFT_TRY(device, find_device(request.device));
-  WEFT_TRY(rules, read_proven_rules(request.files, graph));
+  WEFT_TRY(rules, read_proven_rules(request.files, graph, warnings));
   std::optional<search::PlanCache> cache;
   search::RewriteOptions options;
-  if (!request.cache.empty()) options.cache = &cache.emplace(request.cache);
+  if (!request.cache.empty()) {
+    const Status is_private = cache.emplace(request.cache).check();
+    warnings.add("plans are neither read nor kept", is_private);
+    if (is_private.ok()) options.cache = &*cache;
+  }
   WEFT_TRY(found, search::rewrite_plan(graph, rules, search::price_on(device), options));
   std::optional<run::Agreement> agreement;
   if (request.check) {
@@ -74,8 +78,8 @@ Result<std::string> apply(const RulesApply& request) {
   std::string out = found.trail.empty() ? "no rule makes it cheaper\n" : explain::print_trail(found.trail);
   out += fmt::format("\nat best {} on one {}, was {}: {} less; {} nodes, were {}\n",
                      print_seconds(found.seconds_after), device.name, print_seconds(found.seconds_before),
-                     percent_saved(found.seconds_before, found.seconds_after), print_exact(found.plan.node_count()),
-                     print_exact(graph.node_count()));
+                     percent_saved(found.seconds_before, found.seconds_after),
+                     print_exact(found.plan.node_count()), print_exact(graph.node_count()));
   const search::Counts& counts = found.counts;
   out += fmt::format(
       "{} rules, {} matches, {} rewrites tried, {} nodes priced in {} of {} regions ({} from the cache); "
@@ -88,18 +92,18 @@ Result<std::string> apply(const RulesApply& request) {
   return out;
 }
 
-Result<std::string> why(const RulesWhy& request) {
+Result<std::string> why(const RulesWhy& request, Warnings& warnings) {
   WEFT_TRY(graph, read_plan(request.plan));
   WEFT_TRY(device, find_device(request.device));
   WEFT_TRY(all, read_rules(request.files));
   WEFT_TRY_STATUS(find_rule(all, request.rule));
-  WEFT_TRY(rules, read_proven_rules(request.files, graph));
+  WEFT_TRY(rules, read_proven_rules(request.files, graph, warnings));
   if (std::ranges::find(rules, request.rule, &rule::Rule::name) == rules.end())
     return fmt::format(
         "{} may not fire here: it is not proven, or it is about several ranks and the plan about one\n",
         request.rule);
-  WEFT_TRY(found,
-           search::rewrite_plan(graph, rules, search::price_on(device), {.budget = {}, .keep_refusals = true}));
+  WEFT_TRY(found, search::rewrite_plan(graph, rules, search::price_on(device),
+                                       {.budget = {}, .keep_refusals = true}));
 
   std::erase_if(found.trail, [&](const search::Step& step) { return step.rule != request.rule; });
   std::erase_if(found.refusals, [&](const search::Refusal& refusal) { return refusal.rule != request.rule; });
@@ -133,7 +137,14 @@ Result<std::string> why(const RulesWhy& request) {
 
 }  // namespace
 
-Reply run(const RulesApply& request) { return to_reply(apply(request)); }
-Reply run(const RulesWhy& request) { return to_reply(why(request)); }
+Reply run(const RulesApply& request) {
+  Warnings warnings;
+  return with_warnings(to_reply(apply(request, warnings)), warnings);
+}
+
+Reply run(const RulesWhy& request) {
+  Warnings warnings;
+  return with_warnings(to_reply(why(request, warnings)), warnings);
+}
 
 }  // namespace weft::session

@@ -43,7 +43,7 @@ class Judging {
 
   Status rule_text(const std::string& path) {
     WEFT_TRY(rules, read_rules({path}));
-    const std::optional<rule::ProofStore> store = proof_store(request_.store);
+    const std::optional<rule::ProofStore> store = proof_store(request_.store, warnings_);
     for (const rule::Rule& rule : rules) {
       if (interrupted()) return user_error("interrupted");
       const double begin = seconds_now();
@@ -59,6 +59,8 @@ class Judging {
     return {};
   }
 
+  Warnings& warnings() { return warnings_; }
+
   Reply reply() && {
     Reply reply{ExitCode::ok, std::move(output_), {}};
     if (bad_lines_ > 0)
@@ -67,7 +69,7 @@ class Judging {
     else if (!failed_.empty())
       reply = {ExitCode::user_error, std::move(reply.output),
                fmt::format("error: not proven: {}\n", fmt::join(failed_, ", "))};
-    return reply;
+    return with_warnings(std::move(reply), warnings_);
   }
 
  private:
@@ -83,6 +85,7 @@ class Judging {
 
   const RulesProve& request_;
   rule::ProveOptions options_;
+  Warnings warnings_;
   std::string output_;
   std::size_t bad_lines_ = 0;
   std::vector<std::string> failed_;
@@ -95,8 +98,8 @@ Reply run(const RulesProve& request) {
   for (const std::string& path : request.files) {
     const Status judged = path.ends_with(".jsonl") ? judging.json_lines(path) : judging.rule_text(path);
     if (!judged.ok()) {
-      Reply reply = std::move(judging).reply(), wrong = complain(judged.error());
-      wrong.output = std::move(reply.output);
+      Reply wrong = with_warnings(complain(judged.error()), judging.warnings());
+      wrong.output = std::move(judging).reply().output;
       return wrong;
     }
   }

@@ -172,6 +172,7 @@ Reply Session::execute(std::string_view text) {
   const auto fail = [&](const Error& error, std::string_view source) {
     reply.exit_code = error.fault == Fault::user ? ExitCode::user_error : ExitCode::world_error;
     reply.complaint =
+        state_->warnings.take() +
         language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
     reply.error = error;
     return reply;
@@ -193,6 +194,7 @@ Reply Session::execute(std::string_view text) {
       answered = true;
       last_was_long = is_long;
     }
+    reply.complaint = state_->warnings.take();
   } catch (const InternalError& error) {
     reply.exit_code = ExitCode::internal_error;
     reply.complaint = fmt::format(

@@ -13,11 +13,12 @@
 #include "weft/base/result.h"
 #include "weft/language/catalog.h"
 #include "weft/language/shipped.h"
-#include "weft/run/weights.h"
 #include "weft/rule/rule.h"
+#include "weft/run/weights.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/session/session.h"
 #include "weft/session/settings.h"
+#include "weft/session/warnings.h"
 
 namespace weft::session {
 
@@ -39,6 +40,7 @@ struct Session::State {
   mutable std::map<std::string, std::optional<rule::Rule>> proven_rules;
   // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
   mutable std::map<Digest, std::string> proven;
+  mutable Warnings warnings;
 };
 
 // What a statement may read besides the session's state.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -90,6 +91,31 @@ TEST_F(RulesSession, KeepsProofsAndUsesThem) {
   EXPECT_EQ(rules[0]["rule"], "merge_products");
   EXPECT_EQ(rules[0]["verdict"], "proven");
   EXPECT_EQ(rules[1]["kind"], "normalize");
+}
+
+TEST_F(RulesSession, GoesOnWithoutACacheThatOthersMayWriteToAndSaysSo) {
+  const std::string proofs = folder_ / "proofs", plans = folder_ / "plans";
+  for (const std::string& place : {proofs, plans}) {
+    std::filesystem::create_directory(place);
+    std::filesystem::permissions(place, std::filesystem::perms::all);
+  }
+  const std::string path = write("some.rules", kRules);
+  const Reply listed = run(RulesList{.files = {path}, .store = proofs});
+  EXPECT_EQ(listed.exit_code, ExitCode::ok);
+  EXPECT_NE(listed.output.find("proven"), std::string::npos);
+  EXPECT_EQ(
+      listed.complaint,
+      "warning: proofs are neither read nor kept: expected a folder that only its owner may write to: " +
+          proofs + " has mode 0777\n  chmod go-w " + proofs + "\n");
+  EXPECT_TRUE(std::filesystem::is_empty(proofs));
+
+  RulesApply apply{.plan = kExamples + "attention.json", .files = {path}};
+  apply.cache = plans;
+  const Reply applied = run(apply);
+  EXPECT_EQ(applied.exit_code, ExitCode::ok);
+  EXPECT_EQ(applied.complaint.rfind("warning: plans are neither read nor kept: ", 0), 0u)
+      << applied.complaint;
+  EXPECT_TRUE(std::filesystem::is_empty(plans));
 }
 
 TEST_F(RulesSession, LetsRulesFireOnPlansDrawnForThem) {
