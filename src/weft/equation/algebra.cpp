@@ -141,11 +141,14 @@ struct Algebra::Kept {
   };
   Scratch<ops::Field> fields;
   Scratch<double> doubles;
+  Scratch<ops::Rounded> rounded;
 
   template <class T>
   Scratch<T>& scratch() {
     if constexpr (std::is_same_v<T, double>)
       return doubles;
+    else if constexpr (std::is_same_v<T, ops::Rounded>)
+      return rounded;
     else
       return fields;
   }
@@ -246,6 +249,8 @@ void Algebra::run(const Prepared& prepared, std::span<const ops::Tensor<T>* cons
 
 template void Algebra::run(const Prepared&, std::span<const ops::Tensor<ops::Field>* const>,
                            std::span<ops::Tensor<ops::Field>>, const ops::Numbers<ops::Field>&) const;
+template void Algebra::run(const Prepared&, std::span<const ops::Tensor<ops::Rounded>* const>,
+                           std::span<ops::Tensor<ops::Rounded>>, const ops::Numbers<ops::Rounded>&) const;
 template void Algebra::run(const Prepared&, std::span<const ops::Tensor<double>* const>,
                            std::span<ops::Tensor<double>>, const ops::Numbers<double>&) const;
 

@@ -70,7 +70,7 @@ class Algebra {
   const std::vector<Shape>& results(const Prepared& prepared) const;
   const plan::Graph& plan(const Prepared& prepared) const;
   double flops(const Prepared& prepared) const;
-  // `results[k]` is resized and filled. T: Field or double.
+  // `results[k]` is resized and filled. T: Field, Rounded or double.
   template <class T>
   void run(const Prepared& prepared, std::span<const ops::Tensor<T>* const> operands,
            std::span<ops::Tensor<T>> results, const ops::Numbers<T>& numbers) const;

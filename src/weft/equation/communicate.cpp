@@ -269,6 +269,8 @@ Result<std::vector<ops::Tensor<T>>> communicate(const Operation& operation,
 template Result<std::vector<ops::Tensor<ops::Field>>> communicate(const Operation&,
                                                                   std::span<const ops::Tensor<ops::Field>>,
                                                                   const ops::Numbers<ops::Field>&);
+template Result<std::vector<ops::Tensor<ops::Rounded>>> communicate(
+    const Operation&, std::span<const ops::Tensor<ops::Rounded>>, const ops::Numbers<ops::Rounded>&);
 template Result<std::vector<ops::Tensor<double>>> communicate(const Operation&,
                                                               std::span<const ops::Tensor<double>>,
                                                               const ops::Numbers<double>&);

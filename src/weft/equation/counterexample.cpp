@@ -99,12 +99,17 @@ std::vector<std::int64_t> place_of(std::size_t element, std::span<const std::int
 void describe_values(const Trial& trial, const Instance& instance, rule::Counterexample& example,
                      Random& random) {
   const auto draws = static_cast<int>(std::min<std::size_t>(kValueDraws, affordable(instance)));
+  rule::RealDraws reals(constants_of(trial.equation()));
   for (int draw = 0; draw < draws; ++draw) {
-    std::vector<Held<double>> inputs = whole_numbers(trial.equation(), instance,
-                                                     draw < 50    ? 1
-                                                     : draw < 200 ? 2
-                                                                  : 9,
-                                                     random);
+    // Small whole numbers first; then what else tells sides apart, and every other time larger ones.
+    const std::int64_t most = draw < 50 ? 1 : draw < 150 || draw % 2 == 0 ? 2 : 9;
+    std::vector<Held<double>> inputs;
+    if (draw < 150 || draw % 4 == 1) {
+      inputs = whole_numbers(trial.equation(), instance, most, random);
+    } else {
+      reals.begin(draw, random);
+      inputs = real_numbers(trial.equation(), instance, reals, random);
+    }
     const auto differs = [&] {
       return find_difference(instance.source.run<double>(inputs, {}),
                              instance.target.run<double>(inputs, {}));

@@ -23,8 +23,7 @@ std::string_view name(Coverage coverage) {
 CoverageBy::CoverageBy(const std::vector<GeneratedRule>& rules) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     by_key_.emplace(canonical_key(rules[k].equation), k);
-    proven_.add(rules[k].equation, rules[k].verdict.judgement == rule::Judgement::proven,
-                rules[k].backward.judgement == rule::Judgement::proven);
+    proven_.add(rules[k].equation, holds_everywhere(rules[k].verdict), holds_everywhere(rules[k].backward));
     all_.add(rules[k].equation, true, true);
   }
 }

@@ -123,6 +123,8 @@ std::vector<Held<T>> EquationSide::run(std::span<const Held<T>> inputs,
 
 template std::vector<Held<ops::Field>> EquationSide::run(std::span<const Held<ops::Field>>,
                                                          const ops::Numbers<ops::Field>&) const;
+template std::vector<Held<ops::Rounded>> EquationSide::run(std::span<const Held<ops::Rounded>>,
+                                                           const ops::Numbers<ops::Rounded>&) const;
 template std::vector<Held<double>> EquationSide::run(std::span<const Held<double>>,
                                                      const ops::Numbers<double>&) const;
 

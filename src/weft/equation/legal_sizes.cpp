@@ -9,6 +9,7 @@ namespace weft::equation {
 namespace {
 
 constexpr int kMostRepairs = 48;
+constexpr std::int32_t kWideTurns = 6;  // one of so many has a size that is not small
 constexpr std::int64_t kLargestKernel = 3;
 constexpr std::int64_t kLargestLegalSize = 1 << 16;  // no such sizes are tried; keeps sums within 64 bits
 
@@ -169,8 +170,17 @@ bool LegalSizes::mend(Random& random, std::vector<std::int64_t>& values, const S
   return false;
 }
 
+// One size far beyond the others.
+void LegalSizes::widen(Random& random, std::vector<std::int64_t>& values) const {
+  const std::size_t chosen = random.below(values.size());
+  if (fixed_[heads_[chosen]] != 0 || small_[heads_[chosen]]) return;
+  values[heads_[chosen]] = random.between(6, 17);
+  for (std::size_t k = 0; k < values.size(); ++k) values[k] = values[heads_[k]];
+}
+
 std::optional<InputSizes> LegalSizes::draw(Random& random, std::int32_t turn, std::int64_t largest) const {
   std::vector<std::int64_t> values = begin(random, turn, largest);
+  if (turn % kWideTurns == kWideTurns - 1 && !values.empty()) widen(random, values);
   for (const SizeCondition& condition : open_)
     if (condition.kind == SizeCondition::Kind::grouped && turn % 3 != 0)
       group(random, values, condition, turn % 2 == 1 || random.below(4) == 0);

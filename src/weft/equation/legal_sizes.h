@@ -34,6 +34,7 @@ class LegalSizes {
 
  private:
   std::vector<std::int64_t> begin(Random& random, std::int32_t turn, std::int64_t largest) const;
+  void widen(Random& random, std::vector<std::int64_t>& values) const;
   void group(Random& random, std::vector<std::int64_t>& values, const SizeCondition& convolution,
              bool apart) const;
   bool mend(Random& random, std::vector<std::int64_t>& values, const SizeCondition& condition,

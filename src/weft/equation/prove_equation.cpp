@@ -24,6 +24,7 @@ constexpr int kEnoughFailures = 4;         // to look for another guard
 constexpr double kMostDrawnWork = 15'000;  // of a side; many small sizes find more than few large ones
 constexpr std::size_t kRoundingInstances = 8;
 constexpr std::size_t kOrderInstances = 4;
+constexpr int kRealRunsAtOnce = 16;        // at one of them
 constexpr std::size_t kMostPlans = 4'000;  // of some 20 KiB each, kept from rule to rule
 
 // What was drawn and how it went.
@@ -102,19 +103,23 @@ class EquationClaim {
       }
       tried_.runs += runs;
     }
-    return true;
+    return run_more_reals();
   }
+
+  rule::RealJudgement real_judgement() const {
+    const rule::RealEvidence& reals = trial_.reals();
+    return {reals.conclusive, std::ranges::any_of(good_, &Kept::alone), false, reals.apart};
+  }
+
+  const rule::ProveOptions& options() const { return options_; }
 
   std::int64_t degree() const { return equation::degree(equation_); }
   rule::Comparisons comparisons() const { return equation::comparisons(equation_); }
   rule::TriedCounts tried() const { return tried_; }
 
   void describe(rule::Verdict& verdict) {
-    if (in_order_ > 0) {
-      // Only sampled: the rule of succession, for want of a bound.
-      verdict.error_probability = 1.0 / (2.0 + in_order_);
-      verdict.reason = "holds for whole numbers as they are ordered, not in every order";
-    }
+    if (std::ranges::any_of(good_, &Kept::alone))
+      verdict.reason = "holds for real numbers as they are ordered, not in every order";
     std::vector<Instance> instances;  // from the largest down
     const std::size_t stride = std::max<std::size_t>(good_.size() / kRoundingInstances, 1);
     for (std::size_t k = good_.size(); k > 0 && instances.size() < kRoundingInstances;
@@ -135,6 +140,7 @@ class EquationClaim {
   struct Kept {
     PlacedSizes at;
     SizeSample sample;
+    bool alone = false;  // by real numbers alone: over the field the sides differ
   };
 
   static rule::Verdict ill_typed(std::string reason) {
@@ -159,14 +165,15 @@ class EquationClaim {
     return {};
   }
 
-  // Three ranks as well as what the rule names: powers of two are too kind. Groups name their ranks.
+  // Three, five and seven ranks as well as what the rule names: powers of two are too kind. Groups name their
+  // ranks.
   void choose_ranks() {
     ranks_ = equation_.ranks;
     if (!equation_.distributed()) ranks_ = {1};
     const auto grouped = [](const Operation& operation) { return !operation.details.groups.empty(); };
     if (equation_.distributed() && std::ranges::none_of(equation_.source, grouped) &&
         std::ranges::none_of(equation_.target, grouped))
-      ranks_.push_back(3);
+      ranks_.insert(ranks_.end(), {3, 5, 7});
     std::ranges::sort(ranks_);
     ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
   }
@@ -196,16 +203,15 @@ class EquationClaim {
       why_ = tried.why;
       return;
     }
-    if (tried.outcome == Outcome::equal_in_order) ++in_order_;
     if (!is_bad(tried.outcome)) {
-      good_.push_back({at, sample_of(at)});
+      good_.push_back({at, sample_of(at), tried.outcome == Outcome::equal_in_reals});
       return;
     }
     if (tried.outcome == Outcome::target_ill_typed)
       why_ = tried.why;
     else
       only_ill_typed_ = false;
-    bad_.push_back({at, sample_of(at)});
+    bad_.push_back({at, sample_of(at), false});
   }
 
   void try_example() {
@@ -220,6 +226,25 @@ class EquationClaim {
       seen_.insert({ranks, at.sizes});
       note(at, tried);
     }
+  }
+
+  // Where numbers are compared, again on those that meet; where real numbers alone speak for the rule, often.
+  bool run_more_reals() {
+    const bool alone = std::ranges::any_of(good_, &Kept::alone);
+    const auto wanted =
+        alone ? static_cast<std::int64_t>(1 / options_.most_error) : options_.fewest_real_runs;
+    const std::size_t places = std::min(good_.size(), kOrderInstances);
+    for (std::int64_t turn = 0; turn < 4 * wanted; turn += kRealRunsAtOnce) {
+      const bool compared = compares(equation_) && turn < kRealRunsAtOnce * static_cast<std::int64_t>(places);
+      if (!compared && trial_.reals().conclusive > wanted) break;
+      const PlacedSizes at = good_[static_cast<std::size_t>(turn / kRealRunsAtOnce) % places].at;
+      const Tried tried = trial_.at(at.sizes, at.ranks, 1, random_);
+      if (!is_bad(tried.outcome) && trial_.holds_in_reals(*tried.instance, kRealRunsAtOnce, random_))
+        continue;
+      failing_ = at;
+      return false;
+    }
+    return true;
   }
 
   // Tries that many sizes, or as many as the walk finds; a guard that fails is soon given up.
@@ -283,7 +308,6 @@ class EquationClaim {
   std::optional<PlacedSizes> failing_;  // the case that decided; else the smallest that failed
   rule::TriedCounts tried_;
   bool only_ill_typed_ = true;
-  std::int32_t in_order_ = 0;
   std::string why_;  // the last side that was ill-typed, was so because
 };
 

@@ -1,7 +1,8 @@
 // weft/equation/prove_equation.h -- judges an equation over many shapes, and finds the guard it needs.
 //
 //   draw sizes at which the source makes sense
-//     -> run both sides over the prime field on random values, functions and order uninterpreted
+//     -> run both sides over the prime field on random values, functions and order uninterpreted, and on real
+//        numbers that were chosen to tell them apart
 //     -> all equal: proven
 //     -> some not: find a guard that tells them apart, draw fresh sizes under it, and again
 //

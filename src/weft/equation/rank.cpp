@@ -107,10 +107,8 @@ double saving(const GeneratedRule& rule) {
     return (weigh(cost_of(equation, from)) - weigh(cost_of(equation, to))) /
            static_cast<double>(std::max<std::ptrdiff_t>(found, 1));
   };
-  const double forth =
-      rule.verdict.judgement == rule::Judgement::proven ? saved(equation.source, equation.target) : 0;
-  const double back =
-      rule.backward.judgement == rule::Judgement::proven ? saved(equation.target, equation.source) : 0;
+  const double forth = holds_everywhere(rule.verdict) ? saved(equation.source, equation.target) : 0;
+  const double back = holds_everywhere(rule.backward) ? saved(equation.target, equation.source) : 0;
   return std::max({forth, back, 0.0});
 }
 

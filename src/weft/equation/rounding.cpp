@@ -39,9 +39,11 @@ bool same_bits(const std::vector<Held<double>>& left, const std::vector<Held<dou
 rule::Rounding classify_rounding(const Equation& equation, std::span<const Instance> instances,
                                  Random& random) {
   bool exact = true;
+  rule::RealDraws draws({});
   for (const Instance& instance : instances)
     for (int draw = 0; exact && draw < kRoundingDraws; ++draw) {
-      const auto inputs = real_numbers(equation, instance, random);
+      draws.begin(1, random);
+      const auto inputs = real_numbers(equation, instance, draws, random);
       exact = same_bits(instance.source.run<double>(inputs, {}), instance.target.run<double>(inputs, {}));
     }
   if (exact) return rule::Rounding::exact;

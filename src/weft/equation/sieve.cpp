@@ -58,6 +58,7 @@ Sieve::Outcome Sieve::judge(const Equation& equation, std::span<const std::array
   rule::Verdict verdict = prove(equation, options_.prove);
   switch (verdict.judgement) {
     case rule::Judgement::proven:
+    case rule::Judgement::rounded:
       ++counts.proven;
       keep(equation, std::move(verdict), outputs);
       return Outcome::equal;
@@ -68,6 +69,7 @@ Sieve::Outcome Sieve::judge(const Equation& equation, std::span<const std::array
       else
         keep(equation, std::move(verdict), outputs);
       return Outcome::equal_under_guard;
+    case rule::Judgement::undecided:
     case rule::Judgement::refuted: ++counts.refuted; return Outcome::unequal;
     case rule::Judgement::ill_typed: ++counts.ill_typed; return Outcome::unequal;
   }
@@ -77,8 +79,7 @@ Sieve::Outcome Sieve::judge(const Equation& equation, std::span<const std::array
 void Sieve::keep(const Equation& equation, rule::Verdict verdict,
                  std::span<const std::array<TermId, 2>> outputs) {
   rule::Verdict backward = prove(reversed(equation), options_.prove);
-  const bool forth = verdict.judgement == rule::Judgement::proven,
-             back = backward.judgement == rule::Judgement::proven;
+  const bool forth = holds_everywhere(verdict), back = holds_everywhere(backward);
   for (const auto& [larger, smaller] : outputs) {
     const bool same_joints = terms_[larger].type == terms_[smaller].type;
     if (forth) rewritings_.add(larger, smaller, same_joints);
@@ -102,7 +103,7 @@ Status Sieve::prove_commutative() {
     equation.outputs = {{Operand{0, 0}, Operand{0, 0}}};
     equation.ranks = options_.operators.ranks;
     const rule::Verdict verdict = prove(equation, options_.prove);
-    if (verdict.judgement != rule::Judgement::proven)
+    if (!holds_everywhere(verdict))
       return user_error(fmt::format("{} is declared commutative but is not", name(kind.verb)));
     ++generated_.counts.candidates;
     ++generated_.counts.proven;
@@ -119,12 +120,12 @@ void Sieve::drop_followers() {
   Theory proven, all;
   std::size_t next = 0;
   for (GeneratedRule& rule : rules) {
-    const bool forth = rule.verdict.judgement == rule::Judgement::proven;
+    const bool forth = holds_everywhere(rule.verdict);
     if (follows(forth ? proven : all, rule.equation)) {
       ++generated_.counts.pruned_follows;
       continue;
     }
-    proven.add(rule.equation, forth, rule.backward.judgement == rule::Judgement::proven);
+    proven.add(rule.equation, forth, holds_everywhere(rule.backward));
     all.add(rule.equation, true, true);
     if (&rules[next] != &rule) rules[next] = std::move(rule);
     ++next;

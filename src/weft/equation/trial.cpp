@@ -7,10 +7,10 @@ namespace weft::equation {
 namespace {
 
 using ops::Field;
+using ops::Rounded;
 
-// Draws in whole numbers before a difference that only the field sees is put down to its order.
-constexpr int kWholeDraws = 24;
-constexpr std::int64_t kMostWhole = 4;
+// Runs on real numbers before a difference that only the field sees is put down to its order.
+constexpr int kTrialRunsAlone = 16;
 
 // `draw` gives one element; ranks that hold the same value get the same tensor.
 template <class T, class Draw>
@@ -53,6 +53,17 @@ bool same_values(const std::vector<Held<Field>>& left, const std::vector<Held<Fi
 
 }  // namespace
 
+Trial::Trial(const Equation& equation, Algebra& algebra)
+    : equation_(equation), algebra_(algebra), compares_(compares(equation)), draws_(constants_of(equation)) {}
+
+std::vector<double> constants_of(const Equation& equation) {
+  std::vector<double> found;
+  for (const auto* side : {&equation.source, &equation.target})
+    for (const Operation& operation : *side)
+      if (operation.details.factor != 1) found.push_back(operation.details.factor);
+  return found;
+}
+
 bool is_bad(Outcome outcome) {
   return outcome == Outcome::target_ill_typed || outcome == Outcome::other_shapes ||
          outcome == Outcome::other_values;
@@ -93,14 +104,31 @@ Outcome Trial::again(const Instance& instance, Random& random) {
   const ops::Numbers<Field> numbers{.key = random.next()};
   const auto inputs = fill<Field>(equation_, instance, [&] { return Field(random.next()); });
   if (same_values(instance.source.run<Field>(inputs, numbers), instance.target.run<Field>(inputs, numbers)))
-    return Outcome::equal;
-  if (!compares_) return Outcome::other_values;
-  for (int draw = 0; draw < kWholeDraws; ++draw) {
-    const auto whole = whole_numbers(equation_, instance, kMostWhole, random);
-    if (find_difference(instance.source.run<double>(whole, {}), instance.target.run<double>(whole, {})))
-      return Outcome::other_values;
+    return holds_in_reals(instance, 1, random) ? Outcome::equal : Outcome::other_values;
+  // Without a comparison both sides are polynomials, and the field knows those.
+  if (!compares_ || !holds_in_reals(instance, kTrialRunsAlone, random)) return Outcome::other_values;
+  return Outcome::equal_in_reals;
+}
+
+bool Trial::holds_in_reals(const Instance& instance, int runs, Random& random) {
+  for (int run = 0; run < runs; ++run) {
+    draws_.begin(turn_++, random);
+    ops::RoundedNotes notes;
+    const ops::Numbers<Rounded> numbers{.notes = &notes, .rounds = false, .key = 0};
+    const auto inputs = fill<Rounded>(equation_, instance, [&] {
+      return Rounded{draws_.next(plan::DType::f64, random), 0};
+    });
+    const auto left = instance.source.run<Rounded>(inputs, numbers),
+               right = instance.target.run<Rounded>(inputs, numbers);
+    rule::RealEvidence found;
+    for (std::size_t k = 0; k < left.size(); ++k)
+      for (std::size_t rank = 0; rank < left[k].size(); ++rank)
+        if (rule::add_compared(left[k][rank], right[k][rank], found) && !notes.doubt) return false;
+    if (notes.doubt) found.conclusive = 0;
+    found.conclusive = std::min<std::int64_t>(found.conclusive, 1);
+    reals_.add(found);
   }
-  return Outcome::equal_in_order;
+  return true;
 }
 
 std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance& instance, std::int64_t most,
@@ -108,8 +136,9 @@ std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance
   return fill<double>(equation, instance, [&] { return static_cast<double>(random.between(-most, most)); });
 }
 
-std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance, Random& random) {
-  return fill<double>(equation, instance, [&] { return 2 * random.uniform() - 1; });
+std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance,
+                                       const rule::RealDraws& draws, Random& random) {
+  return fill<double>(equation, instance, [&] { return draws.next(plan::DType::f64, random); });
 }
 
 std::optional<TrialDifference> find_difference(const std::vector<Held<double>>& left,

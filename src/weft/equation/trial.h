@@ -8,6 +8,8 @@
 #include "weft/base/random.h"
 #include "weft/base/result.h"
 #include "weft/equation/equation_side.h"
+#include "weft/rule/real_draws.h"
+#include "weft/rule/run_instance.h"
 
 namespace weft::equation {
 
@@ -25,9 +27,9 @@ enum class Outcome : std::uint8_t {  // failures in order: the later one says mo
   other_shapes,  // both make sense but an output has other sizes
   other_values,
   equal,
-  // Equal on whole numbers as often as tried, but not whatever the order of the numbers: a law that uses
+  // Equal on real numbers as often as tried, but not whatever the order of the numbers: a law that uses
   // more of < than that it orders, such as max(2x, 0) = 2 max(x, 0). The field knows no such law.
-  equal_in_order,
+  equal_in_reals,
 };
 
 struct Tried {
@@ -45,28 +47,37 @@ class Trial {
  public:
   static constexpr double kMostWork = 1e6;
 
-  Trial(const Equation& equation, Algebra& algebra)
-      : equation_(equation), algebra_(algebra), compares_(compares(equation)) {}
+  Trial(const Equation& equation, Algebra& algebra);
 
   // With as many random values as `draws` says; at least once. Sides of more work are not run.
   Tried at(const InputSizes& sizes, std::int32_t ranks, std::int32_t draws, Random& random,
            double most_work = kMostWork);
-  // Once more at the same sizes.
+  // Once more at the same sizes: over the field, and on real numbers (rule/real_draws.h).
   Outcome again(const Instance& instance, Random& random);
+  // That many times on real numbers alone.
+  bool holds_in_reals(const Instance& instance, int runs, Random& random);
 
   const Equation& equation() const { return equation_; }
+  // What all runs on real numbers have shown so far.
+  const rule::RealEvidence& reals() const { return reals_; }
 
  private:
   const Equation& equation_;
   Algebra& algebra_;
   bool compares_;
+  rule::RealDraws draws_;
+  rule::RealEvidence reals_;
+  int turn_ = 0;
 };
 
 // Values for all inputs: whole numbers from -most to most.
 std::vector<Held<double>> whole_numbers(const Equation& equation, const Instance& instance, std::int64_t most,
                                         Random& random);
-// The same, spread over [-1, 1].
-std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance, Random& random);
+// Numbers that were chosen to tell the sides apart.
+std::vector<Held<double>> real_numbers(const Equation& equation, const Instance& instance,
+                                       const rule::RealDraws& draws, Random& random);
+// What the operations name: factors.
+std::vector<double> constants_of(const Equation& equation);
 
 // Where two outputs lie apart by more than rounding.
 struct TrialDifference {

@@ -329,12 +329,16 @@ std::string write_verdict(std::string_view id, const rule::Verdict& verdict, dou
   if (!verdict.guard.empty()) json["guard"] = verdict.guard;
   json["counterexample"] = nullptr;
   if (!verdict.counterexamples.empty()) json["counterexample"] = to_json(verdict.counterexamples[0]);
-  const bool holds =
-      verdict.judgement == rule::Judgement::proven || verdict.judgement == rule::Judgement::guarded;
+  const bool holds = rule::holds(verdict);
   json["error_probability"] = nullptr;
   if (holds) json["error_probability"] = verdict.error_probability;
   json["seconds"] = seconds;
-  if (holds) json["rounding"] = name(verdict.rounding);
+  if (holds) {
+    json["rounding"] = name(verdict.rounding);
+    json["rounding_bound"] = verdict.rounding_bound;
+    json["unseen_share"] = verdict.unseen_share;
+    json["real_runs"] = verdict.real_runs;
+  }
   json["shapes"] = verdict.shapes;
   if (!verdict.reason.empty()) json["reason"] = verdict.reason;
   return dump(json);

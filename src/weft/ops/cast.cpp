@@ -2,8 +2,10 @@
 //
 //   y = x      to an integer: without the fraction;  to bool: whether x is not zero
 //
-// Reference semantics do not round to the narrower real: they are exact where kernels are not.
+// Reference semantics do not round to the narrower real: they are exact where kernels are not. Numbers that are
+// run to see what rounding does (rounded.h) do round.
 #include <array>
+#include <type_traits>
 
 #include "weft/ops/build.h"
 #include "weft/ops/loops.h"
@@ -45,11 +47,12 @@ class Cast final : public OperatorOf<Cast> {
       const T x = at.input(0).data[i];
       T& y = at.result(0).data[i];
       if (to == plan::DType::boolean)
-        y = x == at.numbers.from(0) ? at.numbers.from(0) : at.numbers.from(1);
+        y = at.numbers.equal(x, at.numbers.from(0)) ? at.numbers.from(0) : at.numbers.from(1);
       else if (is_integer(to) && is_real(from))
         y = at.numbers.apply(Function::truncate, x);
       else
         y = x;
+      if constexpr (std::is_same_v<T, Rounded>) y = at.numbers.converted(y, to);
     }
   }
 };

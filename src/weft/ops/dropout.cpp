@@ -76,7 +76,7 @@ class Dropout final : public OperatorOf<Dropout> {
     std::size_t i = 0;
     do {
       const auto place = static_cast<std::uint64_t>(whole.begin + walk.offset(0));
-      if (static_cast<double>(uniform_at(step, stream, place)) >= rate)
+      if (at.numbers.keeps({step, stream, place, rate}))
         at.result(0).data[i] = at.numbers.divide(at.input(0).data[i], kept);
       ++i;
     } while (walk.next());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/ops/number.h"
+#include "weft/ops/rounded.h"
 #include "weft/plan/graph.h"
 
 namespace weft::ops {

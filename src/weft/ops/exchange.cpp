@@ -116,6 +116,7 @@ std::vector<Tensor<T>> exchange(const Exchange& what, const plan::Type& type,
 WEFT_EXCHANGE(float)
 WEFT_EXCHANGE(double)
 WEFT_EXCHANGE(Field)
+WEFT_EXCHANGE(Rounded)
 #undef WEFT_EXCHANGE
 
 }  // namespace weft::ops

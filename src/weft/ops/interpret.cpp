@@ -1,5 +1,7 @@
 #include "weft/ops/interpret.h"
 
+#include <type_traits>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,6 +41,9 @@ std::vector<Tensor<T>> evaluate(const plan::NodeView& node, std::span<const Tens
   }
   Evaluation<T> at(node, inputs, results, numbers);
   operator_of(node).reference(at);
+  if constexpr (std::is_same_v<T, Rounded>)
+    for (std::size_t k = 0; numbers.rounds && k < results.size(); ++k)
+      for (Rounded& element : results[k].data) element = numbers.stored(element, node.result_type(k).dtype);
   return results;
 }
 
@@ -88,11 +93,15 @@ template std::vector<Tensor<double>> evaluate(const plan::NodeView&, std::span<c
                                               const Numbers<double>&);
 template std::vector<Tensor<Field>> evaluate(const plan::NodeView&, std::span<const Tensor<Field>* const>,
                                              const Numbers<Field>&);
+template std::vector<Tensor<Rounded>> evaluate(const plan::NodeView&, std::span<const Tensor<Rounded>* const>,
+                                               const Numbers<Rounded>&);
 template Result<std::vector<Tensor<float>>> interpret(const Graph&, const Sources<float>&,
                                                       const Numbers<float>&, std::int64_t);
 template Result<std::vector<Tensor<double>>> interpret(const Graph&, const Sources<double>&,
                                                        const Numbers<double>&, std::int64_t);
 template Result<std::vector<Tensor<Field>>> interpret(const Graph&, const Sources<Field>&,
                                                       const Numbers<Field>&, std::int64_t);
+template Result<std::vector<Tensor<Rounded>>> interpret(const Graph&, const Sources<Rounded>&,
+                                                        const Numbers<Rounded>&, std::int64_t);
 
 }  // namespace weft::ops

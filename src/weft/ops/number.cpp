@@ -3,6 +3,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "weft/base/random.h"
+
 namespace weft::ops {
 namespace {
 
@@ -74,6 +76,18 @@ T Numbers<T>::apply(Function function, T x) const {
     case Function::truncate: return std::trunc(x);
   }
   return x;
+}
+
+template <class T>
+bool Numbers<T>::keeps(const DropoutPlace& at) const {
+  return static_cast<double>(uniform_at(at.step, at.stream, at.place)) >= at.rate;
+}
+
+bool keeps_half(std::uint64_t key, const DropoutPlace& at) {
+  if (at.rate == 0) return true;
+  std::uint64_t word = mix(key + std::bit_cast<std::uint64_t>(at.rate));
+  for (const std::uint64_t part : {at.step, at.stream, at.place}) word = mix(word ^ mix(part + 0x9e3779b97f4a7c15u));
+  return (word >> 32 & 1) != 0;
 }
 
 template struct Numbers<float>;

@@ -2,6 +2,7 @@
 //
 //   float, double   arithmetic as the processor does it
 //   Field           integers modulo the prime 2^61 - 1
+//   Rounded         a double with a bound on what rounding did to it (rounded.h)
 //
 // Over the field, + - * / are exact, so two plans that agree on random inputs are equal as
 // polynomials with overwhelming probability: that is how rules are proven. A non-linear
@@ -55,6 +56,16 @@ class Field {
 // The non-linear functions of one argument. `truncate` drops the fraction: the cast to an integer.
 enum class Function : std::uint8_t { exp, log, tanh, erf, sqrt, rsqrt, sin, cos, truncate };
 
+// An element of a dropout: what its mask depends on.
+struct DropoutPlace {
+  std::uint64_t step = 0, stream = 0, place = 0;
+  double rate = 0;
+};
+
+// Whether that element is kept in a proof: by a mask that nobody knows, which keeps one half whatever the rate
+// (all at rate 0), so that a rule sees both kept and dropped elements; another rate has another mask.
+bool keeps_half(std::uint64_t key, const DropoutPlace& at);
+
 template <class T>
 struct Numbers {  // float and double
   T from(double value) const { return static_cast<T>(value); }
@@ -66,10 +77,12 @@ struct Numbers {  // float and double
   T power(T base, T exponent) const { return std::pow(base, exponent); }
   T remainder(T a, T b) const { return std::fmod(a, b); }
   bool less(T a, T b) const { return a < b; }
+  bool equal(T a, T b) const { return a == b; }
   T max(T a, T b) const { return a < b || std::isnan(b) ? b : a; }  // a NaN is never lost
   T min(T a, T b) const { return b < a || std::isnan(b) ? b : a; }
   T least() const { return -std::numeric_limits<T>::infinity(); }  // the maximum of nothing
   T greatest() const { return std::numeric_limits<T>::infinity(); }
+  bool keeps(const DropoutPlace& at) const;  // the mask that kernels draw
 };
 
 template <>
@@ -85,10 +98,12 @@ struct Numbers<Field> {
   Field power(Field base, Field exponent) const;  // exact for small whole exponents, else uninterpreted
   Field remainder(Field a, Field b) const;        // exact for whole numbers, else uninterpreted
   bool less(Field a, Field b) const;
+  bool equal(Field a, Field b) const { return a == b; }
   Field max(Field a, Field b) const { return less(a, b) ? b : a; }
   Field min(Field a, Field b) const { return less(b, a) ? b : a; }
   Field least() const;  // in the shuffled order
   Field greatest() const;
+  bool keeps(const DropoutPlace& at) const { return keeps_half(key, at); }
 };
 
 }  // namespace weft::ops

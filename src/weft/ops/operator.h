@@ -31,15 +31,17 @@ class Operator : public plan::Operator {
   virtual void reference(Evaluation<float>& at) const = 0;
   virtual void reference(Evaluation<double>& at) const = 0;
   virtual void reference(Evaluation<Field>& at) const = 0;
+  virtual void reference(Evaluation<Rounded>& at) const = 0;
 };
 
-// Turns one template `Impl::evaluate` into the three virtual functions.
+// Turns one template `Impl::evaluate` into the four virtual functions.
 template <class Impl>
 class OperatorOf : public Operator {
  public:
   void reference(Evaluation<float>& at) const override { self().template evaluate<float>(at); }
   void reference(Evaluation<double>& at) const override { self().template evaluate<double>(at); }
   void reference(Evaluation<Field>& at) const override { self().template evaluate<Field>(at); }
+  void reference(Evaluation<Rounded>& at) const override { self().template evaluate<Rounded>(at); }
 
  private:
   const Impl& self() const { return static_cast<const Impl&>(*this); }

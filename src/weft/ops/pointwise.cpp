@@ -18,7 +18,7 @@ constexpr double kTranscendental = 8;
 // Functions made of others are spelled so in every number type: what is an identity of floats
 // is then one of the field, and rules may use it.
 constexpr auto truth = [](auto& n, bool value) { return n.from(value ? 1 : 0); };
-constexpr auto at_most = [](auto& n, auto a, auto b) { return n.less(a, b) || a == b; };
+constexpr auto at_most = [](auto& n, auto a, auto b) { return n.less(a, b) || n.equal(a, b); };
 constexpr auto sigmoid_of = [](auto& n, auto x) {
   return n.divide(n.from(1), n.from(1) + n.apply(Function::exp, -x));
 };
@@ -73,8 +73,8 @@ constexpr std::array kTable = {
     Pointwise{"neg",           1, 1, number,  false, [](auto&, auto* x) { return -x[0]; }, gradient_of::neg},
     Pointwise{"abs",           1, 1, number,  false, [](auto& n, auto* x) { return n.max(x[0], -x[0]); }, gradient_of::abs},
 
-    Pointwise{"equal",         2, 1, any,     true,  [](auto& n, auto* x) { return truth(n, x[0] == x[1]); }, nullptr},
-    Pointwise{"not-equal",     2, 1, any,     true,  [](auto& n, auto* x) { return truth(n, !(x[0] == x[1])); }, nullptr},
+    Pointwise{"equal",         2, 1, any,     true,  [](auto& n, auto* x) { return truth(n, n.equal(x[0], x[1])); }, nullptr},
+    Pointwise{"not-equal",     2, 1, any,     true,  [](auto& n, auto* x) { return truth(n, !n.equal(x[0], x[1])); }, nullptr},
     Pointwise{"less",          2, 1, number,  true,  [](auto& n, auto* x) { return truth(n, n.less(x[0], x[1])); }, nullptr},
     Pointwise{"less-equal",    2, 1, number,  true,  [](auto& n, auto* x) { return truth(n, at_most(n, x[0], x[1])); }, nullptr},
     Pointwise{"greater",       2, 1, number,  true,  [](auto& n, auto* x) { return truth(n, n.less(x[1], x[0])); }, nullptr},

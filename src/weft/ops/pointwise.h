@@ -13,6 +13,7 @@
 #include "weft/ops/loops.h"
 #include "weft/ops/number.h"
 #include "weft/ops/operator.h"
+#include "weft/ops/rounded.h"
 
 namespace weft::ops {
 
@@ -24,10 +25,11 @@ struct Meaning {
   Compute<float> in_float = nullptr;
   Compute<double> in_double = nullptr;
   Compute<Field> in_field = nullptr;
+  Compute<Rounded> in_rounded = nullptr;
 
   constexpr Meaning() = default;
   template <class F>
-  constexpr Meaning(F f) : in_float(f), in_double(f), in_field(f) {}
+  constexpr Meaning(F f) : in_float(f), in_double(f), in_field(f), in_rounded(f) {}
 
   template <class T>
   Compute<T> in() const {
@@ -35,8 +37,10 @@ struct Meaning {
       return in_float;
     else if constexpr (std::is_same_v<T, double>)
       return in_double;
-    else
+    else if constexpr (std::is_same_v<T, Field>)
       return in_field;
+    else
+      return in_rounded;
   }
 };
 

@@ -61,7 +61,7 @@ class Softmax final : public OperatorOf<Softmax> {
       if constexpr (!std::is_same_v<T, Field>) {
         shift = x[rows.columns[0]];
         for (const std::int64_t column : rows.columns) shift = at.numbers.max(shift, x[column]);
-        if (shift == -std::numeric_limits<T>::infinity()) continue;  // results start as zeros
+        if (shift == at.numbers.least()) continue;  // results start as zeros
       }
       T total = T();
       for (const std::int64_t column : rows.columns)

@@ -1,6 +1,7 @@
 #include "weft/rule/draw_layouts.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -120,13 +121,21 @@ std::size_t count_axes(const Rule& rule) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(std::ranges::count(axis_variables(rule), true)));
 }
 
-plan::Mesh draw_mesh(const Rule& rule, Random& random) {
+plan::Mesh draw_mesh(const Rule& rule, Random& random, const Breakpoints* wide) {
+  constexpr std::array<std::int64_t, 3> kOdd = {5, 7, 6};
+  constexpr std::int64_t kMostRanks = 17;
   const std::size_t spoken = std::min<std::size_t>(count_axes(rule), 3);
   const std::size_t axes = spoken + (spoken < 3 && random.below(3) == 0 ? 1 : 0);
   plan::Mesh mesh;
   for (std::size_t axis = 0; axis < axes; ++axis)
     mesh.axes.push_back(
         {fmt::format("m{}", axis), static_cast<std::int32_t>(random.between(2, axes == 1 ? 4 : 3))});
+  if (wide == nullptr && random.below(4) != 0) return mesh;
+  std::int64_t ranks = kOdd[random.below(kOdd.size())];
+  if (wide != nullptr && !wide->named().empty() && random.below(2) == 0)
+    ranks = wide->named()[random.below(wide->named().size())];
+  if (ranks >= 2 && ranks <= kMostRanks)
+    mesh.axes[random.below(axes)].ranks = static_cast<std::int32_t>(ranks);
   return mesh;
 }
 

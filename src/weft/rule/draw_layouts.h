@@ -6,6 +6,7 @@
 #include "weft/base/random.h"
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
+#include "weft/rule/breakpoints.h"
 #include "weft/rule/match.h"
 #include "weft/rule/rule.h"
 
@@ -15,8 +16,9 @@ namespace weft::rule {
 std::vector<bool> axis_variables(const Rule& rule);
 std::size_t count_axes(const Rule& rule);
 
-// Two to four ranks along an axis; now and then with an axis that the rule does not speak of.
-plan::Mesh draw_mesh(const Rule& rule, Random& random);
+// Two to four ranks along an axis, now and then five or seven, or what the rule's own numbers suggest; now and then
+// with an axis that the rule does not speak of.
+plan::Mesh draw_mesh(const Rule& rule, Random& random, const Breakpoints* wide = nullptr);
 
 // The layout of each input, as text. Where an input goes straight into communication, mostly what that needs.
 std::vector<std::string> draw_layouts(const Rule& rule, const plan::Mesh& mesh, const Bindings& bindings,

@@ -9,6 +9,8 @@
 namespace weft::rule {
 namespace {
 
+constexpr std::int64_t kLargestFitted = 4096;
+
 std::size_t attribute_place(const plan::Operator& op, std::string_view name) {
   const auto specs = op.attributes();
   return static_cast<std::size_t>(std::ranges::find(specs, name, &plan::AttributeSpec::name) - specs.begin());
@@ -17,8 +19,8 @@ std::size_t attribute_place(const plan::Operator& op, std::string_view name) {
 }  // namespace
 
 IndexDraw::IndexDraw(const Rule& rule, std::span<const plan::Attribute> attributes, Random& random,
-                     const InstanceOptions& options)
-    : rule_(rule), attributes_(attributes), random_(random), apart_(options.apart) {
+                     const InstanceOptions& options, const Breakpoints* wide)
+    : rule_(rule), attributes_(attributes), random_(random), apart_(options.apart), wide_(wide) {
   draw_names();
   if (random_.below(3) == 0) share_names();
   draw_sizes(options.largest);
@@ -68,7 +70,9 @@ std::int64_t IndexDraw::draw_size(std::int64_t largest) {
 
 void IndexDraw::draw_sizes(std::int64_t largest) {
   largest_ = std::max<std::int64_t>(1, random_.between(2, std::max<std::int64_t>(2, largest)));
+  if (wide_ != nullptr) largest_ = 2;
   for (std::int64_t& size : sizes_) size = draw_size(largest_);
+  if (wide_ != nullptr && !sizes_.empty()) widen(*wide_);
   varies_.resize(sizes_.size(), false);
   fixed_.resize(sizes_.size(), false);
   for (const PatternNode& node : rule_.left.nodes) fit(node);
@@ -78,13 +82,62 @@ void IndexDraw::draw_sizes(std::int64_t largest) {
   one_order_ = random_.below(4) != 0;
 }
 
-// A guard that says what a size is, is obeyed.
+std::int64_t IndexDraw::attribute_beside() const {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t k = 0; k < rule_.variables.size(); ++k)
+    if (rule_.variables[k].kind == plan::AttributeKind::integer) numbers.push_back(attributes_[k].integer);
+  if (numbers.empty()) return 0;
+  const std::int64_t found = numbers[random_.below(numbers.size())];
+  return found < 1 || found > kLargestFitted ? 0 : std::max<std::int64_t>(1, found + random_.between(-1, 2));
+}
+
+void IndexDraw::widen(const Breakpoints& wide) {
+  for (std::uint64_t times = 1 + random_.below(2); times > 0; --times) {
+    const std::int64_t beside = random_.below(2) == 0 ? attribute_beside() : 0;
+    sizes_[random_.below(sizes_.size())] = beside > 0 ? beside : wide.size(random_);
+  }
+}
+
+// A guard that says what a size is, is obeyed, and so is one that says what divides it or what it may not pass.
 void IndexDraw::fit(const Condition& condition) {
-  if (condition.kind != Condition::Kind::equal || condition.left.kind != Number::Kind::size) return;
-  const std::vector<int>& names = names_[condition.left.index];
-  if (names.size() != 1) return;
-  const std::int64_t size = value_of(condition.right);
-  if (size >= 1 && size <= 2 * largest_) sizes_[names[0]] = size;
+  using enum Condition::Kind;
+  const auto single = [&](const Number& number) -> std::int64_t* {
+    if (number.kind != Number::Kind::size || names_[number.index].size() != 1) return nullptr;
+    return &sizes_[static_cast<std::size_t>(names_[number.index][0])];
+  };
+  const auto set = [&](std::int64_t* size, std::int64_t wanted) {
+    if (wanted >= 1 && wanted <= kLargestFitted) *size = wanted;
+  };
+  std::int64_t *left = single(condition.left), *right = single(condition.right);
+  const auto random_more = [&] { return static_cast<std::int64_t>(random_.below(3)); };
+  switch (condition.kind) {
+    case equal:
+      if (left != nullptr) set(left, value_of(condition.right));
+      return;
+    case divides: {
+      const std::int64_t parts = value_of(condition.left);
+      if (right != nullptr && parts > 1) set(right, (*right + parts - 1) / parts * parts);
+      return;
+    }
+    case even:
+      if (left != nullptr) *left += *left % 2;
+      return;
+    case odd:
+      if (left != nullptr) *left += 1 - *left % 2;
+      return;
+    case less:
+    case less_equal: {
+      const std::int64_t gap = condition.kind == less ? 1 : 0;
+      const std::int64_t a = value_of(condition.left), b = value_of(condition.right);
+      if (a + gap <= b) return;
+      if (right != nullptr && (left == nullptr || random_.below(2) == 0))
+        set(right, a + gap + random_more());
+      else if (left != nullptr)
+        set(left, b - gap);
+      return;
+    }
+    default: return;
+  }
 }
 
 int IndexDraw::name_at(std::uint16_t value, std::size_t place) const {
@@ -102,6 +155,8 @@ std::int64_t IndexDraw::value_of(const Number& number) const {
   return combine(number.kind, value_of(number.parts[0]), value_of(number.parts[1])).value_or(0);
 }
 
+std::int64_t IndexDraw::most_fitted() const { return wide_ != nullptr ? kLargestFitted : largest_; }
+
 void IndexDraw::fit(const PatternNode& node) {
   if (node.op == nullptr) return;
   const auto term = [&](std::string_view name) -> const AttributeTerm& {
@@ -117,7 +172,7 @@ void IndexDraw::fit(const PatternNode& node) {
                                    ? attributes_[groups.variable].integer
                                : groups.kind == AttributeTerm::Kind::number ? value_of(groups.number)
                                                                             : 1;
-    if (channels < 0 || outputs < 0 || inputs < 0 || count < 1 || count > largest_) return;
+    if (channels < 0 || outputs < 0 || inputs < 0 || count < 1 || count > most_fitted()) return;
     // Where another convolution has settled the channels already, this one's weight has to follow.
     if (channels != inputs && !fixed_[channels])
       sizes_[channels] = count * sizes_[inputs];
@@ -130,11 +185,11 @@ void IndexDraw::fit(const PatternNode& node) {
     for (std::size_t k = 0; k < term("into").indices.size(); ++k) {
       const std::int64_t stated = value_of(term("into").sizes[k]);
       for (const int name : names_[term("into").indices[k]]) {
-        if (stated > 0 && stated <= largest_) sizes_[name] = stated;
-        product *= std::min(sizes_[name], std::int64_t{8});
+        if (stated > 0 && stated <= most_fitted()) sizes_[name] = stated;
+        product *= std::min(sizes_[name], kLargestFitted);
       }
     }
-    if (product <= 64)
+    if (product <= (wide_ != nullptr ? kLargestFitted : 64))
       for (const int name : names_[term("along").indices[0]]) sizes_[name] = product;
   }
 }

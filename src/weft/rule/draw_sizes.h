@@ -12,6 +12,7 @@
 
 #include "weft/base/random.h"
 #include "weft/plan/attribute.h"
+#include "weft/rule/breakpoints.h"
 #include "weft/rule/instance.h"
 #include "weft/rule/rule.h"
 
@@ -20,8 +21,9 @@ namespace weft::rule {
 class IndexDraw {
  public:
   // `attributes` are what the rule's variables were given.
+  // `wide`: one or two of the sizes are drawn from there, and the others stay small; null: all are small.
   IndexDraw(const Rule& rule, std::span<const plan::Attribute> attributes, Random& random,
-            const InstanceOptions& options);
+            const InstanceOptions& options, const Breakpoints* wide = nullptr);
 
   const std::vector<std::vector<int>>& names() const { return names_; }  // by index variable
   const std::vector<std::int64_t>& sizes() const { return sizes_; }      // by name
@@ -33,7 +35,10 @@ class IndexDraw {
   void share_names();
   bool may_share(int name, std::uint16_t variable) const;
   void draw_sizes(std::int64_t largest);
+  void widen(const Breakpoints& wide);
+  std::int64_t attribute_beside() const;  // one of the rule's numbers, or one more or less; 0: it has none
   std::int64_t draw_size(std::int64_t largest);
+  std::int64_t most_fitted() const;  // an attribute that sizes are made to fit
   void fit(const PatternNode& node);
   void fit(const Condition& condition);
   std::int64_t value_of(const Number& number) const;  // of single indices, variables and literals; else 0
@@ -44,6 +49,7 @@ class IndexDraw {
   std::span<const plan::Attribute> attributes_;
   Random& random_;
   std::optional<InputIndex> apart_;
+  const Breakpoints* wide_;
   std::vector<std::vector<int>> names_;
   std::vector<std::int64_t> sizes_;
   std::vector<bool> varies_;          // by name: inputs may differ along it

@@ -38,4 +38,10 @@ double error_bound(std::int64_t degree, const Comparisons& compared, const Tried
   return std::min(bound, 1.0);
 }
 
+double sampled_error(std::int64_t runs) { return 1 / (2 + static_cast<double>(runs)); }
+
+double unseen_share(std::int64_t cases) {
+  return cases <= 0 ? 1 : -std::expm1(std::log(0.01) / static_cast<double>(cases));
+}
+
 }  // namespace weft::rule

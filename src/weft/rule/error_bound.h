@@ -13,9 +13,11 @@
 // gets through all runs with probability at most (1 - q) ^ runs, which is added. m counts the operations
 // that compare, each deciding once, as at the smallest sizes.
 //
-// What it does not say: sizes are sampled. Typing and index arithmetic of all operations are linear in the
-// sizes or split at divisors, so rules that fail do so at small sizes, of which most are tried; but that is
-// an argument and no proof.
+// Where real numbers alone speak for a rule nothing bounds it so; after n runs without a failure the next fails
+// with probability 1 / (n + 2) (Laplace's rule of succession), and that is what is said.
+//
+// Shapes and attributes are sampled. What fails at a share s of the cases as they are drawn was missed by all n
+// of them with probability (1 - s)^n; the share at which that is 1 % is stated beside the bound.
 #pragma once
 #include <cstdint>
 
@@ -35,5 +37,7 @@ struct Comparisons {
 // Runs after which the part of the bound that orders add is at most `bound`; 0 where nothing is compared.
 std::int64_t runs_needed(const Comparisons& compared, double bound);
 double error_bound(std::int64_t degree, const Comparisons& compared, const TriedCounts& tried);
+double sampled_error(std::int64_t runs);  // none of which failed
+double unseen_share(std::int64_t cases);  // that all of them miss with a probability of 1 %
 
 }  // namespace weft::rule

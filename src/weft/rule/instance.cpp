@@ -9,6 +9,7 @@
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/rule/breakpoints.h"
 #include "weft/rule/build_side.h"
 #include "weft/rule/draw_layouts.h"
 #include "weft/rule/draw_sizes.h"
@@ -29,15 +30,21 @@ const T& pick(Random& random, const std::array<T, N>& from) {
 class InstanceDraw {
  public:
   InstanceDraw(const Rule& rule, Random& random, const InstanceOptions& options)
-      : rule_(rule), random_(random), options_(options), distributed_(is_distributed(rule)) {}
+      : rule_(rule),
+        random_(random),
+        options_(options),
+        breakpoints_(rule),
+        distributed_(is_distributed(rule)),
+        dtypes_(dtypes_of(rule)) {}
 
   Result<RuleInstance> attempt() {
     RuleInstance made;
-    dtype_ = random_.below(8) == 0 ? plan::DType::i32 : plan::DType::f32;
+    dtype_ = dtypes_[random_.below(dtypes_.size())];
     draw_operators(made);
-    if (distributed_) made.mesh = draw_mesh(rule_, random_);
+    if (distributed_) made.mesh = draw_mesh(rule_, random_, options_.wide ? &breakpoints_ : nullptr);
     draw_variables(made);
-    IndexDraw indices(rule_, made.bindings.attributes, random_, options_);
+    IndexDraw indices(rule_, made.bindings.attributes, random_, options_,
+                      options_.wide ? &breakpoints_ : nullptr);
     for (const std::vector<int>& names : indices.names()) {
       std::vector<Symbol>& symbols = made.bindings.indices.emplace_back();
       for (const int name : names) symbols.push_back(made.graph.symbol(fmt::format("i{}", name)));
@@ -75,14 +82,19 @@ class InstanceDraw {
       plan::Attribute value{};
       switch (rule_.variables[k].kind) {
         case plan::AttributeKind::integer:
-          value.integer = pick(random_, std::array<std::int64_t, 10>{0, 0, 1, 1, 1, 2, 2, 3, 3, 4});
+          value.integer = options_.wide && random_.below(2) == 0
+                              ? breakpoints_.integer(random_)
+                              : pick(random_, std::array<std::int64_t, 10>{0, 0, 1, 1, 1, 2, 2, 3, 3, 4});
           break;
         case plan::AttributeKind::real:
-          value.real = pick(random_, std::array<double, 6>{1e-5, 0.5, 2, 1, 0, -3});
+          value.real = random_.below(options_.wide ? 2 : 4) == 0
+                           ? breakpoints_.real(random_)
+                           : pick(random_, std::array<double, 6>{1e-5, 0.5, 2, 1, 0, -3});
           break;
         case plan::AttributeKind::dtype: {
-          constexpr std::array kOthers = {plan::DType::f32, plan::DType::f64, plan::DType::bf16,
-                                          plan::DType::i32};
+          constexpr std::array kOthers = {plan::DType::f32,    plan::DType::f64, plan::DType::bf16,
+                                          plan::DType::f16,    plan::DType::i32, plan::DType::i64,
+                                          plan::DType::boolean};
           value.id = static_cast<std::uint32_t>(random_.below(2) == 0 ? dtype_ : pick(random_, kOthers));
           break;
         }
@@ -110,7 +122,7 @@ class InstanceDraw {
       std::vector<plan::Dim> dims;
       for (const auto& [name, size] : indices.dims(i))
         dims.push_back({made.graph.symbol(fmt::format("i{}", name)), size});
-      WEFT_TRY(type, made.graph.intern_type(dtype_, dims));
+      WEFT_TRY(type, made.graph.intern_type(dtype_of(i), dims));
       made.elements += made.graph.type(type).elements();
       const std::array<plan::AttributeValue, 3> attributes = {made.graph.symbol(rule_.inputs[i].name), type,
                                                               made.graph.symbol(layouts[i])};
@@ -118,6 +130,32 @@ class InstanceDraw {
       values.push_back(value);
     }
     return values;
+  }
+
+  // A condition is a boolean and a position an integer; other inputs have the instance's dtype.
+  plan::DType dtype_of(std::size_t input) const {
+    for (const PatternNode& node : rule_.left.nodes)
+      for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k) {
+        if (node.operands[k] != input) continue;
+        const ops::Pointwise* row = ops::find_pointwise(*node.op);
+        if (row != nullptr && (row->takes == ops::Elements::boolean || (node.op == &ops::select() && k == 0)))
+          return plan::DType::boolean;
+        if ((k == 0 && (node.op == &ops::gather() || node.op == &ops::slot())) ||
+            (k == 1 && node.op == &ops::dropout()))
+          return plan::DType::i32;
+      }
+    return dtype_;
+  }
+
+  // Mostly f32, and integers. Where a rule converts or names dtypes, all of them.
+  static std::vector<plan::DType> dtypes_of(const Rule& rule) {
+    using enum plan::DType;
+    const auto converts = [](const PatternNode& node) { return node.op == &ops::cast(); };
+    const auto names_dtype = [](const Condition& each) { return each.kind == Condition::Kind::same_dtype; };
+    if (std::ranges::any_of(rule.left.nodes, converts) || std::ranges::any_of(rule.right.nodes, converts) ||
+        std::ranges::any_of(rule.when, names_dtype))
+      return {f32, f32, f32, f64, bf16, f16, i32, i32, i64, boolean};
+    return {f32, f32, f32, f32, f32, f32, f32, i32};
   }
 
   static Status small_enough(const plan::Graph& graph) {
@@ -179,7 +217,9 @@ class InstanceDraw {
   const Rule& rule_;
   Random& random_;
   const InstanceOptions& options_;
+  Breakpoints breakpoints_;
   bool distributed_;
+  std::vector<plan::DType> dtypes_;
   plan::DType dtype_ = plan::DType::f32;
 };
 

@@ -8,8 +8,8 @@
 //     %2 = contract %0, %1 {to=[i0,i1,i2]}      the left, then the right
 //
 // Drawn at random: how many indices a variable stands for, which names coincide, the order of indices, sizes
-// (1 among them, and different ones for one name where that may make sense), attributes, operators, the
-// dtype, and for rules that communicate the mesh and the layouts. What the left side refuses, or the guard,
+// (1 among them, and different ones for one name where that may make sense; large ones, and those at which the
+// rule's own numbers make a difference, see breakpoints.h), attributes, operators, the dtype, and for rules that communicate the mesh and the layouts. What the left side refuses, or the guard,
 // is drawn again; so an instance is a place where the rule would fire.
 #pragma once
 #include <cstdint>
@@ -34,6 +34,8 @@ struct InputIndex {
 struct InstanceOptions {
   std::int64_t largest = 5;  // size of an index
   std::int32_t attempts = 600;
+  // Sizes and attributes beyond the small ones: the rule's own numbers, what lies beside them, and larger ones.
+  bool wide = false;
   // Where this input must have another size along this index than the others: chance alone seldom finds the
   // few such cases that a left side accepts.
   std::optional<InputIndex> apart = {};

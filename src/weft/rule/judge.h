@@ -1,7 +1,9 @@
 // weft/rule/judge.h -- the one judge: what must hold before a rule or an equation is called proven.
 //
-//   draw cases, run both sides
-//     all equal     proven, with the probability that a false claim got here (error_bound.h)
+//   draw cases, run both sides over the field and on real numbers
+//     all equal     proven, with the probability that a false claim got here (error_bound.h);
+//                   proven up to rounding where only the real numbers say so;
+//                   undecided where that probability is not small
 //     none equal    refuted, or one side never makes sense
 //     some not      find a guard that tells them apart, try it on fresh cases:
 //       one holds     guarded, with a case outside the guard
@@ -13,6 +15,8 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "weft/rule/error_bound.h"
 #include "weft/rule/verdict.h"
@@ -26,8 +30,19 @@ struct ProveOptions {
   // Where numbers are compared: runs go on at the smallest sizes until orders add no more than this to the
   // bound, or there are that many.
   double order_error = 1e-6;
-  std::int64_t most_order_runs = 512;
+  std::int64_t most_order_runs = 2048;
+  // A larger probability of a false verdict, or fewer conclusive runs on real numbers, is no proof.
+  double most_error = 1e-3;
+  std::int64_t fewest_real_runs = 24;
   std::uint64_t seed = 1;
+};
+
+// What the runs on real numbers say of a claim that held in all of them.
+struct RealJudgement {
+  std::int64_t conclusive = 0;  // runs in which rounding left no question open
+  bool alone = false;           // the field knows no such law: the real numbers alone speak for it
+  bool loses = false;           // rounding to short dtypes tells the sides apart
+  double apart = 0;             // the largest difference, of the numbers' size
 };
 
 // How a guard fared on fresh cases.
@@ -42,7 +57,7 @@ concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdi
   // REQUIRES: no case succeeded
   { claim.never_holds() } -> std::same_as<Verdict>;
   // More cases to tell successes from failures by.
-  { claim.look_closer() };
+  {claim.look_closer()};
   // Nothing: no guard tells the failures from the successes.
   { claim.find_guard() } -> std::same_as<std::optional<typename C::Guard>>;
   // Draws cases under the guard. Where it holds, only cases under it count from then on.
@@ -53,9 +68,11 @@ concept Claim = requires(C claim, const typename C::Guard& guard, Verdict& verdi
   { claim.degree() } -> std::convertible_to<std::int64_t>;
   { claim.comparisons() } -> std::same_as<Comparisons>;
   { claim.tried() } -> std::same_as<TriedCounts>;
+  { claim.real_judgement() } -> std::same_as<RealJudgement>;
+  { claim.options() } -> std::same_as<const ProveOptions&>;
   // Rounding, and what else there is to say of a claim that holds.
-  { claim.describe(verdict) };
-  { claim.add_counterexample(verdict) };
+  {claim.describe(verdict)};
+  {claim.add_counterexample(verdict)};
   { C::kGuardRounds } -> std::convertible_to<int>;
 };
 
@@ -69,16 +86,36 @@ Verdict refuted(C& claim) {
   return verdict;
 }
 
+// A proof needs a small bound, and real numbers that could have told the sides apart.
+inline void decide(Verdict& verdict, const ProveOptions& options) {
+  if (verdict.real_runs < options.fewest_real_runs) {
+    verdict.judgement = Judgement::undecided;
+    verdict.reason =
+        fmt::format("rounding, or results that are no numbers, left {} runs that tell, fewer than {}",
+                    verdict.real_runs, options.fewest_real_runs);
+  } else if (!(verdict.error_probability <= options.most_error)) {
+    verdict.judgement = Judgement::undecided;
+    verdict.reason = fmt::format("a false rule would have passed with probability {:.1g}, more than {:.0g}",
+                                 verdict.error_probability, options.most_error);
+  }
+}
+
 // REQUIRES: every case that counts held
 template <Claim C>
 Verdict proven(C& claim) {
   if (!claim.run_more_orders()) return refuted(claim);
   const TriedCounts tried = claim.tried();
+  const RealJudgement real = claim.real_judgement();
   Verdict verdict;
-  verdict.judgement = Judgement::proven;
+  verdict.judgement = real.alone || real.loses ? Judgement::rounded : Judgement::proven;
   verdict.shapes = static_cast<std::int32_t>(tried.sizes);
-  verdict.error_probability = error_bound(claim.degree(), claim.comparisons(), tried);
+  verdict.real_runs = real.conclusive;
+  verdict.rounding_bound = real.apart;
+  verdict.unseen_share = unseen_share(tried.sizes);
+  verdict.error_probability =
+      real.alone ? sampled_error(real.conclusive) : error_bound(claim.degree(), claim.comparisons(), tried);
   claim.describe(verdict);
+  decide(verdict, claim.options());
   return verdict;
 }
 
@@ -95,7 +132,7 @@ Verdict judge(C& claim) {
     if (outcome == UnderGuard::fails) continue;
     if (outcome == UnderGuard::too_few_cases) break;
     Verdict verdict = proven(claim);
-    if (verdict.judgement != Judgement::proven) return verdict;
+    if (!holds(verdict)) return verdict;
     verdict.judgement = Judgement::guarded;
     verdict.guard = claim.print(*guard);
     claim.add_counterexample(verdict);

@@ -22,14 +22,10 @@ constexpr int kInstancesRunAgain = 8;
 
 std::string file_of(const Digest& key) { return fmt::format("{}.proof", key.hex()); }
 
-bool may_fire(const RuleProof& proof) {
-  return proof.verdict.judgement == Judgement::proven || proof.verdict.judgement == Judgement::guarded;
-}
-
 // Whether the rule holds on a few instances under the proof's guard. What says that the rule may not fire does
 // no harm, whoever wrote it.
 bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Digest& key) {
-  if (!may_fire(proof)) return true;
+  if (!holds(proof.verdict)) return true;
   Rule guarded = rule;
   guarded.when.insert(guarded.when.end(), proof.guard.begin(), proof.guard.end());
   Random random(key.low, key.high);
@@ -55,6 +51,8 @@ Digest proof_key(const Rule& rule, const ProveOptions& options) {
       .number(static_cast<std::uint64_t>(options.draws))
       .number(static_cast<std::uint64_t>(options.most_order_runs))
       .real(options.order_error)
+      .real(options.most_error)
+      .number(static_cast<std::uint64_t>(options.fewest_real_runs))
       .number(options.seed)
       .digest();
 }
@@ -108,7 +106,7 @@ Result<RuleSet> load_proven(std::vector<Rule> rules, const ProofStore* store, co
       if (store != nullptr)
         if (Status kept = store->keep(key, *proof); !kept.ok()) set.not_stored = std::move(kept).error();
     }
-    if (!may_fire(*proof)) {
+    if (!holds(proof->verdict)) {
       set.refused.push_back({std::move(rule), std::move(proof->verdict)});
       continue;
     }

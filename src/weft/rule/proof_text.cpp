@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array kJudgements = {Judgement::proven, Judgement::guarded, Judgement::refuted,
-                                    Judgement::ill_typed};
+constexpr std::array kJudgements = {Judgement::proven,  Judgement::rounded,   Judgement::guarded,
+                                    Judgement::refuted, Judgement::ill_typed, Judgement::undecided};
 constexpr std::array kRoundings = {Rounding::exact, Rounding::reassociates, Rounding::changes};
 
 template <class Enum, std::size_t N>
@@ -61,7 +61,10 @@ std::optional<RuleProof> proof_from(const Json& json, const Digest& key, const R
   verdict.rounding = *rounding;
   json.at("guard").get_to(verdict.guard);
   json.at("error_probability").get_to(verdict.error_probability);
+  json.at("unseen_share").get_to(verdict.unseen_share);
+  json.at("rounding_bound").get_to(verdict.rounding_bound);
   json.at("shapes").get_to(verdict.shapes);
+  json.at("real_runs").get_to(verdict.real_runs);
   json.at("reason").get_to(verdict.reason);
   for (const Json& found : json.at("counterexamples"))
     verdict.counterexamples.push_back(counterexample_from(found));
@@ -83,7 +86,10 @@ std::string print_proof(const Digest& key, const RuleProof& proof) {
                      {"rounding", name(verdict.rounding)},
                      {"guard", verdict.guard},
                      {"error_probability", verdict.error_probability},
+                     {"unseen_share", verdict.unseen_share},
+                     {"rounding_bound", verdict.rounding_bound},
                      {"shapes", verdict.shapes},
+                     {"real_runs", verdict.real_runs},
                      {"reason", verdict.reason},
                      {"counterexamples", found}};
   const std::string body = json.dump(-1, ' ', true, Json::error_handler_t::replace);

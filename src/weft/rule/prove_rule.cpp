@@ -4,7 +4,10 @@
 #include <optional>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "weft/base/hash.h"
+#include "weft/rule/breakpoints.h"
 #include "weft/rule/rule_counterexample.h"
 #include "weft/rule/rule_degree.h"
 #include "weft/rule/rule_guard.h"
@@ -15,6 +18,10 @@ namespace {
 
 constexpr std::size_t kRuleRoundingInstances = 8;
 constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
+// Runs on real numbers: at an instance over which the field has no doubt; at one of which it says that the sides
+// differ; again at the smallest, where numbers meet most often.
+constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 16;
+constexpr std::size_t kSmallInstances = 8;
 
 class RuleClaim {
  public:
@@ -42,7 +49,11 @@ class RuleClaim {
     return verdict;
   }
 
-  void look_closer() {}
+  // What failed by its values may have been lucky elsewhere.
+  void look_closer() {
+    for (JudgedInstance& each : judged_)
+      if (each.good) each.good = holds_in_reals(each, kRealRunsAtSmall);
+  }
 
   std::optional<Guard> find_guard() const { return rule::find_guard(rule_, judged_); }
 
@@ -81,15 +92,25 @@ class RuleClaim {
     return most;
   }
 
-  TriedCounts tried() const {
-    return {static_cast<std::int64_t>(judged_.size()), options_.draws, runs_};
+  RealJudgement real_judgement() const {
+    RealEvidence all;
+    for (const JudgedInstance& each : judged_) all.add(each.real);
+    return {all.conclusive, std::ranges::any_of(judged_, &JudgedInstance::alone), all.loses, all.apart};
   }
 
+  const ProveOptions& options() const { return options_; }
+
+  TriedCounts tried() const { return {static_cast<std::int64_t>(judged_.size()), options_.draws, runs_}; }
+
   void describe(Verdict& verdict) {
+    if (std::ranges::all_of(judged_, [](const JudgedInstance& each) { return each.real.same; })) {
+      verdict.rounding = Rounding::exact;
+      return;
+    }
     std::vector<RuleInstance> some;
     for (std::size_t k = 0; k < std::min(judged_.size(), kRuleRoundingInstances); ++k)
       some.push_back(std::move(judged_[k].instance));
-    verdict.rounding = classify_rounding(some, random_);
+    verdict.rounding = classify_rounding(some);
   }
 
   void add_counterexample(Verdict& verdict) {
@@ -98,23 +119,28 @@ class RuleClaim {
 
  private:
   // Draws and runs instances of `rule`; a verdict where there is none.
-  std::optional<Verdict> run_cases(const Rule& rule, std::int32_t shapes, std::vector<JudgedInstance>& judged) {
+  std::optional<Verdict> run_cases(const Rule& rule, std::int32_t shapes,
+                                   std::vector<JudgedInstance>& judged) {
     std::set<std::uint64_t> seen;
     for (std::int32_t draw = 0; draw < 2 * shapes; ++draw) {
       if (static_cast<std::int32_t>(seen.size()) >= shapes) break;
-      auto instance = draw_instance(rule, random_);
+      InstanceOptions options;
+      options.wide = draw % 4 == 3;
+      auto instance = draw_instance(rule, random_, options);
       if (!instance.ok()) {
+        if (options.wide) continue;
         if (!seen.empty()) break;
         Verdict verdict;
         verdict.reason = instance.error().message;
         return verdict;
       }
       if (!seen.insert(instance->shape).second) continue;
-      const bool good = holds_at(*instance, options_.draws);
-      judged.push_back({std::move(instance).value(), good});
+      judge(std::move(instance).value(), judged);
     }
+    if (judged.empty()) return nothing_drawn(rule);
     for (std::int32_t round = 0; round < options_.shapes / kShapesToASweep; ++round) sweep(rule, judged);
     run_more_orders(judged);
+    run_more_reals(judged);
     return std::nullopt;
   }
 
@@ -127,9 +153,14 @@ class RuleClaim {
         options.apart = InputIndex{input, index};
         auto instance = draw_instance(rule, random_, options);
         if (!instance.ok()) continue;
-        const bool good = holds_at(*instance, options_.draws);
-        judged.push_back({std::move(instance).value(), good});
+        judge(std::move(instance).value(), judged);
       }
+  }
+
+  static Verdict nothing_drawn(const Rule& rule) {
+    Verdict verdict;
+    verdict.reason = fmt::format("no instance of {} was found", rule.name);
+    return verdict;
   }
 
   // A guard that has nothing to do with the failures would let them through as often as they came before: so
@@ -140,26 +171,68 @@ class RuleClaim {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(wanted, options_.shapes, 16 * options_.shapes));
   }
 
-  bool holds_at(const RuleInstance& instance, std::int32_t draws) {
-    if (instance.refusal) return false;
-    for (std::int32_t draw = 0; draw < draws; ++draw) {
-      const auto run = run_field(instance, random_);
-      ++runs_;
-      if (!run.ok() || run->difference) return false;
+  void judge(RuleInstance instance, std::vector<JudgedInstance>& judged) {
+    JudgedInstance& each = judged.emplace_back(JudgedInstance{std::move(instance), false, false, {}});
+    if (each.instance.refusal) return;
+    for (std::int32_t draw = 0; draw < options_.draws && !each.alone; ++draw)
+      each.alone = !holds_in_field(each);
+    each.good = holds_in_reals(each, each.alone ? kRealRunsAlone : kRealRuns);
+  }
+
+  bool holds_in_field(const JudgedInstance& each) {
+    const auto run = run_field(each.instance, random_);
+    ++runs_;
+    return run.ok() && !run->difference;
+  }
+
+  bool holds_in_reals(JudgedInstance& each, int runs) {
+    RealDraws draws(constants_of(each.instance.graph));
+    for (int run = 0; run < runs; ++run) {
+      draws.begin(turn_++, random_);
+      const auto found = run_real(each.instance, draws, random_);
+      if (!found.ok() || found->difference) return false;
+      each.real.add(found->evidence);
     }
     return true;
   }
 
+  // The smallest of those that held so far.
+  static std::vector<JudgedInstance*> smallest(std::vector<JudgedInstance>& judged) {
+    std::vector<JudgedInstance*> small;
+    for (JudgedInstance& each : judged)
+      if (each.good) small.push_back(&each);
+    std::ranges::stable_sort(small, {}, [](const JudgedInstance* each) { return each->instance.elements; });
+    small.resize(std::min(small.size(), kSmallInstances));
+    return small;
+  }
+
+  // Numbers meet where there are few; and where real numbers alone speak for a rule, they must speak often.
+  void run_more_reals(std::vector<JudgedInstance>& judged) {
+    const std::vector<JudgedInstance*> small = smallest(judged);
+    for (JudgedInstance* each : small) each->good = holds_in_reals(*each, kRealRunsAtSmall);
+    if (std::ranges::none_of(judged, [](const JudgedInstance& each) { return each.alone && each.good; }))
+      return;
+    const auto wanted = static_cast<std::int64_t>(1 / options_.most_error);
+    std::int64_t conclusive = 0;
+    for (const JudgedInstance& each : judged) conclusive += each.real.conclusive;
+    for (std::int64_t run = 0; !small.empty() && run < 4 * wanted && conclusive <= wanted;
+         run += kRealRunsAtSmall) {
+      JudgedInstance& each = *small[static_cast<std::size_t>(run / kRealRunsAtSmall) % small.size()];
+      conclusive -= each.real.conclusive;
+      each.good = each.good && holds_in_reals(each, kRealRunsAtSmall);
+      conclusive += each.real.conclusive;
+      if (!each.good) return;
+    }
+  }
+
   // Where numbers are compared one run is one order of them: small instances are run again and again.
   void run_more_orders(std::vector<JudgedInstance>& judged) {
-    std::vector<JudgedInstance*> small;
-    for (JudgedInstance& each : judged) {
-      const Comparisons found = rule::comparisons(each.instance);
-      if (each.good && found.with_zero + found.with_others > 0) small.push_back(&each);
-    }
+    std::vector<JudgedInstance*> small = smallest(judged);
+    std::erase_if(small, [](const JudgedInstance* each) {
+      const Comparisons found = rule::comparisons(each->instance);
+      return each->alone || found.with_zero + found.with_others == 0;
+    });
     if (small.empty()) return;
-    std::ranges::stable_sort(small, {}, [](const JudgedInstance* each) { return each->instance.elements; });
-    small.resize(std::min<std::size_t>(small.size(), 8));
     Comparisons most;
     for (const JudgedInstance* each : small)
       if (const Comparisons found = rule::comparisons(each->instance);
@@ -170,7 +243,9 @@ class RuleClaim {
         std::min(options_.most_order_runs, runs_needed(most, options_.order_error) - runs_);
     for (std::int64_t run = 0; run < runs; ++run) {
       JudgedInstance& each = *small[static_cast<std::size_t>(run) % small.size()];
-      each.good = each.good && holds_at(each.instance, 1);
+      if (each.alone || holds_in_field(each)) continue;
+      each.alone = true;
+      each.good = each.good && holds_in_reals(each, kRealRunsAlone);
     }
   }
 
@@ -179,6 +254,7 @@ class RuleClaim {
   Random random_;
   std::vector<JudgedInstance> judged_;
   std::int64_t runs_ = 0;
+  int turn_ = 0;  // of runs on real numbers
   Guard guard_;
   std::optional<Counterexample> outside_;  // a case outside the guard
 };
@@ -186,10 +262,18 @@ class RuleClaim {
 }  // namespace
 
 RuleProof prove(const Rule& rule, const ProveOptions& options) {
-  RuleClaim claim(rule, options);
+  // Quotients of sizes come out even, by the rule's own guard or by the one that it gets here.
+  const std::vector<Condition> even = missing_divisions(rule);
+  Rule guarded = rule;
+  guarded.when.insert(guarded.when.end(), even.begin(), even.end());
+  RuleClaim claim(guarded, options);
   RuleProof proof;
   proof.verdict = judge(claim);
   if (proof.verdict.judgement == Judgement::guarded) proof.guard = claim.guard();
+  if (even.empty() || !holds(proof.verdict)) return proof;
+  proof.guard.insert(proof.guard.begin(), even.begin(), even.end());
+  proof.verdict.judgement = Judgement::guarded;
+  proof.verdict.guard = print(proof.guard, rule);
   return proof;
 }
 

@@ -1,5 +1,7 @@
 #include "weft/rule/rule_counterexample.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 
 #include "weft/rule/run_instance.h"
@@ -7,12 +9,16 @@
 namespace weft::rule {
 namespace {
 
-constexpr int kSmallDraws = 96, kRuleValueDraws = 48, kFieldDraws = 3;
+constexpr int kSmallDraws = 96, kRuleValueDraws = 64, kFailingDraws = 12, kFieldDraws = 3;
+// Kinds of numbers (real_draws.h), those that people read most easily first.
+constexpr std::array kPlainFirst = {0, 4, 0, 2, 6, 5, 1, 7, 3};
 
 bool fails_at(const RuleInstance& instance, Random& random) {
   if (instance.refusal) return true;
-  for (int draw = 0; draw < kFieldDraws; ++draw) {
-    const auto run = run_field(instance, random);
+  RealDraws draws(constants_of(instance.graph));
+  for (int draw = 0; draw < kFailingDraws; ++draw) {
+    draws.begin(draw, random);
+    const auto run = run_real(instance, draws, random);
     if (!run.ok() || run->difference) return true;
   }
   return false;
@@ -53,15 +59,21 @@ Counterexample at(const Rule& rule, const RuleInstance& instance, Random& random
     found.right = instance.refusal->message;
     return found;
   }
+  RealDraws draws(constants_of(instance.graph));
   for (int draw = 0; draw < kRuleValueDraws; ++draw) {
-    const auto run = run_whole(instance, random);
+    // Each kind gets a fair number of tries before the next.
+    constexpr int kTries = kRuleValueDraws / static_cast<int>(kPlainFirst.size());
+    draws.begin(kPlainFirst[static_cast<std::size_t>(std::min<int>(draw / kTries, kPlainFirst.size() - 1))],
+                random);
+    const auto run = run_real(instance, draws, random);
     if (!run.ok()) {
       found.right = run.error().message;
       return found;
     }
     if (!run->difference) continue;
     describe(instance, *run, found);
-    for (std::size_t i = 0; i < found.inputs.size(); ++i) found.inputs[i].values = run->inputs[i].data;
+    for (std::size_t i = 0; i < found.inputs.size(); ++i)
+      for (const ops::Rounded& element : run->inputs[i].data) found.inputs[i].values.push_back(element.value);
     return found;
   }
   for (int draw = 0; draw < kFieldDraws; ++draw) {

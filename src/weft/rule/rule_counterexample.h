@@ -8,9 +8,8 @@
 
 namespace weft::rule {
 
-// Looks among the failures in `judged` and among more instances of small sizes. Its values are small whole
-// numbers on which the two sides differ; where they never do, and only the order of numbers or the functions
-// read otherwise tell them apart, there are none and the sides are shown in the field.
+// Looks among the failures in `judged` and among more instances of small sizes. Its values are real numbers on
+// which the two sides differ, small ones if such will do.
 // REQUIRES: one of `judged` is not good.
 Counterexample find_counterexample(const Rule& rule, std::span<const JudgedInstance> judged, Random& random);
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 
-#include "weft/base/random.h"
 #include "weft/rule/error_bound.h"
 #include "weft/rule/instance.h"
 #include "weft/rule/verdict.h"
@@ -17,7 +16,7 @@ std::int64_t degree(const RuleInstance& instance);
 // which nothing is known, as half of the instances have it, holds for one that compares.
 Comparisons comparisons(const RuleInstance& instance);
 
-// How floating point fares, from instances at which both sides are equal.
-Rounding classify_rounding(std::span<const RuleInstance> instances, Random& random);
+// How floating point fares, from instances at which both sides are equal but not the same floats.
+Rounding classify_rounding(std::span<const RuleInstance> instances);
 
 }  // namespace weft::rule

@@ -13,12 +13,15 @@
 
 #include "weft/rule/instance.h"
 #include "weft/rule/rule.h"
+#include "weft/rule/run_instance.h"
 
 namespace weft::rule {
 
 struct JudgedInstance {
   RuleInstance instance;
-  bool good = false;  // both sides are equal there
+  bool good = false;   // both sides are equal there
+  bool alone = false;  // by real numbers alone: over the field they differ
+  RealEvidence real = {};
 };
 
 // None when no such conjunction is left with at least a twentieth of the successes.

@@ -1,6 +1,7 @@
 #include "weft/rule/run_instance.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -14,12 +15,16 @@ namespace {
 
 using ops::Field;
 using ops::Numbers;
+using ops::Rounded;
 using ops::Tensor;
 
-std::string shown(double value) { return fmt::format("{}", value); }
-std::string shown(Field value) { return fmt::format("{}", value.residue()); }
-
 bool is_input(const plan::NodeView& node) { return &node.op() == &ops::input(); }
+
+bool has_cast(const plan::Graph& graph) {
+  for (std::size_t id = 0; id < graph.node_count(); ++id)
+    if (graph.node(plan::NodeId(id)).op == &ops::cast()) return true;
+  return false;
+}
 
 template <class T>
 class Run {
@@ -28,7 +33,7 @@ class Run {
       : instance_(instance), graph_(instance.graph), random_(random), numbers_(numbers) {}
 
   template <class Draw>
-  Result<InstanceRun<T>> run(Draw draw) {
+  void draw_inputs(Draw draw) {
     for (std::size_t id = 0; id < graph_.node_count(); ++id) {
       const plan::NodeView node = graph_.view(plan::NodeId(id));
       if (!is_input(node)) continue;
@@ -36,10 +41,15 @@ class Run {
       Tensor<T>& tensor = made_.inputs.emplace_back();
       for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
       tensor.data.resize(static_cast<std::size_t>(type.elements()));
-      for (T& element : tensor.data) element = draw();
+      for (T& element : tensor.data) element = draw(type.dtype);
     }
+  }
+
+  void take_inputs(std::vector<Tensor<T>> inputs) { made_.inputs = std::move(inputs); }
+
+  // Both sides; a difference where the ranks hold them in other ways.
+  Result<InstanceRun<T>> run() {
     WEFT_TRY_STATUS(instance_.distributed() ? on_mesh() : on_one_device());
-    if (!made_.difference) compare();
     return std::move(made_);
   }
 
@@ -104,18 +114,6 @@ class Run {
     return all;
   }
 
-  void compare() {
-    for (std::size_t k = 0; k < outputs(); ++k) {
-      const Tensor<T>&left = made_.left[k], &right = made_.right[k];
-      for (std::size_t i = 0; i < left.data.size(); ++i) {
-        if (left.data[i] == right.data[i]) continue;
-        made_.difference = Difference{static_cast<std::int32_t>(k), static_cast<std::int64_t>(i),
-                                      shown(left.data[i]), shown(right.data[i])};
-        return;
-      }
-    }
-  }
-
   const RuleInstance& instance_;
   const plan::Graph& graph_;
   Random& random_;
@@ -123,20 +121,125 @@ class Run {
   InstanceRun<T> made_;
 };
 
-}  // namespace
-
-Result<InstanceRun<double>> run_whole(const RuleInstance& instance, Random& random) {
-  return Run<double>(instance, random, {}).run([&] { return static_cast<double>(random.between(-3, 3)); });
+// Compares all outputs. A difference that no rounding explains is the first one found.
+std::optional<Difference> compare_all(const InstanceRun<Rounded>& run, RealEvidence& evidence) {
+  std::optional<Difference> difference;
+  for (std::size_t k = 0; k < run.left.size(); ++k) {
+    const auto at = add_compared(run.left[k], run.right[k], evidence);
+    if (!at || difference) continue;
+    difference = Difference{static_cast<std::int32_t>(k), static_cast<std::int64_t>(*at),
+                            shown(run.left[k].data[*at]), shown(run.right[k].data[*at])};
+  }
+  evidence.conclusive = std::min<std::int64_t>(evidence.conclusive, 1);
+  return difference;
 }
 
-Result<InstanceRun<double>> run_real(const RuleInstance& instance, Random& random) {
-  return Run<double>(instance, random, {}).run([&] { return 0.5 + random.uniform(); });
+}  // namespace
+
+void RealEvidence::add(const RealEvidence& other) {
+  conclusive += other.conclusive;
+  same &= other.same;
+  loses |= other.loses;
+  apart = std::max(apart, other.apart);
+}
+
+std::optional<std::size_t> add_compared(const Tensor<Rounded>& left, const Tensor<Rounded>& right,
+                                        RealEvidence& evidence) {
+  std::optional<std::size_t> different;
+  for (std::size_t i = 0; i < left.data.size(); ++i) {
+    const Rounded a = left.data[i], b = right.data[i];
+    const ops::Agreement agreement = ops::compare(a, b);
+    if (agreement == ops::Agreement::same || agreement == ops::Agreement::close) ++evidence.conclusive;
+    if (agreement == ops::Agreement::same) continue;
+    evidence.same &= a.value == b.value || (std::isnan(a.value) && std::isnan(b.value));
+    // Where rounding left little of a number, how far it is off says nothing.
+    const double scale = std::max(std::abs(a.value), std::abs(b.value));
+    if (agreement != ops::Agreement::different && a.error + b.error <= 0.1 * scale)
+      evidence.apart = std::max(evidence.apart, std::abs(a.value - b.value) / scale);
+    if (agreement == ops::Agreement::different && !different) different = i;
+  }
+  return different;
+}
+
+std::string shown(Rounded value) {
+  if (value.is_undefined()) return "undefined";
+  if (value.is_too_large()) return "too large";
+  return fmt::format("{}", value.value);
+}
+
+bool is_rounded(const plan::Graph& graph) {
+  for (std::size_t id = 0; id < graph.node_count(); ++id) {
+    const plan::NodeView node = graph.view(plan::NodeId(id));
+    for (std::size_t k = 0; k < node.result_count(); ++k) switch (node.result_type(k).dtype) {
+        case plan::DType::bf16:
+        case plan::DType::f16:
+        case plan::DType::i32: return true;
+        default: break;
+      }
+  }
+  return has_cast(graph);
+}
+
+Result<RealRun> run_real(const RuleInstance& instance, const RealDraws& draws, Random& random) {
+  ops::RoundedNotes notes;
+  Numbers<Rounded> numbers{.notes = &notes, .rounds = false, .key = random.next()};
+  Run<Rounded> real(instance, random, numbers);
+  real.draw_inputs([&](plan::DType dtype) { return Rounded{draws.next(dtype, random), 0}; });
+  WEFT_TRY(run, real.run());
+  RealRun made;
+  static_cast<InstanceRun<Rounded>&>(made) = std::move(run);
+  if (made.difference) return made;
+  RealEvidence found;
+  auto difference = compare_all(made, found);
+  made.evidence = found;
+  // A comparison that rounding may have turned over explains any difference.
+  if (!notes.doubt) made.difference = std::move(difference);
+  if (notes.doubt || made.difference) made.evidence.conclusive = 0;
+  if (made.difference || !is_rounded(instance.graph)) return made;
+
+  notes.doubt = false;
+  numbers.rounds = true;
+  Run<Rounded> rounded(instance, random, numbers);
+  rounded.take_inputs(made.inputs);
+  WEFT_TRY(short_run, rounded.run());
+  RealEvidence after;
+  difference = compare_all(short_run, after);
+  if (difference) {
+    const auto output = static_cast<std::size_t>(difference->output),
+               at = static_cast<std::size_t>(difference->at);
+    // Too large for sixteen bits in another order of the same operations: that is rounding.
+    const bool too_large =
+        short_run.left[output].data[at].is_too_large() || short_run.right[output].data[at].is_too_large();
+    // A comparison turned over by it is the same without a cast; with one, the cast may not go.
+    if (too_large || (notes.doubt && !has_cast(instance.graph))) difference.reset();
+  }
+  if (difference) {
+    made.left = std::move(short_run.left);
+    made.right = std::move(short_run.right);
+    made.difference = std::move(difference);
+    return made;
+  }
+  made.evidence.loses = !after.same && found.same;
+  made.evidence.same &= after.same;
+  made.evidence.apart = std::max(found.apart, after.apart);
+  return made;
 }
 
 Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& random) {
   Numbers<Field> numbers;
   numbers.key = random.next();
-  return Run<Field>(instance, random, numbers).run([&] { return Field(random.next()); });
+  Run<Field> field(instance, random, numbers);
+  field.draw_inputs([&](plan::DType) { return Field(random.next()); });
+  WEFT_TRY(run, field.run());
+  for (std::size_t k = 0; !run.difference && k < run.left.size(); ++k)
+    for (std::size_t i = 0; i < run.left[k].data.size(); ++i) {
+      if (run.left[k].data[i] == run.right[k].data[i]) continue;
+      run.difference = Difference{static_cast<std::int32_t>(k), static_cast<std::int64_t>(i),
+                                  fmt::format("{}", run.left[k].data[i].residue()),
+                                  fmt::format("{}", run.right[k].data[i].residue())};
+      break;
+    }
+  return run;
 }
 
 }  // namespace weft::rule

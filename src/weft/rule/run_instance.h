@@ -1,8 +1,10 @@
 // weft/rule/run_instance.h -- runs both sides of an instance and compares them.
 //
-// Over the prime field with random values a difference shows with near certainty; over doubles with small
-// whole numbers people can check it. On a mesh the ranks' shares are really cut and the communication really
-// done; outputs must agree as whole values and in how the ranks hold them.
+// Two judges. Over the prime field with random values two different polynomials differ with near certainty.
+// In real numbers, chosen to meet (real_draws.h) and run as floats with a bound on their rounding (ops/rounded.h),
+// what the field does not know shows: ties, zero, thresholds, functions, peaks, casts. On a mesh the ranks'
+// shares are really cut and the communication really done; outputs must agree as whole values and in how the
+// ranks hold them.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "weft/base/random.h"
 #include "weft/ops/evaluation.h"
 #include "weft/rule/instance.h"
+#include "weft/rule/real_draws.h"
 
 namespace weft::rule {
 
@@ -29,11 +32,34 @@ struct InstanceRun {
   std::optional<Difference> difference;
 };
 
-// Values from -3 to 3.
-Result<InstanceRun<double>> run_whole(const RuleInstance& instance, Random& random);
 // Any values, and functions and order interpreted by a key of their own.
 Result<InstanceRun<ops::Field>> run_field(const RuleInstance& instance, Random& random);
-// Values from 0.5 to 1.5, where rounding shows.
-Result<InstanceRun<double>> run_real(const RuleInstance& instance, Random& random);
+
+// What runs in real numbers have shown.
+struct RealEvidence {
+  std::int64_t conclusive = 0;  // runs in which rounding left no question open
+  bool same = true;             // all results were the same doubles
+  bool loses = false;           // equal as real numbers, not once values are rounded to their dtypes
+  double apart = 0;             // the largest difference, of the larger of the two numbers
+
+  void add(const RealEvidence& other);
+};
+
+// Compares the elements of two results; where one differs by more than rounding, the first such.
+std::optional<std::size_t> add_compared(const ops::Tensor<ops::Rounded>& left,
+                                        const ops::Tensor<ops::Rounded>& right, RealEvidence& evidence);
+
+struct RealRun : InstanceRun<ops::Rounded> {
+  RealEvidence evidence;
+};
+
+// One run of numbers that `draws` chose: as real numbers; then, where dtypes round, as rounded ones.
+Result<RealRun> run_real(const RuleInstance& instance, const RealDraws& draws, Random& random);
+
+// Whether a value is held in fewer digits than a float's, wraps, or is converted.
+bool is_rounded(const plan::Graph& graph);
+
+// "0.5", "undefined", "too large"
+std::string shown(ops::Rounded value);
 
 }  // namespace weft::rule

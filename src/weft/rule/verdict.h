@@ -1,10 +1,16 @@
 // weft/rule/verdict.h -- what the prover says of a rule.
 //
-//   proven      equal at every legal shape tried, whatever the values; a false rule would have got
-//               through with at most the stated probability
-//   guarded     so under a guard that the prover found, stated in the rule language
+//   proven      equal at every legal shape tried, whatever the values: as polynomials over a prime field, where
+//               a false rule would have got through with at most the stated probability, and on real numbers
+//               that were chosen to tell the sides apart
+//   rounded     proven up to rounding: equal as real numbers as often as tried, but by a law of functions or of
+//               order that the field does not know, or by rounding values to short dtypes in other places
+//   guarded     one of these under a guard that the prover found, stated in the rule language
 //   refuted     not equal: here is the smallest case found
 //   ill_typed   one side never makes sense, or the two never have the same shape
+//   undecided   no difference was found, but the bound on a false verdict is too large to call it proven
+//
+// Only the first three may fire.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,9 +19,9 @@
 
 namespace weft::rule {
 
-enum class Judgement : std::uint8_t { proven, guarded, refuted, ill_typed };
+enum class Judgement : std::uint8_t { proven, rounded, guarded, refuted, ill_typed, undecided };
 
-std::string_view name(Judgement judgement);  // "ill-typed"
+std::string_view name(Judgement judgement);  // "proven up to rounding", "ill-typed"
 
 // How floating point fares where real numbers agree: the same operations on the same numbers, sums and
 // products in another order, or other roundings altogether (x/y becomes x*(1/y), a bias folded in weights).
@@ -27,7 +33,7 @@ struct Counterexample {
   struct Input {
     std::string name;
     std::vector<std::int64_t> sizes;
-    std::vector<double> values;  // small whole numbers; of all ranks in turn on a mesh
+    std::vector<double> values;  // small numbers where they will do; of all ranks in turn on a mesh
   };
   std::vector<Input> inputs;
   std::int32_t ranks = 0;        // 0: no mesh
@@ -42,10 +48,17 @@ struct Verdict {
   std::string guard;  // of a guarded rule: "groups(w) = 1"
   std::vector<Counterexample>
       counterexamples;           // of a refuted rule one; of a guarded one a case outside its guard
-  double error_probability = 1;  // that a false rule got here
+  double error_probability = 1;  // that a false rule got here, over values: shapes and attributes are sampled
+  double unseen_share = 1;       // of the cases drawn: what fails this often would have shown, at 99 %
   Rounding rounding = Rounding::reassociates;
-  std::int32_t shapes = 0;  // distinct shapes at which both sides were run
-  std::string reason;       // of an ill-typed rule: what is wrong
+  double rounding_bound = 0;   // the largest difference that rounding made, of the numbers' size
+  std::int32_t shapes = 0;     // distinct shapes and attributes at which both sides were run
+  std::int64_t real_runs = 0;  // on real numbers, in which rounding left no question open
+  std::string reason;          // of an ill-typed or undecided rule: what is wrong
 };
+
+// Whether a rule of this verdict may fire: proven, up to rounding or not, or guarded.
+bool holds(const Verdict& verdict);
+bool holds_everywhere(const Verdict& verdict);  // the same without a guard
 
 }  // namespace weft::rule

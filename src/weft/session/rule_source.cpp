@@ -77,10 +77,6 @@ std::optional<rule::Rule> as_proven(const rule::Rule& rule, Warnings& warnings) 
   return proven;
 }
 
-bool holds(const rule::Verdict& verdict) {
-  return verdict.judgement == rule::Judgement::proven || verdict.judgement == rule::Judgement::guarded;
-}
-
 std::string describe(const rule::Counterexample& counterexample) {
   std::string text;
   if (counterexample.ranks > 0) text += fmt::format("  on {} ranks\n", counterexample.ranks);
@@ -106,7 +102,11 @@ std::string describe(const rule::Counterexample& counterexample) {
 std::string describe(const rule::Rule& rule, const rule::Verdict& verdict) {
   std::string text = fmt::format("{}: {}", rule.name, rule::name(verdict.judgement));
   if (!verdict.guard.empty()) text += fmt::format(" when {}", verdict.guard);
-  if (holds(verdict)) return text + fmt::format(", {}", rule::name(verdict.rounding));
+  if (holds(verdict)) {
+    text += fmt::format(", {}", rule::name(verdict.rounding));
+    if (verdict.rounding_bound > 0) text += fmt::format(", at most {:.0e} apart", verdict.rounding_bound);
+    return text;
+  }
   if (!verdict.reason.empty()) text += fmt::format(": {}", verdict.reason);
   for (const rule::Counterexample& counterexample : verdict.counterexamples) {
     text += '\n';

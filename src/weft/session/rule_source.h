@@ -36,7 +36,6 @@ rule::RuleProof proof_of(const rule::Rule& rule, const std::optional<rule::Proof
 // The rule as it may fire: with the guard that its proof wants, or not at all.
 std::optional<rule::Rule> as_proven(const rule::Rule& rule, Warnings& warnings);
 
-bool holds(const rule::Verdict& verdict);  // proven or guarded
 
 // "merge_products: guarded: size(x, n) = size(w, n)"; a refuted rule's counterexample below it.
 std::string describe(const rule::Rule& rule, const rule::Verdict& verdict);

@@ -18,8 +18,11 @@ Json to_json(const rule::Rule& rule, const rule::Verdict& verdict) {
           {"verdict", rule::name(verdict.judgement)},
           {"guard", verdict.guard},
           {"rounding", rule::name(verdict.rounding)},
+          {"rounding_bound", verdict.rounding_bound},
           {"error_probability", verdict.error_probability},
+          {"unseen_share", verdict.unseen_share},
           {"shapes", verdict.shapes},
+          {"real_runs", verdict.real_runs},
           {"why", rule.why},
           {"cite", rule.cite},
           {"file", rule.file},
@@ -56,8 +59,11 @@ Result<std::string> show(const RulesShow& request, Warnings& warnings) {
   }
   std::string out = fmt::format("{}\n{}\n", rule::print(*found), describe(*found, verdict));
   if (holds(verdict))
-    out += fmt::format("run at {} shapes; a false rule would have passed with probability {:.0e} at most\n",
-                       verdict.shapes, verdict.error_probability);
+    out += fmt::format(
+        "values: a false rule would have passed with probability {:.0e} at most; {} runs on real numbers "
+        "agree\n"
+        "shapes and attributes are sampled: {} tried, what fails at 1 in {:.0f} of them would have shown\n",
+        verdict.error_probability, verdict.real_runs, verdict.shapes, 1 / verdict.unseen_share);
   out += fmt::format("{}:{}\n", found->file, found->line);
   return out;
 }

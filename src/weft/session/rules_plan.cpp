@@ -39,7 +39,26 @@ std::string percent_saved(double before, double after) {
   return before > 0 ? fmt::format("{:.1f} %", 100 * (before - after) / before) : std::string("0 %");
 }
 
-Result<std::string> apply(const RulesApply& request, Warnings& warnings) {
+// How far rounding may carry the outputs of two plans apart, of the largest number in them.
+double check_tolerance(const plan::Graph& plan) {
+  constexpr double kFloats = 1e-3, kSixteenBits = 5e-2;
+  for (std::size_t value = 0; value < plan.value_count(); ++value) {
+    const plan::DType dtype = plan.type(plan::ValueId(value)).dtype;
+    if (dtype == plan::DType::bf16 || dtype == plan::DType::f16) return kSixteenBits;
+  }
+  return kFloats;
+}
+
+// The output that differs by more than that; null: none does.
+const run::OutputAgreement* find_disagreement(const run::Agreement& agreement, double tolerance) {
+  // What is no number is beyond any tolerance.
+  for (const run::OutputAgreement& output : agreement.outputs)
+    if (!(output.relative() <= tolerance)) return &output;
+  return nullptr;
+}
+
+// `differs` says how, where the plans were run and are not the same; then none is written.
+Result<std::string> apply(const RulesApply& request, Warnings& warnings, std::string& differs) {
   WEFT_TRY(graph, read_plan(request.plan));
   WEFT_TRY(device, find_device(request.device));
   WEFT_TRY(rules, read_proven_rules(request.files, graph, warnings));
@@ -55,8 +74,13 @@ Result<std::string> apply(const RulesApply& request, Warnings& warnings) {
   if (request.check) {
     WEFT_TRY(compared, run::compare_runs(graph, found.plan));
     agreement = std::move(compared);
+    if (const auto* wrong = find_disagreement(*agreement, check_tolerance(graph)))
+      differs = fmt::format(
+          "error: the plans differ: {} by {:.1e} of its largest number, at most {:.0e} is rounding\n",
+          wrong->output, wrong->relative(), check_tolerance(graph));
   }
-  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, plan::print(found.plan)));
+  if (!request.to.empty() && differs.empty())
+    WEFT_TRY_STATUS(write_file_atomically(request.to, plan::print(found.plan)));
 
   if (request.format == Format::json) {
     Json json = {{"plan", request.plan},
@@ -139,7 +163,13 @@ Result<std::string> why(const RulesWhy& request, Warnings& warnings) {
 
 Reply run(const RulesApply& request) {
   Warnings warnings;
-  return with_warnings(to_reply(apply(request, warnings)), warnings);
+  std::string differs;
+  Reply reply = to_reply(apply(request, warnings, differs));
+  if (reply.exit_code == ExitCode::ok && !differs.empty()) {
+    reply.exit_code = ExitCode::user_error;
+    reply.complaint = std::move(differs);
+  }
+  return with_warnings(std::move(reply), warnings);
 }
 
 Reply run(const RulesWhy& request) {

@@ -217,5 +217,10 @@ template Result<std::vector<MeshTensor<ops::Field>>> interpret_on_mesh(const pla
                                                                        const MeshSources<ops::Field>&,
                                                                        const ops::Numbers<ops::Field>&,
                                                                        std::int64_t);
+template Result<std::vector<MeshTensor<ops::Rounded>>> interpret_on_mesh(const plan::Graph&,
+                                                                         const plan::Mesh&,
+                                                                         const MeshSources<ops::Rounded>&,
+                                                                         const ops::Numbers<ops::Rounded>&,
+                                                                         std::int64_t);
 
 }  // namespace weft::spmd

@@ -194,6 +194,7 @@ Result<ops::Tensor<T>> join_from_mesh(const MeshTensor<T>& held, const plan::Typ
 WEFT_MESH_TENSOR(float)
 WEFT_MESH_TENSOR(double)
 WEFT_MESH_TENSOR(ops::Field)
+WEFT_MESH_TENSOR(ops::Rounded)
 #undef WEFT_MESH_TENSOR
 
 }  // namespace weft::spmd
