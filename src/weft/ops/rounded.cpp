@@ -12,9 +12,14 @@ constexpr double kUlp = 0x1p-53;             // of 1, half: the error of one rou
 constexpr double kLeast = 0x1p-1022;         // below, a double has fewer digits
 constexpr double kFunctionError = 4 * kUlp;  // of the C library's functions, in glibc below 1 ulp
 
-constexpr Rounded kLost{kNan, kInfinity};
+constexpr Rounded kLost{kNan, kNan};
 constexpr Rounded kUndefined{kNan, 0};
 constexpr Rounded too_large(double sign) { return {sign < 0 ? -kInfinity : kInfinity, kInfinity}; }
+
+// Nothing is left of a result; because of an operand that overran, or of rounding.
+Rounded lost(Rounded a, Rounded b = {}) {
+  return a.is_overrun() || b.is_overrun() ? Rounded{kNan, kInfinity} : kLost;
+}
 
 // A sum or product of which an operand is no number.
 Rounded special_sum(Rounded a, Rounded b) {
@@ -22,8 +27,8 @@ Rounded special_sum(Rounded a, Rounded b) {
   if (a.is_infinite() && b.is_infinite()) return a.value == b.value ? a : kUndefined;
   if (a.is_infinite()) return a;
   if (b.is_infinite()) return b;
-  if (a.is_lost() || b.is_lost()) return kLost;
-  if (a.is_too_large() && b.is_too_large()) return a.value == b.value ? a : kLost;
+  if (a.is_lost() || b.is_lost()) return lost(a, b);
+  if (a.is_too_large() && b.is_too_large()) return a.value == b.value ? a : lost(a, b);
   return a.is_too_large() ? a : b;
 }
 
@@ -33,13 +38,13 @@ Rounded special_product(Rounded a, Rounded b) {
   const bool zero = b.value == 0 && b.error == 0;
   if (a.is_infinite()) {
     if (zero) return kUndefined;
-    return b.is_lost() || std::abs(b.value) <= b.error ? kLost : Rounded{a.value * b.value, 0};
+    return b.is_lost() || std::abs(b.value) <= b.error ? lost(a, b) : Rounded{a.value * b.value, 0};
   }
   if (zero) return {0, 0};
   if (a.is_too_large() && !b.is_lost() &&
       (b.is_too_large() || b.is_infinite() || std::abs(b.value) - b.error >= 1))
     return too_large(std::copysign(1, a.value) * b.value);
-  return kLost;
+  return lost(a, b);
 }
 
 // Digits that a dtype keeps, and its largest number.
@@ -81,6 +86,17 @@ Rounded wrapped(Rounded x, plan::DType dtype) {
   return {(turned < 0 ? turned + 2 * half : turned) - half, 0};
 }
 
+// How far a function can carry an error of its argument: its steepest slope within the error, or the ends.
+double carried(Function function, Rounded x, double value) {
+  switch (function) {
+    case Function::exp: return value * std::expm1(x.error);
+    case Function::log: return -std::log1p(-x.error / x.value);
+    case Function::sqrt: return x.error / std::sqrt(x.value - x.error);
+    case Function::erf: return 1.13 * x.error;  // 2 / sqrt(pi)
+    default: return x.error;                    // tanh, sin, cos
+  }
+}
+
 double plain(Function function, double x) { return Numbers<double>{}.apply(function, x); }
 
 }  // namespace
@@ -119,18 +135,18 @@ std::int64_t Numbers<Rounded>::to_integer(Rounded x) const {
 
 Rounded Numbers<Rounded>::divide(Rounded a, Rounded b) const {
   if (a.is_undefined() || b.is_undefined()) return kUndefined;
-  if (b.is_lost()) return kLost;
-  if (b.is_too_large()) return a.is_known() ? Rounded{0, kLeast * (1 + std::abs(a.value))} : kLost;
+  if (b.is_lost()) return lost(a, b);
+  if (b.is_too_large()) return a.is_known() ? Rounded{0, kLeast * (1 + std::abs(a.value))} : lost(a, b);
   if (b.is_infinite()) return a.is_infinite() ? kUndefined : Rounded{0, 0};
   if (b.value == 0 && b.error == 0) {
-    if (a.is_known() && a.error > 0 && std::abs(a.value) <= a.error) return kLost;
-    if (a.is_lost()) return kLost;
+    if (a.is_known() && a.error > 0 && std::abs(a.value) <= a.error) return lost(a, b);
+    if (a.is_lost()) return lost(a, b);
     return a.value == 0 ? kUndefined : Rounded{a.value / b.value, 0};
   }
-  if (std::abs(b.value) <= b.error) return kLost;
+  if (std::abs(b.value) <= b.error) return lost(a, b);
   if (a.is_infinite()) return {a.value / b.value, 0};
   if (!a.is_known())
-    return a.is_too_large() && std::abs(b.value) + b.error <= 1 ? too_large(a.value / b.value) : kLost;
+    return a.is_too_large() && std::abs(b.value) + b.error <= 1 ? too_large(a.value / b.value) : lost(a, b);
   const double quotient = a.value / b.value;
   if (std::isinf(quotient)) return too_large(quotient);
   double error = (a.error + std::abs(quotient) * b.error) / (std::abs(b.value) - b.error);
@@ -151,14 +167,14 @@ Rounded Numbers<Rounded>::apply(Function function, Rounded x) const {
     if (function == Function::exp) return x.value > 0 ? x : Rounded{0, kLeast};
     if (saturates) return {std::copysign(1, x.value), kUlp};
     if (x.value < 0 && (function == Function::log || function == Function::sqrt)) return kUndefined;
-    return kLost;
+    return lost(x);
   }
-  if (x.is_lost()) return kLost;
+  if (x.is_lost()) return lost(x);
   const bool of_positive = function == Function::log || function == Function::sqrt;
   if (of_positive && x.value + x.error < 0) return kUndefined;
   if (of_positive && x.error > 0 && x.value - x.error <= 0)
     return function == Function::log
-               ? kLost
+               ? lost(x)
                : Rounded{std::sqrt(std::max(x.value, 0.0)), std::sqrt(x.value + x.error)};
   const double value = plain(function, x.value);
   if (std::isnan(value)) return kUndefined;
@@ -168,15 +184,8 @@ Rounded Numbers<Rounded>::apply(Function function, Rounded x) const {
       x.is_infinite() || (function == Function::sqrt && std::fma(value, value, -x.value) == 0) ||
       (x.value == 0 && function != Function::log) || (function == Function::log && x.value == 1);
   double error = exact ? 0 : kFunctionError * std::abs(value) + kLeast;
-  if (x.error > 0) {
-    // All but sine and cosine, whose slope is at most 1, only rise: the ends hold all between.
-    if (function == Function::sin || function == Function::cos)
-      error += x.error;
-    else
-      error +=
-          std::max(plain(function, x.value + x.error) - value, value - plain(function, x.value - x.error));
-  }
-  return std::isfinite(error) ? Rounded{value, error} : kLost;
+  if (x.error > 0) error += carried(function, x, value);
+  return std::isfinite(error) ? Rounded{value, error} : lost(x);
 }
 
 Rounded Numbers<Rounded>::power(Rounded base, Rounded exponent) const {
@@ -188,24 +197,24 @@ Rounded Numbers<Rounded>::power(Rounded base, Rounded exponent) const {
     for (int k = 0; k < std::abs(static_cast<int>(exponent.value)); ++k) product *= base;
     return exponent.value < 0 ? divide(from(1), product) : product;
   }
-  if (!base.is_known() || !exponent.is_known()) return kLost;
+  if (!base.is_known() || !exponent.is_known()) return lost(base, exponent);
   const double value = std::pow(base.value, exponent.value);
-  if (std::isnan(value)) return base.error > 0 ? kLost : kUndefined;
+  if (std::isnan(value)) return base.error > 0 ? lost(base, exponent) : kUndefined;
   if (std::isinf(value)) return base.value == 0 && base.error == 0 ? Rounded{value, 0} : too_large(value);
   double error = kFunctionError * std::abs(value) + kLeast;
   if (base.value == 1 && base.error == 0) error = 0;
   if (base.error > 0 || exponent.error > 0) {
-    if (std::abs(base.value) <= 2 * base.error) return kLost;
+    if (std::abs(base.value) <= 2 * base.error) return lost(base, exponent);
     error += 2 * std::abs(value) *
              (std::abs(exponent.value) * base.error / std::abs(base.value) +
               std::abs(std::log(std::abs(base.value))) * exponent.error);
   }
-  return std::isfinite(error) ? Rounded{value, error} : kLost;
+  return std::isfinite(error) ? Rounded{value, error} : lost(base, exponent);
 }
 
 Rounded Numbers<Rounded>::remainder(Rounded a, Rounded b) const {
   if (a.is_undefined() || b.is_undefined() || (b.value == 0 && b.error == 0)) return kUndefined;
-  if (!a.is_known() || !b.is_known()) return kLost;
+  if (!a.is_known() || !b.is_known()) return lost(a, b);
   const double value = std::fmod(a.value, b.value);
   if (a.error == 0 && b.error == 0) return {value, 0};
   const double error = a.error + std::abs(a.value / b.value) * b.error;
@@ -227,7 +236,7 @@ bool Numbers<Rounded>::equal(Rounded a, Rounded b) const {
 
 Rounded Numbers<Rounded>::max(Rounded a, Rounded b) const {
   if (a.is_undefined() || b.is_undefined()) return kUndefined;
-  if (a.is_lost() || b.is_lost()) return kLost;
+  if (a.is_lost() || b.is_lost()) return lost(a, b);
   if (std::abs(a.value - b.value) <= a.error + b.error)  // either: as far off as the worse of the two
     return {std::max(a.value, b.value), std::max(a.error, b.error)};
   return a.value < b.value ? b : a;
@@ -250,6 +259,8 @@ Rounded Numbers<Rounded>::converted(Rounded x, plan::DType to) const {
 Agreement compare(Rounded left, Rounded right) {
   // Errors this large beside the number, and the number tells little; below the floor, it is as good as zero.
   constexpr double kTells = 1e-6, kFloor = 1e-9;
+  if (left.is_known() && left.error <= kTells * std::abs(left.value) && right.is_overrun())
+    return Agreement::different;
   if (left.is_lost() || right.is_lost()) return Agreement::open;
   const bool left_is_none = left.is_undefined() || left.is_infinite(),
              right_is_none = right.is_undefined() || right.is_infinite();
@@ -263,7 +274,7 @@ Agreement compare(Rounded left, Rounded right) {
   }
   if (left.is_too_large())
     return right.is_too_large() && left.value != right.value ? Agreement::different : Agreement::open;
-  if (right.is_too_large()) return Agreement::different;
+  if (right.is_too_large()) return Agreement::open;
   const double apart = std::abs(left.value - right.value), error = left.error + right.error;
   if (apart > error * (1 + 1e-9)) return Agreement::different;
   const double scale = std::max(std::abs(left.value), std::abs(right.value));

@@ -13,7 +13,8 @@
 //   NaN      0         undefined: 0/0, log(-1), the root of -1
 //   +-inf    0         infinite: 1/0, log(0), the maximum of nothing
 //   +-inf    inf       a number too large for a double
-//   NaN      inf       a number of which rounding left nothing
+//   NaN      NaN       a number of which rounding left nothing
+//   NaN      inf       one of which a number too large left nothing
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -32,6 +33,9 @@ struct Rounded {
   bool is_infinite() const { return std::isinf(value) && error == 0; }
   bool is_too_large() const { return std::isinf(value) && error != 0; }
   bool is_lost() const { return std::isnan(value) && error != 0; }
+  bool is_overrun() const {
+    return error == std::numeric_limits<double>::infinity();
+  }  // too large, or lost so
 
   friend Rounded operator+(Rounded a, Rounded b);
   friend Rounded operator-(Rounded a) { return {-a.value, a.error}; }
@@ -90,7 +94,7 @@ enum class Agreement : std::uint8_t {
   different  // no rounding explains it; or one is a number and the other is not
 };
 
-// `right` may be a number where `left` was too large for a double, but not the other way round.
+// `right` may be a number where `left` overran what a double holds, but not the other way round.
 Agreement compare(Rounded left, Rounded right);
 
 }  // namespace weft::ops

@@ -19,8 +19,14 @@ std::size_t attribute_place(const plan::Operator& op, std::string_view name) {
 }  // namespace
 
 IndexDraw::IndexDraw(const Rule& rule, std::span<const plan::Attribute> attributes, Random& random,
-                     const InstanceOptions& options, const Breakpoints* wide)
-    : rule_(rule), attributes_(attributes), random_(random), apart_(options.apart), wide_(wide) {
+                     const InstanceOptions& options, const Breakpoints* wide,
+                     std::span<const std::int64_t> ranks)
+    : rule_(rule),
+      attributes_(attributes),
+      ranks_(ranks),
+      random_(random),
+      apart_(options.apart),
+      wide_(wide) {
   draw_names();
   if (random_.below(3) == 0) share_names();
   draw_sizes(options.largest);
@@ -82,20 +88,26 @@ void IndexDraw::draw_sizes(std::int64_t largest) {
   one_order_ = random_.below(4) != 0;
 }
 
-std::int64_t IndexDraw::attribute_beside() const {
+std::int64_t IndexDraw::a_number() const {
   std::vector<std::int64_t> numbers;
   for (std::size_t k = 0; k < rule_.variables.size(); ++k)
-    if (rule_.variables[k].kind == plan::AttributeKind::integer) numbers.push_back(attributes_[k].integer);
-  if (numbers.empty()) return 0;
-  const std::int64_t found = numbers[random_.below(numbers.size())];
-  return found < 1 || found > kLargestFitted ? 0 : std::max<std::int64_t>(1, found + random_.between(-1, 2));
+    if (rule_.variables[k].kind == plan::AttributeKind::integer && attributes_[k].integer >= 1 &&
+        attributes_[k].integer <= kLargestFitted)
+      numbers.push_back(attributes_[k].integer);
+  return numbers.empty() ? 0 : numbers[random_.below(numbers.size())];
 }
 
+// One or two sizes far from the others; or about half of them beside a number that the rule binds, as the sides of
+// an image are beside the width of a window.
 void IndexDraw::widen(const Breakpoints& wide) {
-  for (std::uint64_t times = 1 + random_.below(2); times > 0; --times) {
-    const std::int64_t beside = random_.below(2) == 0 ? attribute_beside() : 0;
-    sizes_[random_.below(sizes_.size())] = beside > 0 ? beside : wide.size(random_);
+  const std::int64_t number = random_.below(2) == 0 ? a_number() : 0;
+  if (number > 0) {
+    for (std::int64_t& size : sizes_)
+      if (random_.below(2) == 0) size = std::max<std::int64_t>(1, number + random_.between(-1, 2));
+    return;
   }
+  for (std::uint64_t times = 1 + random_.below(2); times > 0; --times)
+    sizes_[random_.below(sizes_.size())] = wide.size(random_);
 }
 
 // A guard that says what a size is, is obeyed, and so is one that says what divides it or what it may not pass.
@@ -149,6 +161,8 @@ int IndexDraw::name_at(std::uint16_t value, std::size_t place) const {
 std::int64_t IndexDraw::value_of(const Number& number) const {
   if (number.kind == Number::Kind::literal) return number.literal;
   if (number.kind == Number::Kind::variable) return attributes_[number.variable].integer;
+  if (number.kind == Number::Kind::ranks)
+    return number.variable < ranks_.size() ? ranks_[number.variable] : 0;
   if (number.kind == Number::Kind::size && names_[number.index].size() == 1)
     return sizes_[names_[number.index][0]];
   if (number.parts.size() != 2) return 0;

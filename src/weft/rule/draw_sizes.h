@@ -23,7 +23,8 @@ class IndexDraw {
   // `attributes` are what the rule's variables were given.
   // `wide`: one or two of the sizes are drawn from there, and the others stay small; null: all are small.
   IndexDraw(const Rule& rule, std::span<const plan::Attribute> attributes, Random& random,
-            const InstanceOptions& options, const Breakpoints* wide = nullptr);
+            const InstanceOptions& options, const Breakpoints* wide = nullptr,
+            std::span<const std::int64_t> ranks = {});
 
   const std::vector<std::vector<int>>& names() const { return names_; }  // by index variable
   const std::vector<std::int64_t>& sizes() const { return sizes_; }      // by name
@@ -36,7 +37,7 @@ class IndexDraw {
   bool may_share(int name, std::uint16_t variable) const;
   void draw_sizes(std::int64_t largest);
   void widen(const Breakpoints& wide);
-  std::int64_t attribute_beside() const;  // one of the rule's numbers, or one more or less; 0: it has none
+  std::int64_t a_number() const;  // one that the rule's variables are bound to; 0: there is none
   std::int64_t draw_size(std::int64_t largest);
   std::int64_t most_fitted() const;  // an attribute that sizes are made to fit
   void fit(const PatternNode& node);
@@ -47,6 +48,7 @@ class IndexDraw {
 
   const Rule& rule_;
   std::span<const plan::Attribute> attributes_;
+  std::span<const std::int64_t> ranks_;  // by variable: of the mesh axis that it names
   Random& random_;
   std::optional<InputIndex> apart_;
   const Breakpoints* wide_;

@@ -43,8 +43,10 @@ class InstanceDraw {
     draw_operators(made);
     if (distributed_) made.mesh = draw_mesh(rule_, random_, options_.wide ? &breakpoints_ : nullptr);
     draw_variables(made);
+    ++attempts_;
+    const std::vector<std::int64_t> ranks = ranks_by_variable(made);
     IndexDraw indices(rule_, made.bindings.attributes, random_, options_,
-                      options_.wide ? &breakpoints_ : nullptr);
+                      options_.wide ? &breakpoints_ : nullptr, ranks);
     for (const std::vector<int>& names : indices.names()) {
       std::vector<Symbol>& symbols = made.bindings.indices.emplace_back();
       for (const int name : names) symbols.push_back(made.graph.symbol(fmt::format("i{}", name)));
@@ -81,11 +83,7 @@ class InstanceDraw {
     for (std::size_t k = 0; k < rule_.variables.size(); ++k) {
       plan::Attribute value{};
       switch (rule_.variables[k].kind) {
-        case plan::AttributeKind::integer:
-          value.integer = options_.wide && random_.below(2) == 0
-                              ? breakpoints_.integer(random_)
-                              : pick(random_, std::array<std::int64_t, 10>{0, 0, 1, 1, 1, 2, 2, 3, 3, 4});
-          break;
+        case plan::AttributeKind::integer: value.integer = draw_integer(k); break;
         case plan::AttributeKind::real:
           value.real = random_.below(options_.wide ? 2 : 4) == 0
                            ? breakpoints_.real(random_)
@@ -102,6 +100,28 @@ class InstanceDraw {
       }
       made.bindings.attributes.push_back(value);
     }
+  }
+
+  // A large number seldom fits at once: it stays for a few attempts.
+  std::int64_t draw_integer(std::size_t variable) {
+    constexpr int kAttempts = 12;
+    if (integers_.size() != rule_.variables.size()) integers_.resize(rule_.variables.size());
+    if (!options_.wide || attempts_ % kAttempts == 0)
+      integers_[variable] = options_.wide && random_.below(2) == 0
+                                ? breakpoints_.integer(random_)
+                                : pick(random_, std::array<std::int64_t, 10>{0, 0, 1, 1, 1, 2, 2, 3, 3, 4});
+    return integers_[variable];
+  }
+
+  std::vector<std::int64_t> ranks_by_variable(const RuleInstance& made) const {
+    std::vector<std::int64_t> ranks(rule_.variables.size(), 0);
+    const std::vector<bool> axes = axis_variables(rule_);
+    for (std::size_t k = 0; distributed_ && k < ranks.size(); ++k)
+      if (axes[k])
+        if (const int axis = made.mesh.find(made.graph.text(Symbol(made.bindings.attributes[k].id)));
+            axis >= 0)
+          ranks[k] = made.mesh.axes[static_cast<std::size_t>(axis)].ranks;
+    return ranks;
   }
 
   std::string draw_word(const RuleInstance& made, std::size_t variable) {
@@ -220,6 +240,8 @@ class InstanceDraw {
   Breakpoints breakpoints_;
   bool distributed_;
   std::vector<plan::DType> dtypes_;
+  std::vector<std::int64_t> integers_;  // by variable
+  int attempts_ = 0;
   plan::DType dtype_ = plan::DType::f32;
 };
 

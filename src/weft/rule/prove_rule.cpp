@@ -20,7 +20,8 @@ constexpr std::size_t kRuleRoundingInstances = 8;
 constexpr std::int32_t kShapesToASweep = 24, kSweepAttempts = 80;
 // Runs on real numbers: at an instance over which the field has no doubt; at one of which it says that the sides
 // differ; again at the smallest, where numbers meet most often.
-constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 16;
+constexpr int kRealRuns = 1, kRealRunsAlone = 16, kRealRunsAtSmall = 24, kRealRunsOfPolynomials = 2;
+constexpr std::size_t kMostHints = 6;
 constexpr std::size_t kSmallInstances = 8;
 
 class RuleClaim {
@@ -186,14 +187,30 @@ class RuleClaim {
   }
 
   bool holds_in_reals(JudgedInstance& each, int runs) {
-    RealDraws draws(constants_of(each.instance.graph));
+    RealDraws draws(constants_of(each.instance.graph), hints_);
     for (int run = 0; run < runs; ++run) {
       draws.begin(turn_++, random_);
       const auto found = run_real(each.instance, draws, random_);
-      if (!found.ok() || found->difference) return false;
+      if (!found.ok()) return false;
+      if (found->difference) {
+        remember(each.instance, *found);
+        return false;
+      }
       each.real.add(found->evidence);
     }
     return true;
+  }
+
+  // Numbers on which the sides differ at one instance are tried at all others; those of the smallest are the plainest.
+  void remember(const RuleInstance& instance, const RealRun& failed) {
+    if (!hints_.empty() && instance.elements >= hints_from_) return;
+    hints_from_ = instance.elements;
+    hints_.assign(failed.inputs.size(), {});
+    for (std::size_t input = 0; input < failed.inputs.size(); ++input)
+      for (const ops::Rounded& element : failed.inputs[input].data)
+        if (hints_[input].size() < kMostHints &&
+            std::ranges::find(hints_[input], element.value) == hints_[input].end())
+          hints_[input].push_back(element.value);
   }
 
   // The smallest of those that held so far.
@@ -209,7 +226,11 @@ class RuleClaim {
   // Numbers meet where there are few; and where real numbers alone speak for a rule, they must speak often.
   void run_more_reals(std::vector<JudgedInstance>& judged) {
     const std::vector<JudgedInstance*> small = smallest(judged);
-    for (JudgedInstance* each : small) each->good = holds_in_reals(*each, kRealRunsAtSmall);
+    for (JudgedInstance* each : small)
+      each->good =
+          holds_in_reals(*each, is_polynomial(each->instance) ? kRealRunsOfPolynomials : kRealRunsAtSmall);
+    for (JudgedInstance& each : judged)
+      if (each.good && !hints_.empty()) each.good = holds_in_reals(each, kRealRunsOfPolynomials);
     if (std::ranges::none_of(judged, [](const JudgedInstance& each) { return each.alone && each.good; }))
       return;
     const auto wanted = static_cast<std::int64_t>(1 / options_.most_error);
@@ -255,6 +276,8 @@ class RuleClaim {
   std::vector<JudgedInstance> judged_;
   std::int64_t runs_ = 0;
   int turn_ = 0;  // of runs on real numbers
+  RealDraws::Hints hints_;
+  std::int64_t hints_from_ = 0;  // elements of the instance that they come from
   Guard guard_;
   std::optional<Counterexample> outside_;  // a case outside the guard
 };

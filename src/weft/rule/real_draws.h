@@ -18,12 +18,14 @@ class RealDraws {
   static constexpr int kTurns = 8;
 
   // `constants`: numbers that the two sides name or compute from what they name.
-  explicit RealDraws(std::vector<double> constants);
+  // Numbers of each input at which the sides were seen to differ elsewhere.
+  using Hints = std::vector<std::vector<double>>;
+  explicit RealDraws(std::vector<double> constants, Hints hints = {});
 
   // The next run; turn k is of another kind than turn k + 1.
   void begin(int turn, Random& random);
-  // One element of it, as the dtype can hold it.
-  double next(plan::DType dtype, Random& random) const;
+  // One element of an input, as the dtype can hold it.
+  double next(plan::DType dtype, Random& random, std::size_t input = 0) const;
 
   const std::vector<double>& constants() const { return constants_; }
 
@@ -31,6 +33,7 @@ class RealDraws {
   double real(Random& random) const;
   double whole(Random& random, bool wide) const;
 
+  Hints hints_;
   std::vector<double> constants_;  // with their neighbours, sums, quotients and midpoints
   int turn_ = 0;
   double one_ = 0, other_ = 1;  // of a run of two numbers

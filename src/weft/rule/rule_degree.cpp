@@ -133,6 +133,20 @@ std::int64_t degree(const RuleInstance& instance) {
   return 2 * largest;  // of a quotient's numerator times the other's denominator
 }
 
+bool is_polynomial(const RuleInstance& instance) {
+  static constexpr std::array kPolynomials = {&ops::add,      &ops::sub,      &ops::neg,
+                                              &ops::mul,      &ops::contract, &ops::conv2d,
+                                              &ops::avg_pool, &ops::reduce,   &ops::input};
+  for (std::size_t id = 0; id < instance.graph.node_count(); ++id) {
+    const plan::NodeView node = instance.graph.view(plan::NodeId(id));
+    const bool such = is_move(node.op()) || is_one_of(node.op(), kPolynomials) ||
+                      ops::find_communication(node.op()) != nullptr;
+    if (!such || choice_of(node) != Choice::none || (&node.op() == &ops::reduce() && node.word(0) == "peak"))
+      return false;
+  }
+  return true;
+}
+
 Comparisons comparisons(const RuleInstance& instance) {
   const plan::Graph& graph = instance.graph;
   const auto is_variable = [&](const plan::Operator& op) {

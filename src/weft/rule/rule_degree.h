@@ -12,6 +12,9 @@ namespace weft::rule {
 // quotients it is that of the polynomials that are equal when they are.
 std::int64_t degree(const RuleInstance& instance);
 
+// Whether all operators add, multiply or move numbers: then the field knows all about them.
+bool is_polynomial(const RuleInstance& instance);
+
 // In the operators of both sides, but for those that a variable stands for: what holds for a function of
 // which nothing is known, as half of the instances have it, holds for one that compares.
 Comparisons comparisons(const RuleInstance& instance);

@@ -18,6 +18,9 @@ using ops::Numbers;
 using ops::Rounded;
 using ops::Tensor;
 
+// An error this large beside a number, and how far the number is off says nothing.
+constexpr double kDoubles = 1e-6, kSixteenBits = 0.1;
+
 bool is_input(const plan::NodeView& node) { return &node.op() == &ops::input(); }
 
 bool has_cast(const plan::Graph& graph) {
@@ -41,7 +44,7 @@ class Run {
       Tensor<T>& tensor = made_.inputs.emplace_back();
       for (const plan::Dim& dim : type.dims) tensor.sizes.push_back(dim.size);
       tensor.data.resize(static_cast<std::size_t>(type.elements()));
-      for (T& element : tensor.data) element = draw(type.dtype);
+      for (T& element : tensor.data) element = draw(type.dtype, made_.inputs.size() - 1);
     }
   }
 
@@ -104,9 +107,13 @@ class Run {
   Result<Tensor<T>> whole(const spmd::MeshTensor<T>& held, std::size_t output) {
     const bool varies =
         std::ranges::any_of(held.layout.axes, [](const plan::AxisLayout& axis) { return axis.is_varying(); });
-    if (!varies)
-      return spmd::join_from_mesh<T>(held, graph_.type(graph_.outputs()[output].value), instance_.mesh,
-                                     numbers_);
+    if (!varies) {
+      const plan::Type type = graph_.type(graph_.outputs()[output].value);
+      WEFT_TRY(joined, spmd::join_from_mesh<T>(held, type, instance_.mesh, numbers_));
+      if constexpr (std::is_same_v<T, Rounded>)
+        for (T& element : joined.data) element = numbers_.stored(element, type.dtype);
+      return joined;
+    }
     Tensor<T> all;
     for (const Tensor<T>& rank : held.ranks)
       all.data.insert(all.data.end(), rank.data.begin(), rank.data.end());
@@ -122,10 +129,11 @@ class Run {
 };
 
 // Compares all outputs. A difference that no rounding explains is the first one found.
-std::optional<Difference> compare_all(const InstanceRun<Rounded>& run, RealEvidence& evidence) {
+std::optional<Difference> compare_all(const InstanceRun<Rounded>& run, RealEvidence& evidence,
+                                      double telling) {
   std::optional<Difference> difference;
   for (std::size_t k = 0; k < run.left.size(); ++k) {
-    const auto at = add_compared(run.left[k], run.right[k], evidence);
+    const auto at = add_compared(run.left[k], run.right[k], evidence, telling);
     if (!at || difference) continue;
     difference = Difference{static_cast<std::int32_t>(k), static_cast<std::int64_t>(*at),
                             shown(run.left[k].data[*at]), shown(run.right[k].data[*at])};
@@ -144,17 +152,18 @@ void RealEvidence::add(const RealEvidence& other) {
 }
 
 std::optional<std::size_t> add_compared(const Tensor<Rounded>& left, const Tensor<Rounded>& right,
-                                        RealEvidence& evidence) {
+                                        RealEvidence& evidence, double telling) {
   std::optional<std::size_t> different;
   for (std::size_t i = 0; i < left.data.size(); ++i) {
     const Rounded a = left.data[i], b = right.data[i];
     const ops::Agreement agreement = ops::compare(a, b);
     if (agreement == ops::Agreement::same || agreement == ops::Agreement::close) ++evidence.conclusive;
     if (agreement == ops::Agreement::same) continue;
-    evidence.same &= a.value == b.value || (std::isnan(a.value) && std::isnan(b.value));
+    evidence.same &=
+        a.value == b.value || a.is_lost() || b.is_lost() || (std::isnan(a.value) && std::isnan(b.value));
     // Where rounding left little of a number, how far it is off says nothing.
     const double scale = std::max(std::abs(a.value), std::abs(b.value));
-    if (agreement != ops::Agreement::different && a.error + b.error <= 0.1 * scale)
+    if (agreement != ops::Agreement::different && a.error + b.error <= telling * scale)
       evidence.apart = std::max(evidence.apart, std::abs(a.value - b.value) / scale);
     if (agreement == ops::Agreement::different && !different) different = i;
   }
@@ -184,13 +193,15 @@ Result<RealRun> run_real(const RuleInstance& instance, const RealDraws& draws, R
   ops::RoundedNotes notes;
   Numbers<Rounded> numbers{.notes = &notes, .rounds = false, .key = random.next()};
   Run<Rounded> real(instance, random, numbers);
-  real.draw_inputs([&](plan::DType dtype) { return Rounded{draws.next(dtype, random), 0}; });
+  real.draw_inputs([&](plan::DType dtype, std::size_t input) {
+    return Rounded{draws.next(dtype, random, input), 0};
+  });
   WEFT_TRY(run, real.run());
   RealRun made;
   static_cast<InstanceRun<Rounded>&>(made) = std::move(run);
   if (made.difference) return made;
   RealEvidence found;
-  auto difference = compare_all(made, found);
+  auto difference = compare_all(made, found, kDoubles);
   made.evidence = found;
   // A comparison that rounding may have turned over explains any difference.
   if (!notes.doubt) made.difference = std::move(difference);
@@ -203,13 +214,13 @@ Result<RealRun> run_real(const RuleInstance& instance, const RealDraws& draws, R
   rounded.take_inputs(made.inputs);
   WEFT_TRY(short_run, rounded.run());
   RealEvidence after;
-  difference = compare_all(short_run, after);
+  difference = compare_all(short_run, after, kSixteenBits);
   if (difference) {
     const auto output = static_cast<std::size_t>(difference->output),
                at = static_cast<std::size_t>(difference->at);
     // Too large for sixteen bits in another order of the same operations: that is rounding.
     const bool too_large =
-        short_run.left[output].data[at].is_too_large() || short_run.right[output].data[at].is_too_large();
+        short_run.left[output].data[at].is_overrun() || short_run.right[output].data[at].is_overrun();
     // A comparison turned over by it is the same without a cast; with one, the cast may not go.
     if (too_large || (notes.doubt && !has_cast(instance.graph))) difference.reset();
   }
@@ -229,7 +240,9 @@ Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& rando
   Numbers<Field> numbers;
   numbers.key = random.next();
   Run<Field> field(instance, random, numbers);
-  field.draw_inputs([&](plan::DType) { return Field(random.next()); });
+  field.draw_inputs([&](plan::DType dtype, std::size_t) {
+    return Field(dtype == plan::DType::boolean ? random.below(2) : random.next());
+  });
   WEFT_TRY(run, field.run());
   for (std::size_t k = 0; !run.difference && k < run.left.size(); ++k)
     for (std::size_t i = 0; i < run.left[k].data.size(); ++i) {

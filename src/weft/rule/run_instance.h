@@ -45,9 +45,11 @@ struct RealEvidence {
   void add(const RealEvidence& other);
 };
 
-// Compares the elements of two results; where one differs by more than rounding, the first such.
+// Compares the elements of two results; where one differs by more than rounding, the first such. How far they are
+// apart counts where errors are at most `telling` of the numbers.
 std::optional<std::size_t> add_compared(const ops::Tensor<ops::Rounded>& left,
-                                        const ops::Tensor<ops::Rounded>& right, RealEvidence& evidence);
+                                        const ops::Tensor<ops::Rounded>& right, RealEvidence& evidence,
+                                        double telling = 1e-6);
 
 struct RealRun : InstanceRun<ops::Rounded> {
   RealEvidence evidence;

