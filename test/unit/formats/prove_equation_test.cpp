@@ -156,8 +156,8 @@ TEST(ProveEquation, KnowsThatAPositiveFactorKeepsOrder) {
             "'source': [{'op': 'scale', 'in': ['x'], 'attrs': {'factor': 0.5}}, {'op': 'relu', 'in': "
             "['%0.0']}], 'target': [{'op': 'relu', 'in': ['x']}, {'op': 'scale', 'in': ['%0.0'], "
             "'attrs': {'factor': 0.5}}], 'outputs': [{'source': '%1.0', 'target': '%1.0'}]}");
-  EXPECT_EQ(verdict.judgement, rule::Judgement::proven);
-  EXPECT_GT(verdict.error_probability, 1e-3);
+  EXPECT_EQ(verdict.judgement, rule::Judgement::rounded);
+  EXPECT_LE(verdict.error_probability, 1e-3);
   EXPECT_FALSE(verdict.reason.empty());
 }
 
