@@ -9,6 +9,7 @@
 #include "weft/rule/behaviour.h"
 #include "weft/rule/library.h"
 #include "weft/rule/proof_text.h"
+#include "weft/rule/real_draws.h"
 #include "weft/rule/run_instance.h"
 
 namespace weft::rule {
@@ -33,7 +34,10 @@ bool survives_a_few_instances(const Rule& rule, const RuleProof& proof, const Di
     const auto instance = draw_instance(guarded, random);
     if (!instance.ok()) return k > 0;  // some left sides seldom fit, which the prover puts up with as well
     if (instance->refusal) return false;
-    const auto run = run_field(*instance, random);
+    // In real numbers: what is proven up to rounding need not hold over the field.
+    RealDraws draws(constants_of(instance->graph));
+    draws.begin(k, random);
+    const auto run = run_real(*instance, draws, random);
     if (!run.ok() || run->difference) return false;
   }
   return true;
