@@ -1,9 +1,18 @@
 // weft/distribute/prove.h -- whether a distributed plan computes what the plan of one device computes.
 //
-// Both are run by their exact semantics over the prime field (ops/number.h) on the same random values: the
-// one on one device, the other on a virtual mesh, where shares are really cut and addends really added. Plans
-// that differ agree by chance with a probability of at most degree / 2^61 a draw. A plan that is wrong is
-// answered with the first node that holds something else than it should, and the rank that does.
+// Both are run by their reference semantics on the same random values: the one on one device, the other on a
+// virtual mesh, where shares are really cut and addends really added.
+//
+//   over the field (ops/number.h)   exactly. Plans that differ agree by chance with a probability of at most
+//                                   degree / 2^61 a draw
+//   in f64                          with real maxima: what keeps floats in range is nothing over the field.
+//                                   Two results are alike when they differ no more than rounding makes them
+//   dropout                         also at one half, where two streams of masks hardly ever agree
+//   whole numbers                   over their range and one beyond either end (draw_sources.h)
+//   beyond values                   layouts of outputs, initial values: promises.h
+//
+// A plan that is wrong is answered with the first node that holds something else than it should, and the rank
+// that does.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -30,7 +39,8 @@ struct PlanProof {
 };
 
 struct ProveOptions {
-  std::int64_t draws = 2;
+  std::int64_t draws = 2;  // over the field
+  bool in_floats = true;   // and one in f64
   std::uint64_t seed = 1;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
+#include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/seams.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
@@ -30,6 +31,8 @@ Status check_alike(const plan::Graph& original, const plan::Graph& other) {
                                     describe(original, NodeId(n)), describe(other, NodeId(n))));
   return {};
 }
+
+constexpr std::size_t kMeanKeeps = 1, kMeanCount = 2;  // attributes
 
 // By node of the plan: for a halo, the widest borders that its readers need at the other sizes. Blocks that
 // line up at one size need not at another; that the plan's own borders do is for its own layouts to say.
@@ -71,6 +74,34 @@ Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::s
   return graph.add(ops::slice(), inputs, attributes);
 }
 
+// A permutation by as many ranks, whichever way is shorter on the plan's own mesh.
+Result<NodeId> add_permutation(plan::Graph& graph, const plan::NodeView& permutation,
+                               std::span<const ValueId> inputs, const plan::Mesh& mesh) {
+  const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(mesh.find(permutation.word(0)))].ranks;
+  const std::array<plan::AttributeValue, 2> attributes = {graph.symbol(permutation.word(0)),
+                                                          shortest_shift(permutation.integer(1), ranks)};
+  return graph.add(ops::permute_ranks(), inputs, attributes);
+}
+
+// A mean of the plan's own that divides by how many it takes together does so at these sizes too.
+Result<NodeId> add_mean(plan::Graph& graph, const plan::NodeView& mean, std::span<const ValueId> inputs,
+                        plan::Transplant& moved) {
+  const auto reduced = [](const plan::Type& type, const plan::Graph& names, auto&& keeps) {
+    std::int64_t count = 1;
+    for (const plan::Dim& dim : type.dims)
+      if (!keeps(names.text(dim.index))) count *= dim.size;
+    return count;
+  };
+  const auto keeps = [&](std::string_view index) {
+    return std::ranges::any_of(mean.indices(kMeanKeeps),
+                               [&](Symbol kept) { return mean.text(kept) == index; });
+  };
+  const std::int64_t before = reduced(mean.input_type(0), mean.graph(), keeps);
+  plan::AttributeValue count = mean.integer(kMeanCount);
+  if (mean.integer(kMeanCount) == before) count = reduced(graph.type(inputs[0]), graph, keeps);
+  return moved.node(mean.id(), inputs, &count);
+}
+
 Result<NodeId> add_halo(plan::Graph& graph, const plan::NodeView& halo, std::span<const ValueId> inputs,
                         plan::Transplant& moved, const ops::Borders& borders) {
   const std::array<plan::AttributeValue, 4> attributes = {
@@ -107,11 +138,14 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     const bool as_written = ops::find_communication(node.op()) != nullptr || plan.is_own(NodeId(n));
     plan::AttributeValue layout;
     if (ops::is_source(node.op())) layout = made.graph.symbol(ops::layout_of(node));
+    const plan::Operator* op = &node.op();
     Result<NodeId> added =
-        &node.op() == &ops::halo()                  ? add_halo(made.graph, node, inputs, moved, borders[n])
-        : as_written && &node.op() == &ops::slice() ? add_slice(made.graph, node, inputs, moved)
-        : as_written                                ? moved.node(node.id(), inputs)
-                     : computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr);
+        op == &ops::halo()            ? add_halo(made.graph, node, inputs, moved, borders[n])
+        : op == &ops::permute_ranks() ? add_permutation(made.graph, node, inputs, plan.mesh)
+        : !as_written ? computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr)
+        : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved)
+        : op == &ops::reduce() ? add_mean(made.graph, node, inputs, moved)
+                               : moved.node(node.id(), inputs);
     if (!added.ok()) {
       Error error = std::move(added).error();
       error.message = fmt::format("node {}: {}", describe(plan.graph, node.id()), error.message);

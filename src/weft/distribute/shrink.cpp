@@ -1,12 +1,14 @@
 #include "weft/distribute/shrink.h"
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "weft/distribute/seams.h"
+#include "weft/distribute/size_classes.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/verify.h"
 
@@ -20,37 +22,126 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-// More sources than these that take their size from what they meet are no model's.
-constexpr int kMostMeetings = 256;
-constexpr std::size_t kReduceCount = 2;
+// More sizes than these that come out otherwise than they were chosen are no model's.
+constexpr int kMostPasses = 256;
+constexpr int kMostChanges = 8;  // of one size: two that must agree and do not take turns
+// What large sizes become, one after the other. Most go evenly neither in two nor in three.
+constexpr std::int64_t kSmallPool[] = {5, 7, 4, 6, 8, 9, 10, 11};
+constexpr std::int64_t kSmallMultiples[] = {1, 2, 3};  // of what they must be a multiple of
+constexpr std::int64_t kGrouped = 12;  // channels that come in groups: of two ranks and of three
+
+// Attributes by their place.
+constexpr std::size_t kPositionSize = 1, kScatterAlong = 0, kScatterCount = 1, kTopOver = 0, kTopInto = 1,
+                      kTopCount = 2, kSliceAlong = 0, kSliceBegin = 1, kSliceEnd = 2, kGroups = 2,
+                      kReducedCount = 2, kSlotExpertCount = 0, kSlotCapacities = 1, kRotaryPairs = 1,
+                      kSplitFrom = 0, kSplitTo = 1;
 
 bool slides(const plan::Operator& op) {
   return &op == &ops::conv2d() || &op == &ops::max_pool() || &op == &ops::avg_pool();
 }
 
+// What is known of a class before a size is chosen.
+struct SizeClass {
+  std::int64_t real = 0;
+  bool window = false;        // a kernel's rows: stays
+  bool image = false;         // windows slide over it
+  bool even = false;          // goes in pairs
+  bool grouped = false;       // comes in groups
+  std::int64_t unit = 0;      // is cut at multiples of this; 0: nowhere
+  std::int64_t at_least = 0;  // so many are picked of it
+  std::int64_t chosen = 0;    // 0: not yet
+  std::int64_t made = 0;      // what it came out as; 0: as chosen
+  bool used = false;          // in this pass
+  int changes = 0;            // of what it came out as
+};
+
 class Shrinker {
  public:
-  Shrinker(const plan::Graph& graph, const SmallSizes& sizes) : graph_(graph), sizes_(sizes) {
-    for (std::size_t n = 0; n < graph.node_count(); ++n) {
-      const NodeView node = graph.view(NodeId(n));
-      if (slides(node.op()))
-        for (const Dim& dim :
-             node.input_type(0).dims.last(std::min<std::size_t>(2, node.input_type(0).rank())))
-          images_.insert(dim.index);
-      if (&node.op() == &ops::split()) taken_apart_.insert(node.symbol(0));
-    }
+  Shrinker(const plan::Graph& graph, const SmallSizes& sizes)
+      : graph_(graph), sizes_(sizes), ties_(graph), classes_(ties_.count()) {
+    for (std::size_t n = 0; n < graph.node_count(); ++n) tie_groups(graph.view(NodeId(n)));
+    for (std::size_t n = 0; n < graph.node_count(); ++n) learn(graph.view(NodeId(n)));
+    choose();
   }
 
   Result<plan::Graph> run() {
-    for (int meeting = 0; meeting < kMostMeetings; ++meeting) {
+    for (int passes = 0; passes < kMostPasses; ++passes) {
       WEFT_TRY(done, pass());
       if (done) return std::move(made_);
     }
-    return user_error("too many sources take their sizes from what they meet");
+    return user_error("too many sizes come out otherwise than they were chosen");
   }
 
  private:
-  // False: a source was given another size, and everything behind it must be made again.
+  SizeClass& class_of(ValueId value, std::size_t dim) { return classes_[ties_.of(value, dim)]; }
+  SizeClass& class_of(ValueId value, Symbol index) {
+    return class_of(value, static_cast<std::size_t>(graph_.type(value).position(index)));
+  }
+
+  // As many outputs as channels, in as many groups: they stay as many.
+  void tie_groups(const NodeView& node) {
+    if (&node.op() != &ops::conv2d() || node.integer(kGroups) == 1) return;
+    if (node.input_type(0).dims[1].size == node.input_type(1).dims[0].size)
+      ties_.tie(ties_.of(node.input(0), 1), ties_.of(node.input(1), 0));
+  }
+
+  void learn(const NodeView& node) {
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      for (std::size_t dim = 0; dim < node.result_type(k).rank(); ++dim)
+        class_of(node.result(k), dim).real = node.result_type(k).dims[dim].size;
+    const plan::Operator* op = &node.op();
+    if (slides(*op))
+      for (std::size_t dim = node.input_type(0).rank() - 2; dim < node.input_type(0).rank(); ++dim)
+        class_of(node.input(0), dim).image = true;
+    if (op == &ops::conv2d()) {
+      class_of(node.input(1), 2).window = class_of(node.input(1), 3).window = true;
+      if (node.integer(kGroups) > 1)
+        class_of(node.input(0), 1).grouped = class_of(node.input(1), 0).grouped = true;
+    }
+    if (op == &ops::rotary()) class_of(node.input(0), node.symbol(kRotaryPairs)).even = true;
+    if (op == &ops::top_k())
+      class_of(node.input(0), node.symbol(kTopOver)).at_least = node.integer(kTopCount) + 1;
+    if (op == &ops::slice()) {
+      SizeClass& cut = class_of(node.input(0), node.symbol(kSliceAlong));
+      const std::int64_t whole = node.input_type(0).size_of(node.symbol(kSliceAlong));
+      cut.unit =
+          std::gcd(std::gcd(cut.unit, whole), std::gcd(node.integer(kSliceBegin), node.integer(kSliceEnd)));
+    }
+  }
+
+  // In the order in which sources bring them in, so that what is met together differs.
+  void choose() {
+    std::size_t next = static_cast<std::size_t>(sizes_.turn);
+    std::int64_t images = 0;
+    for (std::size_t v = 0; v < graph_.value_count(); ++v)
+      for (std::size_t dim = 0; dim < graph_.type(ValueId(v)).rank(); ++dim) {
+        SizeClass& sized = class_of(ValueId(v), dim);
+        if (sized.chosen == 0) sized.chosen = choice(sized, next, images);
+      }
+  }
+
+  std::int64_t choice(const SizeClass& sized, std::size_t& next, std::int64_t& images) const {
+    if (sized.window) return sized.real;
+    if (sized.image)  // rows and columns differ
+      return std::min(sized.real, sizes_.image + (images++ % 2) * sizes_.image / 8);
+    if (sized.grouped && sized.real > kGrouped) return kGrouped;
+    if (const std::int64_t parts = sized.unit > 1 ? sized.real / sized.unit : 0; parts > 1)
+      return std::min(sized.real, parts * (sized.even ? 2 : 1) * (parts < 4 ? 2 : 1));
+    if (sized.real == 1 ? !sizes_.grow_ones : sized.real <= sizes_.kept) return sized.real;
+    std::int64_t small = sizes_.multiple == 1
+                             ? kSmallPool[next++ % std::size(kSmallPool)]
+                             : sizes_.multiple * kSmallMultiples[next++ % std::size(kSmallMultiples)];
+    if (sized.even && small % 2 != 0) ++small;
+    small = std::max(small, sized.at_least);
+    return sized.real == 1 ? small : std::min(small, sized.real);
+  }
+
+  std::int64_t size_of(SizeClass& sized) {
+    sized.used = true;
+    return sized.made > 0 ? sized.made : sized.chosen;
+  }
+
+  // False: something came out otherwise than was assumed, and what assumed it must be made again.
   Result<bool> pass() {
     made_ = plan::Graph();
     made_.name = graph_.name;
@@ -58,63 +149,42 @@ class Shrinker {
     for (std::size_t s = 0; s < graph_.symbols().size(); ++s) made_.symbol(graph_.text(Symbol(s)));
     for (std::size_t s = 0; s < graph_.scope_count(); ++s) made_.add_scope(graph_.scope(plan::ScopeId(s)));
     values_.assign(graph_.value_count(), ValueId());
-    seen_.clear();
+    for (SizeClass& sized : classes_) sized.used = false;
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
-      const NodeView node = graph_.view(NodeId(n));
-      WEFT_TRY(agree, meet(node));
-      if (!agree) return false;
-      WEFT_TRY_STATUS(add(node));
+      WEFT_TRY(as_assumed, add(graph_.view(NodeId(n))));
+      if (!as_assumed) return false;
     }
     for (const plan::Output& output : graph_.outputs())
       made_.add_output(output.name, values_[output.value.value]);
     return true;
   }
 
-  // An index of one size in two operands must stay of one size.
-  Result<bool> meet(const NodeView& node) {
-    for (std::size_t i = 0; i < node.input_count(); ++i)
-      for (std::size_t k = i + 1; k < node.input_count(); ++k)
-        for (const Dim& dim : node.input_type(i).dims) {
-          const plan::Type met = node.input_type(k);
-          if (!met.has(dim.index) || met.size_of(dim.index) != dim.size) continue;
-          const std::int64_t one = small(node.input(i)).size_of(dim.index),
-                             other = small(node.input(k)).size_of(dim.index);
-          if (one == other) continue;
-          if (give(node.input(k), dim.index, one) || give(node.input(i), dim.index, other)) return false;
-          return user_error(fmt::format("node {}: {} is {} in one operand and {} in another at these sizes",
-                                        describe(graph_, node.id()), graph_.text(dim.index), one, other));
-        }
-    return true;
-  }
-
-  bool give(ValueId value, Symbol index, std::int64_t size) {
-    const NodeId source = graph_.value(value).producer;
-    return ops::is_source(graph_.view(source).op()) && given_.try_emplace({source, index}, size).second;
-  }
-
   plan::Type small(ValueId value) const { return made_.type(values_[value.value]); }
 
-  std::int64_t size_of(const NodeView& source, const Dim& dim) const {
-    if (const auto found = given_.find({source.id(), dim.index}); found != given_.end()) return found->second;
-    if (taken_apart_.contains(dim.index)) return dim.size;
-    if (&source.op() == &ops::input() && images_.contains(dim.index)) return std::min(dim.size, sizes_.image);
-    return dim.size <= sizes_.kept ? dim.size : sizes_.few;
+  // Notes what a class came out as. True where nothing assumed otherwise.
+  Result<bool> settle(const NodeView& node, SizeClass& sized, Symbol index, std::int64_t size) {
+    if (size_now(sized) == size) {
+      sized.used = true;
+      return true;
+    }
+    if (sized.made > 0 && sized.used && ++sized.changes > kMostChanges)
+      return user_error(fmt::format("node {}: {} is {} in one place and {} in another at these sizes",
+                                    describe(graph_, node.id()), graph_.text(index), sized.made, size));
+    sized.made = size;
+    const bool was_used = sized.used;
+    sized.used = true;
+    return !was_used;
   }
+  static std::int64_t size_now(const SizeClass& sized) { return sized.made > 0 ? sized.made : sized.chosen; }
 
   Result<plan::TypeId> type_of(const NodeView& node, plan::Type type) {
     std::vector<Dim> dims(type.dims.begin(), type.dims.end());
-    if (&node.op() != &ops::split())
-      for (Dim& dim : dims) {
-        const auto known = seen_.find({dim.index, dim.size});
-        if (ops::is_source(node.op()))
-          dim.size = size_of(node, dim);
-        else if (known != seen_.end())
-          dim.size = known->second;
-      }
+    for (Dim& dim : dims)
+      if (node.result_type(0).has(dim.index)) dim.size = size_of(class_of(node.result(0), dim.index));
     return made_.intern_type(type.dtype, dims);
   }
 
-  Status add(const NodeView& node) {
+  Result<std::vector<AttributeValue>> attributes_of(const NodeView& node) {
     const std::span<const plan::AttributeSpec> specs = node.op().attributes();
     std::vector<AttributeValue> attributes;
     for (std::size_t k = 0; k < specs.size(); ++k) switch (specs[k].kind) {
@@ -129,21 +199,77 @@ class Shrinker {
           attributes.emplace_back(type);
         }
       }
+    const plan::Operator* op = &node.op();
+    if (op == &ops::position()) attributes[kPositionSize] = size_of(class_of(node.result(0), std::size_t{0}));
+    if (op == &ops::scatter_add())
+      attributes[kScatterCount] = size_of(class_of(node.result(0), node.symbol(kScatterAlong)));
+    if (op == &ops::top_k()) attributes[kTopCount] = size_of(class_of(node.result(0), node.symbol(kTopInto)));
+    if (op == &ops::reduce() && node.integer(kReducedCount) > 0) attributes[kReducedCount] = count_of(node);
+    if (op == &ops::conv2d() && node.integer(kGroups) > 1)
+      attributes[kGroups] = small(node.input(0)).dims[1].size / small(node.input(1)).dims[1].size;
+    if (op == &ops::slot()) seat(node, attributes);
+    if (op == &ops::slice()) WEFT_TRY_STATUS(cut(node, attributes));
+    return attributes;
+  }
+
+  // The slots of experts are split in experts and their seats further on.
+  void seat(const NodeView& slot, std::vector<AttributeValue>& attributes) {
+    const std::int64_t experts = slot.integer(kSlotExpertCount), seats = slot.integer(kSlotCapacities);
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
+      const NodeView node = graph_.view(NodeId(n));
+      if (&node.op() != &ops::split()) continue;
+      const plan::Type into = node.type(kSplitTo);
+      if (into.rank() != 2 || into.dims[0].size != experts || into.dims[1].size != seats) continue;
+      attributes[kSlotExpertCount] = size_of(class_of(node.result(0), into.dims[0].index));
+      attributes[kSlotCapacities] = size_of(class_of(node.result(0), into.dims[1].index));
+      return;
+    }
+  }
+
+  // Where the value was put together, at its seams; else in proportion.
+  Status cut(const NodeView& slice, std::vector<AttributeValue>& attributes) {
+    const Symbol along = slice.symbol(kSliceAlong);
+    const std::int64_t whole = slice.input_type(0).size_of(along), now = small(slice.input(0)).size_of(along);
+    if (whole == now) return {};
+    if (const auto stretch = resized_slice(slice, made_, values_[slice.input(0).value], along);
+        stretch.ok()) {
+      attributes[kSliceBegin] = stretch->begin;
+      attributes[kSliceEnd] = stretch->end;
+      return {};
+    }
+    const std::int64_t begin = slice.integer(kSliceBegin), end = slice.integer(kSliceEnd);
+    const std::int64_t from =
+        std::min(now - 1, begin <= now / 2 && end - begin == 1 ? begin : begin * now / whole);
+    attributes[kSliceBegin] = from;
+    attributes[kSliceEnd] = std::clamp(end * now / whole, from + 1, now);
+    return {};
+  }
+
+  Result<bool> add(const NodeView& node) {
+    if (&node.op() == &ops::split()) {  // what is taken apart is as large as its parts
+      std::int64_t parts = 1;
+      for (const Dim& dim : node.type(kSplitTo).dims) parts *= size_of(class_of(node.result(0), dim.index));
+      WEFT_TRY(as_assumed, settle(node, class_of(node.input(0), node.symbol(kSplitFrom)),
+                                  node.symbol(kSplitFrom), parts));
+      if (!as_assumed) return false;
+    }
+    WEFT_TRY(attributes, attributes_of(node));
     std::vector<ValueId> inputs;
     for (const ValueId input : node.node().inputs) inputs.push_back(values_[input.value]);
-    if (&node.op() == &ops::reduce() && node.integer(kReduceCount) > 0)
-      attributes[kReduceCount] = count_of(node);
     made_.set_label(node.node().label);
     made_.set_scope(node.node().scope);
     made_.set_when(node.node().when);
     WEFT_TRY(added, made_.add(node.op(), inputs, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       values_[node.result(k).value] = made_.result(added, k);
-      const plan::Type before = node.result_type(k), after = small(node.result(k));
-      for (const Dim& dim : before.dims)
-        if (after.has(dim.index)) seen_[{dim.index, dim.size}] = after.size_of(dim.index);
+      const plan::Type after = small(node.result(k));
+      for (std::size_t dim = 0; dim < after.rank(); ++dim) {
+        WEFT_TRY(as_assumed,
+                 settle(node, class_of(node.result(k), dim), after.dims[dim].index, after.dims[dim].size));
+        if (!as_assumed) return false;
+      }
     }
-    return {};
+    return true;
   }
 
   // A mean divides by how many elements it takes together.
@@ -155,14 +281,13 @@ class Shrinker {
         reduced_before *= dim.size;
         reduced_after *= after.size_of(dim.index);
       }
-    return node.integer(kReduceCount) == reduced_before ? reduced_after : node.integer(kReduceCount);
+    return node.integer(kReducedCount) == reduced_before ? reduced_after : node.integer(kReducedCount);
   }
 
   const plan::Graph& graph_;
   const SmallSizes sizes_;
-  std::set<Symbol> images_, taken_apart_;
-  std::map<std::pair<NodeId, Symbol>, std::int64_t> given_;  // sizes that sources took from what they met
-  std::map<std::pair<Symbol, std::int64_t>, std::int64_t> seen_;  // what an index of a size became last
+  SizeClasses ties_;
+  std::vector<SizeClass> classes_;
   std::vector<ValueId> values_;
   plan::Graph made_;
 };

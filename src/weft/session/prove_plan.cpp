@@ -2,31 +2,37 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/distribute/promises.h"
+#include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/replay.h"
 #include "weft/distribute/shrink.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/hash.h"
+#include "weft/session/small_sizes.h"
 #include "weft/spmd/layouts.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::session {
 namespace {
 
-constexpr std::int32_t kSmallAxis = 2;  // ranks of an axis of the small mesh
+constexpr std::int32_t kSmallAxis = 2;  // ranks of an axis where larger meshes do not go with the model
 constexpr double kMostFlops = 2e8;      // of the small plan: a few seconds over the field
 constexpr std::int64_t kSmallSize =
     64;  // sizes up to this count heads and experts, larger ones features and rows
 
-// Small sizes to try: what a size up to kSmallSize becomes, and what a larger one does.
+// Small sizes to try where none were found by asking the model: what a size up to kSmallSize becomes, and
+// what a larger one does.
 struct Attempt {
   std::int64_t low, high;
 };
@@ -80,7 +86,21 @@ class SmallModels {
   SmallModels(const Session::State& state, const Prepared& prepared, const plan::Graph& model)
       : state_(state), prepared_(prepared), model_(model), learns_(model.has(plan::Phase::update)) {}
 
-  // By the names that the model has for its sizes.
+  // By the names that the model has for its sizes, as it accepts them.
+  Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
+    auto found = find_small_sizes(state_, prepared_,
+                                  {.mode = mode(), .multiple = multiple, .other_than = std::move(sizes)});
+    if (!found) return user_error("the model has no names for its sizes");
+    sizes = std::move(*found);
+    SmallModel small;
+    for (const language::SizeOverride& size : sizes)
+      small.sizes += fmt::format("{}{} = {}", small.sizes.empty() ? "" : ", ", size.name, size.size);
+    WEFT_TRY(bound, bind_again(state_, prepared_, mode(), sizes));
+    small.graph = std::move(bound.graph);
+    return finish(std::move(small));
+  }
+
+  // By these names, all alike.
   Result<SmallModel> named(const Attempt& attempt) const {
     std::vector<language::SizeOverride> sizes;
     SmallModel small;
@@ -96,14 +116,14 @@ class SmallModels {
     return finish(std::move(small));
   }
 
-  // By its sources.
-  Result<SmallModel> shrunk(std::int64_t image) {
+  // By what its operators tie together.
+  Result<SmallModel> shrunk(const distribute::SmallSizes& sizes) {
     if (!forward_) {
       WEFT_TRY(bound, bind_again(state_, prepared_, mode()));
       forward_ = std::move(bound.graph);
     }
     SmallModel small;
-    WEFT_TRY(graph, distribute::shrink(*forward_, {.image = image}));
+    WEFT_TRY(graph, distribute::shrink(*forward_, sizes));
     small.graph = std::move(graph);
     small.sizes = sizes_in(small.graph, prepared_.sizes);
     return finish(std::move(small));
@@ -141,63 +161,162 @@ struct Claim {
   const distribute::DistributedPlan* spread = nullptr;     // of the rewritten plan, or of the model
 };
 
-// The claim at these sizes, or nothing and in `last` why not.
+// The claim, mesh by mesh, at the first sizes that the plan goes with there.
 class Attempts {
  public:
-  explicit Attempts(const Claim& claim) : claim_(claim) {}
+  explicit Attempts(const Claim& claim) : claim_(claim) {
+    if (claim.spread != nullptr)
+      meshes_ = distribute::proof_meshes(*claim.spread);
+    else
+      meshes_ = {plan::Mesh()};
+    // Numbers that a written plan has of its own may be right at one choice of sizes by chance.
+    if (meshes_.size() == 1) meshes_.push_back(meshes_[0]);
+    proven_.resize(meshes_.size());
+  }
 
-  Result<std::optional<SmallProof>> with(Result<SmallModel> small) {
-    if (!small.ok()) return nothing(std::move(small).error());
-    const plan::Graph *one_device = claim_.model, *small_device = &small->graph;
-    distribute::PlanProof proof;
+  // Those that are left, at these sizes.
+  void at(const Result<SmallModel>& small) {
+    if (!small.ok()) return keep(small.error());
+    for (std::size_t mesh = 0; mesh < meshes_.size() && proof_.holds(); ++mesh)
+      if (!proven_[mesh]) prove_on(mesh, *small);
+  }
+  // The first that is left, and no more.
+  void once_at(const Result<SmallModel>& small) {
+    if (!small.ok()) return keep(small.error());
+    const auto left = std::ranges::find(proven_, false);
+    if (left != proven_.end() && proof_.holds())
+      prove_on(static_cast<std::size_t>(left - proven_.begin()), *small);
+  }
+  // What no sizes were found for is tried on the smallest mesh there is.
+  void shorten_meshes() {
+    for (std::size_t mesh = 0; mesh < meshes_.size(); ++mesh)
+      if (!proven_[mesh]) meshes_[mesh] = small_mesh(meshes_[mesh]);
+  }
+
+  bool done() const {
+    return !proof_.holds() || std::ranges::all_of(proven_, [](bool proven) { return proven; });
+  }
+  bool has_some() const {
+    return std::ranges::any_of(proven_, [](bool proven) { return proven; });
+  }
+  std::int64_t multiple() const {
+    std::int64_t multiple = 1;
+    for (const plan::Mesh& mesh : meshes_)
+      for (const plan::MeshAxis& axis : mesh.axes) multiple = std::lcm(multiple, axis.ranks);
+    return multiple;
+  }
+  const Error& last() const { return last_; }
+
+  SmallProof result() const {
+    return {proof_, fmt::format("{}{}", fmt::join(where_, " and "), claim_.spread != nullptr ? " ranks" : ""),
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
+            claim_.rewritten != nullptr};
+  }
+  void refuse(distribute::BrokenPromise broken) {
+    proof_.wrong = distribute::Disagreement{broken.node, -1, std::move(broken.what)};
+  }
+
+ private:
+  void prove_on(std::size_t mesh, const SmallModel& small) {
+    const plan::Graph *one_device = claim_.model, *small_device = &small.graph;
+    const distribute::ProveOptions options{.draws = 1, .in_floats = !has_some(), .seed = mesh + 1};
     distribute::DistributedPlan rewritten;
     if (claim_.rewritten != nullptr) {
       auto replayed =
           distribute::replay(*claim_.rewritten, *one_device, *small_device, claim_.rewritten->mesh);
-      if (!replayed.ok()) return nothing(std::move(replayed).error());
+      if (!replayed.ok()) return keep(std::move(replayed).error());
       rewritten = std::move(*replayed);
-      WEFT_TRY(found, distribute::prove(*small_device, rewritten));
-      proof = std::move(found);
+      if (!take(distribute::prove(*small_device, rewritten, options))) return;
       one_device = &claim_.rewritten->graph;
       small_device = &rewritten.graph;
     }
-    plan::Mesh mesh = claim_.spread != nullptr ? small_mesh(claim_.spread->mesh) : plan::Mesh();
-    if (claim_.spread != nullptr && proof.holds()) {
-      auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, mesh);
-      if (!replayed.ok()) return nothing(std::move(replayed).error());
-      WEFT_TRY(found, distribute::prove(*small_device, *replayed));
-      proof = std::move(found);
+    if (claim_.spread != nullptr && proof_.holds()) {
+      auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, meshes_[mesh]);
+      if (!replayed.ok()) return keep(std::move(replayed).error());
+      if (!take(distribute::prove(*small_device, *replayed, options))) return;
     }
-    return std::optional(SmallProof{
-        std::move(proof),
-        claim_.spread != nullptr ? fmt::format("{} on {}", small->sizes, print(mesh)) : small->sizes,
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
-        claim_.rewritten != nullptr});
+    proven_[mesh] = true;
+    remember(small.sizes, meshes_[mesh]);
   }
 
-  const Error& last() const { return last_; }
-
- private:
-  std::optional<SmallProof> nothing(Error why) {
-    last_ = std::move(why);
-    return {};
+  bool take(Result<distribute::PlanProof> found) {
+    if (!found.ok()) {
+      last_ = std::move(found).error();
+      return false;
+    }
+    proof_.draws += found->draws;
+    proof_.elements += found->elements;
+    proof_.wrong = std::move(found->wrong);
+    return true;
   }
+
+  // "b = 3, s = 5 on 2 x 3 and 3 x 2 ranks": sizes are said once.
+  void remember(const std::string& sizes, const plan::Mesh& mesh) {
+    std::vector<std::int32_t> ranks;
+    for (const plan::MeshAxis& axis : mesh.axes) ranks.push_back(axis.ranks);
+    const std::string on =
+        claim_.spread == nullptr ? std::string() : fmt::format("{}", fmt::join(ranks, " x "));
+    if (sizes != last_sizes_)
+      where_.push_back(sizes + (on.empty() || sizes.empty() ? "" : " on ") + on);
+    else if (where_.empty() || !where_.back().ends_with(on))
+      where_.push_back(on);
+    last_sizes_ = sizes;
+  }
+
+  void keep(Error why) { last_ = std::move(why); }
 
   const Claim& claim_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::vector<plan::Mesh> meshes_;
+  std::vector<bool> proven_;  // by mesh
+  distribute::PlanProof proof_;
+  std::vector<std::string> where_;
+  std::string last_sizes_;
   Error last_ = user_error("no sizes were tried");
 };
+
+std::optional<distribute::BrokenPromise> broken_promise(const Claim& claim) {
+  const plan::Graph* one_device = claim.model;
+  if (claim.rewritten != nullptr) {
+    if (auto broken = find_broken_promise(*one_device, *claim.rewritten)) return broken;
+    one_device = &claim.rewritten->graph;
+  }
+  if (claim.spread != nullptr) return find_broken_promise(*one_device, *claim.spread);
+  return {};
+}
+
+bool has_own(const distribute::DistributedPlan* plan) {
+  return plan != nullptr && std::ranges::any_of(plan->own, [](bool own) { return own; });
+}
 
 Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prepared, const Claim& claim) {
   SmallModels models(state, prepared, *claim.model);
   Attempts attempts(claim);
-  for (const Attempt& attempt : kAttempts) {
-    WEFT_TRY(proof, attempts.with(models.named(attempt)));
-    if (proof) return std::move(*proof);
+  if (auto broken = broken_promise(claim)) {
+    attempts.refuse(std::move(*broken));
+    return attempts.result();
   }
-  for (const std::int64_t image : kImages) {
-    WEFT_TRY(proof, attempts.with(models.shrunk(image)));
-    if (proof) return std::move(*proof);
+  std::vector<language::SizeOverride> sizes;
+  const auto first = models.found(1, sizes);
+  if (has_own(claim.rewritten) || has_own(claim.spread)) {
+    attempts.once_at(first);
+    if (!attempts.done()) attempts.once_at(models.found(1, sizes));
+  }
+  attempts.at(first);
+  if (!attempts.done()) {
+    sizes.clear();
+    attempts.at(models.found(attempts.multiple(), sizes));
+  }
+  for (const bool is_short : {false, true}) {
+    if (is_short) attempts.shorten_meshes();
+    for (const Attempt& attempt : kAttempts)
+      if (is_short && !attempts.done()) attempts.at(models.named(attempt));
+    for (const std::int64_t image : kImages)
+      for (const std::int64_t multiple : {std::int64_t{1}, attempts.multiple()})
+        for (const bool grow_ones : {true, false})
+          if (!attempts.done())
+            attempts.at(models.shrunk({.multiple = multiple, .image = image, .grow_ones = grow_ones}));
+    if (attempts.done() || attempts.has_some()) return attempts.result();
   }
   return user_error(
       fmt::format("the plan could not be made small enough to be proven: {}", attempts.last().message),
@@ -222,9 +341,8 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal to {} at {}: {} elements over the field of 2^61 - 1",
-                     rewritten ? "the model as it was before rules" : "the plan of one device", sizes,
-                     print_exact(proof.elements));
+  return fmt::format("proven equal to {}, over the field and in f64, at {}",
+                     rewritten ? "the model as it was before rules" : "the plan of one device", sizes);
 }
 
 Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,

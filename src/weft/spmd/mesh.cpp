@@ -47,23 +47,16 @@ T neutral(const plan::Layout& layout, const ops::Numbers<T>& numbers) {
 template <class T>
 class MeshRun {
  public:
-  MeshRun(const plan::Graph& graph, const plan::Mesh& mesh, std::vector<plan::Layout> layouts,
+  MeshRun(const plan::Graph& graph, const plan::Mesh& mesh, const MeshPlan& plan,
           const ops::Numbers<T>& numbers)
       : graph_(graph),
         mesh_(mesh),
-        layouts_(std::move(layouts)),
+        layouts_(plan.layouts),
+        locals_(plan.ranks),
         numbers_(numbers),
         ranks_(static_cast<std::size_t>(mesh.ranks())),
         computed_(graph.value_count()),
         held_(graph.value_count()) {}
-
-  Status localize_all() {
-    for (std::size_t rank = 0; rank < ranks_; ++rank) {
-      WEFT_TRY(local, localize(graph_, mesh_, layouts_, static_cast<std::int32_t>(rank)));
-      locals_.push_back(std::move(local));
-    }
-    return {};
-  }
 
   Result<std::vector<MeshTensor<T>>> run(const MeshSources<T>& sources, std::int64_t most_elements) {
     const std::vector<std::size_t> last = ops::last_uses(graph_);
@@ -187,44 +180,57 @@ class MeshRun {
 
   const plan::Graph& graph_;
   const plan::Mesh& mesh_;
-  std::vector<plan::Layout> layouts_;
+  const std::vector<plan::Layout>& layouts_;
+  const std::vector<LocalPlan>& locals_;
   const ops::Numbers<T>& numbers_;
   std::size_t ranks_;
-  std::vector<LocalPlan> locals_;
   std::vector<std::vector<ops::Tensor<T>>> computed_;     // by value, then rank
   std::vector<std::vector<const ops::Tensor<T>*>> held_;  // likewise: computed or given
 };
 
 }  // namespace
 
+Result<MeshPlan> plan_of_ranks(const plan::Graph& graph, const plan::Mesh& mesh) {
+  MeshPlan plan;
+  WEFT_TRY(layouts, infer_layouts(graph, mesh));
+  plan.layouts = std::move(layouts);
+  if (mesh.ranks() > kMostVirtualRanks)
+    return user_error(
+        fmt::format("a virtual mesh has at most {} ranks, found {}", kMostVirtualRanks, mesh.ranks()));
+  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+    WEFT_TRY(local, localize(graph, mesh, plan.layouts, rank));
+    plan.ranks.push_back(std::move(local));
+  }
+  return plan;
+}
+
+template <class T>
+Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
+                                                     const MeshPlan& ranks, const MeshSources<T>& sources,
+                                                     const ops::Numbers<T>& numbers,
+                                                     std::int64_t most_elements) {
+  return MeshRun<T>(graph, mesh, ranks, numbers).run(sources, most_elements);
+}
+
 template <class T>
 Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
                                                      const MeshSources<T>& sources,
                                                      const ops::Numbers<T>& numbers,
                                                      std::int64_t most_elements) {
-  WEFT_TRY(layouts, infer_layouts(graph, mesh));
-  if (mesh.ranks() > kMostVirtualRanks)
-    return user_error(
-        fmt::format("a virtual mesh has at most {} ranks, found {}", kMostVirtualRanks, mesh.ranks()));
-  MeshRun<T> run(graph, mesh, std::move(layouts), numbers);
-  WEFT_TRY_STATUS(run.localize_all());
-  return run.run(sources, most_elements);
+  WEFT_TRY(ranks, plan_of_ranks(graph, mesh));
+  return interpret_on_mesh<T>(graph, mesh, ranks, sources, numbers, most_elements);
 }
 
-template Result<std::vector<MeshTensor<float>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
-                                                                  const MeshSources<float>&,
-                                                                  const ops::Numbers<float>&, std::int64_t);
-template Result<std::vector<MeshTensor<double>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
-                                                                   const MeshSources<double>&,
-                                                                   const ops::Numbers<double>&, std::int64_t);
-template Result<std::vector<MeshTensor<ops::Field>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,
-                                                                       const MeshSources<ops::Field>&,
-                                                                       const ops::Numbers<ops::Field>&,
-                                                                       std::int64_t);
-template Result<std::vector<MeshTensor<ops::Rounded>>> interpret_on_mesh(const plan::Graph&,
-                                                                         const plan::Mesh&,
-                                                                         const MeshSources<ops::Rounded>&,
-                                                                         const ops::Numbers<ops::Rounded>&,
-                                                                         std::int64_t);
+#define WEFT_INTERPRET_ON_MESH(T)                                                                       \
+  template Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph&, const plan::Mesh&,  \
+                                                                const MeshPlan&, const MeshSources<T>&, \
+                                                                const ops::Numbers<T>&, std::int64_t);  \
+  template Result<std::vector<MeshTensor<T>>> interpret_on_mesh(                                        \
+      const plan::Graph&, const plan::Mesh&, const MeshSources<T>&, const ops::Numbers<T>&, std::int64_t);
+WEFT_INTERPRET_ON_MESH(float)
+WEFT_INTERPRET_ON_MESH(double)
+WEFT_INTERPRET_ON_MESH(ops::Field)
+WEFT_INTERPRET_ON_MESH(ops::Rounded)
+#undef WEFT_INTERPRET_ON_MESH
 
 }  // namespace weft::spmd

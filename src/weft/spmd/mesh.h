@@ -19,6 +19,7 @@
 #include "weft/ops/interpret.h"
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
+#include "weft/spmd/localize.h"
 
 namespace weft::spmd {
 
@@ -36,6 +37,22 @@ using MeshSources = std::function<const MeshTensor<T>*(std::string_view name)>;
 
 // More ranks than these are a mesh to plan for, not one to imitate.
 constexpr std::int32_t kMostVirtualRanks = 1024;
+
+// A plan as every rank of the mesh runs it. What runs it several times makes it once.
+struct MeshPlan {
+  std::vector<plan::Layout> layouts;  // by value
+  std::vector<LocalPlan> ranks;
+};
+
+// Fails where infer_layouts or localize does.
+Result<MeshPlan> plan_of_ranks(const plan::Graph& graph, const plan::Mesh& mesh);
+
+// As below, of a plan that was made for the ranks of this very graph and mesh.
+template <class T>
+Result<std::vector<MeshTensor<T>>> interpret_on_mesh(const plan::Graph& graph, const plan::Mesh& mesh,
+                                                     const MeshPlan& ranks, const MeshSources<T>& sources,
+                                                     const ops::Numbers<T>& numbers = {},
+                                                     std::int64_t most_elements = ops::kMostElements);
 
 // The plan's outputs, in order, with the layouts they have. Fails where infer_layouts or localize does, when
 // a source is missing or a rank's tensor has other sizes than its share, or a value would have more than

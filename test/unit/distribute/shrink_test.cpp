@@ -48,8 +48,8 @@ TEST(Shrink, KeepsTheStructureOfConvolutionalModels) {
 TEST(Shrink, ASourceTakesItsSizeFromWhatItMeets) {
   const auto small = shrink(shipped("alexnet"), {.image = 64});
   ASSERT_TRUE(small.ok()) << small.error().message;
-  EXPECT_EQ(type_of(*small, "image"), "f32[b=4,c=3,h=64,w=64]");
-  EXPECT_EQ(type_of(*small, "conv1.kernel"), "f32[o=4,c=3,r=11,q=11]");
+  EXPECT_EQ(type_of(*small, "image"), "f32[b=5,c=3,h=64,w=72]");
+  EXPECT_EQ(type_of(*small, "conv1.kernel"), "f32[o=7,c=3,r=11,q=11]");
   EXPECT_EQ(type_of(*small, "fc1.weight"), "f32[d=4,o=4]");
 }
 

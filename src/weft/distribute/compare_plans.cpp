@@ -1,0 +1,236 @@
+#include "weft/distribute/compare_plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/distribute/draw_sources.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/interpret.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/verify.h"
+
+namespace weft::distribute {
+namespace {
+
+using ops::Field;
+using ops::Tensor;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+using spmd::MeshTensor;
+
+constexpr double kAlike = 1e-9;        // of a tensor's largest element
+constexpr double kRounding = 0x1p-50;  // what operands are changed by to see what rounding does
+constexpr double kTimesRounding = 1e3;
+
+double largest(const Tensor<double>& tensor) {
+  double found = 0;
+  for (const double x : tensor.data)
+    if (std::isfinite(x)) found = std::max(found, std::abs(x));
+  return found;
+}
+
+// How far apart two tensors are; infinite where one has a number and the other none.
+double distance(const Tensor<double>& a, const Tensor<double>& b) {
+  if (a.data.size() != b.data.size()) return std::numeric_limits<double>::infinity();
+  double found = 0;
+  for (std::size_t i = 0; i < a.data.size(); ++i) {
+    const double x = a.data[i], y = b.data[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    const double apart = std::abs(x - y);
+    found = std::max(found, std::isfinite(apart) ? apart : std::numeric_limits<double>::infinity());
+  }
+  return found;
+}
+
+bool alike(const Tensor<Field>& a, const Tensor<Field>& b) { return a.data == b.data; }
+bool alike(const Tensor<double>& a, const Tensor<double>& b) { return distance(a, b) <= kAlike * largest(b); }
+
+template <class T>
+class Comparison {
+ public:
+  Comparison(const ComparedPlans& plans, Random& random)
+      : plans_(plans), plan_(*plans.plan), random_(random) {
+    if constexpr (std::is_same_v<T, Field>) numbers_.key = random.next();
+  }
+
+  Result<std::optional<Disagreement>> run(std::int64_t& elements) {
+    WEFT_TRY_STATUS(draw_sources());
+    WEFT_TRY(expected, whole_run(*plans_.original, whole_));
+    WEFT_TRY(held, spmd::interpret_on_mesh<T>(graph(), plan_.mesh, *plans_.ranks, mesh_sources(), numbers_,
+                                              kMostProvenElements));
+    std::vector<std::size_t> differ;  // outputs of the plan of one device
+    std::vector<double> apart;
+    for (std::size_t o = 0; o < graph().outputs().size(); ++o) {
+      const plan::Output& output = graph().outputs()[o];
+      WEFT_TRY(place, find_output(graph().text(output.name)));
+      const Result<Tensor<T>> joined =
+          spmd::join_from_mesh<T>(held[o], graph().type(output.value), plan_.mesh, numbers_);
+      elements += expected[place].elements();
+      if (joined.ok() && alike(*joined, expected[place])) continue;
+      differ.push_back(place);
+      if constexpr (std::is_same_v<T, double>)
+        apart.push_back(joined.ok() ? distance(*joined, expected[place])
+                                    : std::numeric_limits<double>::infinity());
+    }
+    if (differ.empty()) return std::optional<Disagreement>();
+    if constexpr (std::is_same_v<T, double>) {
+      WEFT_TRY(is_rounding, rounding_explains(expected, differ, apart));
+      if (is_rounding) return std::optional<Disagreement>();
+    }
+    return locate();
+  }
+
+ private:
+  const plan::Graph& graph() const { return *plans_.graph; }
+  using Whole = std::map<std::string, Tensor<T>, std::less<>>;
+
+  Result<std::vector<Tensor<T>>> whole_run(const plan::Graph& plan, const Whole& values) const {
+    const ops::Sources<T> sources = [&](std::string_view name) -> const Tensor<T>* {
+      const auto found = values.find(name);
+      return found == values.end() ? nullptr : &found->second;
+    };
+    return ops::interpret<T>(plan, sources, numbers_, kMostProvenElements);
+  }
+  spmd::MeshSources<T> mesh_sources() const {
+    return [this](std::string_view name) -> const MeshTensor<T>* {
+      const auto found = cut_.find(name);
+      return found == cut_.end() ? nullptr : &found->second;
+    };
+  }
+
+  Status draw_sources() {
+    const auto sizes = picked_sizes(*plans_.original);
+    for (std::size_t n = 0; n < graph().node_count(); ++n) {
+      const NodeView node = graph().view(NodeId(n));
+      if (!ops::is_source(node.op())) continue;
+      const plan::Type type = node.result_type(0);
+      if (type.elements() > kMostProvenElements)
+        return user_error(fmt::format("{} is too large to be proven by running: {}",
+                                      describe(graph(), node.id()), print(type, graph().symbols())),
+                          "prove it at smaller sizes");
+      const auto picked = sizes.find(node.word(0));
+      Tensor<T> tensor = draw_source<T>(
+          node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, numbers_, random_);
+      WEFT_TRY(shares, spmd::split_for_mesh<T>(tensor, type, plans_.ranks->layouts[node.result(0).value],
+                                               plan_.mesh, numbers_, random_));
+      cut_.emplace(node.word(0), std::move(shares));
+      whole_.emplace(node.word(0), std::move(tensor));
+    }
+    return {};
+  }
+
+  Result<std::size_t> find_output(std::string_view name) const {
+    for (std::size_t o = 0; o < plans_.original->outputs().size(); ++o)
+      if (plans_.original->text(plans_.original->outputs()[o].name) == name) return o;
+    return user_error(
+        fmt::format("the distributed plan has an output {} that the plan of one device lacks", name));
+  }
+
+  // Whether the outputs come as far apart when operands change by a rounding error.
+  Result<bool> rounding_explains(const std::vector<Tensor<T>>& expected,
+                                 const std::vector<std::size_t>& differ, const std::vector<double>& apart) {
+    Whole changed = whole_;
+    for (std::size_t n = 0; n < graph().node_count(); ++n) {
+      const NodeView node = graph().view(NodeId(n));
+      if (!ops::is_source(node.op()) || !plan::is_real(node.result_type(0).dtype)) continue;
+      for (T& x : changed.find(node.word(0))->second.data) x *= 1 + kRounding * (2 * random_.uniform() - 1);
+    }
+    WEFT_TRY(other, whole_run(*plans_.original, changed));
+    for (std::size_t i = 0; i < differ.size(); ++i)
+      if (!(apart[i] <= kTimesRounding * distance(other[differ[i]], expected[differ[i]]))) return false;
+    return true;
+  }
+
+  static plan::Graph with_all_values(const plan::Graph& graph) {
+    plan::Graph all = graph.clone();
+    all.clear_outputs();
+    for (std::size_t v = 0; v < graph.value_count(); ++v)
+      all.add_output(all.symbol(fmt::format("value {}", v)), ValueId(v));
+    return all;
+  }
+
+  // The value of the plan of one device that a value of the distributed plan should equal: communication
+  // changes where a value is held, not what it is. Invalid where there is none.
+  ValueId meaning(ValueId value) const {
+    while (ops::find_communication(graph().view(graph().value(value).producer).op()) != nullptr)
+      value = graph().view(graph().value(value).producer).input(0);
+    const plan::Value& made = graph().value(value);
+    const NodeId origin = plan_.origin[made.producer.value];
+    if (!origin.valid() || made.result >= plans_.open->node(origin).result_count) return {};
+    return plans_.open->result(origin, made.result);
+  }
+
+  // Runs both again with every value as an output, and finds the first that differs.
+  Result<std::optional<Disagreement>> locate() {
+    const plan::Graph whole = with_all_values(*plans_.open), spread = with_all_values(graph());
+    WEFT_TRY(expected, whole_run(whole, whole_));
+    WEFT_TRY(held,
+             spmd::interpret_on_mesh<T>(spread, plan_.mesh, mesh_sources(), numbers_, kMostProvenElements));
+    for (std::size_t v = 0; v < graph().value_count(); ++v) {
+      const ValueId meant = meaning(ValueId(v));
+      if (!meant.valid()) continue;
+      const plan::Type type = graph().type(ValueId(v));
+      const Tensor<T>& right = expected[meant.value];
+      const Result<Tensor<T>> joined = spmd::join_from_mesh<T>(held[v], type, plan_.mesh, numbers_);
+      if (joined.ok() && alike(*joined, right)) continue;
+      return std::optional(blame(ValueId(v), held[v], right));
+    }
+    return std::optional(
+        Disagreement{NodeId(0u), -1, "the two plans' outputs differ, none of their values does"});
+  }
+
+  static bool fits(const Tensor<T>& tensor, const plan::Type& type) {
+    return std::ranges::equal(tensor.sizes, type.dims, {}, {}, &plan::Dim::size);
+  }
+
+  Disagreement blame(ValueId value, const MeshTensor<T>& held, const Tensor<T>& right) {
+    const NodeId node = graph().value(value).producer;
+    Disagreement found{node, -1, {}};
+    const bool adds = std::ranges::any_of(held.layout.axes, [](const plan::AxisLayout& axis) {
+      return axis.is_partial() || axis.is_varying();
+    });
+    const std::string where = fmt::format("node {}, {}{}", describe(graph(), node),
+                                          print(held.layout, plan_.mesh, graph().symbols()),
+                                          std::is_same_v<T, double> ? ", in f64" : "");
+    if (!adds && fits(right, graph().type(value))) {
+      const Result<MeshTensor<T>> wanted =
+          spmd::split_for_mesh<T>(right, graph().type(value), held.layout, plan_.mesh, numbers_, random_);
+      for (std::size_t rank = 0; wanted.ok() && rank < held.ranks.size(); ++rank)
+        if (!alike(held.ranks[rank], wanted->ranks[rank])) {
+          found.rank = static_cast<std::int32_t>(rank);
+          found.what = fmt::format("{}: rank {} holds something else than its share", where, rank);
+          return found;
+        }
+    }
+    found.what = fmt::format("{}: what the ranks hold does not make up the value", where);
+    return found;
+  }
+
+  const ComparedPlans& plans_;
+  const DistributedPlan& plan_;
+  Random& random_;
+  ops::Numbers<T> numbers_;
+  Whole whole_;
+  std::map<std::string, MeshTensor<T>, std::less<>> cut_;
+};
+
+}  // namespace
+
+template <class T>
+Result<std::optional<Disagreement>> compare(const ComparedPlans& plans, Random& random,
+                                            std::int64_t& elements) {
+  return Comparison<T>(plans, random).run(elements);
+}
+
+template Result<std::optional<Disagreement>> compare<Field>(const ComparedPlans&, Random&, std::int64_t&);
+template Result<std::optional<Disagreement>> compare<double>(const ComparedPlans&, Random&, std::int64_t&);
+
+}  // namespace weft::distribute
