@@ -16,7 +16,6 @@ using plan::ValueId;
 constexpr std::size_t kOver = 0, kScatterSize = 1;    // attributes
 constexpr std::int64_t kFewSteps = 8;                 // counters and steps, which exponents are made of
 constexpr std::int64_t kPeakOneIn = 16, kTrueIn = 8;  // how often
-constexpr double kPeak = 40;                          // exp(40 * 40) is no float
 
 // What the node picks from by the whole numbers of an operand; 0: nothing.
 std::int64_t picked_by(const NodeView& node, std::size_t operand) {
@@ -50,11 +49,11 @@ class Deck {
 };
 
 template <class T>
-T draw_real(bool is_state, const ops::Numbers<T>& numbers, Random& random) {
+T draw_real(bool is_state, double peak, const ops::Numbers<T>& numbers, Random& random) {
   if constexpr (std::is_same_v<T, ops::Field>) return ops::Field(random.next());
   double drawn = 2 * random.uniform() - 1;
   if (is_state) drawn = 0.25 + (drawn < 0 ? -drawn : drawn);
-  if (random.below(kPeakOneIn) == 0) drawn *= kPeak;
+  if (random.below(kPeakOneIn) == 0) drawn *= peak;
   return numbers.from(drawn);
 }
 
@@ -82,7 +81,7 @@ std::map<std::string, std::vector<std::int64_t>, std::less<>> picked_sizes(const
 }
 
 template <class T>
-ops::Tensor<T> draw_source(const NodeView& source, const std::vector<std::int64_t>& sizes,
+ops::Tensor<T> draw_source(const NodeView& source, const std::vector<std::int64_t>& sizes, double peak,
                            const ops::Numbers<T>& numbers, Random& random) {
   const plan::Type type = source.result_type(0);
   ops::Tensor<T> tensor;
@@ -92,7 +91,7 @@ ops::Tensor<T> draw_source(const NodeView& source, const std::vector<std::int64_
   for (const std::int64_t size : sizes) decks.emplace_back(size, random);
   for (std::int64_t e = 0; e < type.elements(); ++e) {
     if (plan::is_real(type.dtype))
-      tensor.data.push_back(draw_real<T>(is_state, numbers, random));
+      tensor.data.push_back(draw_real<T>(is_state, peak, numbers, random));
     else if (type.dtype == plan::DType::boolean)
       tensor.data.push_back(numbers.from_integer(random.below(kTrueIn) != 0));
     else if (!decks.empty())
@@ -103,9 +102,9 @@ ops::Tensor<T> draw_source(const NodeView& source, const std::vector<std::int64_
   return tensor;
 }
 
-template ops::Tensor<double> draw_source(const NodeView&, const std::vector<std::int64_t>&,
+template ops::Tensor<double> draw_source(const NodeView&, const std::vector<std::int64_t>&, double,
                                          const ops::Numbers<double>&, Random&);
-template ops::Tensor<ops::Field> draw_source(const NodeView&, const std::vector<std::int64_t>&,
+template ops::Tensor<ops::Field> draw_source(const NodeView&, const std::vector<std::int64_t>&, double,
                                              const ops::Numbers<ops::Field>&, Random&);
 
 }  // namespace weft::distribute

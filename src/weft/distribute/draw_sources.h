@@ -23,9 +23,10 @@ namespace weft::distribute {
 // they lead to. None: they lead to no table.
 std::map<std::string, std::vector<std::int64_t>, std::less<>> picked_sizes(const plan::Graph& graph);
 
-// A value of the source. `sizes`: what its whole numbers pick from.
+// A value of the source. `sizes`: what its whole numbers pick from. `peak`: how far from 1 a float is now and
+// then.
 template <class T>
-ops::Tensor<T> draw_source(const plan::NodeView& source, const std::vector<std::int64_t>& sizes,
+ops::Tensor<T> draw_source(const plan::NodeView& source, const std::vector<std::int64_t>& sizes, double peak,
                            const ops::Numbers<T>& numbers, Random& random);
 
 }  // namespace weft::distribute

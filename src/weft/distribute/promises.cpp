@@ -1,7 +1,7 @@
 #include "weft/distribute/promises.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -22,15 +22,22 @@ constexpr std::size_t kInitial = 2, kFirstNumber = 3,
 class PromiseCheck {
  public:
   PromiseCheck(const plan::Graph& original, const DistributedPlan& plan)
-      : original_(original), plan_(plan), known_(sources_of(original)), held_(sources_of(plan.graph)) {}
+      : original_(original), plan_(plan), known_(sources_of(original)), held_(sources_of(plan.graph)) {
+    for (const plan::Output& output : original.outputs())
+      wanted_.emplace(original.text(output.name), output.value);
+  }
 
   std::optional<BrokenPromise> run() const {
     for (const auto& [name, id] : held_)
       if (auto broken = check_source(name, plan_.graph.view(id))) return broken;
-    for (const plan::Output& output : plan_.graph.outputs())
+    if (auto broken = check_dtypes()) return broken;
+    std::set<std::string_view> returned;
+    for (const plan::Output& output : plan_.graph.outputs()) {
       if (auto broken = check_output(output)) return broken;
-    for (const plan::Output& output : original_.outputs())
-      if (const std::string_view name = original_.text(output.name); !find(plan_.graph, name))
+      returned.insert(plan_.graph.text(output.name));
+    }
+    for (const auto& [name, unused] : wanted_)
+      if (!returned.contains(name))
         return BrokenPromise{NodeId(0u), fmt::format("output {} is not returned", name)};
     return {};
   }
@@ -43,16 +50,23 @@ class PromiseCheck {
     return print(plan_.layouts[value.value], plan_.mesh, plan_.graph.symbols());
   }
 
-  static const plan::Output* find(const plan::Graph& graph, std::string_view name) {
-    const auto found = std::ranges::find_if(
-        graph.outputs(), [&](const plan::Output& output) { return graph.text(output.name) == name; });
-    return found == graph.outputs().end() ? nullptr : &*found;
-  }
-
   std::string initial(const NodeView& source) const {
     if (&source.op() == &ops::input()) return "given";
     return fmt::format("{}({}, {})", source.word(kInitial), source.real(kFirstNumber),
                        source.real(kSecondNumber));
+  }
+
+  // What is rounded where one device rounds nothing: over the field, and in f64, a cast is the identity.
+  std::optional<BrokenPromise> check_dtypes() const {
+    std::set<plan::DType> known;
+    for (std::size_t v = 0; v < original_.value_count(); ++v)
+      known.insert(original_.type(plan::ValueId(v)).dtype);
+    for (std::size_t v = 0; v < plan_.graph.value_count(); ++v)
+      if (const plan::DType dtype = plan_.graph.type(plan::ValueId(v)).dtype;
+          plan::is_real(dtype) && !known.contains(dtype))
+        return BrokenPromise{plan_.graph.value(plan::ValueId(v)).producer,
+                             fmt::format("%{} is {}, which nothing is on one device", v, plan::name(dtype))};
+    return {};
   }
 
   std::optional<BrokenPromise> check_source(std::string_view name, const NodeView& source) const {
@@ -79,11 +93,11 @@ class PromiseCheck {
     const auto broken = [&](std::string what) {
       return BrokenPromise{plan_.graph.value(output.value).producer, fmt::format("output {} {}", name, what)};
     };
-    const plan::Output* model = find(original_, name);
-    if (model == nullptr) return broken("is none of the plan of one device");
-    if (text(plan_.graph, output.value) != text(original_, model->value))
+    const auto model = wanted_.find(name);
+    if (model == wanted_.end()) return broken("is none of the plan of one device");
+    if (text(plan_.graph, output.value) != text(original_, model->second))
       return broken(fmt::format("is {}, on one device {}", text(plan_.graph, output.value),
-                                text(original_, model->value)));
+                                text(original_, model->second)));
     if (name.starts_with(kNextValue))
       if (const auto source = held_.find(name.substr(kNextValue.size())); source != held_.end()) {
         const plan::ValueId now = plan_.graph.result(source->second);
@@ -100,7 +114,8 @@ class PromiseCheck {
 
   const plan::Graph& original_;
   const DistributedPlan& plan_;
-  const std::map<std::string_view, NodeId> known_, held_;
+  const std::map<std::string_view, NodeId> known_, held_;  // sources by name
+  std::map<std::string_view, plan::ValueId> wanted_;       // outputs by name
 };
 
 }  // namespace

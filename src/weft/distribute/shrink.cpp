@@ -26,8 +26,8 @@ using plan::ValueId;
 constexpr int kMostPasses = 256;
 constexpr int kMostChanges = 8;  // of one size: two that must agree and do not take turns
 // What large sizes become, one after the other. Most go evenly neither in two nor in three.
-constexpr std::int64_t kSmallPool[] = {5, 7, 4, 6, 8, 9, 10, 11};
-constexpr std::int64_t kSmallMultiples[] = {1, 2, 3};  // of what they must be a multiple of
+constexpr std::int64_t kSmallPool[] = {5, 3, 4, 7, 6, 8, 9, 10};
+constexpr std::int64_t kSmallMultiples[] = {1, 2, 1};  // of what they must be a multiple of
 constexpr std::int64_t kGrouped = 12;  // channels that come in groups: of two ranks and of three
 
 // Attributes by their place.
@@ -122,12 +122,13 @@ class Shrinker {
 
   std::int64_t choice(const SizeClass& sized, std::size_t& next, std::int64_t& images) const {
     if (sized.window) return sized.real;
-    if (sized.image)  // rows and columns differ
-      return std::min(sized.real, sizes_.image + (images++ % 2) * sizes_.image / 8);
+    if (sized.image) return std::min(sized.real, images++ % 2 == 0 ? sizes_.rows : sizes_.columns);
     if (sized.grouped && sized.real > kGrouped) return kGrouped;
     if (const std::int64_t parts = sized.unit > 1 ? sized.real / sized.unit : 0; parts > 1)
       return std::min(sized.real, parts * (sized.even ? 2 : 1) * (parts < 4 ? 2 : 1));
-    if (sized.real == 1 ? !sizes_.grow_ones : sized.real <= sizes_.kept) return sized.real;
+    if (sized.real == 1 ? !sizes_.grow_ones : sized.real <= sizes_.kept)
+      return sizes_.multiple > 1 && sized.real >= std::max(sizes_.multiple, sized.at_least) ? sizes_.multiple
+                                                                                            : sized.real;
     std::int64_t small = sizes_.multiple == 1
                              ? kSmallPool[next++ % std::size(kSmallPool)]
                              : sizes_.multiple * kSmallMultiples[next++ % std::size(kSmallMultiples)];

@@ -21,9 +21,10 @@ namespace weft::distribute {
 struct SmallSizes {
   std::int64_t kept = 16;     // sizes up to this stay: kernels, colours, heads
   std::int64_t multiple = 1;  // larger ones become multiples of this, and differ as far as they can
-  std::int64_t image = 32;    // what windows slide over becomes
-  std::int64_t turn = 0;      // another choice of sizes
-  bool grow_ones = false;     // an index of one element becomes one of several
+  std::int64_t rows = 32;     // what windows slide over becomes
+  std::int64_t columns = 36;
+  std::int64_t turn = 0;   // another choice of sizes
+  bool grow_ones = false;  // an index of one element becomes one of several
 };
 
 // Fails where the operators do not accept these sizes.

@@ -11,6 +11,8 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/distribute/meaning.h"
+#include "weft/distribute/open_nodes.h"
 #include "weft/distribute/promises.h"
 #include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/replay.h"
@@ -19,6 +21,7 @@
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/hash.h"
+#include "weft/plan/verify.h"
 #include "weft/session/small_sizes.h"
 #include "weft/spmd/layouts.h"
 #include "weft/train/training_plan.h"
@@ -28,6 +31,8 @@ namespace {
 
 constexpr std::int32_t kSmallAxis = 2;  // ranks of an axis where larger meshes do not go with the model
 constexpr double kMostFlops = 2e8;      // of the small plan: a few seconds over the field
+constexpr double kFewFlops = 2e7;       // of one that needs not be smaller
+constexpr int kMostMore = 16;           // attempts for a second mesh, once it is proven on a first
 constexpr std::int64_t kSmallSize =
     64;  // sizes up to this count heads and experts, larger ones features and rows
 
@@ -296,28 +301,48 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
     attempts.refuse(std::move(*broken));
     return attempts.result();
   }
+  const bool twice = has_own(claim.rewritten) || has_own(claim.spread);
   std::vector<language::SizeOverride> sizes;
-  const auto first = models.found(1, sizes);
-  if (has_own(claim.rewritten) || has_own(claim.spread)) {
-    attempts.once_at(first);
-    if (!attempts.done()) attempts.once_at(models.found(1, sizes));
-  }
-  attempts.at(first);
-  if (!attempts.done()) {
+  const Result<SmallModel> first = models.found(1, sizes);
+  const auto by_names = [&] {
+    if (twice) {
+      attempts.once_at(first);
+      if (!attempts.done()) attempts.once_at(models.found(1, sizes));
+    }
+    attempts.at(first);
+    if (attempts.done()) return;
     sizes.clear();
     attempts.at(models.found(attempts.multiple(), sizes));
-  }
-  for (const bool is_short : {false, true}) {
-    if (is_short) attempts.shorten_meshes();
+  };
+  int more = 0;
+  const auto by_ties = [&] {
+    for (const bool grow_ones : {true, false})
+      for (const std::int64_t rows : kImages)
+        for (const std::int64_t columns : {kImages[0] + 4, rows + rows / 8})
+          for (const std::int64_t multiple : {std::int64_t{1}, attempts.multiple()}) {
+            if (attempts.done() || (attempts.has_some() && ++more > kMostMore)) return;
+            distribute::SmallSizes small{
+                .multiple = multiple, .rows = rows, .columns = columns, .grow_ones = grow_ones};
+            const Result<SmallModel> shrunk = models.shrunk(small);
+            if (twice) attempts.once_at(shrunk);
+            small.turn = 1;
+            if (twice && !attempts.done()) attempts.once_at(models.shrunk(small));
+            attempts.at(shrunk);
+            if (!shrunk.ok()) break;
+          }
+  };
+  // What names leave large is quicker made small by what is tied.
+  const bool is_cheap = first.ok() && cost::plan_flops(first->graph) <= kFewFlops;
+  if (is_cheap) by_names();
+  if (!attempts.done()) by_ties();
+  if (!attempts.done() && !is_cheap) by_names();
+  if (!attempts.done() && !attempts.has_some()) {
+    attempts.shorten_meshes();
     for (const Attempt& attempt : kAttempts)
-      if (is_short && !attempts.done()) attempts.at(models.named(attempt));
-    for (const std::int64_t image : kImages)
-      for (const std::int64_t multiple : {std::int64_t{1}, attempts.multiple()})
-        for (const bool grow_ones : {true, false})
-          if (!attempts.done())
-            attempts.at(models.shrunk({.multiple = multiple, .image = image, .grow_ones = grow_ones}));
-    if (attempts.done() || attempts.has_some()) return attempts.result();
+      if (!attempts.done()) attempts.at(models.named(attempt));
+    if (!attempts.done()) by_ties();
   }
+  if (attempts.done() || attempts.has_some()) return attempts.result();
   return user_error(
       fmt::format("the plan could not be made small enough to be proven: {}", attempts.last().message),
       attempts.last().hint, prepared.run->span);
@@ -360,7 +385,16 @@ Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepa
 
 Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
                                       const distribute::DistributedPlan& plan) {
-  return prove_claim(state, prepared, {.model = &prepared.plan.graph, .spread = &plan});
+  WEFT_TRY(proof, prove_claim(state, prepared, {.model = &prepared.plan.graph, .spread = &plan}));
+  if (!proof.proof.holds()) return proof;
+  WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
+  if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())
+    return user_error(
+        fmt::format("the plan could not be proven: node {} computes with whole numbers in its own way, "
+                    "which small sizes do not show",
+                    describe(plan.graph, untold)),
+        "write the plan at small sizes: it is proven at its own then");
+  return proof;
 }
 
 bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {

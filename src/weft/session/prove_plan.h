@@ -1,12 +1,15 @@
 // weft/session/prove_plan.h -- a distributed plan proven at small sizes, with its real structure.
 //
-//   gpt3_175b on node=128, gpu=8      b = 2, s = 8, d = 8, h = 2, layers = 96, v = 8 on node=2, gpu=2
-//   alexnet on node=4, gpu=8          b = 4, c = 3, h = 64, w = 64 on node=2, gpu=2
+//   gpt3_175b on node=128, gpu=8      b = 3, s = 4, d = 10, h = 5, v = 6, p = 4 on 2 x 3 and 3 x 2 ranks
+//   alexnet on node=4, gpu=8          b = 5, c = 3, h = 64, w = 36 on 2 x 3 and 3 x 2 ranks
 //
-// The model is bound again with small sizes, the plan replayed on it (distribute/replay.h) and both are run
-// by their exact semantics (distribute/prove.h). Which sizes are legal only the model knows: a few are tried.
-// Where its names do not reach all of them, as where a convolution's channels stand in the text as numbers,
-// the bound plan itself is made smaller (distribute/shrink.h).
+// The model is bound again with small sizes that it accepts and that differ (small_sizes.h), or, where its
+// names do not reach all of them, as where a convolution's channels stand in the text as numbers, the bound
+// plan itself is made smaller (distribute/shrink.h). The plan is replayed on it (distribute/replay.h), on two
+// meshes (distribute/proof_meshes.h), and both are run (distribute/prove.h). Sizes that do not go with the
+// plan on one of the meshes are followed by others; where none do, the proof is on the other mesh alone, and
+// says so. Numbers that a plan has of its own could be right at one choice of sizes by chance: it is proven
+// at two.
 //
 // Included by the files of session/ only.
 #pragma once
@@ -21,7 +24,7 @@ namespace weft::session {
 
 struct SmallProof {
   distribute::PlanProof proof;
-  std::string sizes;  // "b = 2, s = 8, .. on node=2, gpu=2"
+  std::string sizes;  // "b = 3, s = 4, .. on 2 x 3 and 3 x 2 ranks"
   double seconds = 0;
   bool rewritten = false;  // by rules, before it was spread
 
@@ -35,7 +38,8 @@ struct SmallProof {
 Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
                               const search::Choice& choice);
 
-// A plan that was written for the plan of one device that was prepared.
+// A plan that was written for the plan of one device that was prepared. Fails too where it is right at small
+// sizes and they do not show what it does at its own.
 Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
                                       const distribute::DistributedPlan& plan);
 

@@ -18,11 +18,12 @@ using language::syntax::ExpressionKind;
 // What a size may become. The first is the smallest that three ranks share.
 constexpr std::int64_t kBecomes[] = {3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 14,
                                      15, 16, 18, 20, 24, 28, 32, 40, 48, 64};
-constexpr std::int64_t kMostNodesAsked = 60'000;  // of all models that are bound on the way
+constexpr std::int64_t kMostNodesAsked = 120'000;  // of all models that are bound on the way
+constexpr std::int64_t kNodesUntilRefused = 20;    // of one that is not
 constexpr int kMostRounds = 4;
 
 // What a choice of sizes is judged by, in doublings of the work it makes. Lower is better.
-constexpr double kOneElement = 8, kEqualSizes = 2.5, kAllEven = 5, kAsBefore = 6;
+constexpr double kOneElement = 5, kEqualSizes = 2.5, kAllEven = 5, kEven = 0.5, kAsBefore = 6;
 
 class SmallSizes {
  public:
@@ -45,7 +46,7 @@ class SmallSizes {
   }
 
  private:
-  // The sizes that are indices and stand as numbers, and those that only say how often a layer is repeated.
+  // The sizes that stand as numbers, but for those that only say how often a layer is repeated.
   void find_free() {
     auto whole = bind_again(state_, prepared_, wanted_.mode);
     if (!whole.ok()) return;
@@ -57,25 +58,20 @@ class SmallSizes {
           follow.emplace(size.name.text);
     for (const SizeOverride& given : prepared_.overrides) follow.erase(given.name);
     const std::map<std::string_view, std::int64_t> extents = extents_of(whole->graph);
-    std::vector<const language::BoundSize*> others;
-    for (const language::BoundSize& size : prepared_.sizes)
-      if (follow.contains(size.name)) {
-        continue;
-      } else if (extents.contains(size.name)) {
-        free_.push_back(size.name);
-        chosen_.push_back(size.size);
-      } else {
-        others.push_back(&size);
-      }
-    std::ranges::sort(others, std::greater(), &language::BoundSize::size);
     std::size_t nodes = whole->graph.node_count();
-    for (const language::BoundSize* size : others) {
-      thin_.push_back({size->name, 1, {}});
-      const auto bound = bind_again(state_, prepared_, wanted_.mode, thin_);
-      if (bound.ok() && bound->graph.node_count() < nodes)
-        nodes = bound->graph.node_count();
-      else
+    for (const language::BoundSize& size : prepared_.sizes) {
+      if (follow.contains(size.name)) continue;
+      if (!extents.contains(size.name)) {
+        thin_.push_back({size.name, 1, {}});
+        const auto bound = bind_again(state_, prepared_, wanted_.mode, thin_);
+        if (bound.ok() && bound->graph.node_count() < nodes) {
+          nodes = bound->graph.node_count();
+          continue;
+        }
         thin_.pop_back();
+      }
+      free_.push_back(size.name);
+      chosen_.push_back(size.size);
     }
   }
 
@@ -90,13 +86,21 @@ class SmallSizes {
     return extents;
   }
 
-  // Infinite where the model refuses the sizes.
+  // Sizes that coincide can make another plan: a table of positions as long as the sequence is not gathered.
+  bool is_alike(const plan::Graph& graph) {
+    std::vector<const plan::Operator*> operators;
+    for (std::size_t n = 0; n < graph.node_count(); ++n) operators.push_back(graph.node(plan::NodeId(n)).op);
+    if (operators_.empty()) operators_ = operators;
+    return operators == operators_;
+  }
+
+  // Infinite where the model refuses the sizes, or is another model with them.
   double ask(const std::vector<std::int64_t>& sizes) {
     std::vector<SizeOverride> asked = thin_;
     for (std::size_t i = 0; i < free_.size(); ++i) asked.push_back({free_[i], sizes[i], {}});
     const auto bound = bind_again(state_, prepared_, wanted_.mode, asked);
-    asked_ += bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : 100;
-    if (!bound.ok()) return std::numeric_limits<double>::infinity();
+    asked_ += bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : kNodesUntilRefused;
+    if (!bound.ok() || !is_alike(bound->graph)) return std::numeric_limits<double>::infinity();
     double score = std::log2(cost::plan_flops(bound->graph) + 1);
     std::multiset<std::int64_t> seen;
     for (const auto& [index, size] : extents_of(bound->graph)) {
@@ -106,6 +110,8 @@ class SmallSizes {
     }
     if (std::ranges::none_of(sizes, [](std::int64_t size) { return size % 2 != 0 && size % 3 != 0; }))
       score += kAllEven;
+    for (const std::int64_t size : sizes)
+      if (size % 2 == 0 && size % 3 == 0) score += kEven;
     for (const SizeOverride& before : wanted_.other_than)
       for (std::size_t i = 0; i < free_.size(); ++i)
         if (free_[i] == before.name && sizes[i] == before.size) score += kAsBefore;
@@ -124,7 +130,8 @@ class SmallSizes {
       return score;
     };
     for (const std::int64_t becomes : kBecomes) {
-      const std::int64_t size = becomes * wanted_.multiple;
+      const std::int64_t size =
+          wanted_.multiple == 1 ? becomes : (becomes - kBecomes[0] + 1) * wanted_.multiple;
       if (size == chosen_[i]) continue;
       std::vector<std::int64_t> sizes = chosen_;
       sizes[i] = size;
@@ -146,6 +153,7 @@ class SmallSizes {
   std::vector<std::string> free_;
   std::vector<std::int64_t> chosen_;  // one for each that is free
   std::vector<SizeOverride> thin_;
+  std::vector<const plan::Operator*> operators_;  // of the thin model, at its own sizes
   double score_ = std::numeric_limits<double>::infinity();
   std::int64_t asked_ = 0;
 };

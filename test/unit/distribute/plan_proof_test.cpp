@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
+#include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/replay.h"
+#include "weft/distribute/trace_origins.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 
@@ -71,6 +73,164 @@ return y=%3
   EXPECT_EQ(proof->wrong->node, plan::NodeId(1u));
   EXPECT_EQ(proof->wrong->rank, 0);
   EXPECT_NE(proof->wrong->what.find("tanh"), std::string::npos) << proof->wrong->what;
+}
+
+DistributedPlan written(std::string_view text, plan::Mesh mesh, const plan::Graph& one_device) {
+  DistributedPlan plan;
+  plan.graph = read(text);
+  plan.mesh = std::move(mesh);
+  plan.layouts = spmd::infer_layouts(plan.graph, plan.mesh).value();
+  Origins origins = trace_origins(one_device, plan.graph).value();
+  plan.opened = std::move(origins.opened);
+  plan.origin = std::move(origins.origin);
+  plan.own = std::move(origins.own);
+  return plan;
+}
+
+std::string refusal(const plan::Graph& one_device, const DistributedPlan& plan) {
+  const auto proof = prove(one_device, plan);
+  if (!proof.ok()) return proof.error().message;
+  return proof->holds() ? "" : proof->wrong->what;
+}
+
+// Over the field a peak is nothing, so that what is not put back goes unseen there.
+TEST(PlanProof, APeakIsAPeakInFloats) {
+  constexpr std::string_view kSum = R"(plan p
+%0 = input {name=x, type=f32[b=3,v=5]}
+%1 = exp %0
+%2 = reduce %1 {kind=sum, to=[b]}
+%3 = log %2
+return y=%3
+)";
+  const plan::Mesh mesh{{{"gpu", 2}}};
+  const plan::Graph one = read(kSum);
+  const auto shifted = [&](std::string_view last) {
+    return written(std::string(R"(plan p
+%0 = input {name=x, type=f32[b=3,v=5], layout="sliced(v) on gpu"}
+%1 = reduce %0 {kind=peak, to=[b]}
+%2 = all-reduce %1 {axis=gpu, kind=max}
+%3 = sub %0, %2
+%4 = exp %3
+%5 = reduce %4 {kind=sum, to=[b]}
+%6 = all-reduce %5 {axis=gpu}
+%7 = log %6
+)") + std::string(last),
+                   mesh, one);
+  };
+  EXPECT_EQ(refusal(one, shifted("%8 = add %7, %2\nreturn y=%8\n")), "");
+  EXPECT_NE(refusal(one, shifted("return y=%7\n")).find("in f64"), std::string::npos);
+}
+
+// Labels that are in no class: their rows count for nothing, wherever the classes lie.
+TEST(PlanProof, WholeNumbersGoOverTheirRangeAndBeyond) {
+  const plan::Graph one = read(R"(plan p
+%0 = input {name=label, type=i32[b=12]}
+%1 = parameter {name=w, type=f32[v=5,d=3]}
+%2 = gather %0, %1 {along=v}
+return y=%2
+)");
+  // The last row stands in for those beyond.
+  const DistributedPlan clamped = written(R"(plan p
+%0 = input {name=label, type=i32[b=12], layout="sliced(b) on gpu"}
+%1 = parameter {name=w, type=f32[v=5,d=3]}
+%2 = constant {value=4, dtype=i32}
+%3 = minimum %0, %2
+%4 = gather %3, %1 {along=v}
+return y=%4
+)",
+                                          {{{"gpu", 2}}}, one);
+  EXPECT_NE(refusal(one, clamped), "");
+}
+
+TEST(PlanProof, StreamsOfDropoutAreCompared) {
+  constexpr std::string_view kDropped = R"(plan p
+%0 = input {name=x, type=f32[b=4,d=6]}
+%1 = state {name=step, type=i32[]}
+%2 = dropout %0, %1 {rate=0.001, stream=3}
+return y=%2
+)";
+  const plan::Graph one = read(kDropped);
+  const auto on_ranks = [&](std::string_view dropout) {
+    return written(fmt::format(R"(plan p
+%0 = input {{name=x, type=f32[b=4,d=6], layout="sliced(b) on gpu"}}
+%1 = state {{name=step, type=i32[]}}
+%2 = dropout %0, %1 {{{}}}
+return y=%2
+)",
+                               dropout),
+                   {{{"gpu", 2}}}, one);
+  };
+  EXPECT_EQ(refusal(one, on_ranks("rate=0.001, stream=3")), "");
+  EXPECT_NE(refusal(one, on_ranks("rate=0.001, stream=4")), "");
+  EXPECT_NE(refusal(one, on_ranks("rate=0.002, stream=3")), "");
+}
+
+// What values do not show.
+TEST(PlanProof, APlanKeepsItsPromises) {
+  const plan::Graph one = read(R"(plan p
+%0 = input {name=x, type=f32[b=4]}
+%1 = parameter {name=w, type=f32[b=4], init=normal, b=0.5}
+%2 = add %0, %1
+%3 = reduce %2 {kind=sum, to=[]}
+return loss=%3, "next w"=%2
+)");
+  const auto says = [&](std::string_view x, std::string_view w, std::string_view rest) {
+    return refusal(one, written(fmt::format(R"(plan p
+%0 = input {{name=x, type=f32[b=4]{}}}
+%1 = parameter {{name=w, type=f32[b=4]{}}}
+%2 = add %0, %1
+{})",
+                                            x, w, rest),
+                                {{{"gpu", 2}}}, one));
+  };
+  constexpr std::string_view kCut = R"(, layout="sliced(b) on gpu")", kInit = ", init=normal, b=0.5";
+  const std::string cut = std::string(kInit) + std::string(kCut);
+  constexpr std::string_view kRight =
+      "%3 = reduce %2 {kind=sum, to=[]}\n%4 = all-reduce %3 {axis=gpu}\nreturn loss=%4, \"next w\"=%2\n";
+  EXPECT_EQ(says(kCut, cut, kRight), "");
+  EXPECT_EQ(says(kCut, kCut, kRight), "parameter w begins as zeros(0, 0), on one device as normal(0, 0.5)");
+  EXPECT_EQ(says(kCut, cut, "%3 = reduce %2 {kind=sum, to=[]}\nreturn loss=%3, \"next w\"=%2\n"),
+            "output loss is partial(sum) on gpu: it must be whole, or slices end to end");
+  EXPECT_EQ(says(kCut, cut,
+                 "%3 = all-gather %2 {axis=gpu, along=b}\n%4 = reduce %3 {kind=sum, to=[]}\n"
+                 "return loss=%4, \"next w\"=%3\n"),
+            "output next w is replicated, w itself sliced(b) on gpu");
+  EXPECT_EQ(
+      says(kCut, cut,
+           "%3 = all-gather %2 {axis=gpu, along=b}\n%4 = reduce %3 {kind=sum, to=[]}\nreturn loss=%4\n"),
+      "output next w is not returned");
+  EXPECT_EQ(
+      says(R"(, layout="partial(sum) on gpu")", std::string(kInit) + R"(, layout="partial(sum) on gpu")",
+           "%3 = all-reduce %2 {axis=gpu}\n%4 = reduce %3 {kind=sum, to=[]}\n"
+           "return loss=%4, \"next w\"=%2\n"),
+      "parameter w is partial(sum) on gpu: it is given whole or in slices");
+}
+
+TEST(ProofMeshes, HaveAxesOfTwoAndOfThree) {
+  const train::TrainingPlan plan = training_plan("digits_mlp", sizes(4096, 8192));
+  const auto meshes = [&](std::string_view text) {
+    std::string printed;
+    for (const plan::Mesh& mesh : proof_meshes(distributed(plan, text, {}))) printed += print(mesh) + "; ";
+    return printed;
+  };
+  EXPECT_EQ(meshes("node=16: slice b; gpu=8: slice f"), "node=2, gpu=3; node=3, gpu=2; ");
+  EXPECT_EQ(meshes("node=2: slice b; gpu=8: slice f"), "node=2, gpu=3; node=2, gpu=2; ");
+  EXPECT_EQ(meshes("rank=2: slice b"), "rank=2; ");
+}
+
+// By 2 is by 0 on two ranks, by 6 on two and on three: the mesh grows with what a plan says of ranks.
+TEST(ProofMeshes, GrowWithThePlansNumbersOfRanks) {
+  DistributedPlan plan;
+  plan.mesh = {{{"gpu", 64}}};
+  plan.graph = read(R"(plan p
+%0 = input {name=x, type=f32[b=4], layout="varying on gpu"}
+%1 = permute-ranks %0 {axis=gpu, by=2}
+%2 = broadcast-from %1 {axis=gpu, root=6}
+return y=%2
+)");
+  EXPECT_EQ(proof_meshes(plan).front(), (plan::Mesh{{{"gpu", 7}}}));
+  EXPECT_EQ(shortest_shift(7, 8), -1);
+  EXPECT_EQ(shortest_shift(-6, 4), 2);
 }
 
 TEST(Replay, RefusesAPlanOfAnotherStructure) {
