@@ -144,7 +144,8 @@ Result<Score> score(const Session::State& state, const Context& context, const P
                           "let the model's last SELECT begin with the loss", prepared.run->model.span);
       has_answers = add_cross_entropy_outputs(first.graph);
       WEFT_TRY(planned, plan_alone(state, prepared, first.graph));
-      WEFT_TRY_STATUS(require_proof(state, prepared, first.graph, planned));
+      WEFT_TRY(proof, require_proof(state, prepared, first.graph, planned));
+      if (!proof.holds) total.unproven = proof.text;
       first.graph = std::move(planned.plan);
       WEFT_TRY(started, start_rank(std::move(first.graph), prepared));
       rank = std::move(started);

@@ -31,6 +31,7 @@ struct Score {
   double loss = 0;
   std::optional<double>
       accuracy;  // where the model has a cross-entropy: how often the largest logit is the label's
+  std::string unproven = {};  // why the plan that ran was not proven; empty: it was
 };
 
 Result<Score> score(const Session::State& state, const Context& context, const Prepared& prepared,

@@ -83,6 +83,7 @@ Result<std::string> priced(const PlanPrice& request) {
                  {"mesh", print(plan.mesh)}};
     json.update(explain::step_json(predicted.evaluation(), of_peak));
     json["fits"] = fits;
+    json["proven"] = false;
     json.update(explain::reasons_json(prediction));
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
@@ -91,7 +92,8 @@ Result<std::string> priced(const PlanPrice& request) {
   said += explain::print_summary(explain::summarize(prediction, of_peak, memory), explain::kUsualWidth);
   if (!fits) said += "it does not fit\n";
   const std::string sent = explain::sent_by_axis(prediction.traffic);
-  return said + fmt::format("a rank sends {}\n", sent.empty() ? "nothing" : sent);
+  return said + fmt::format("a rank sends {}\nnot proven: weft plan prove says whether it is right\n",
+                            sent.empty() ? "nothing" : sent);
 }
 
 }  // namespace

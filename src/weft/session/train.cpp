@@ -105,7 +105,7 @@ Result<Trained> train_alone(const Session::State& state, const Prepared& prepare
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
   Trained trained;
-  trained.unproven = proof.holds || !prepared.settings.prove ? std::string() : proof.text;
+  trained.unproven = proof.holds ? std::string() : proof.text;
   trained.weights = run::without_tensors(start);
   const auto take = [&](std::int64_t step) {
     trained.weights.step = step;
@@ -138,7 +138,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prep
                  .threads = options.workers,
                  .by_definition = outcome.reference_units,
                  .distribution = distribute::print(choice.spread->distribution),
-                 .unproven = proof.holds || !prepared.settings.prove ? std::string() : proof.text,
+                 .unproven = proof.holds ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
 
@@ -207,6 +207,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
                  {"threads", done->threads}};
     if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
     if (tested) json["test"] = to_json(*tested);
+    if (!done->unproven.empty()) json["unproven"] = done->unproven;
     return json.dump() + "\n";
   }
   std::string text =
@@ -238,10 +239,12 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   if (context.format == Format::json) {
     Json json = {{"inferred", run.model.text}};
     json.update(to_json(*found));
+    if (!found->unproven.empty()) json["unproven"] = found->unproven;
     return json.dump() + "\n";
   }
-  return fmt::format("{} after {} step{}, {}", run.model.text, print_exact(weights.step),
-                     weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false));
+  return fmt::format("{} after {} step{}, {}{}{}", run.model.text, print_exact(weights.step),
+                     weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false),
+                     found->unproven, found->unproven.empty() ? "" : "\n");
 }
 
 }  // namespace weft::session
