@@ -101,7 +101,10 @@ class SmallSizes {
     const auto bound = bind_again(state_, prepared_, wanted_.mode, asked);
     asked_ += bound.ok() ? static_cast<std::int64_t>(bound->graph.node_count()) : kNodesUntilRefused;
     if (!bound.ok() || !is_alike(bound->graph)) return std::numeric_limits<double>::infinity();
-    double score = std::log2(cost::plan_flops(bound->graph) + 1);
+    double work = cost::plan_flops(bound->graph);  // and what is held: a table that is only looked up in
+    for (std::size_t v = 0; v < bound->graph.value_count(); ++v)
+      work += static_cast<double>(bound->graph.type(plan::ValueId(v)).elements());
+    double score = std::log2(work + 1);
     std::multiset<std::int64_t> seen;
     for (const auto& [index, size] : extents_of(bound->graph)) {
       if (size == 1) score += kOneElement;

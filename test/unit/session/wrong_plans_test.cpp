@@ -103,6 +103,7 @@ class WrongPlans : public ::testing::TestWithParam<WrongPlan> {};
 TEST_P(WrongPlans, AreRefused) {
   const WrongPlan& wrong = GetParam();
   Session session;
+  ASSERT_EQ(session.execute("SET prove = false").exit_code, ExitCode::ok);
   const Reply plan = session.execute("EXPLAIN (FORMAT plan) " + std::string(wrong.of));
   ASSERT_EQ(plan.exit_code, ExitCode::ok) << plan.complaint;
   std::string text = std::regex_replace(plan.output, std::regex(wrong.what), wrong.with,
