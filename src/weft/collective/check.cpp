@@ -44,7 +44,11 @@ class Checker {
 
   void check_memory(const Actions& chunks, const Actions& whole) {
     report_.finding = find_race(chunks, graph_, run_.order);
-    if (fine()) report_.finding = find_overlap(whole);
+    if (fine()) check_result(chunks, whole);
+  }
+
+  void check_result(const Actions& chunks, const Actions& whole) {
+    report_.finding = find_overlap(whole);
     if (fine()) report_.finding = mismatch_;
     if (fine()) report_.finding = find_wrong_result(chunks, run_.order);
   }
@@ -162,6 +166,17 @@ Report check(const Actions& chunks, const Actions* whole, const CheckOptions& op
   Checker checker(chunks, transfers, options);
   if (checker.fine()) checker.check_memory(chunks, transfers);
   return std::move(checker).report();
+}
+
+Report check_end(const Actions& chunks, const Actions* whole, const CheckOptions& options) {
+  return Checker(chunks, whole != nullptr ? *whole : chunks, options).report();
+}
+
+std::optional<Finding> check_result(const Actions& chunks, const Actions& whole,
+                                    const CheckOptions& options) {
+  Checker checker(chunks, whole, options);
+  if (checker.fine()) checker.check_result(chunks, whole);
+  return std::move(checker).report().finding;
 }
 
 }  // namespace weft::collective

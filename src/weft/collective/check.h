@@ -62,4 +62,9 @@ Report check(const Program& program, const CheckOptions& options = {});
 // `whole` is the same program at step grain, for slots_small; null: slots_small = slots.
 Report check(const Actions& chunks, const Actions* whole, const CheckOptions& options = {});
 
+// The two halves of it, without the races between: whether every run comes to an end, and what it then holds.
+Report check_end(const Actions& chunks, const Actions* whole, const CheckOptions& options = {});
+std::optional<Finding> check_result(const Actions& chunks, const Actions& whole,
+                                    const CheckOptions& options = {});
+
 }  // namespace weft::collective

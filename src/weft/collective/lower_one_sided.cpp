@@ -76,11 +76,11 @@ class BlockWriter {
     waited_ = true;
   }
   void signal(Verb verb, Path path, std::int32_t channel) {
-    if (!touched_.empty()) nop();
+    if (!touched_.empty() || waited_) nop();
     add({.verb = verb, .path = path, .channels = {channel}});
   }
   void release(std::vector<std::int32_t> semaphores) {
-    if (!touched_.empty()) nop();
+    if (!touched_.empty() || waited_) nop();
     add({.verb = Verb::release, .semaphores = std::move(semaphores)});
   }
 

@@ -14,7 +14,7 @@
 //
 // `part` of `parts`: the step is shared by a group of threadblocks, each of which does a part of every
 // chunk. A pipeline runs its body again and again over slices of its chunks; slices share no bytes, so
-// once over whole chunks means the same.
+// once over whole chunks means the same, if nobody is overtaken: what orders the steps is in memory_order.h.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -151,8 +151,14 @@ Status check_limits(const OneSided& plan);
 // What the threadblocks do. Where steps are shared by groups, every chunk is cut into as many parts as all
 // groups divide, and the collective of the answer has that many times the chunks.
 // REQUIRES: check_form(plan) has found nothing.
-Actions to_actions(const OneSided& plan, Grain grain);
+// `turns`: how often the body of a pipeline is run, each time on the whole chunks.
+Actions to_actions(const OneSided& plan, Grain grain, std::int32_t turns = 1);
 
-Report check(const OneSided& plan);
+// Signals without their waits, waits without their signals, and pipelines of different lengths that wait for
+// each other: whatever would leave a counter elsewhere than it began, so that the next run goes wrong.
+// REQUIRES: check_form(plan) has found nothing.
+std::optional<Finding> check_counters(const OneSided& plan);
+
+Report check(const OneSided& plan, const CheckOptions& options = {});
 
 }  // namespace weft::collective

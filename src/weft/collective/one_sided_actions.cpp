@@ -17,8 +17,11 @@ bool is_packet(char letter) { return letter == 'p' || letter == 'q' || letter ==
 
 class OneSidedActionWriter {
  public:
-  OneSidedActionWriter(const OneSided& plan, Grain grain)
-      : plan_(plan), grain_(grain), parts_(parts_of_chunk(plan, std::numeric_limits<std::int32_t>::max())) {}
+  OneSidedActionWriter(const OneSided& plan, Grain grain, std::int32_t turns)
+      : plan_(plan),
+        grain_(grain),
+        turns_(turns),
+        parts_(parts_of_chunk(plan, std::numeric_limits<std::int32_t>::max())) {}
 
   Actions write() {
     answer_.collective = plan_.collective;
@@ -102,7 +105,11 @@ class OneSidedActionWriter {
     for (const OneSidedStep& step : steps) {
       ++step_;
       add_step(step);
-      add_steps(step.body);
+      const std::int32_t before = step_;
+      for (std::int32_t turn = 0; step.verb == Verb::pipeline && turn < turns_; ++turn) {
+        step_ = before;
+        add_steps(step.body);
+      }
     }
   }
 
@@ -207,6 +214,7 @@ class OneSidedActionWriter {
 
   const OneSided& plan_;
   Grain grain_;
+  std::int32_t turns_;
   std::int32_t parts_;
   Actions answer_;
   std::vector<RankCounters> counters_;             // by rank
@@ -244,6 +252,8 @@ std::vector<RankMemory> memory_of(const OneSided& plan) {
   return memory;
 }
 
-Actions to_actions(const OneSided& plan, Grain grain) { return OneSidedActionWriter(plan, grain).write(); }
+Actions to_actions(const OneSided& plan, Grain grain, std::int32_t turns) {
+  return OneSidedActionWriter(plan, grain, turns).write();
+}
 
 }  // namespace weft::collective

@@ -34,7 +34,8 @@ std::string_view name(Operand::Where where) {
 
 class OneSidedForm {
  public:
-  explicit OneSidedForm(const OneSided& plan) : plan_(plan), ranks_(static_cast<std::int32_t>(plan.ranks.size())) {}
+  explicit OneSidedForm(const OneSided& plan)
+      : plan_(plan), ranks_(static_cast<std::int32_t>(plan.ranks.size())) {}
 
   std::optional<Finding> find() {
     if (ranks_ < 1 || ranks_ > kMostOneSidedRanks || ranks_ != plan_.collective.ranks)
@@ -70,8 +71,8 @@ class OneSidedForm {
     const bool blocks = collective.kind != Kind::all_reduce && collective.kind != Kind::custom;
     const std::int64_t chunks = std::int64_t{collective.chunks} * (blocks ? ranks_ : 1);
     if (collective.chunks >= 1 && chunks <= kMostOneSidedChunks / parts_) return std::nullopt;
-    return malformed(
-        {}, fmt::format("expected 1 to {} chunks in a buffer, found {}", kMostOneSidedChunks / parts_, chunks));
+    return malformed({}, fmt::format("expected 1 to {} chunks in a buffer, found {}",
+                                     kMostOneSidedChunks / parts_, chunks));
   }
 
   std::optional<Finding> of_buffers(std::int32_t rank) const {
@@ -119,7 +120,13 @@ class OneSidedForm {
       if (auto finding = of_step(where, step)) return finding;
       if (step.verb != Verb::pipeline) continue;
       if (in_pipeline) return malformed(where, "expected no pipeline inside a pipeline, found one");
+      if (step.unit_chunks < 1 || step.unit_bytes < 1)
+        return malformed(where,
+                         fmt::format("expected a pipeline over at least 1 chunk and 1 byte, found {} and {}",
+                                     step.unit_chunks, step.unit_bytes));
+      pipeline_ = &step;
       if (auto finding = of_steps(where, step.body, true)) return finding;
+      pipeline_ = nullptr;
     }
     return std::nullopt;
   }
@@ -136,6 +143,9 @@ class OneSidedForm {
     if (step.parts < 1 || step.part < 0 || step.part >= step.parts)
       return malformed(where, fmt::format("expected a part of {}, found {}", step.parts, step.part));
     if (auto finding = of_channels(where, step)) return finding;
+    if (auto finding = of_path(where, step, operands)) return finding;
+    if (auto finding = of_packets(where, step, operands)) return finding;
+    if (auto finding = of_turns(where, step, operands)) return finding;
     for (const std::int32_t semaphore : step.semaphores)
       if (semaphore < 0 || semaphore >= static_cast<std::int32_t>(own.semaphores.size()))
         return malformed(
@@ -168,6 +178,85 @@ class OneSidedForm {
     if (signals && step.channels.size() != step.targets.size())
       return malformed(where, fmt::format("expected a channel for each of {} targets, found {}",
                                           step.targets.size(), step.channels.size()));
+    return std::nullopt;
+  }
+
+  // What the executor does over a port: it puts. All else goes through memory.
+  std::optional<Finding> of_path(Where where, const OneSidedStep& step, const Shape& operands) const {
+    const bool signals = step.verb == Verb::put_signal || step.verb == Verb::put_signal_flush;
+    const bool puts = signals || step.verb == Verb::put || step.verb == Verb::put_packets ||
+                      step.verb == Verb::read_put_packets;
+    const bool remote = operands.sources.find_first_of("rq") != std::string_view::npos ||
+                        operands.targets.find_first_of("rq") != std::string_view::npos;
+    if (step.path == Path::port && remote && !puts)
+      return malformed(where,
+                       fmt::format("expected a memory channel type for {}, found port", word(step.verb)));
+    if (step.path != Path::port && (signals || (step.verb == Verb::flush && !step.channels.empty())))
+      return malformed(where, fmt::format("expected a port channel type for {}, found {}", word(step.verb),
+                                          name(step.path)));
+    if (step.path != Path::port || !puts) return std::nullopt;
+    if (step.channels.size() != step.targets.size())
+      return malformed(where, fmt::format("expected a channel for each of {} targets, found {}",
+                                          step.targets.size(), step.channels.size()));
+    for (std::size_t i = 0; i < step.targets.size(); ++i)
+      if (const std::int32_t peer = plan_.ranks[where.rank].port_peers[step.channels[i]];
+          peer != step.targets[i].peer)
+        return malformed(where, fmt::format("expected port channel {} to lead to gpu {}, found gpu {}",
+                                            step.channels[i], step.targets[i].peer, peer));
+    return std::nullopt;
+  }
+
+  // Packets lie in scratch, with their flags in twice the room. Of scratch that comes twice, a plain put
+  // does not find the half that is in use.
+  std::optional<Finding> of_packets(Where where, const OneSidedStep& step, const Shape& operands) const {
+    const auto look = [&](std::string_view letters,
+                          const std::vector<Operand>& list) -> std::optional<Finding> {
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        const Operand& operand = list[i];
+        const char kind = letter(letters, i);
+        const bool packets = kind == 'p' || kind == 'q' || kind == 't';
+        if (!packets && operand.where != Operand::Where::local && operand.buffer == Buffer::scratch &&
+            plan_.double_scratch)
+          return malformed(where, fmt::format("expected packets in scratch that is used in turns, found {} "
+                                              "of plain data to another rank's",
+                                              word(step.verb)));
+        if (!packets) continue;
+        if (operand.buffer != Buffer::scratch)
+          return malformed(
+              where, fmt::format("expected packets in scratch, found them in {}", name(operand.buffer)));
+        if (plan_.protocol == Protocol::ll) continue;
+        const std::int32_t rank = operand.where == Operand::Where::remote ? operand.peer : where.rank;
+        if (2 * (std::int64_t{operand.index} + operand.count) > plan_.ranks[rank].scratch_chunks)
+          return malformed(
+              where,
+              fmt::format(
+                  "expected protocol LL, which has room for flags, found Simple: packets {} to {} need "
+                  "{} chunks of scratch, gpu {} has {}",
+                  operand.index, operand.index + operand.count - 1, 2 * (operand.index + operand.count), rank,
+                  plan_.ranks[rank].scratch_chunks));
+      }
+      return std::nullopt;
+    };
+    if (auto finding = look(operands.sources, step.sources)) return finding;
+    return look(operands.targets, step.targets);
+  }
+
+  // A turn of a pipeline moves a slice; its steps must have as many slices as it has turns, or they stop
+  // short or run past their end.
+  std::optional<Finding> of_turns(Where where, const OneSidedStep& step, const Shape& operands) const {
+    if (pipeline_ == nullptr || operands.sources.empty()) return std::nullopt;
+    if (operands.sources.find_first_of("pqt") != std::string_view::npos ||
+        operands.targets.find_first_of("pqt") != std::string_view::npos)
+      return malformed(
+          where, fmt::format("expected no packets in a pipeline, found {}: every turn would do all of them",
+                             word(step.verb)));
+    if (step.parts > 1)
+      return malformed(where,
+                       fmt::format("expected whole chunks in a pipeline, found a part of {}", step.parts));
+    for (const Operand& operand : step.sources)
+      if (operand.count != pipeline_->unit_chunks)
+        return malformed(where, fmt::format("expected {} chunks as the pipeline turns over, found {}",
+                                            pipeline_->unit_chunks, operand.count));
     return std::nullopt;
   }
 
@@ -207,8 +296,8 @@ class OneSidedForm {
                              name(slot.buffer), rank, operand.count, slot.index));
     };
     if (operand.index < 0 || operand.index >= kMostOneSidedChunks)  // before anything is added to it
-      return malformed(where,
-                       fmt::format("expected an index below {}, found {}", kMostOneSidedChunks, operand.index));
+      return malformed(
+          where, fmt::format("expected an index below {}, found {}", kMostOneSidedChunks, operand.index));
     std::int64_t cells = operand.count;
     switch (operand.where) {
       case Operand::Where::local:
@@ -264,20 +353,12 @@ class OneSidedForm {
   std::int32_t parts_ = 1;
   std::int64_t deeds_ = 0;
   std::vector<RankMemory> memory_;
+  const OneSidedStep* pipeline_ = nullptr;       // whose body is being looked at
   std::map<std::int32_t, BarrierUse> barriers_;  // of the rank being looked at
 };
 
 }  // namespace
 
 std::optional<Finding> check_form(const OneSided& plan) { return OneSidedForm(plan).find(); }
-
-Report check(const OneSided& plan) {
-  Report report;
-  report.finding = check_form(plan);
-  if (report.finding) return report;
-  const Actions chunks = to_actions(plan, Grain::chunk);
-  const Actions whole = to_actions(plan, Grain::step);
-  return check(chunks, &whole);
-}
 
 }  // namespace weft::collective
