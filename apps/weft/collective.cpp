@@ -38,6 +38,7 @@ CLI::App* add_check(CLI::App& app, CollectiveCheck& check) {
   command->add_option("--target", check.target);
   command->add_option("--slots", check.slots)->check(CLI::Range(0, 1 << 20));
   command->add_option("--as", check.as);
+  command->add_option("--effort", check.effort)->check(CLI::Range(1, 1 << 20));
   add_format(command, check.format);
   return command;
 }

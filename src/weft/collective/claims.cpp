@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "weft/collective/cells.h"
 #include "weft/collective/evaluation.h"
 
@@ -48,6 +50,19 @@ Result<Claims> claims(const Algorithm& algorithm, const Arguments& arguments) {
   if (algorithm.syntax().wire != kNoExpression) result.wire = values.number(algorithm.syntax().wire);
   if (values.failed()) return *progress.error;
   return result;
+}
+
+Status check_claims(const Algorithm& algorithm, const Arguments& arguments, const Moves& moves) {
+  WEFT_TRY(claimed, claims(algorithm, arguments));
+  if (!claimed.steps && !claimed.wire) return {};
+  const Measure measured = measure(moves);
+  const auto expect = [&](std::string_view what, std::optional<std::int64_t> claim, std::int64_t found) -> Status {
+    if (!claim || *claim == found) return {};
+    return user_error(fmt::format("{} claims {} {}, its moves take {}", algorithm.name(), what, *claim, found),
+                      fmt::format("mend the line {}, or the moves", what));
+  };
+  WEFT_TRY_STATUS(expect("STEPS", claimed.steps, measured.steps));
+  return expect("WIRE", claimed.wire, measured.wire);
 }
 
 }  // namespace weft::collective

@@ -28,4 +28,8 @@ struct Measure {
 // REQUIRES: check_moves(moves).ok(), as of what trace() and parse_moves() return.
 Measure measure(const Moves& moves);
 
+// Fails where the moves that came of the algorithm cost otherwise than it claims.
+// REQUIRES: trace(algorithm, arguments, ...) returned `moves`.
+Status check_claims(const Algorithm& algorithm, const Arguments& arguments, const Moves& moves);
+
 }  // namespace weft::collective

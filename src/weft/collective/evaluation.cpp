@@ -236,7 +236,7 @@ std::int64_t Evaluation::refuse(const Expression& expression, std::string_view w
 
 bool Evaluation::out_of_work(Span span) {
   return fail(span, fmt::format("{} runs too long", syntax_.name),
-              "does a WHILE end? does a function come to an end?");
+              "does a WHILE end? weft collective check --effort N lets it run N times as long");
 }
 
 std::string_view Evaluation::source(ExpressionId id) const {

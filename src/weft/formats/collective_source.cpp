@@ -10,6 +10,8 @@
 
 #include "weft/base/file.h"
 #include "weft/base/letters.h"
+#include "weft/collective/check_work.h"
+#include "weft/collective/claims.h"
 #include "weft/collective/library.h"
 #include "weft/collective/program_text.h"
 #include "weft/collective/recover_moves.h"
@@ -62,7 +64,10 @@ Result<CollectiveSource> traced(const collective::Algorithm& algorithm, collecti
                                 const CollectiveReading& reading) {
   if (reading.complete) reading.complete(algorithm, arguments);
   CollectiveSource source;
-  WEFT_TRY(moves, collective::trace(algorithm, arguments, collective::shipped_algorithms()));
+  const collective::TraceLimits limits =
+      reading.effort > 0 ? collective::trace_limits(reading.effort) : collective::TraceLimits{};
+  WEFT_TRY(moves, collective::trace(algorithm, arguments, collective::shipped_algorithms(), limits));
+  WEFT_TRY_STATUS(collective::check_claims(algorithm, arguments, moves));
   source.moves = std::move(moves);
   return source;
 }
@@ -82,14 +87,17 @@ Result<CollectiveSource> source_from_text(const std::string& text, const std::st
                       "only an algorithm has parameters");
   if (word == "<") {
     WEFT_TRY(program, formats::read_msccl_xml(text, {.operands = reading.operands}));
+    if (reading.effort > 0) WEFT_TRY_STATUS(collective::check_work(program.program, reading.effort));
     source.program = std::move(program);
     source.is_xml = true;
   } else if (word == "{") {
     WEFT_TRY(plan, formats::read_mscclpp_json(text));
+    if (reading.effort > 0) WEFT_TRY_STATUS(collective::check_work(plan, reading.effort));
     source.one_sided = std::move(plan);
   } else if (word == "program") {
     auto program = collective::parse_program(text);
     if (!program.ok()) return with_text(program.error(), text);
+    if (reading.effort > 0) WEFT_TRY_STATUS(collective::check_work(*program, reading.effort));
     source.program.emplace().program = std::move(*program);
   } else if (word == "moves") {
     auto moves = collective::parse_moves(text);

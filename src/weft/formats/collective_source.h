@@ -37,6 +37,8 @@ struct CollectiveReading {
   formats::XmlOperands operands = formats::XmlOperands::runtime;
   // Gives an algorithm what its reference left open, before it is traced.
   std::function<void(const collective::Algorithm&, collective::Arguments&)> complete = {};
+  // What reading and checking may cost: see collective/check_work.h. 0: what a trace is allowed by itself.
+  std::int64_t effort = 0;
 };
 Result<CollectiveSource> read_collective(std::string_view reference, const CollectiveReading& reading = {});
 

@@ -26,6 +26,7 @@ struct CollectiveCheck {
   std::string target;      // msccl, rccl, azure or mscclpp: its limits and slots count too
   std::int32_t slots = 0;  // that a connection has; 0: as many as needed
   std::string as;          // the collective it is held to, where the file cannot say
+  std::int64_t effort = 1;  // how much a check may cost: 1 is about a second and 200 MB
   Format format = Format::text;
 };
 Reply run(const CollectiveCheck& request);

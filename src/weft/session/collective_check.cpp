@@ -7,6 +7,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
+#include "weft/collective/overwritten_input.h"
 #include "weft/formats/collective_source.h"
 #include "weft/formats/msccl_target.h"
 #include "weft/session/collective.h"
@@ -53,6 +54,8 @@ void judge_program(Judged& judged, const formats::CollectiveSource& source,
   take(judged, collective::check(program, options));
   if (judged.finding.verdict != Verdict::ok) return;
   judged.notes = source.program->notes;
+  if (const auto overwritten = collective::overwritten_input(program))
+    judged.notes.push_back(print(*overwritten));
   if (target) {
     const auto limits = source.is_xml ? formats::check_target(*source.program, *target)
                                       : formats::check_target(program, *target);
@@ -68,17 +71,23 @@ void judge_program(Judged& judged, const formats::CollectiveSource& source,
       "a connection needs {} slots and {} has {} with {}: hangs {}", judged.slots, formats::name(runtime),
       formats::fifo_slots(program.protocol, runtime), name(program.protocol),
       *bytes == 0 ? "at any size" : "from messages of " + print_bytes(static_cast<double>(*bytes)));
-  judged.notes.push_back(text);
+  // A runtime that was named is the one it must run on.
+  if (target)
+    refuse(judged, Verdict::deadlock, text);
+  else
+    judged.notes.push_back(text);
 }
 
 Judged judge(const std::string& reference, const CollectiveCheck& request,
              std::optional<formats::Target> target) {
   Judged judged;
   judged.program = reference;
-  Result<formats::CollectiveSource> read = formats::read_collective(reference);
+  Result<formats::CollectiveSource> read = formats::read_collective(reference, {.effort = request.effort});
   if (!read.ok()) {
     judged.unreadable = read.error().fault == Fault::world;
     refuse(judged, Verdict::malformed, read.error().message);
+    if (read.error().hint.find("--effort") != std::string::npos)
+      judged.notes.push_back(read.error().hint);
     return judged;
   }
   formats::CollectiveSource& source = *read;
@@ -109,6 +118,9 @@ Judged judge(const std::string& reference, const CollectiveCheck& request,
       return judged;
     }
     take(judged, collective::check(*source.one_sided));
+    if (judged.finding.verdict == Verdict::ok)
+      if (const auto overwritten = collective::overwritten_input(*source.one_sided))
+        judged.notes.push_back(print(*overwritten));
     if (judged.finding.verdict == Verdict::ok && request.target == "mscclpp")
       if (const Status fits = collective::check_limits(*source.one_sided); !fits.ok())
         refuse(judged, Verdict::malformed, fits.error().message);

@@ -104,6 +104,99 @@ TEST(CollectiveCheck, HoldsToWhatItIsTold) {
             "malformed");  // it lacks outofplace, minBytes, maxBytes
 }
 
+// What a named runtime does counts: this one hangs there once a chunk fills a slot.
+TEST(CollectiveCheck, ANamedRuntimesVerdictCounts) {
+  const fs::path file = fs::temp_directory_path() / "weft_three_ahead.program";
+  std::ofstream(file) << R"(program three_ahead
+collective all_gather, 2 ranks, 3 chunks, in place
+protocol Simple, 1 channel
+
+rank 0: input 3, output 6, scratch 0
+  block 0: send to 1, receive from 1, channel 0
+    0  send output[0..2]
+    1  receive output[3..5]
+
+rank 1: input 3, output 6, scratch 0
+  block 0: send to 0, receive from 0, channel 0
+    0  send output[3..5]
+    1  receive output[0..2]
+)";
+  CollectiveCheck request;
+  request.programs = {file.string()};
+  EXPECT_EQ(run(request).exit_code, ExitCode::ok);
+  EXPECT_NE(run(request).complaint.find("hangs from"), std::string::npos);
+  request.target = "msccl";
+  const Reply reply = run(request);
+  EXPECT_EQ(reply.exit_code, ExitCode::user_error);
+  EXPECT_NE(reply.output.find("deadlock: a connection needs 3 slots and msccl has 2"), std::string::npos)
+      << reply.output;
+  fs::remove(file);
+}
+
+TEST(CollectiveCheck, AnAlgorithmThatClaimsTooLittleIsRefused) {
+  const fs::path file = fs::temp_directory_path() / "weft_boast.algorithm";
+  const auto told = [&](const std::string& steps, const std::string& wire) {
+    std::ofstream(file)
+        << "ALGORITHM boast (ranks)\n  COLLECTIVE all_gather (chunks => 1) IN PLACE\n  STEPS " << steps
+        << "\n  WIRE " << wire
+        << "\nBEGIN\n  FOR step IN 0 TO ranks - 2\n    FOR block IN 0 TO ranks - 1\n"
+           "      LET from = (block + step) MOD ranks\n"
+           "      COPY data[block] AT from TO data[block] AT (from + 1) MOD ranks\n    END\n  END\nEND\n";
+    return check({file.string() + "(ranks=4)"})[0];
+  };
+  EXPECT_EQ(told("ranks - 1", "ranks - 1")["verdict"], "ok");
+  EXPECT_EQ(told("2", "ranks - 1")["text"], "boast claims STEPS 2, its moves take 3");
+  EXPECT_EQ(told("ranks - 1", "1")["text"], "boast claims WIRE 1, its moves take 3");
+  fs::remove(file);
+}
+
+// Small files that ask for much are answered at once, with how to ask for more.
+TEST(CollectiveCheck, WhatWouldCostTooMuchIsRefusedAtOnce) {
+  const fs::path program = fs::temp_directory_path() / "weft_vast.program";
+  std::ofstream(program)
+      << "program vast\ncollective all_gather, 2 ranks, 1 chunk, in place\nprotocol Simple, 1 channel\n\n"
+         "rank 0: input 1, output 2, scratch 16777216\n  block 0: channel 0\n"
+         "    0  copy scratch[0..8388607] -> scratch[8388608..16777215]\n"
+         "rank 1: input 1, output 2, scratch 0\n";
+  const auto judged = check({program.string()})[0];
+  EXPECT_EQ(judged["verdict"], "malformed");
+  EXPECT_EQ(judged["notes"][0], "weft collective check --effort 16 asks for more time and memory");
+  const fs::path endless = fs::temp_directory_path() / "weft_endless.algorithm";
+  std::ofstream(endless)
+      << "ALGORITHM endless (ranks)\n  COLLECTIVE all_gather (chunks => 1) IN PLACE\nBEGIN\n"
+         "  LET x = 1\n  WHILE x > 0\n    x := x MOD 7 + 1\n  END\nEND\n";
+  const auto stopped = check({endless.string() + "(ranks=2)"})[0];
+  EXPECT_EQ(stopped["text"], "endless runs too long");
+  fs::remove(program);
+  fs::remove(endless);
+}
+
+// The result is right, but the caller's input is gone.
+TEST(CollectiveCheck, OverwrittenInputIsTold) {
+  const fs::path file = fs::temp_directory_path() / "weft_overwrites.program";
+  std::ofstream(file) << R"(program overwrites
+collective all_reduce, 2 ranks, 1 chunk, out of place
+protocol Simple, 1 channel
+
+rank 0: input 1, output 1, scratch 0
+  block 0: send to 1, receive from 1, channel 0
+    0  send input[0]
+    1  receive_reduce_copy input[0]
+    2  copy input[0] -> output[0]
+
+rank 1: input 1, output 1, scratch 0
+  block 0: send to 0, receive from 0, channel 0
+    0  send input[0]
+    1  receive_reduce_copy input[0]
+    2  copy input[0] -> output[0]
+)";
+  const auto judged = check({file.string()})[0];
+  EXPECT_EQ(judged["verdict"], "ok") << judged.value("text", "");
+  EXPECT_EQ(judged["notes"][0],
+            "gpu 0 tb 0 step 1: overwrites input[0], although the program is declared out of place");
+  fs::remove(file);
+}
+
 TEST(CollectiveConvert, GoesRoundAndMeansTheSame) {
   const TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return folder / name; };
