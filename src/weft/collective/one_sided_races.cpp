@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -108,6 +109,7 @@ class OneSidedRaces {
 
   // In one run a packet has one value: a reader cannot tell two apart, their flags being the same.
   bool check_packets(std::span<const MemoryAccess> accesses) {
+    if (std::ranges::none_of(accesses, &MemoryAccess::packet)) return true;
     std::map<std::int32_t, const MemoryAccess*> writer;  // by run
     std::map<std::int32_t, const MemoryAccess*> plain;
     for (const MemoryAccess& access : accesses) {
@@ -156,24 +158,27 @@ class OneSidedRaces {
   void ask(const MemoryAccess& earlier, const MemoryAccess& later) {
     if (earlier.node == later.node || same_threads(earlier, later)) return;
     const bool one_run = node(earlier).run == node(later).run;
-    if (earlier.packet && later.packet && one_run && earlier.writes) return;  // its flag orders it
+    if (earlier.packet && later.packet && one_run) return;  // one value, ordered by its flag
     const bool visible = earlier.writes && !by_caller(earlier) && !earlier.switched;
     const HappensBefore& graph = visible ? memory_.data : memory_.control;
     const Reach& reach = visible ? data_reach_ : control_reach_;
     const std::int32_t from = reach.forward(earlier.node), to = reach.back(later.node);
-    const bool one_thread = graph.thread[from] == graph.thread[to];
-    if (one_thread && from <= to) return;
-    if (!one_thread && plainly_ordered(graph, {from, to})) return;
-    auto& queries = visible ? data_queries_ : control_queries_;
-    if (one_thread && queries.size() < kMostFailures)
-      failures_.push_back({{from, to}, earlier, later}), failed_visible_.push_back(visible);
-    if (!one_thread) queries.push_back({{from, to}, earlier, later});
+    if (from == to || !(visible ? data_asked_ : control_asked_).insert(std::int64_t{from} << 32 | to).second)
+      return;
+    // What a run does later than the other comes before it in no case.
+    if (memory_.position[from] > memory_.position[to]) {
+      auto& failure = visible ? data_failure_ : control_failure_;
+      if (!failure || memory_.position[later.node] < memory_.position[failure->later.node])
+        failure = Query{{from, to}, earlier, later};
+      return;
+    }
+    if (graph.thread[from] == graph.thread[to] || plainly_ordered(graph, {from, to})) return;
+    (visible ? data_queries_ : control_queries_).push_back({{from, to}, earlier, later});
   }
 
   std::optional<Query> first_unordered(const HappensBefore& graph, std::vector<Query>& queries) {
-    const bool visible = &graph == &memory_.data;
-    for (std::size_t i = 0; i < failures_.size(); ++i)
-      if (failed_visible_[i] == visible) return failures_[i];
+    const auto& failure = &graph == &memory_.data ? data_failure_ : control_failure_;
+    if (failure) return failure;
     std::ranges::stable_sort(queries, {},
                              [&](const Query& query) { return memory_.position[query.nodes.later]; });
     std::vector<OrderQuery> nodes;
@@ -185,7 +190,8 @@ class OneSidedRaces {
   }
 
   bool ordered(const HappensBefore& graph, std::int32_t earlier, std::int32_t later) const {
-    if (graph.thread[earlier] == graph.thread[later]) return earlier <= later;
+    if (memory_.position[earlier] > memory_.position[later]) return false;
+    if (graph.thread[earlier] == graph.thread[later]) return true;
     const OrderQuery query{earlier, later};
     return find_unordered(graph, memory_.order, {&query, 1}) < 0;
   }
@@ -248,12 +254,12 @@ class OneSidedRaces {
     return "no signal that is waited for, with nops around it, orders them";
   }
 
-  static constexpr std::size_t kMostFailures = 1 << 20;
   const MemoryOrder& memory_;
   const Reach control_reach_, data_reach_;
   std::vector<MemoryAccess> sorted_;
-  std::vector<Query> control_queries_, data_queries_, failures_;
-  std::vector<bool> failed_visible_;
+  std::vector<Query> control_queries_, data_queries_;
+  std::unordered_set<std::int64_t> control_asked_, data_asked_;  // many cells ask the same
+  std::optional<Query> control_failure_, data_failure_;          // no graph need be asked
   std::optional<Finding> finding_;
 };
 

@@ -237,6 +237,9 @@ TEST_F(MscclppCorpus, PlansThatRunAreRight) {
     const Report report = check(*plan);
     if (stuck.contains(name)) {
       EXPECT_EQ(report.verdict(), Verdict::deadlock) << name << ": " << told(report);
+    } else if (name == "v1_allreduce_get_r2") {
+      // Rank 1 reads the input of rank 0 last, and nothing keeps rank 0 from being called again by then.
+      EXPECT_EQ(report.verdict(), Verdict::race) << told(report);
     } else if (!name.starts_with("ut_")) {
       EXPECT_EQ(told(report), "right") << name;
     }
