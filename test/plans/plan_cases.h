@@ -358,7 +358,7 @@ inline const std::vector<BrokenPlan>& broken_plans() {
       {"data",
        "in place is claimed and not so",
        "two blocks",
-       {},
+       {"*.0.0 + nop", "*.0.0 + copy o$p > o$r"},
        "",
        [](OneSided& plan) { plan.in_place = true; }},
       {"data",

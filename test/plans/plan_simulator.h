@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "plan_text.h"
@@ -46,8 +47,8 @@ class PlanSimulator {
     while (wrong_.empty()) {
       // Everything that can be done now.
       std::vector<std::pair<std::size_t, std::size_t>> ready;
+      settle();
       for (std::size_t b = 0; b < blocks_.size(); ++b) {
-        refill(blocks_[b]);
         for (std::size_t i = 0; i < blocks_[b].items.size(); ++i)
           if (enabled(blocks_[b], i)) ready.push_back({b, i});
       }
@@ -219,6 +220,18 @@ class PlanSimulator {
           break;
         }
         add_items(block, text);
+      }
+    }
+  }
+
+  // Whoever comes last to a barrier lets the others go on.
+  void settle() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Block& block : blocks_) {
+        const auto before = std::tuple(block.next, block.at_barrier, block.done);
+        refill(block);
+        moved = moved || before != std::tuple(block.next, block.at_barrier, block.done);
       }
     }
   }
