@@ -23,6 +23,7 @@ std::string all_gather() {
       "threadblocks": [{{"id": 0, "ops": [
           {{"name": "rlxsignal", "channel_ids": [0], "channel_type": "memory"}},
           {{"name": "rlxwait", "channel_ids": [0], "channel_type": "memory"}},
+          {{"name": "nop"}},
           {{"name": "put", "src_buff": [{{"type": "i", "index": 0, "size": 1}}],
             "dst_buff": [{{"buffer_id": 0, "index": {0}, "size": 1}}], "channel_type": "memory"}},
           {{"name": "nop"}},
@@ -61,7 +62,7 @@ TEST(MscclppJson, APlanIsReadAndJudged) {
   EXPECT_EQ(plan->collective.kind, Kind::all_gather);
   EXPECT_EQ(plan->collective.chunks, 1);
   EXPECT_EQ(plan->threads_per_block, 512);
-  const OneSidedStep& put = plan->ranks[1].blocks[0][2];
+  const OneSidedStep& put = plan->ranks[1].blocks[0][3];
   EXPECT_EQ(put.verb, Verb::put);
   EXPECT_EQ(put.targets[0], (Operand{Operand::Where::remote, 0, Buffer::output, 1, 1}));
   EXPECT_EQ(told(check(*plan)), "right");
@@ -88,15 +89,15 @@ TEST(MscclppJson, ErrorsSayWhere) {
   const std::string good = all_gather();
   EXPECT_EQ(error_of(good), "no error");
   EXPECT_EQ(error_of(replaced(good, R"("name": "put")", R"("name": "putt")")),
-            "gpus[0].threadblocks[0].ops[2].name: expected an operation of MSCCL++, found 'putt'");
+            "gpus[0].threadblocks[0].ops[3].name: expected an operation of MSCCL++, found 'putt'");
   EXPECT_EQ(read_mscclpp_json(replaced(good, R"("name": "put")", R"("name": "putt")")).error().hint,
             "did you mean 'put'?");
   EXPECT_EQ(error_of(replaced(good, R"("buffer_id": 0)", R"("buffer_id": 1)")),
-            "gpus[0].threadblocks[0].ops[2].dst_buff[0].buffer_id: expected 0, found 1");
+            "gpus[0].threadblocks[0].ops[3].dst_buff[0].buffer_id: expected 0, found 1");
   EXPECT_EQ(error_of(replaced(good, R"("index": 0, "size": 1)", R"("index": -1, "size": 1)")),
-            "gpus[0].threadblocks[0].ops[2].src_buff[0].index: expected 0 to 16777216, found -1");
+            "gpus[0].threadblocks[0].ops[3].src_buff[0].index: expected 0 to 16777216, found -1");
   EXPECT_EQ(error_of(replaced(good, R"("type": "i")", R"("type": "x")")),
-            "gpus[0].threadblocks[0].ops[2].src_buff[0].type: expected i, o or s, found 'x'");
+            "gpus[0].threadblocks[0].ops[3].src_buff[0].type: expected i, o or s, found 'x'");
   EXPECT_EQ(error_of(replaced(good, R"("channel_ids": [0], "channel_type": "memory")",
                               R"("channel_ids": [3], "channel_type": "memory")")),
             "gpus[0].threadblocks[0].ops[0].channel_ids[0]: expected 0, found 3");
@@ -116,9 +117,9 @@ TEST(MscclppJson, ErrorsSayWhere) {
             "inplace: expected true or false, found 1");
   EXPECT_EQ(error_of(replaced(good, R"("name": "pair", )", "")), "expected name, found none");
   EXPECT_EQ(error_of(replaced(good, R"("name": "nop")", R"("name": "nop", "reduce_op": "max")")),
-            "gpus[0].threadblocks[0].ops[3].reduce_op: expected sum, found 'max'");
+            "gpus[0].threadblocks[0].ops[2].reduce_op: expected sum, found 'max'");
   EXPECT_EQ(error_of(replaced(good, R"({"name": "nop"})", "7")),
-            "gpus[0].threadblocks[0].ops[3]: expected an object, found 7");
+            "gpus[0].threadblocks[0].ops[2]: expected an object, found 7");
   EXPECT_EQ(error_of(replaced(good, R"("semaphores": [])", R"("semaphores": [{"init_value": -1}])")),
             "gpus[0].semaphores[0].init_value: expected 0 to 2147483647, found -1");
   EXPECT_EQ(error_of(R"({"gpus": 3})"), "gpus: expected a list, found 3");
@@ -135,7 +136,7 @@ TEST(MscclppJson, HostileTextIsRefused) {
   EXPECT_EQ(error_of(replaced(all_gather(), R"({"name": "nop"})",
                               R"({"name": "pipeline", "iter_context": {"unit_size": 1, "num_chunks": 1},
                                   "ops": [{"name": "pipeline", "ops": []}]})")),
-            "gpus[0].threadblocks[0].ops[3].ops[0]: expected no pipeline inside a pipeline, found one");
+            "gpus[0].threadblocks[0].ops[2].ops[0]: expected no pipeline inside a pipeline, found one");
 }
 
 TEST(MscclppJson, AnOlderSwitchChannelIsRefusedByName) {
@@ -161,10 +162,15 @@ std::string old_all_reduce() {
           {{"name": "nop", "deps": [{{"tb": 0, "step": 1}}]}},
           {{"name": "rrc", "i_buff": {{"src": "i", "dst": "i"}}, "i_cids": [{{"id": 0, "off": {0}}}], "src": {0},
             "srcbuff": "i", "srcoff": {0}, "dst": {0}, "dstbuff": "i", "dstoff": {0}, "ctype": "sm", "cnt": 1}},
+          {{"name": "nop"}},
           {{"name": "signal", "o_buff": {{"src": "i", "dst": "i"}}, "o_cids": [{{"id": 0, "off": {0}}}], "ctype": "sm", "cnt": 1}},
           {{"name": "wait", "i_buff": {{"src": "i", "dst": "i"}}, "i_cids": [{{"id": 0, "off": {1}}}], "ctype": "sm", "cnt": 1}},
+          {{"name": "nop"}},
           {{"name": "get", "i_buff": {{"src": "i", "dst": "i"}}, "i_cids": [{{"id": 0, "off": {1}}}],
-            "dsts": [{{"buff": "i", "off": {1}}}], "ctype": "sm", "cnt": 1}}],
+            "dsts": [{{"buff": "i", "off": {1}}}], "ctype": "sm", "cnt": 1}},
+          {{"name": "nop"}},
+          {{"name": "signal", "o_buff": {{"src": "i", "dst": "i"}}, "o_cids": [{{"id": 0, "off": {0}}}], "ctype": "sm", "cnt": 1}},
+          {{"name": "wait", "i_buff": {{"src": "i", "dst": "i"}}, "i_cids": [{{"id": 0, "off": {1}}}], "ctype": "sm", "cnt": 1}}],
         "channels": [{{"src": "i", "dst": "i", "ctype": "sm", "cids": [0]}}]}}],
       "channels": [{{"srcbuff": "i", "dstbuff": "i", "type": "sm", "connectedTo": [{1}]}}]}})",
         id, 1 - id);
