@@ -1,183 +1,130 @@
-// Which way of copying is quickest: what a trial makes of the times it is told.
-
+// Ranks find out on real calls whether private buffers are quicker read through the kernel, and find out again
+// when that has changed.
 #include "weft/comm/direct/direct_trial.h"
+
+#include <array>
+#include <functional>
 
 #include <gtest/gtest.h>
 
 namespace weft::comm {
 namespace {
 
-constexpr std::array<CopyMode, kCopyModes> kModes = {CopyMode::slots, CopyMode::kernel,
-                                                     CopyMode::kernel_one_shot, CopyMode::non_temporal};
+constexpr std::uint32_t kTurn = 5;
+constexpr int kTrialCalls = DirectTrial::kWarmUps + 2 * DirectTrial::kTurns * kTurn;
 
-// Makes so many calls whose modes take `seconds`; answers the usual one in the end.
-CopyMode make_calls(DirectTrial& trial, std::span<const CopyMode> modes, SharedWord& verdict, int calls,
-                    std::array<double, kCopyModes> seconds) {
-  CopyMode usual = CopyMode::slots;
+// Makes so many calls, of which each takes as long as `seconds` says; answers how often the kernel was used.
+int make_calls(DirectTrial& trial, SharedWord& answers, int calls,
+               const std::function<double(bool kernel)>& seconds) {
+  int through_kernel = 0;
   for (int call = 0; call < calls; ++call) {
-    const DirectTrial::Plan plan = trial.next(modes, {4}, verdict);
-    if (plan.is_trial)
-      trial.note(plan.mode, seconds[static_cast<std::size_t>(plan.mode)]);
-    else
-      usual = plan.mode;
+    const DirectTrial::Plan plan = trial.next(kTurn, answers);
+    through_kernel += plan.kernel ? 1 : 0;
+    if (plan.is_timed) trial.note(seconds(plan.kernel));
   }
-  return usual;
+  return through_kernel;
 }
 
-TEST(DirectTrial, KeepsTheQuickestOfAllModes) {
-  for (std::size_t quickest = 0; quickest < kCopyModes; ++quickest) {
-    std::array<double, kCopyModes> seconds = {2, 2, 2, 2};
-    seconds[quickest] = 1;
+std::function<double(bool)> taking(double slots, double kernel) {
+  return [=](bool through_kernel) { return through_kernel ? kernel : slots; };
+}
+
+TEST(DirectTrial, KeepsTheQuicker) {
+  for (const bool kernel_is_quicker : {false, true}) {
     DirectTrial trial;
-    SharedWord verdict{0};
-    EXPECT_EQ(make_calls(trial, kModes, verdict, 80, seconds), kModes[quickest]);
+    SharedWord answers = 0;
+    const auto seconds = kernel_is_quicker ? taking(2, 1) : taking(1, 2);
+    EXPECT_EQ(make_calls(trial, answers, kTrialCalls, seconds), DirectTrial::kTurns * kTurn);
+    EXPECT_EQ(make_calls(trial, answers, 1000, seconds), kernel_is_quicker ? 1000 : 0);
   }
 }
 
-TEST(DirectTrial, TriesOnlyTheModesThereAre) {
+TEST(DirectTrial, ALittleIsNoReasonToReadThroughTheKernel) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  EXPECT_EQ(make_calls(trial, std::span(kModes).first(2), verdict, 80, {3, 2, 1, 1}), CopyMode::kernel);
+  SharedWord answers = 0;
+  make_calls(trial, answers, kTrialCalls, taking(1.02, 1));
+  EXPECT_EQ(make_calls(trial, answers, 100, taking(1.02, 1)), 0);
 }
 
-TEST(DirectTrial, ASlowCallInAQuickModeDoesNotCount) {
+// The quickest pair of calls counts, so that what disturbs some of them does not.
+TEST(DirectTrial, ADisturbedCallDoesNotCount) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  CopyMode usual = CopyMode::slots;
-  for (int call = 0; call < 80; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, {5}, verdict);
-    if (!plan.is_trial) usual = plan.mode;
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? (call % 5 == 4 ? 50 : 1) : 2);
-  }
-  EXPECT_EQ(usual, CopyMode::kernel);
+  SharedWord answers = 0;
+  int timed = 0;
+  make_calls(trial, answers, kTrialCalls, [&](bool kernel) {
+    ++timed;
+    return (kernel ? 1 : 2) * (timed % 3 == 0 ? 50 : 1);
+  });
+  EXPECT_EQ(make_calls(trial, answers, 100, taking(2, 1)), 100);
 }
 
-// Every other call is quick because it leaves its work to the next; so much so that the mean alone tells.
+// A rank that runs ahead in one call pays for it in the next: such a pair counts as its mean.
 TEST(DirectTrial, WhatIsQuickAtTheNextOnesCostIsNot) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  CopyMode usual = CopyMode::slots;
-  for (int call = 0; call < 80; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
-    if (!plan.is_trial) usual = plan.mode;
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1.9 : call % 2 == 0 ? 1 : 3);
-  }
-  EXPECT_EQ(usual, CopyMode::kernel);
+  SharedWord answers = 0;
+  int timed = 0;
+  const auto seconds = [&](bool kernel) { return !kernel ? 250.0 : ++timed % 2 == 0 ? 160 : 465; };
+  make_calls(trial, answers, kTrialCalls, seconds);
+  EXPECT_EQ(make_calls(trial, answers, 100, seconds), 0);
 }
 
-// One lucky pair says little where ranks share cores.
-TEST(DirectTrial, OversubscribedLuckDoesNotCount) {
-  for (const bool oversubscribed : {false, true}) {
-    DirectTrial trial;
-    SharedWord verdict{0};
-    CopyMode usual = CopyMode::slots;
-    for (int call = 0; call < 100; ++call) {
-      const DirectTrial::Plan plan = trial.next(std::span(kModes).first(2), {9, oversubscribed}, verdict);
-      if (!plan.is_trial) usual = plan.mode;
-      const double slots = call % 9 == 4 || call % 9 == 5 ? 1 : 3;
-      if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 2 : slots);
-    }
-    EXPECT_EQ(usual, oversubscribed ? CopyMode::kernel : CopyMode::slots);
-  }
-}
-
-TEST(DirectTrial, BeginsWithAGuess) {
+TEST(DirectTrial, TriesAgainWhenTheTimeHasDoubledAndOnlyThen) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  EXPECT_EQ(trial.next(kModes, {2}, verdict, CopyMode::non_temporal).mode, CopyMode::non_temporal);
+  SharedWord answers = 0;
+  make_calls(trial, answers, kTrialCalls, taking(2, 1));
+  make_calls(trial, answers, 1000, taking(2, 1));
+  EXPECT_EQ(make_calls(trial, answers, 1000, taking(2, 1.9)), 1000);  // slower, but not by so much
+  // Now slots are quicker: after a window and a trial they are used.
+  make_calls(trial, answers, 2 * DirectTrial::kWindow + kTrialCalls, taking(2, 8));
+  EXPECT_EQ(make_calls(trial, answers, 1000, taking(2, 8)), 0);
 }
 
-TEST(DirectTrial, ALittleIsNoReasonToChange) {
+// Where everything is slower the same is kept, and not tried over and over.
+TEST(DirectTrial, ABusyMachineIsTriedOnce) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  EXPECT_EQ(make_calls(trial, kModes, verdict, 80, {1.02, 1, 2, 2}), CopyMode::slots);
+  SharedWord answers = 0;
+  make_calls(trial, answers, kTrialCalls + 200, taking(2, 1));
+  int slots = 3000 - make_calls(trial, answers, 3000, taking(20, 10));
+  EXPECT_EQ(slots, DirectTrial::kTurns * kTurn);
 }
 
-TEST(DirectTrial, TriesAgainAfterAWhile) {
+// Calls that something else disturbed are not noted: a trial that has no times is made again later.
+TEST(DirectTrial, WithoutTimesNothingIsDecided) {
   DirectTrial trial;
-  SharedWord verdict{0};
-  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {1, 2, 3, 4}), CopyMode::slots);
-  EXPECT_EQ(make_calls(trial, kModes, verdict, DirectTrial::kMostBetween + 100, {3, 2, 1, 4}),
-            CopyMode::kernel_one_shot);
+  SharedWord answers = 0;
+  int timed = 0;
+  for (int call = 0; call < kTrialCalls; ++call) timed += trial.next(kTurn, answers).is_timed ? 1 : 0;
+  EXPECT_EQ(timed, 2 * DirectTrial::kTurns * (kTurn - 1));
+  EXPECT_EQ(make_calls(trial, answers, DirectTrial::kWindow, taking(2, 1)), 0);
+  make_calls(trial, answers, kTrialCalls, taking(2, 1));
+  EXPECT_EQ(make_calls(trial, answers, 100, taking(2, 1)), 100);
 }
 
-// Ranks whose times say otherwise do what the first to come found: all must do the same.
+// Ranks see different times, and disagree about what is quicker; they do the same all the same.
 TEST(DirectTrial, AllRanksDoWhatTheFirstSays) {
   std::array<DirectTrial, 3> ranks;
-  SharedWord verdict{0};
-  const std::array<std::array<double, kCopyModes>, 3> seconds = {
-      {{3, 1, 2, 1.1}, {1, 2, 3, 1.2}, {2, 3, 1, 1}}};
-  for (int call = 0; call < 2500; ++call) {
+  SharedWord answers = 0;
+  for (int call = 0; call < 2000; ++call) {
     std::array<DirectTrial::Plan, 3> plans;
-    for (std::size_t turn = 0; turn < 3; ++turn) {
-      const std::size_t rank = (turn + static_cast<std::size_t>(call)) % 3;
-      plans[rank] = ranks[rank].next(kModes, {4}, verdict);
-      if (plans[rank].is_trial)
-        ranks[rank].note(plans[rank].mode, seconds[rank][static_cast<std::size_t>(plans[rank].mode)]);
+    // Another rank is the first each time.
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t rank = (k + static_cast<std::size_t>(call)) % 3;
+      plans[rank] = ranks[rank].next(kTurn, answers);
     }
-    ASSERT_EQ(plans[0].mode, plans[1].mode) << call;
-    ASSERT_EQ(plans[0].mode, plans[2].mode) << call;
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      EXPECT_EQ(plans[rank].kernel, plans[0].kernel) << "call " << call;
+      const bool likes_kernel = (rank + static_cast<std::size_t>(call) / 300) % 2 == 0;
+      if (plans[rank].is_timed) ranks[rank].note(plans[rank].kernel == likes_kernel ? 1 : 3);
+    }
   }
 }
 
-// Long calls are few: what is far behind costs one turn, not two.
-TEST(DirectTrial, DoesNotTryAgainWhatIsFarBehind) {
-  DirectTrial trial;
-  SharedWord verdict{0};
-  std::array<int, kCopyModes> tried = {};
-  constexpr std::array<double, kCopyModes> kSeconds = {1.1, 3, 2, 1};
-  for (int call = 0; call < 30; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, {2}, verdict);
-    if (!plan.is_trial) continue;
-    ++tried[static_cast<std::size_t>(plan.mode)];
-    trial.note(plan.mode, kSeconds[static_cast<std::size_t>(plan.mode)]);
-  }
-  EXPECT_EQ(tried, (std::array<int, kCopyModes>{4, 2, 2, 4}));
-}
-
-// A verdict that was found twice and is clear is left alone for long: what is slow is hardly paid for.
-TEST(DirectTrial, AClearVerdictIsLeftAlone) {
-  DirectTrial trial;
-  SharedWord verdict{0};
-  EXPECT_FALSE(trial.verdict());
-  int slow = 0;
-  for (int call = 0; call < 800; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
-    if (plan.is_trial) trial.note(plan.mode, plan.mode == CopyMode::kernel ? 1 : 2);
-    slow += call >= 20 && plan.mode != CopyMode::kernel ? 1 : 0;
-  }
-  EXPECT_EQ(trial.verdict(), CopyMode::kernel);
-  EXPECT_EQ(slow, 3 * 4);  // the second look, at three other modes
-}
-
-// A mode that is no longer there is not used, and one that comes is tried.
-TEST(DirectTrial, BeginsAgainWhenTheModesChange) {
-  DirectTrial trial;
-  SharedWord verdict{0};
-  ASSERT_EQ(make_calls(trial, kModes, verdict, 80, {4, 3, 2, 1}), CopyMode::non_temporal);
-  for (int call = 0; call < 10; ++call)
-    EXPECT_NE(trial.next(std::span(kModes).first(2), {4}, verdict).mode, CopyMode::non_temporal);
-  EXPECT_EQ(make_calls(trial, std::span(kModes).first(3), verdict, DirectTrial::kMostBetween, {4, 3, 2, 1}),
-            CopyMode::kernel_one_shot);
-}
-
-// As of a rank whose buffers are always where others can reach them.
-TEST(DirectTrial, WithoutTimesNothingChanges) {
-  DirectTrial trial;
-  SharedWord verdict{0};
-  for (int call = 0; call < 5000; ++call) {
-    const DirectTrial::Plan plan = trial.next(kModes, {4}, verdict);
-    if (!plan.is_trial) ASSERT_EQ(plan.mode, CopyMode::slots);
-  }
-  EXPECT_EQ(make_calls(trial, kModes, verdict, 3000, {2, 1, 3, 4}), CopyMode::kernel);
-}
-
-TEST(DirectTrial, TheFirstAnswerToAQuestionStays) {
-  SharedWord word{0};
-  EXPECT_EQ(first_says(word, 1, 7), 7u);
-  EXPECT_EQ(first_says(word, 1, 3), 7u);
+TEST(DirectTrial, TheFirstToAskAnswersForAll) {
+  SharedWord word = 0;
+  EXPECT_EQ(first_says(word, 1, 5), 5u);
+  EXPECT_EQ(first_says(word, 1, 7), 5u);
   EXPECT_EQ(first_says(word, 2, 0), 0u);
-  EXPECT_EQ(first_says(word, 2, kMostSaid), 0u);
+  EXPECT_EQ(first_says(word, 2, 3), 0u);
 }
 
 }  // namespace

@@ -57,68 +57,31 @@ bool DirectGroup::can_start(Priority priority) const {
 }
 
 Operation* DirectGroup::start(const Call& call, std::uint64_t call_number, const DirectWish& wish) {
-  const bool sends = call.kind == Kind::send;
-  DirectOperation* const operation = state_->free_operation(call.priority, sends);
+  DirectOperation* const operation = state_->free_operation(call.priority, call.kind == Kind::send);
   WEFT_CHECK(operation != nullptr && call.kind != Kind::custom);
-  operation->active = true;
-  operation->call = call;
-  operation->call_number = call_number;
-  operation->awaited_rank = -1;
-  if (sends) {
-    prepare_send(*operation);
-  } else {
-    operation->stream = &state_->side->streams[static_cast<std::size_t>(call.priority)];
-    operation->sequence = operation->stream->started++;
-    prepare(*operation, wish);
-  }
+  operation->start(call, call_number, wish);
   return operation;
 }
 
-void DirectGroup::finish(Operation* operation) {
-  auto* const mine = static_cast<DirectOperation*>(operation);
-  state_->side->await_nothing(mine->index);
-  if (mine->trial != nullptr) note_time(*mine);
-  const bool over = mine->stage == nullptr && mine->failure.message.empty();
-  if (!over && mine->posted && mine->output_there) take_back_output(*mine);
-  if (!mine->failure.message.empty()) mine->failure = {};
-  mine->stage = nullptr;
-  mine->active = false;
-}
+void DirectGroup::finish(Operation* operation) { static_cast<DirectOperation*>(operation)->finish(); }
 
-std::uint32_t DirectGroup::signal() { return state_->side->wakes.load(std::memory_order_acquire); }
+std::uint32_t DirectGroup::signal() { return state_->side->waiting.signal(); }
 
 void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
   DirectSide& side = *state_->side;
-  const auto ready = [&] { return side.wakes.load(std::memory_order_acquire) != seen || side.can_go_on(); };
-  const bool noted = !side.one_process && side.note_processor();
-  if (side.spin_until(ready)) return;
-  if (side.oversubscribed && side.core_is_idle.load(std::memory_order_relaxed) &&
-      side.spin_for_other_cores(ready))
-    return;
-  // On oversubscribed cores nearly every wait comes here.
-  if (noted || !side.oversubscribed) side.place_thread();
-  transport::Patience how = side.patience;
-  if (side.foreign_load.sleeps()) {
-    how.yields = {};
-  } else if (!side.oversubscribed && side.yield_until(ready)) {
-    return;  // oversubscribed, a core that is yielded mostly goes to another rank
-  }
-  transport::wait_until(side.bells, side.rank, how, patience, ready);
+  if (side.waiting.spin(seen)) return;
+  if (side.placing) side.placing->place_thread();
+  side.waiting.rest(seen, patience);
 }
 
-void DirectGroup::wake() {
-  state_->side->wakes.fetch_add(1, std::memory_order_release);
-  state_->side->bells.ring(state_->side->rank);
-}
+void DirectGroup::wake() { state_->side->waiting.wake(); }
 
 void DirectGroup::add_heap(std::int32_t rank, std::int32_t number, transport::Segment heap) {
-  auto& known = state_->side->heaps[static_cast<std::size_t>(rank)];
-  if (known.size() <= static_cast<std::size_t>(number)) known.resize(static_cast<std::size_t>(number) + 1);
-  known[static_cast<std::size_t>(number)] = std::move(heap);
+  state_->side->reach.add_heap(rank, number, std::move(heap));
 }
 
 std::optional<DirectGroup::Place> DirectGroup::find(const void* address, std::size_t bytes) const {
-  return state_->side->find(address, bytes);
+  return state_->side->reach.find(address, bytes);
 }
 
 void DirectGroup::poison(std::int32_t rank, std::uint32_t reason) { state_->side->poison({rank, reason}); }

@@ -1,15 +1,14 @@
 // weft/comm/direct/direct.h -- collectives of ranks that share memory: no messages, only memory and flags.
 //
 //   small        every rank puts its call and its data into its own mailbox; every rank reads all mailboxes
-//   staged       pieces of private buffers go through slots of shared memory, the next piece being copied in
-//                while this one is reduced
-//   single copy  private buffers are read by the others through the kernel; a root that has nothing else to
-//                do writes a share of them into the others' outputs the same way
+//   staged       pieces of private buffers go through slots of shared memory: while one is reduced, the next
+//                is copied in
+//   single copy  private buffers are read by the others through the kernel
 //   in place     buffers from allocate(): every rank reduces its share straight from and into all of them
 //
 // Each rank picks one of the four for its own data. It announces with the call where the data is, and readers
 // take it from there. Ranks must agree only where results go straight into others' buffers. In all four, long
-// results are written by non-temporal stores where that is quicker.
+// results are written by non-temporal stores.
 //
 // Rank r's mailbox is a ring. A rank runs ahead of slow readers by as many calls as the ring has places, so
 // the root of a broadcast waits for nobody. Each place begins with what was called: a hash of all calls so
@@ -63,22 +62,19 @@ struct DirectTuning {
   std::int64_t one_shot_bytes = 16 << 10;  // up to here everyone reduces everything
   std::int32_t pieces_ahead = 2;           // slots of piece_bytes
   std::int64_t in_place_bytes = 1024;  // allocated buffers of fewer bytes go through the mailbox all the same
-  // From so many bytes on, a root whose buffer others read writes a share itself, into the outputs that it can
-  // reach. On oversubscribed cores other ranks can use the core of a root that waits.
-  std::int64_t hand_bytes = 32 << 10, oversubscribed_hand_bytes = 4 << 20;
   // From so many bytes on, others read private buffers through the kernel: one copy instead of two. 0: where
   // that was found quicker, see direct_trial.h. Negative: only where it is asked for.
   std::int64_t single_copy_bytes = 0;
-  // Results of so many bytes are written by non-temporal stores. 0: where that was found quicker. Negative:
-  // never.
-  std::int64_t non_temporal_bytes = 0;
+  // Results of so many bytes and more are written by non-temporal stores; negative: none. So long a result is
+  // hardly found in a cache later. (In place on x86: 1.3 times as fast at 16 MiB. From 4 to 8 MiB it is 1.1
+  // times as fast on one machine and half as fast on another.)
+  std::int64_t non_temporal_bytes = 16 << 20;
   bool place_threads = false;  // see transport/thread_placement.h
 };
 
 // Why a group was poisoned. Others than these are the communicator's.
 inline constexpr std::uint32_t kPoisonedByDeath = 1;
 inline constexpr std::uint32_t kPoisonedByMismatch = 2;
-inline constexpr std::uint32_t kPoisonedByGivingUp = 3;
 
 class DirectGroup {
  public:
@@ -97,9 +93,9 @@ class DirectGroup {
   // Whether a lane of this priority is free at this rank.
   bool can_start(Priority priority) const;
   // Starts a call. The group owns the operation, which takes no memory from the heap. finish() frees its lane
-  // again; operations may be finished in any order. An operation is blocked until the one before it of the same
-  // priority is done. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks. A wish that
-  // does not fit is ignored: in place for what is not allocated, the mailbox for what is too large.
+  // again; operations may be finished in any order. An operation is blocked until the one before it of the
+  // same priority is done. REQUIRES: can_start, check(call), not custom, `wish` the same on all ranks. A wish
+  // that does not fit is ignored: in place for what is not allocated, the mailbox for what is too large.
   Operation* start(const Call& call, std::uint64_t call_number, const DirectWish& wish = {});
   void finish(Operation* operation);
 

@@ -54,7 +54,7 @@ Progress fail_with(DirectOperation& operation, const Mismatch& mismatch) {
     put(record.sides[1], mismatch.mine);
     record.call_number.store(mismatch.call_number, kRelaxed);
     record.cause.store(pack_poison({mismatch.theirs.rank, kPoisonedByMismatch}), std::memory_order_release);
-    side.bells.ring_all(side.ranks);
+    side.bells().ring_all(side.ranks);
   }
   return operation.fail(to_error(mismatch));
 }
@@ -92,24 +92,7 @@ void DirectSide::poison(const DirectGroup::Poison& cause) {
   std::uint64_t nobody = 0;
   if (!record.claimed.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) return;
   record.cause.store(pack_poison(cause), std::memory_order_release);
-  bells.ring_all(ranks);
-}
-
-// One of the two sees what the other wrote: the root this poison, or this rank that the root writes.
-void take_back_output(DirectOperation& operation) {
-  constexpr std::chrono::milliseconds kLongestWrite{50};
-  DirectSide& side = *operation.side;
-  const std::int32_t root = operation.call.root;
-  side.poison({side.rank, kPoisonedByGivingUp});
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const SharedWord& writes = DirectLayout::counters(operation.peer(root).part).writes;
-  const auto dead = [&] {
-    const auto cause = unpack_poison(side.poison_record().cause.load(std::memory_order_acquire));
-    return cause.rank == root && cause.reason == kPoisonedByDeath;
-  };
-  const auto end = std::chrono::steady_clock::now() + kLongestWrite;
-  while (writes.load(std::memory_order_acquire) != 0 && !dead() && std::chrono::steady_clock::now() < end)
-    transport::yield_core();
+  bells().ring_all(ranks);
 }
 
 std::uint64_t pack_poison(const DirectGroup::Poison& poison) {
@@ -127,7 +110,6 @@ Error poison_error(const DirectSide& side) {
     case kPoisonedByMismatch: return to_error(read_mismatch(record));
     case kPoisonedByDeath:
       return world_error(fmt::format("rank {} died", poison.rank), "shrink the group to go on without it");
-    case kPoisonedByGivingUp: return world_error(fmt::format("rank {} gave up a call", poison.rank));
     default:
       return world_error(fmt::format("rank {} gave up the group: reason {}", poison.rank, poison.reason));
   }

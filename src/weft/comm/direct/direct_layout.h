@@ -28,8 +28,7 @@ inline constexpr std::size_t kPairSlots = 4;   // of a send's way from one rank 
 inline constexpr std::size_t kInlineBytes = 16;
 inline constexpr std::size_t kTrialKinds = 8;   // from all_reduce to scatter
 inline constexpr std::size_t kTrialSizes = 16;  // powers of two
-// Each once where private buffers may be read through the kernel, and once where they may not.
-inline constexpr std::size_t kTrials = 2 * kTrialKinds * kTrialSizes;
+inline constexpr std::size_t kTrials = kTrialKinds * kTrialSizes;
 
 using SharedWord = std::atomic<std::uint64_t>;
 static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 8);
@@ -66,13 +65,12 @@ struct alignas(kCacheLine) RankCounters {
   SharedWord combined;   // pieces whose share this rank has reduced
   SharedWord taken;      // pieces of all others' slots that this rank needs no more
   SharedWord finished;   // calls of which this rank reads nothing any more
-  SharedWord writes;     // 1 while this rank writes into private memory of another
 };
 
 // What all ranks must agree on, although each could find out by itself: the first rank to come writes it.
 struct alignas(kCacheLine) GroupFacts {
   SharedWord cores;  // of the machine, for the group; 0: nobody has come
-  // Which processor each rank last waited on, plus 1; 0: not known.
+  // Which processor each rank last waited on, plus 1; 0: not known. Written where threads are placed.
   alignas(kCacheLine) std::array<std::atomic<std::uint16_t>, transport::kMostLocalRanks> processors;
   // How to read each rank's memory through the kernel, and whether that rank can read everyone's.
   struct alignas(kCacheLine) Card {
@@ -80,11 +78,11 @@ struct alignas(kCacheLine) GroupFacts {
     SharedWord state;  // a Reading, written after the rest
   };
   std::array<Card, transport::kMostLocalRanks> cards;
-  // For each priority: whether all ranks can read all others' memory, and which way of copying is the usual
-  // one of each kind and size. See first_says().
+  // For each priority: whether all ranks can read all others' memory, and what the trials of each kind and
+  // size found. See first_says().
   struct Agreed {
     std::array<SharedWord, 2> readable;  // in turns
-    std::array<SharedWord, kTrials> modes;
+    std::array<SharedWord, kTrials> trials;
   };
   std::array<Agreed, kPriorities> agreed;
 };

@@ -19,8 +19,7 @@ void combine_entries(DirectOperation& operation) {
   std::array<const void*, transport::kMostLocalRanks> terms;
   const auto ranks = static_cast<std::size_t>(operation.side->ranks);
   for (std::int32_t other = 0; other < operation.side->ranks; ++other) {
-    const std::byte* data =
-        other == me ? operation.input() : operation.sources[static_cast<std::size_t>(other)].data;
+    const std::byte* data = other == me ? operation.input() : operation.known(other).data;
     terms[static_cast<std::size_t>(other)] = data + operation.blocks.sent_at(other, me);
   }
   const Call& call = operation.call;
@@ -50,7 +49,8 @@ void expect_to_write(const void* line) {
 #endif
 }
 
-// The next call is likely to be as long as this one.
+// The next call is likely to be as long as this one. (Calls of 256 B among 2 to 8 ranks: 1.1 to 1.3 times as
+// fast.)
 void expect_next_entry(const DirectOperation& operation) {
   const DirectSide& side = *operation.side;
   std::byte* const part = operation.peer(side.rank).part;
@@ -58,27 +58,16 @@ void expect_next_entry(const DirectOperation& operation) {
   expect_to_write(&header);
   const std::size_t bytes = operation.blocks.given(side.rank);
   if (bytes <= kInlineBytes) return;
-  const std::size_t ring = side.layout.mailbox_bytes();
-  const std::uint64_t start = operation.stream->mailbox_end % ring;
-  const std::byte* const entry = side.layout.entry(part, header, bytes, start + bytes <= ring ? start : 0);
+  const MailboxRing& mailbox = operation.stream->mailbox;
+  const std::uint64_t start = mailbox.offset_of(mailbox.room(operation.sequence + 1, bytes));
+  const std::byte* const entry = side.layout.entry(part, header, bytes, start);
   for (std::size_t at = 0; at < std::min(bytes, kMostExpected); at += kCacheLine) expect_to_write(entry + at);
-}
-
-// Of those that are missing, whoever needs this core to go on is waited for first.
-Progress await_core_first(DirectOperation& operation, Progress& answer) {
-  DirectSide& side = *operation.side;
-  for (std::int32_t other = 0; other < side.ranks; ++other) {
-    if (other == side.rank || !operation.blocks.gives(other) || !side.shares_core(other)) continue;
-    if (operation.source(other, answer) == nullptr) return answer;
-  }
-  side.core_is_idle.store(true, std::memory_order_relaxed);
-  return Progress::blocked;
 }
 
 }  // namespace
 
-Progress step_mailbox(DirectOperation& operation) {
-  const std::int32_t me = operation.side->rank;
+Progress MailboxStage::step(DirectOperation& operation) {
+  const std::int32_t me = operation.side->rank, ranks = operation.side->ranks;
   const Blocks& blocks = operation.blocks;
   const Kind kind = operation.call.kind;
   const bool reduces = collective::reduces(kind);
@@ -87,36 +76,31 @@ Progress step_mailbox(DirectOperation& operation) {
     if (!operation.post(answer)) return answer;
     if (!reduces && has_output(operation.call, me)) take_own(operation);
   }
-  if (operation.takes) {
-    const std::int32_t begin = operation.next;
-    for (; operation.next < operation.side->ranks; ++operation.next) {
+  if (operation.plan.takes) {
+    const std::int32_t begin = next;
+    for (; next < ranks; ++next) {
       // Not all look at rank 0 at first.
-      std::int32_t other = me + 1 + operation.next;
-      if (other >= operation.side->ranks) other -= operation.side->ranks;
+      std::int32_t other = me + 1 + next;
+      if (other >= ranks) other -= ranks;
       if (other == me || !blocks.gives(other)) continue;
       const DirectSource* const source = operation.source(other, answer);
-      if (source == nullptr) {
-        if (answer != Progress::blocked) return answer;
-        // Whoever drives this may take much trouble over what is blocked again and again.
-        if (operation.next > begin + 1) return Progress::moved;
-        return operation.side->oversubscribed ? await_core_first(operation, answer) : answer;
-      }
+      // Whoever drives this may take much trouble over what is blocked again and again.
+      if (source == nullptr)
+        return answer == Progress::blocked && next > begin + 1 ? Progress::moved : answer;
+      reads_buffers |= is_own(source->offer);
       if (!reduces)
         copy(operation.output() + blocks.landed_at(other, me), source->data + blocks.sent_at(other, me),
              blocks.bytes(other, me));
     }
     if (reduces && kind != Kind::barrier) combine_entries(operation);
-    if (operation.gives) expect_next_entry(operation);
+    if (operation.plan.gives) expect_next_entry(operation);
   }
   // Whoever needs this rank to have finished either offered a buffer or gave without taking.
-  operation.finish_reading(operation.reads_buffers || has_root(kind));
-  if (operation.offer != Offer::buffer) return operation.done();
-  operation.next = 0;
-  operation.stage = step_close;
-  return step_close(operation);
+  operation.finish_reading(reads_buffers || has_root(kind));
+  return operation.plan.offer == Offer::buffer ? operation.go_on_with(CloseStage{}) : operation.done();
 }
 
-Progress step_alone(DirectOperation& operation) {
+Progress AloneStage::step(DirectOperation& operation) {
   const Call& call = operation.call;
   if (has_input(call, 0) && has_output(call, 0)) take_own(operation);
   return operation.done();

@@ -14,27 +14,26 @@ PairCounters& counters(std::byte* pair) { return *reinterpret_cast<PairCounters*
 std::byte* payload(PairHeader& slot) { return reinterpret_cast<std::byte*>(&slot + 1); }
 
 std::size_t bytes_of_piece(const DirectOperation& operation) {
-  const std::size_t all = operation.blocks.largest();
-  return std::min(operation.unit, all - std::min<std::size_t>(operation.taken * operation.unit, all));
+  const std::size_t all = operation.blocks.largest(), unit = operation.cut.unit;
+  return std::min(unit, all - std::min<std::size_t>(operation.cut.taken * unit, all));
 }
 
 // Sends on one way go one after another. False, with the answer, while it is another's turn.
 bool has_turn(DirectOperation& operation, const DirectWire& wire, Progress& answer) {
   if (wire.done == operation.sequence) return true;
-  operation.awaited_rank = -1;
-  answer = operation.side->poisoned() ? operation.fail(poison_error(*operation.side)) : Progress::blocked;
+  answer = operation.blocked_by_earlier_call();
   return false;
 }
 
 Progress finish(DirectOperation& operation, DirectWire& wire) {
-  wire.pieces += operation.piece_count;
+  wire.pieces += operation.cut.count;
   ++wire.done;
   return operation.done();
 }
 
 }  // namespace
 
-Progress step_send(DirectOperation& operation) {
+Progress SendStage::step(DirectOperation& operation) {
   DirectSide& side = *operation.side;
   const Call& call = operation.call;
   DirectWire& wire =
@@ -42,13 +41,12 @@ Progress step_send(DirectOperation& operation) {
   Progress answer = Progress::blocked;
   if (!has_turn(operation, wire, answer)) return answer;
   std::byte* const pair =
-      side.layout.pair(side.base, static_cast<std::size_t>(call.priority), side.rank, call.peer);
+      side.layout.pair(side.segment.data(), static_cast<std::size_t>(call.priority), side.rank, call.peer);
   std::size_t moved = 0;
-  while (operation.taken < operation.piece_count) {
-    const std::uint64_t piece = wire.pieces + operation.taken;
+  while (operation.cut.taken < operation.cut.count) {
+    const std::uint64_t piece = wire.pieces + operation.cut.taken;
     SharedWord& received = counters(pair).received;
-    // `first` is how much the other was last seen to have received.
-    if (piece >= kPairSlots && !reached(received, operation.first, piece - kPairSlots + 1)) {
+    if (piece >= kPairSlots && !reached(received, seen, piece - kPairSlots + 1)) {
       if (moved != 0) return Progress::moved;
       return operation.blocked(call.peer, received, piece - kPairSlots + 1);
     }
@@ -56,16 +54,17 @@ Progress step_send(DirectOperation& operation) {
     slot.what.store(pack_what(call, false, false), std::memory_order_relaxed);
     slot.count.store(static_cast<std::uint64_t>(call.count), std::memory_order_relaxed);
     const std::size_t bytes = bytes_of_piece(operation);
-    if (bytes != 0) std::memcpy(payload(slot), operation.input() + operation.taken * operation.unit, bytes);
+    if (bytes != 0)
+      std::memcpy(payload(slot), operation.input() + operation.cut.taken * operation.cut.unit, bytes);
     counters(pair).sent.store(piece + 1, std::memory_order_release);
-    side.bells.ring(call.peer);
-    ++operation.taken;
+    side.bells().ring(call.peer);
+    ++operation.cut.taken;
     if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
   }
   return finish(operation, wire);
 }
 
-Progress step_receive(DirectOperation& operation) {
+Progress ReceiveStage::step(DirectOperation& operation) {
   DirectSide& side = *operation.side;
   const Call& call = operation.call;
   DirectWire& wire =
@@ -73,12 +72,12 @@ Progress step_receive(DirectOperation& operation) {
   Progress answer = Progress::blocked;
   if (!has_turn(operation, wire, answer)) return answer;
   std::byte* const pair =
-      side.layout.pair(side.base, static_cast<std::size_t>(call.priority), call.root, side.rank);
+      side.layout.pair(side.segment.data(), static_cast<std::size_t>(call.priority), call.root, side.rank);
   std::size_t moved = 0;
-  while (operation.taken < operation.piece_count) {
-    const std::uint64_t piece = wire.pieces + operation.taken;
+  while (operation.cut.taken < operation.cut.count) {
+    const std::uint64_t piece = wire.pieces + operation.cut.taken;
     SharedWord& sent = counters(pair).sent;
-    if (!reached(sent, operation.first, piece + 1)) {
+    if (!reached(sent, seen, piece + 1)) {
       if (moved != 0) return Progress::moved;
       return operation.blocked(call.root, sent, piece + 1);
     }
@@ -88,36 +87,32 @@ Progress step_receive(DirectOperation& operation) {
     if (what != pack_what(call, false, false) || count != static_cast<std::uint64_t>(call.count))
       return fail_mismatch(operation, call.root, what, count);
     const std::size_t bytes = bytes_of_piece(operation);
-    if (bytes != 0) std::memcpy(operation.output() + operation.taken * operation.unit, payload(slot), bytes);
+    if (bytes != 0)
+      std::memcpy(operation.output() + operation.cut.taken * operation.cut.unit, payload(slot), bytes);
     counters(pair).received.store(piece + 1, std::memory_order_release);
-    side.bells.ring(call.root);
-    ++operation.taken;
+    side.bells().ring(call.root);
+    ++operation.cut.taken;
     if ((moved += bytes) >= kSendStepBytes) return Progress::moved;
   }
   return finish(operation, wire);
 }
 
-void prepare_send(DirectOperation& operation) {
-  DirectSide& side = *operation.side;
-  const Call& call = operation.call;
-  DirectStream& stream = side.streams[static_cast<std::size_t>(call.priority)];
-  operation.blocks.set(call, side.ranks);
-  operation.stream = nullptr;
-  operation.way = DirectWay::one_shot;
-  operation.taken = operation.first = 0;
-  operation.takes = true;
-  operation.unit = side.layout.pair_bytes();
-  const std::size_t bytes = operation.blocks.largest();
-  // One at least: the receiver of nothing waits for the sender all the same.
-  operation.piece_count = std::max<std::uint64_t>((bytes + operation.unit - 1) / operation.unit, 1);
-  if (side.rank == call.root) {
-    operation.sequence = stream.to[static_cast<std::size_t>(call.peer)].started++;
-    operation.stage = step_send;
-  } else if (side.rank == call.peer) {
-    operation.sequence = stream.from[static_cast<std::size_t>(call.root)].started++;
-    operation.stage = step_receive;
+void DirectOperation::start_send() {
+  DirectStream& wires = side->streams[static_cast<std::size_t>(call.priority)];
+  stream = nullptr;
+  plan.way = DirectWay::one_shot;
+  plan.takes = true;
+  cut.unit = side->layout.pair_bytes();
+  // One piece at least: the receiver of nothing waits for the sender all the same.
+  cut.count = std::max<std::uint64_t>((blocks.largest() + cut.unit - 1) / cut.unit, 1);
+  if (side->rank == call.root) {
+    sequence = wires.to[static_cast<std::size_t>(call.peer)].started++;
+    stage = SendStage{};
+  } else if (side->rank == call.peer) {
+    sequence = wires.from[static_cast<std::size_t>(call.root)].started++;
+    stage = ReceiveStage{};
   } else {
-    operation.stage = step_nothing;
+    stage = Over{};
   }
 }
 
