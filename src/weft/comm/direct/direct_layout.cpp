@@ -19,6 +19,7 @@ constexpr std::size_t kEntriesAhead = 16;  // so many of the longest have room
 constexpr std::size_t lines_around(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
+constexpr std::size_t pages_around(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 constexpr std::uint64_t byte_at(std::uint64_t value, int position) { return value << (8 * position); }
 
@@ -29,16 +30,16 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
     return static_cast<std::size_t>(std::max<std::int64_t>(value, 0));
   };
   const std::size_t all = static_cast<std::size_t>(ranks);
-  mailbox_bytes_ = std::clamp(kMailboxesTogether / (kPriorities * all) / kCacheLine * kCacheLine,
-                              kLeastMailboxBytes, kMostMailboxBytes);
+  mailbox_bytes_ = std::clamp(kMailboxesTogether / (kPriorities * all) / kPage * kPage, kLeastMailboxBytes,
+                              kMostMailboxBytes);
   entry_bytes_ = std::min(size(tuning.mailbox_bytes), mailbox_bytes_ / kEntriesAhead);
   // Kinds with a block for every rank cut a slot into so many lines at least.
   const std::size_t wish = size(tuning.piece_bytes) * size(tuning.pieces_ahead);
   const std::size_t affordable = std::max(kSlotsTogether / (2 * kPriorities * all), kLeastHalfBytes);
   half_bytes_ = lines_around(std::max(std::min(wish, affordable), 2 * all * kCacheLine));
-  mailbox_ = sizeof(RankCounters) + kPlaces * sizeof(CallHeader);
+  mailbox_ = pages_around(sizeof(RankCounters) + kPlaces * sizeof(CallHeader));
   slots_ = mailbox_ + mailbox_bytes_;
-  rank_bytes_ = slots_ + 2 * half_bytes_;
+  rank_bytes_ = pages_around(slots_ + 2 * half_bytes_);
 
   const std::size_t ways = all * all * kPriorities;
   pair_bytes_ =
@@ -47,7 +48,7 @@ DirectLayout::DirectLayout(std::int32_t ranks, const DirectTuning& tuning) : ran
 
   facts_ = lines_around(sizeof(transport::Doorbells));
   poison_ = facts_ + sizeof(GroupFacts);
-  streams_ = poison_ + sizeof(PoisonRecord);
+  streams_ = pages_around(poison_ + sizeof(PoisonRecord));
   pairs_ = streams_ + kPriorities * all * rank_bytes_;
   bytes_ = pairs_ + ways * pair_stride_;
 }

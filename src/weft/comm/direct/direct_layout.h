@@ -23,6 +23,7 @@ namespace weft::comm {
 struct DirectTuning;
 
 inline constexpr std::size_t kCacheLine = 64;
+inline constexpr std::size_t kPage = 4096;     // what a core fetches ahead ends with the page
 inline constexpr std::uint64_t kPlaces = 128;  // so many calls a rank runs ahead of slow readers
 inline constexpr std::size_t kPairSlots = 4;   // of a send's way from one rank to another
 inline constexpr std::size_t kInlineBytes = 16;
