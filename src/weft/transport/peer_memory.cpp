@@ -13,28 +13,16 @@
 namespace weft::transport {
 namespace {
 
-// process_vm_readv or process_vm_writev, until all of `here` is copied.
-template <class Copy>
-bool copy_all(Copy copy, std::int64_t process, std::uint64_t address, std::span<std::byte> here) {
-  while (!here.empty()) {
-    const iovec ours{here.data(), here.size()};
-    const iovec theirs{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), here.size()};
-    const ssize_t copied = copy(static_cast<pid_t>(process), &ours, 1, &theirs, 1, 0);
+bool read_from_process(std::int64_t process, std::uint64_t address, std::span<std::byte> target) {
+  while (!target.empty()) {
+    const iovec ours{target.data(), target.size()};
+    const iovec theirs{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), target.size()};
+    const ssize_t copied = process_vm_readv(static_cast<pid_t>(process), &ours, 1, &theirs, 1, 0);
     if (copied <= 0) return false;
-    here = here.subspan(static_cast<std::size_t>(copied));
+    target = target.subspan(static_cast<std::size_t>(copied));
     address += static_cast<std::uint64_t>(copied);
   }
   return true;
-}
-
-bool read_from_process(std::int64_t process, std::uint64_t address, std::span<std::byte> target) {
-  return copy_all(process_vm_readv, process, address, target);
-}
-
-// The source is only read, though its iovec cannot say so.
-bool write_to_process(std::int64_t process, std::uint64_t address, std::span<const std::byte> source) {
-  return copy_all(process_vm_writev, process, address,
-                  {const_cast<std::byte*>(source.data()), source.size()});
 }
 
 // The next number of a card; none at its end or when it is something else.
@@ -102,14 +90,6 @@ bool PeerMemory::read(std::int32_t rank, std::uint64_t address, std::span<std::b
   if (peer.reach == Reach::process) return read_from_process(peer.process, address, target);
   std::memcpy(target.data(), reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address)),
               target.size());
-  return true;
-}
-
-bool PeerMemory::write(std::int32_t rank, std::uint64_t address, std::span<const std::byte> source) const {
-  if (!reaches(rank)) return false;
-  const Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  if (peer.reach == Reach::process) return write_to_process(peer.process, address, source);
-  std::memcpy(reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), source.data(), source.size());
   return true;
 }
 

@@ -1,11 +1,11 @@
-// weft/transport/peer_memory.h -- reads and writes another rank's memory where the kernel allows it.
+// weft/transport/peer_memory.h -- reads another rank's memory where the kernel allows it.
 //
 //   rank 0: card {process 4711, address 0xffff9000, token}  ──▶  rank 1: is the token there? then read on
 //
 // In containers a process number may mean another process to the reader. So a rank reads from another only
 // after it found that one's token where its card says. Threads of one process copy. Processes use
-// process_vm_readv and process_vm_writev, which need the right to trace the other. Without that right, read()
-// returns false and nothing else happens.
+// process_vm_readv, which needs the right to trace the other. Without that right, read() returns false and
+// nothing else happens.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +38,6 @@ class PeerMemory {
   bool reaches(std::int32_t rank) const;
   // Copies from `address` of that rank; false when that is not possible.
   bool read(std::int32_t rank, std::uint64_t address, std::span<std::byte> target) const;
-  // Copies to `address` of that rank, which waits for it; false when that is not possible.
-  bool write(std::int32_t rank, std::uint64_t address, std::span<const std::byte> source) const;
 
  private:
   enum class Reach : std::uint8_t { none, thread, process };
