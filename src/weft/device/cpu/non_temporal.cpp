@@ -89,23 +89,6 @@ void copy_into_caches(void* target, const void* source, std::size_t bytes) {
   });
 }
 
-void copy_non_temporal_and_cached(void* non_temporal, void* cached, const void* source, std::size_t bytes) {
-  auto* to = static_cast<std::byte*>(non_temporal);
-  auto* kept = static_cast<std::byte*>(cached);
-  const auto* from = static_cast<const std::byte*>(source);
-  const std::size_t head = std::min(bytes_to_next_line(to), bytes);
-  if (head != 0) {
-    std::memcpy(to, from, head);
-    std::memcpy(kept, from, head);
-  }
-  to += head, kept += head, from += head;
-  visit_pages(bytes - head, kTwoLines, [=](std::size_t at, std::size_t now) {
-    now == kTwoLines ? std::memcpy(kept + at, from + at, kTwoLines) : std::memcpy(kept + at, from + at, now);
-    put(to + at, from + at, now);
-  });
-  order_stores();
-}
-
 void reduce_non_temporal(ElementType type, ReduceOp op, std::span<void* const> targets, void* kept,
                          std::span<const void* const> sources, std::size_t elements) {
   WEFT_CHECK(!sources.empty() && sources.size() <= kMostSources);

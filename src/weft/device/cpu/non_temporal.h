@@ -26,8 +26,6 @@ inline constexpr bool kHasNonTemporal = false;
 void copy_non_temporal(void* target, const void* source, std::size_t bytes);
 // From memory to where it is read from soon.
 void copy_into_caches(void* target, const void* source, std::size_t bytes);
-// Both at once: the source is read from memory once.
-void copy_non_temporal_and_cached(void* non_temporal, void* cached, const void* source, std::size_t bytes);
 
 // reduce() and, of averages, finish_average(). The result goes to all `targets`, and into `kept`, which stays
 // in a cache, unless that is null. REQUIRES: at most kMostSources; targets may be among the sources.
