@@ -4,9 +4,9 @@
 //     3f2a..9c.proof         ours, mode 0600     links: refused
 //
 // What lies in a cache is believed, and a checksum stops nobody who can write: anyone can compute it. So a
-// folder or a file is refused where it belongs to another user, where others may write to it, or where it is a
-// link. Missing folders are made with mode 0700, files with 0600. Every file is opened from the folder that was
-// looked at, so that no other folder can take its place in between.
+// folder or a file is refused where it belongs to another user, where others may write to it, or where it is
+// a link. Missing folders are made with mode 0700, files with 0600. Every file is opened from the folder that
+// was looked at, so that no other folder can take its place in between.
 //
 // Whoever is refused goes on without the cache and tells the user why: see check().
 #pragma once

@@ -29,7 +29,7 @@ std::string pack(std::span<const std::uint64_t> numbers, std::string_view text) 
   return bytes;
 }
 
-// Who does not know a program would send what nobody expects.
+// A rank that does not know a program would send messages that nobody expects.
 Result<std::shared_ptr<const collective::Program>> read_program(std::string_view text, std::size_t ranks) {
   WEFT_TRY(program, collective::parse_program(text));
   if (program.ranks.size() != ranks) {
@@ -104,7 +104,7 @@ void Agreement::receive(std::int32_t from, Message message, std::string_view byt
       break;
     }
     case Message::ask_cancel: {
-      // Held first, looked at second: a call that begins in between is seen to have begun.
+      // First hold, then look: a call that begins in between is seen to have begun.
       {
         const std::lock_guard lock(mutex_);
         held_.insert(numbers[1]);
@@ -159,8 +159,9 @@ void Agreement::tell_broken(const Error& error) {
 }
 
 std::uint64_t Agreement::next_call() {
-  // The count must be out before it is looked whether to hold. A locked instruction would make sure of that,
-  // and wait until the call before has reached the other ranks; instead whoever wants a hold sees to it.
+  // Others must see the count before this rank looks whether to hold. A locked instruction would make sure of
+  // that, but it would also wait until the call before has reached the other ranks. So the rank that wants a
+  // hold runs a barrier on all processors instead.
   std::uint64_t number = 0;
   if (transport::kProcessBarriers) {
     number = next_call_.load(std::memory_order_relaxed);
@@ -223,7 +224,7 @@ std::shared_ptr<Agreement::Vote> Agreement::open_vote() {
     vote->missing.insert(rank);
   const std::lock_guard lock(mutex_);
   if (vote_) return nullptr;
-  // Unlike the numbers of other ranks, and never 0.
+  // No other rank makes the same number, and it is never 0.
   vote->number = ++votes_ * members_.size() + static_cast<std::uint64_t>(rank_);
   vote_ = vote;
   return vote;

@@ -48,20 +48,20 @@ struct Call {
   NamedAlgorithm algorithm = {};
 };
 
-// Whether the kind has a root; whether this rank's input is read, and its output written, at all: only the
-// root's input is in a broadcast, say. The others' may be null.
+// Whether the kind has a root. Whether this rank's input is read at all, and its output written: a broadcast
+// reads the root's input only. A buffer that is not used may be null.
 bool has_root(Kind kind);
 bool has_input(const Call& call, std::int32_t rank);
 bool has_output(const Call& call, std::int32_t rank);
 
-// Bytes of this rank's buffers; 0 where it has none, and for custom, of which the program knows more.
+// Bytes of this rank's buffers; 0 where it has none. Also 0 for a custom collective: only its program knows.
 // REQUIRES: check(call, ranks, rank).
 std::int64_t input_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
 std::int64_t output_bytes(const Call& call, std::int32_t ranks, std::int32_t rank);
 // The message size as nccl-tests counts it: the larger buffer.
 std::int64_t message_bytes(const Call& call, std::int32_t ranks);
 
-// Null pointers, negative or overflowing counts, a root outside the group, counts of the wrong number.
+// Refuses null pointers, negative or overflowing counts, a root outside the group, a wrong number of counts.
 Status check(const Call& call, std::int32_t ranks, std::int32_t rank);
 
 // Whether input and output are the same memory in the way that the kind has it.

@@ -7,9 +7,9 @@
 //   ...                                  // compute; a background thread moves bytes
 //   WEFT_TRY_STATUS(work.wait());
 //
-// Every rank of a group makes the same calls in the same order; those of one priority may not be
-// reordered. Calls may be made by one thread at a time, another for another communicator; wait() by any. When a rank dies, every call under way
-// and every later one fails with its number; shrink() gives a group of those that are left.
+// Every rank of a group makes the same calls in the same order; those of one priority may not be reordered.
+// One thread at a time makes calls of a communicator; any thread may wait(). When a rank dies, every call
+// under way and every later one fails with its number; shrink() gives a group of those that are left.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -38,8 +38,8 @@ struct Options {
   bool background = true;  // a thread moves bytes of started calls while nobody waits for them
   bool explain = false;    // WEFT_EXPLAIN=1: explain() is called with what ran and why
   std::function<void(std::string_view)> on_explain = {};
-  // A thread that waits may be moved from a core that more than its share of the ranks run on. Also where
-  // WEFT_PLACE_THREADS=1; see transport/thread_placement.h.
+  // A thread that waits may be moved to another core, where its own has more than its share of the ranks.
+  // Also where WEFT_PLACE_THREADS=1; see transport/thread_placement.h.
   bool place_threads = false;
   std::string statistics;  // the statistics database; empty: the user's own; "none": no file
   std::string algorithm;   // use this one alone: "all_reduce_ring", "direct"; empty: the model chooses
@@ -115,10 +115,10 @@ class Communicator {
   // thread.
   void fail(const Error& error);
 
-  // An algorithm by its name, "all_reduce_ring(channels=2)" or "direct", for calls of this kind and root to
-  // say (Call::algorithm). Compiled once in a process; opened by the first call that names it. Fails where
-  // there is none of that name, it is one of another collective or not for so many ranks, or it needs memory
-  // that these ranks do not share. Not collective, but all ranks must name the same.
+  // An algorithm by its name, "all_reduce_ring(channels=2)" or "direct", for Call::algorithm of calls of this
+  // kind and root. A process compiles it once; the first call that names it opens its wires. Fails where no
+  // algorithm has that name, where it is for another collective or another number of ranks, or where it needs
+  // memory that these ranks do not share. Not collective, but all ranks must name the same.
   Result<NamedAlgorithm> find_algorithm(std::string_view name, Kind kind, std::int32_t root = 0);
 
   // What would run a call of this size, and why.

@@ -10,18 +10,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waits spin, yield and sleep as their source sees fit. The first is short, and nothing is written down for
-// it, but long enough for a message of another host, some milliseconds away: to wake just before it comes
-// would keep the core from whoever is to take it. None is longer than the second, so that whatever is only
-// looked at between waits is looked at.
+// A wait spins, yields and sleeps as its source sees fit. The first wait of a call is short and is not
+// recorded. It is still long enough for a message from another host, some milliseconds away: a thread that
+// woke just before would take the core from whoever is to receive it. No wait is longer than the second
+// figure, so that the engine looks now and then at what it checks between waits.
 constexpr std::chrono::nanoseconds kFirstWait{5'000'000}, kLongestWait{20'000'000};
 // Two sources cannot be slept on at once: one is, for so long, then both are looked at.
 constexpr std::chrono::nanoseconds kNap{100'000};
 
 }  // namespace
 
-// Since when the calling thread has seen nothing move. Most waits are over before anybody asks, and the first
-// is too short to count: the clock is read after that.
+// Since when the calling thread has seen nothing move. The clock is first read after the first wait: most
+// waits are over by then.
 class Engine::Blockage {
  public:
   // After a wait that may have been in vain. True when it is time to look for what is wrong.

@@ -1,8 +1,8 @@
 // weft/comm/failure.h -- what ended a communicator: the first error stays, whoever found it.
 //
-// A rank that left in peace is no failure yet: it may have sent all that it had to. Who still waits for it
-// after a moment (kFarewell) fails; and, since it is not always known for whom a call waits, one that waits
-// for anyone fails after a long one.
+// A rank that left in peace is no failure yet: it may have sent all that it had to. A call that still waits
+// for it after a moment (kFarewell) fails. Where it is not known for whom a call waits, it fails after a long
+// while.
 #pragma once
 #include <atomic>
 #include <chrono>

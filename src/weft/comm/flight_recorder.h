@@ -66,8 +66,8 @@ class FlightRecorder {
 
  private:
   static constexpr std::size_t kWords = sizeof(Flight) / sizeof(std::uint64_t);
-  // A fence would wait until the call before has reached the other ranks. So there is none: a checksum tells
-  // a reader that the words of a flight belong together; those of its course are taken one by one.
+  // A fence would wait until the call before has reached the other ranks, so there is none. A checksum tells
+  // a reader that the words of a flight belong together. The words of its course are read one by one.
   struct Place {
     std::array<std::atomic<std::uint64_t>, kWords> words = {};
     std::atomic<std::uint64_t> checksum = 0;

@@ -2,10 +2,11 @@
 //
 //   yields of a rank   short short LONG short LONG, and the core was another's meanwhile │ sleep sleep ...
 //
-// When a rank yields to a foreign process, one that is none of the group's, that process takes a whole turn of
-// milliseconds. A rank that sleeps and is woken gets its core back at once. So where yields take long again
-// and again, the next waits sleep instead. But a virtual core may itself be gone for long, with nobody else
-// on it. A rank that slept then would be late as well, and so would all who wait for it.
+// A foreign process is none of the group's. When a rank yields to one, it keeps the core for a whole turn of
+// milliseconds; a rank that sleeps and is woken gets its core back at once. So where yields take long again
+// and again, the next waits sleep instead. (4 and 8 ranks bound to cores, one of them shared with a busy
+// process: up to 2.6 times as fast.) But a virtual core may itself be gone for long, with nobody else on it:
+// a yield counts only where another process really ran.
 #pragma once
 #include <atomic>
 #include <chrono>

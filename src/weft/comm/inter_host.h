@@ -12,8 +12,8 @@ namespace weft::comm {
 
 struct InterHost {
   std::int32_t steps = 0;  // inter-host moves one after the other, at most
-  // For a wire that begins with data which is still to leave the host: how many inter-host moves, at most, it
-  // waits for before it carries the last of a piece. The next piece starts only then.
+  // Of a wire whose data is still to leave the host: how many inter-host moves, at most, it waits for before
+  // it has carried the last of a piece. The next piece starts only then.
   std::int32_t in_turn = 0;
   double wire = 0;  // shares of the message that leave the host which sends most
 };

@@ -3,11 +3,11 @@
 //   before   all-reduce sum over rank [1048576] using the communicator's choice: b4 = b3
 //   after    all-reduce sum over rank [1048576] using direct: b4 = b3
 //
-// The name is that of the price: StepCosts::exchange() says what a collective takes and which algorithm takes
-// that, the simulator adds up the one and the executor runs the other. A name that is there already stays.
+// StepCosts::exchange() gives a collective a time and the algorithm that takes it. The simulator adds up the
+// time, the executor runs the algorithm. A name that is there already stays.
 //
-// All ranks must run the same, and what a rank moves may be more than another does. So collective number i
-// has one name on the whole mesh: that of the program which moves the most in it.
+// All ranks must run the same algorithm, but some move more than others. So collective number i has one name
+// on the whole mesh: the one for the program that moves the most in it.
 #pragma once
 #include <span>
 #include <vector>

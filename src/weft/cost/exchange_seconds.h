@@ -7,8 +7,8 @@
 //   one    permute            one message
 //   one    halo               a message to each neighbour, at once: the borders
 //
-// Time is call + steps * step + sent / (reach * bandwidth), by the better of two protocols: one with flags
-// among the data, which starts soon and is slow, and one that streams. The constants are fitted to NCCL's
+// Time is call + steps * step + sent / (reach * bandwidth), by the better of two protocols: one puts flags
+// among the data, starts soon and is slow; the other streams. The constants are fitted to NCCL's
 // all-reduce within a node of eight A100s, 2 to 8 of them, 1 MiB to 1 GiB, as measured for vTrain (MICRO
 // 2024, trace/a100): over its 308 times the median error is 3 %, the worst 32 % (step_costs_test). For other
 // collectives and other links nothing was fitted; across nodes 0.9 of the card's rate is reached, as Calculon

@@ -33,8 +33,8 @@ bool is_oversubscribed(const Concurrency& concurrency);
 std::string unit_key(const program::Program& program, const program::Unit& unit,
                      const Concurrency& concurrency = {});
 
-// What the next run is expected to take after several: their median. On oversubscribed processors the mean,
-// since now and then one run loses its processor and takes longer for all.
+// What to expect of the next run after several: their median. On oversubscribed processors their mean,
+// because now and then a run loses its processor and all others wait for it.
 double typical_seconds(std::vector<double> runs, const Concurrency& concurrency);
 
 // "product", "rows", "call", "copy" or "combine": kinds of units that fall short of the roofline alike.

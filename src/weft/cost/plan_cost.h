@@ -27,9 +27,9 @@
 
 namespace weft::cost {
 
-// What the node adds to a run, whether or not it can be done before: its kernel and the copies of
-// operands that do not lie as it needs them. Depends on the node and on the views its operands are
-// made by, and on nothing else: a search may keep it as long as these stay.
+// What the node adds to a run, whether or not it could be done beforehand: its kernel, and copies of operands
+// that do not lie as it needs them. It depends only on the node and on the views that make its operands, so a
+// search may keep it as long as these stay.
 double node_seconds(const plan::NodeView& node, const cluster::Device& device);
 
 // The arithmetic of all nodes, a multiply-add as two.

@@ -5,9 +5,9 @@
 //   costs.exchange(exchange, axis, bytes)   {36 us + 2.1 ms, "all_reduce_ring", datasheet}
 //
 // Where the statistics database has the time of this very unit or collective on this machine, that is the
-// price, and it says so; else it comes from the device's and the links' figures (unit_seconds.h). Of
-// collectives the caller may know more, such as what the algorithm takes that would be chosen for these wires
-// (price/exchange_prices.h); where it does not, formulas price them (exchange_seconds.h).
+// price, and it says so. Else the price comes from the figures of device and links (unit_seconds.h). For
+// collectives the caller may know better: what the algorithm takes that would be chosen for these wires
+// (price/exchange_prices.h). Where it does not, formulas price them (exchange_seconds.h).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -69,9 +69,8 @@ struct StepCostOptions {
   int processors = 0;                      // of this machine, for LOCAL clusters; 0: those it has
   int workers = 1;                         // of a rank, likewise
   std::string transport = "shm";           // between its ranks
-  // What a collective costs on an axis' wires by whoever knows better than a formula; nothing where nobody
-  // does. Times of steps that ran go before it, formulas after it. May be called from several threads at
-  // once.
+  // What a collective costs on an axis' wires, from a caller who knows better than a formula; nothing where
+  // it does not. Measured times go before it, formulas after it. May be called from several threads at once.
   // `algorithm`: of that one, where a name is given; else of the one that should run.
   std::function<std::optional<ExchangePrice>(program::Exchange::Kind, const MeshLink&, std::int64_t bytes,
                                              const program::ChosenAlgorithm& algorithm)>

@@ -28,10 +28,11 @@ enum class ExitCode { ok = 0, user_error = 1, world_error = 2, internal_error = 
 struct Reply {
   ExitCode exit_code = ExitCode::ok;
   std::string output;  // of the statements that ran, each ending in a newline
-  // What to print on stderr, ending in a newline: warnings (warnings.h), then the error with its place and hint.
-  // Empty when all is well.
+  // What to print on stderr, ending in a newline: warnings (warnings.h), then the error with its place and
+  // hint. Empty when all is well.
   std::string complaint;
-  // The same for programs, of Session::execute: its span lies in error->text, or else in the text that was run.
+  // The same for programs, of Session::execute: its span lies in error->text, or else in the text that was
+  // run.
   std::optional<Error> error = std::nullopt;
 };
 

@@ -29,7 +29,7 @@ std::vector<Agreement::Message> Agreement::hear(std::int32_t from, Word word, Ra
       }
       break;
     case Word::proposed:
-      // Of a leader that is alive here; a lower one, were there one, would have been heard to the end first.
+      // From a leader that this rank takes for alive. A lower one would have been heard to its end before.
       if (decision_ || members_.empty() || from != leader()) break;
       held_ = std::move(ranks);
       out.push_back({from, Word::accepted});

@@ -5,14 +5,14 @@
 //   everyone ── accepted ─▶ leader
 //   leader   ── decided ──▶ everyone    when each rank has accepted or is dead; who hears it tells all others
 //
-// When the leader dies the next one takes over: all arrive there, and what had been proposed to it, if
-// anything, it proposes again. A list is decided only when every living rank holds it, so whoever leads after
-// that holds it too and decides the same: no two ranks ever get different lists, not even one that dies right
-// after.
+// When the leader dies, the next one takes over: all arrive there, and it proposes again what had been
+// proposed to it, if anything. A list is decided only when every living rank holds it. So whoever leads after
+// that holds it too and decides the same. No two ranks ever get different lists, not even a rank that dies
+// right after.
 //
-// That holds because nobody is called dead who is not, or if so, then by everyone and for good: see
-// process_job.h. A value that is told what happened and says what to send. Not thread-safe; survivor lists
-// are ascending.
+// This needs that no living rank is called dead, or if one is, then by everyone and for good: see
+// process_job.h. An Agreement is a value: it is told what happened and says what to send. Not thread-safe;
+// survivor lists are ascending.
 #pragma once
 #include <cstdint>
 #include <optional>

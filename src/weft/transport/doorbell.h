@@ -30,7 +30,7 @@ inline constexpr std::int32_t kMostLocalRanks = 256;
 // Whether this process takes part in barriers that the kernel runs on all processors at once (membarrier). A
 // sleeper asks for one, so that ringers need no fence of their own. Rings are far more frequent than sleeps.
 inline const bool kProcessBarriers = register_for_process_barriers();
-// Such a barrier: whatever a thread of such a process stored before its next instruction is seen afterwards.
+// Runs such a barrier: afterwards this thread sees whatever the threads of those processes had stored before.
 void barrier_on_all_processors();
 
 class Doorbells {

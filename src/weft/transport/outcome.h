@@ -8,8 +8,8 @@
 
 namespace weft::transport {
 
-// Collective over `members`, of a step that opens wires: `mine` where it failed here, else the failure of the
-// first other rank whose step failed, which is named by its place among `members`.
+// Collective over `members`, after a step that opens wires. Answers `mine` where the step failed here, else
+// the failure of the first other rank, named by its place among `members`.
 Status share_outcome(Job& job, std::span<const std::int32_t> members, Topic topic, const Status& mine);
 
 }  // namespace weft::transport

@@ -114,10 +114,11 @@ Result<std::vector<Parcel>> ProcessJob::exchange(std::span<const std::int32_t> m
     const std::vector<std::int32_t> missing = inbox_.missing(members, rank_, topic);
     if (missing.empty()) break;
     error = trouble_with(missing);
-    // Whoever died when its parcel was here already may have died too early for those that are missing, who
-    // have given up then.
+    // A rank may have died after its parcel came here and before it reached the others: those that are
+    // missing have given up then.
     for (const Death& death : deaths_)
-      if (!error && !death.left && std::ranges::binary_search(members, death.rank)) error = lost_process(death);
+      if (!error && !death.left && std::ranges::binary_search(members, death.rank))
+        error = lost_process(death);
     if (!error && late) {
       error = world_error(
           fmt::format("{} did not come to an exchange within {}", name_ranks(missing), print_time(timeout_)),
@@ -193,7 +194,7 @@ Result<std::vector<std::int32_t>> ProcessJob::agree_on_survivors(std::span<const
   post(topic, ours.begin(members));
   for (bool late = false; !ours.decision() && !late;) {
     late = changed_.wait_until(lock, deadline) == std::cv_status::timeout;
-    // Whom all have given up would agree with itself.
+    // A rank that all others have given up would agree with itself alone.
     if (auto error = trouble_with({})) return *std::move(error);
   }
   if (!ours.decision()) {

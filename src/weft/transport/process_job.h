@@ -4,12 +4,12 @@
 //   application threads ── send, exchange ──▶ lines ──▶ other ranks
 //   watcher thread      ◀── frames, ends of lines, `weft doctor`
 //
-// Deaths: a line that ends without a goodbye is a death, at once. Between hosts every side says that it is alive
-// eight times in a timeout, and the kernel reports a line whose bytes nobody acknowledges: a machine that is
-// gone is noticed within the timeout, while a process that is stopped, whose kernel still answers, is not
-// called dead (unless so much is sent to it meanwhile that its kernel can hold no more). Whoever learns of a
-// death tells all others, once, so that all know, and for good: a rank that was given up wrongly is told so,
-// and gives up the others.
+// Deaths: a line that ends without a goodbye is a death, at once. Between hosts every side says that it is
+// alive eight times in a timeout, and the kernel reports a line whose bytes nobody acknowledges. So a machine
+// that is gone is noticed within the timeout. A process that is stopped is not called dead, since its kernel
+// still answers (unless so much is sent to it that its kernel can hold no more). A rank that learns of a
+// death tells all others once; a death is for good. A rank that was given up wrongly is told so, and gives up
+// the others.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -5,8 +5,8 @@
 //   rank 2: 0xffff1000  ┘                   each process: ranks that are threads share one mapping
 //
 // It has no name in any file system and is gone with the last process that maps it, however that ended:
-// nothing can be left behind. All pages are had when it is made (a full machine is an error then, not a
-// signal later) unless `sparse`.
+// nothing can be left behind. Unless it is `sparse`, it gets all its pages when it is made: a full machine is
+// an error then, not a signal later.
 //
 // On machines with several memory nodes a page lies near the rank that touched it first. A `full` segment
 // therefore lies near its creator, who should be the one that reads it most (a rank's own buffers). What
@@ -26,7 +26,7 @@ enum class Backing : bool { full, sparse };
 
 class Segment {
  public:
-  // Zeroes. Large ones are aligned to, and where the kernel allows made of, huge pages.
+  // All zero. Large ones are aligned to huge pages, and made of them where the kernel allows it.
   static Result<Segment> create(std::size_t bytes, Backing backing);
   // Maps what another rank created; takes over `descriptor`, also when it fails. A file that is shorter than
   // `bytes` is refused: touching what is not there would be a signal.
@@ -41,7 +41,7 @@ class Segment {
   std::size_t size() const { return size_; }
   int descriptor() const { return descriptor_; }  // to be handed to others, stays ours; -1 when empty
 
-  // Has pages for a stretch, where there are none yet, near the caller. Contents stay. REQUIRES: inside.
+  // Gets pages near the caller for a stretch that has none yet. Contents stay. REQUIRES: inside.
   Status populate(std::size_t offset, std::size_t bytes) const;
 
  private:

@@ -3,10 +3,10 @@
 //   core 0: ranks 0, 1, 3     core 1: rank 2       one too many where 4 ranks share 2 cores: 3 goes to core 1
 //
 // Ranks on one core wait for each other's turns. The scheduler sees them yield and sleep and leaves them
-// there: 2 ranks take twice as long for a small call on one of 2 idle cores. So where a core has had more than
-// its fair share of the ranks for a while, one of them moves to a core that has less: the highest first, the
-// others if it does not. A rank that the scheduler moves back stays longer each time, since another process
-// needs the other core.
+// there: two ranks on one of two idle cores take twice as long for a small call. So where a core has had more
+// than its fair share of the ranks for a while, one of them moves to a core that has less: the highest first,
+// another if that one does not. A rank that the scheduler moves back waits longer each time, since another
+// process needs the other core.
 //
 // A program's threads are its own: no thread is moved unless Options::place_threads of the communicator, or
 // WEFT_PLACE_THREADS=1, asks for it.
@@ -32,8 +32,8 @@ class ThreadPlacement {
   void note(std::int32_t other, std::int32_t core) { cores_[static_cast<std::size_t>(other)] = core; }
   std::int32_t core_of(std::int32_t other) const { return cores_[static_cast<std::size_t>(other)]; }
 
-  // Whether this rank, which runs on core `here`, has been one too many there for long enough. If so it is
-  // taken to move now.
+  // Whether this rank, which runs on core `here`, has been one too many there for long enough. The answer yes
+  // means that it moves now.
   bool should_leave(std::int32_t here, Time now);
   // Of the cores that it may run on, the one to go to; -1: none has room.
   std::int32_t better_core(std::span<const std::int32_t> allowed) const;

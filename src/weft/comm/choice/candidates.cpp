@@ -24,32 +24,33 @@ constexpr std::int32_t kMostCountedRanks = 16;           // up to here it takes 
 // Seconds to set a program going. A round figure: all_gather and all_to_all of 4 KiB among 2 ranks took 0.4
 // to 0.5 us longer by a program than directly.
 constexpr double kProgramCall = 0.5e-6;
-// Of a step: what a message takes of its two ends' time together, whoever waits. Of 4 ranks on 2 cores, 6 to
-// 48 messages over TCP took 2.5 to 3.5 us each, in however few steps, where 2 ranks swap two in 5.4 us.
+// What a message costs its sender and receiver together, in steps. On 2 cores, 4 ranks took 2.5 to 3.5 us for
+// each of 6 to 48 messages over TCP, however few steps they made; 2 ranks swap two messages in 5.4 us.
 constexpr double kMessageShare = 1.1;
-// Of 4 and 8 ranks on 2 cores over TCP.
+// How much of the time of bytes that follow each other is lost: 4 and 8 ranks on 2 cores over TCP.
 constexpr double kIdleInARow = 0.25;
-// Of what a byte on a wire takes, the sender's part, who takes it through the receiver's socket as well: a
-// rank that only sent 1 MiB took 200 us, two that swapped as much 270.
+// The sender's part of what a byte on a wire costs: the sender also puts it into the receiver's socket. A
+// rank that only sent 1 MiB took 200 us; two that swapped as much took 270.
 constexpr double kSendersShare = 0.7;
-// Reads of a chunk that is reduced as it arrives, and of one that was put into scratch memory first; across
-// machines, where lines are waited for, there is time for that.
+// How often a chunk is read that is reduced as it arrives, and one that goes through scratch memory first.
+// Across machines the ranks wait for the network anyway, and have time for that.
 constexpr double kReadsOnArrival = 2, kReadsFromScratch = 3;
 
 // Of a block. Below, the system calls of a single copy cost more than any copy.
 constexpr std::int64_t kLeastSingleCopy = 16 << 10;
-// Copies that one through the kernel costs, which looks up and pins every page of 4 KiB: a round figure.
+// So many plain copies cost as much as one through the kernel, which pins every page: a round figure.
 constexpr double kKernelCopies = 2.5;
 
-// What is taken of a network that nobody has measured, or that is slower: 100 us one way, 10 Gbit/s. Round
-// figures; what is chosen depends on their product, which is 125 KB on a line of 1 ms and 1 Gbit/s too.
+// A network that nobody has measured is taken to have 100 us one way and 10 Gbit/s. Round figures: the choice
+// depends on their product, and that is 125 KB for a line of 1 ms and 1 Gbit/s as well.
 constexpr double kNetworkStep = 100e-6, kNetworkWire = 0.8e-9;
 constexpr double kNetworkPiece = 128 << 10;  // bytes that are passed on once all of them have come
-// Bytes a wait, where pieces go in turn. They are of 32 to 512 KiB, and the longer ones take long themselves.
+// Bytes for each wait, where pieces take turns. Pieces have 32 to 512 KiB, and long ones hide part of the
+// wait.
 constexpr double kPieceInTurn = 64 << 10;
 
-// What is done in a call of M bytes: messages that are sent or received count half, bytes are shares of M, of
-// which those on a wire count in part at either end.
+// What a call of M bytes does. A message counts half at its sender and half at its receiver. Bytes are shares
+// of M; a byte on a wire counts in part at either end.
 struct Load {
   double messages = 0;
   double wire = 0, copied = 0, reduced = 0;
@@ -142,8 +143,8 @@ collective::Arguments arguments_of(const collective::Algorithm& algorithm, const
   return given;
 }
 
-// How counterparts on all hosts may do their part of a kind, besides by rings: in as few steps as can be. An
-// all_reduce in two is all_reduce_hierarchical_streamed, which leaves no line idle between its steps.
+// Besides rings: how counterparts on all hosts do their part in as few steps as possible. An all_reduce in
+// two steps is all_reduce_hierarchical_streamed, which leaves no line idle between them.
 std::vector<std::string_view> schemes_across(Kind kind) {
   if (kind == Kind::all_reduce) return {"all_pairs_one_shot"};
   if (kind == Kind::broadcast) return {"linear"};
@@ -330,7 +331,7 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
                           : figures.step;
   const double message =
       kMessageShare * std::max(oversubscription > 1 ? figures.oversubscribed_step : 0, figures.step);
-  // Either the rank that does most is waited for, or all the cores are.
+  // The call waits for the rank that does most, or for all cores together, whichever takes longer.
   const auto busiest = [&](auto seconds) {
     return std::max(seconds(work.rank), seconds(work.all) / (hosts * cores));
   };
@@ -338,15 +339,15 @@ Formula formula_of(const Setting& setting, std::string_view algorithm, const Fig
   const double moving = busiest([&](const Load& load) {
     return load.wire * figures.wire + load.copied * figures.copy + load.reduced * figures.reduce;
   });
-  // Where cores are oversubscribed, bytes that must follow each other have no other work beside them, and
-  // part of their time is lost.
-  // Not where all go one way: the next call is begun while others are still busy with this one.
+  // On oversubscribed cores, bytes that must follow each other have no other work beside them, and part of
+  // their time is lost. Not in a broadcast: its root begins the next call while others are still busy with
+  // this one.
   const bool sockets = setting.transport == "tcp" || setting.transport == "mixed";
   const bool one_way = sockets && setting.kind == Kind::broadcast;
   const double in_a_row = std::max(work.rank.wire, work.steps * work.chunk);
   const double idle = oversubscription > 1 && sockets && !one_way ? kIdleInARow * in_a_row * figures.wire : 0;
-  // Inter-host moves wait for the network, where ranks of a host share a line, and are passed on piece by
-  // piece. What each message costs its sender comes on top.
+  // Inter-host moves wait for the network. Ranks of a host share a line, and pieces are passed on one by one.
+  // What each message costs its sender comes on top.
   const double network_wire = std::max(figures.wire, kNetworkWire);
   const double passed_on = std::max(work.inter_host.steps - 1, 0) * work.chunk * kNetworkPiece;
   const double inter_host =

@@ -7,10 +7,10 @@
 //
 //   seconds = the longest chain of steps, or all messages  +  bytes sent, copied and reduced
 //
-// each of them of the rank that does most, or of all ranks together by all cores of the machine, whichever
-// takes longer: where there are more ranks than cores, whoever waits lets another work, so that a tree in
-// which few ranks do much is no slower than a ring. Up to 16 ranks a program's moves are counted; of more
-// ranks it is taken at its word.
+// Each term counts for the rank that does most, or for all ranks together divided among the cores, whichever
+// takes longer. With more ranks than cores, a rank that waits lets another work: then a tree in which few
+// ranks do much is no slower than a ring. Up to 16 ranks the moves of a program are counted; for more, its
+// claims are believed.
 #pragma once
 #include <cstdint>
 #include <optional>

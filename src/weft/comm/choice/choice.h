@@ -3,9 +3,9 @@
 //   seconds(algorithm, bytes) = a line in log bytes, log seconds through measured sizes       (weft tune)
 //                             or alpha * steps + beta * wire bytes + gamma * reduced bytes     (calibrated)
 //
-// Below the smallest measured size latency rules: the time stays. Above the largest one bandwidth does: it
-// grows as the bytes do. Where some candidates were measured, those that were not do not compete. A setting
-// of another number of ranks that was measured is scaled as the formula says.
+// Below the smallest measured size the time stays the same: latency rules. Above the largest it grows with
+// the bytes: bandwidth rules. Where some candidates were measured, the others do not compete. A measurement
+// of another number of ranks is scaled as the formula says.
 //
 // All ranks of a group hold the same table (rank 0's), so all choose alike.
 #pragma once

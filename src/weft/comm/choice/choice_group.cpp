@@ -9,10 +9,10 @@
 namespace weft::comm {
 namespace {
 
-// What has to be better than a direct way by more than two measurements of the same differ. Programs, since
-// directly ranks that call different things find out before any data is used. And "direct", which changes its
-// way between sizes, so that a line through its times tells less of what lies between; but ways of private
-// and allocated buffers go together in it as they do under no other name.
+// These must beat a direct way by more than two measurements of the same thing differ. A program must,
+// because only direct ranks find out that they call different things before any data is used. "direct" must,
+// because it changes its way between sizes, and a line through its times says little of what lies between.
+// (But no other name lets private and allocated buffers go together.)
 constexpr double kHandicap = 1.03;
 
 using Times = std::map<std::string, double, std::less<>>;  // seconds, by algorithm

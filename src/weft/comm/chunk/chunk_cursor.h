@@ -17,8 +17,8 @@
 
 namespace weft::comm {
 
-// How long a message may be. A chunk of which all must come before any is passed on keeps the next line idle
-// for that long, so across machines even one that fits a slot is sent in some pieces, none of them tiny.
+// How long a message may be. A rank passes a chunk on only when all of it has come, and until then the next
+// line is idle. So across machines a chunk is sent in pieces even where it fits a slot; no piece is tiny.
 struct ChunkPieces {
   std::int64_t slot_bytes = 0;   // none is longer
   std::int64_t least_bytes = 0;  // down to this a chunk is cut into pieces; 0: only where it does not fit

@@ -23,10 +23,10 @@ using collective::Threadblock;
 // How much is moved before whoever drives the operation is asked again.
 constexpr std::int64_t kStepBytes = 128 << 10;
 constexpr std::int64_t kLongestElement = 8;
-// How far a block may be ahead of the slowest of its rank, in slices of this many bytes together and one at
-// least. Enough to keep everything busy, also a line of 1 ms and 1 Gbit/s that has one sender alone; with
-// more, one that only sends would fill the lines of some receivers while others have nothing to do. Nobody
-// waits for ever: a step needs nothing of a later slice, so what the slowest of all needs is never held back.
+// How many bytes a block may be ahead of the slowest block of its rank; one slice at least. So many keep a
+// line of 1 ms and 1 Gbit/s busy even with one sender. With more, a block that only sends would fill the
+// lines of some receivers while others have nothing to do. Nobody waits for ever: no step needs a later
+// slice, so what the slowest block needs is never held back.
 constexpr std::int64_t kBytesAhead = 128 << 10, kBytesAheadOfAll = 512 << 10;
 
 bool any(const Threadblock& block, bool (*does)(collective::Op)) {

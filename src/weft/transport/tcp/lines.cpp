@@ -207,8 +207,8 @@ void Lines::handle(const Watch& watch) {
     receiver.drain();
     note(receiver.fault());
   }
-  // Rung, and nobody else to hear it: silence. One sleeper must not take the ring from another; a ring that
-  // is left over is taken for one by the next, who looks, sees nothing, and silences it.
+  // The last sleeper silences the bell. An earlier one must not: it would take the ring from the others. A
+  // ring that is left over wakes the next sleeper, who looks, sees nothing, and silences it.
   if (watch.polled.size() > watch.senders.size() + watch.receivers.size() &&
       watch.polled.back().revents != 0) {
     happened = true;
