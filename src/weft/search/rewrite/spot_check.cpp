@@ -18,7 +18,7 @@ using Tensors = std::map<std::string, ops::Tensor<ops::Field>, std::less<>>;
 constexpr std::uint64_t kSeed = 0x5107;
 constexpr double kMostFlops = 1e5;  // of a plan: a millisecond by the operators' definitions
 constexpr std::int64_t kMostElementsOfAValue = 1 << 16;
-constexpr distribute::SmallSizes kSmall = {.kept = 4, .few = 3, .image = 8};
+constexpr distribute::SmallSizes kSmall = {.kept = 4, .rows = 8, .columns = 9};
 
 Tensors random_sources(const plan::Graph& graph, Random& random) {
   Tensors sources;
