@@ -1,6 +1,6 @@
 // weft/session/prove_plan.h -- a distributed plan proven at small sizes, with its real structure.
 //
-//   gpt3_175b on node=128, gpu=8      b = 3, s = 4, d = 10, h = 5, v = 6, p = 4 on 2 x 3 and 3 x 2 ranks
+//   gpt3_175b on node=128, gpu=8      b = 3, s = 4, d = 10, h = 5, v = 7, p = 4 on 2 x 3 and 3 x 2 ranks
 //   alexnet on node=4, gpu=8          b = 5, c = 3, h = 64, w = 36 on 2 x 3 and 3 x 2 ranks
 //
 // The model is bound again with small sizes that it accepts and that differ (small_sizes.h), or, where its
