@@ -12,6 +12,6 @@ foreach(line IN LISTS lines)
   if(line MATCHES "^([^ ]+)\\.( |$)")  # "Suite." or "Values/Suite.  # what its values are"; tests are indented
     set(test "${group}/${CMAKE_MATCH_1}")
     add_test("${test}" "${program}" "--gtest_filter=${CMAKE_MATCH_1}.*")
-    set_tests_properties("${test}" PROPERTIES TIMEOUT 300 LABELS "${group}" ENVIRONMENT "${environment}")
+    set_tests_properties("${test}" PROPERTIES TIMEOUT 900 LABELS "${group}" ENVIRONMENT "${environment}")
   endif()
 endforeach()
