@@ -53,6 +53,21 @@ const StageReport& report(const Choice& choice, std::string_view stage) {
   return *std::ranges::find(choice.reports, stage, &StageReport::stage);
 }
 
+plan::Graph computed_twice() {
+  return plan::read(R"(plan p
+%0 = input {name=x, type=f32[b=512,d=512]}
+%1 = parameter {name=v, type=f32[d=512,n=512]}
+%2 = exp %0
+%3 = exp %0
+%4 = contract %2, %1 {to=[b,n]}
+%5 = contract %3, %1 {to=[b,n]}
+%6 = add %4, %5
+return y=%6
+)",
+                    ops::all())
+      .value();
+}
+
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(), (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication",
                                                           "choose algorithms", "schedule"}));
@@ -100,18 +115,7 @@ TEST(Optimize, OneDeviceNeedsNoStageOfSeveral) {
 
 // What is computed twice is computed once, whether parameters change or not.
 TEST(Optimize, RulesRewriteAPlanThatInfersAndOneThatLearns) {
-  const plan::Graph graph = plan::read(R"(plan p
-%0 = input {name=x, type=f32[b=512,d=512]}
-%1 = parameter {name=v, type=f32[d=512,n=512]}
-%2 = exp %0
-%3 = exp %0
-%4 = contract %2, %1 {to=[b,n]}
-%5 = contract %3, %1 {to=[b,n]}
-%6 = add %4, %5
-return y=%6
-)",
-                                       ops::all())
-                                .value();
+  const plan::Graph graph = computed_twice();
   for (const bool learns : {false, true}) {
     SCOPED_TRACE(learns);
     Case on(2);
@@ -130,18 +134,7 @@ return y=%6
 // A rewrite that pays on one device is kept on several only where it pays there too: what stands at the end
 // is never slower than the plan as it was written.
 TEST(Optimize, ARewriteIsHeldAgainstThePlanAsWrittenOnceItIsSpread) {
-  const plan::Graph graph = plan::read(R"(plan p
-%0 = input {name=x, type=f32[b=512,d=512]}
-%1 = parameter {name=v, type=f32[d=512,n=512]}
-%2 = exp %0
-%3 = exp %0
-%4 = contract %2, %1 {to=[b,n]}
-%5 = contract %3, %1 {to=[b,n]}
-%6 = add %4, %5
-return y=%6
-)",
-                                       ops::all())
-                                .value();
+  const plan::Graph graph = computed_twice();
   for (const char* by_hand : {"node=2: slice b; gpu=2: slice b", "node=2: slice b; gpu=2: slice n",
                               "node=2; gpu=2: slice d", "node=2; gpu=2"}) {
     SCOPED_TRACE(by_hand);
