@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/descriptor.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 
@@ -26,21 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // read and write move at most 2 GiB a call
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  bool valid() const { return number_ >= 0; }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 Error failure(std::string_view verb, const std::string& path, int code, std::string hint = {}) {
   return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)),

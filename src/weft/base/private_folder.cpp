@@ -14,28 +14,13 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/descriptor.h"
 #include "weft/base/units.h"
 
 namespace weft {
 namespace {
 
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
-
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  bool valid() const { return descriptor_ >= 0; }
-  int number() const { return descriptor_; }
-  int release() { return std::exchange(descriptor_, -1); }
-
- private:
-  int descriptor_;
-};
 
 Error cannot(std::string_view verb, std::string_view path, int code) {
   return world_error(fmt::format("cannot {} {}: {}", verb, path, std::generic_category().message(code)));
@@ -74,8 +59,8 @@ std::string without_end_slashes(std::string path) {
   return path;
 }
 
-Result<OpenFile> open_folder(const std::string& path) {
-  OpenFile folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+Result<Descriptor> open_folder(const std::string& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.valid()) {
     const int code = errno;
     struct stat about = {};
@@ -97,8 +82,8 @@ Status write_bytes(int file, std::string_view bytes, const std::string& path) {
 }
 
 // Opens a file of the folder, without waiting where it is a pipe.
-Result<OpenFile> open_file(int folder, const std::string& name, int flags, const std::string& path) {
-  OpenFile file(::openat(folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+Result<Descriptor> open_file(int folder, const std::string& name, int flags, const std::string& path) {
+  Descriptor file(::openat(folder, name.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   if (!file.valid()) return errno == ELOOP ? is_link("file", path) : cannot("open", path, errno);
   WEFT_TRY_STATUS(check_private(file.number(), "file", path));
   return file;
@@ -106,7 +91,7 @@ Result<OpenFile> open_file(int folder, const std::string& name, int flags, const
 
 // Locked, so that two writers do not mix. A lock may be won from a writer that has just given the file its
 // real name: then the name leads elsewhere, and we try again.
-Result<OpenFile> open_partial_of(int folder, const std::string& partial, const std::string& path) {
+Result<Descriptor> open_partial_of(int folder, const std::string& partial, const std::string& path) {
   constexpr int kMostTries = 100;
   for (int tries = 0; tries < kMostTries; ++tries) {
     WEFT_TRY(file, open_file(folder, partial, O_RDWR | O_CREAT, path));
@@ -146,7 +131,7 @@ Result<PrivateFolder> PrivateFolder::make(const std::string& path) {
 Status PrivateFolder::check(const std::string& path) {
   const std::string place = without_end_slashes(path);
   if (is_missing(AT_FDCWD, place)) return {};
-  if (Result<OpenFile> folder = open_folder(place); !folder.ok()) return std::move(folder).error();
+  if (Result<Descriptor> folder = open_folder(place); !folder.ok()) return std::move(folder).error();
   return {};
 }
 

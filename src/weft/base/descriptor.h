@@ -1,0 +1,25 @@
+// weft/base/descriptor.h -- an open file that closes itself.
+#pragma once
+#include <unistd.h>
+
+#include <utility>
+
+namespace weft {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  bool valid() const { return number_ >= 0; }
+  int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }  // whoever has it then closes it
+
+ private:
+  int number_;
+};
+
+}  // namespace weft
