@@ -278,6 +278,10 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
   WEFT_TRY_STATUS(check_arguments(call, spec));
   WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
   WEFT_TRY(x, as_real(bound));
+  if (order_is_open(x))
+    return user_error(fmt::format("{} goes by the place of its indices, and nobody said their order: {}",
+                                  spec.name, indices_text(graph_.type(x).dims)),
+                      "GROUP BY them in order in a WITH entry first", call.arguments[0].value->span);
   if (spec.name == "conv2d") {
     WEFT_TRY(weight, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(w, as_real(weight));
@@ -285,10 +289,8 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
     WEFT_TRY(padding, whole_argument(call, "padding", 0, 0, scope));
     WEFT_TRY(groups, whole_argument(call, "groups", 1, 1, scope));
     WEFT_TRY(padding_w, whole_argument(call, "padding_w", 0, padding, scope));
-    const ops::ConvWindow window{.stride = stride,
-                                 .padding = padding,
-                                 .groups = groups,
-                                 .padding_w = padding_w};
+    const ops::ConvWindow window{
+        .stride = stride, .padding = padding, .groups = groups, .padding_w = padding_w};
     WEFT_TRY(y, at(call.span, ops::add_conv2d(graph_, x, w, window)));
     return Bound::of(y);
   }

@@ -1,9 +1,14 @@
 // How a source's indices are seen: k[b, h, s AS t, e], x[b, s, d AS (h, e)], y[b, s, (h, e) AS d].
+#include <algorithm>
+#include <unordered_set>
+
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
 #include "weft/language/binder.h"
 #include "weft/ops/build.h"
+#include "weft/ops/operators.h"
+#include "weft/ops/pointwise.h"
 
 namespace weft::language {
 
@@ -61,8 +66,8 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
     WEFT_TRY(part, split_index(value, use));
     value = part;
   }
-  // The order is the one written: a layer takes its arguments' indices by position. And parts that
-  // are merged must stand side by side, since merging keeps memory as it is.
+  // The order is the one written, for those who go by place. And parts that are merged must stand side by
+  // side, since merging keeps memory as it is.
   std::vector<Symbol> order;
   for (const syntax::IndexUse& use : uses) {
     const bool one = use.kind != syntax::IndexUseKind::split && use.kind != syntax::IndexUseKind::merge;
@@ -78,7 +83,33 @@ Result<ValueId> Binder::use_indices(ValueId value, std::string_view name,
     WEFT_TRY(whole, merge_indices(value, use));
     value = whole;
   }
+  said_orders_.insert(value.value);
   return value;
+}
+
+// An element-wise node has the order of the operand it was written around, and is asked through it. Where it has
+// the order of none, as position u beside position s, the order is how the expression happened to run. All other
+// nodes state theirs: an input its declaration, a convolution its definition.
+bool Binder::order_is_open(ValueId value) {
+  if (graph_.type(value).rank() < 2) return false;
+  std::vector<ValueId> ahead{value};
+  std::unordered_set<std::uint32_t> seen;
+  while (!ahead.empty()) {
+    const ValueId next = ahead.back();
+    ahead.pop_back();
+    if (!seen.insert(next.value).second) continue;
+    const plan::NodeView node = graph_.view(graph_.value(next).producer);
+    const bool renames = node.node().op == &ops::rename();
+    if (said_orders_.contains(next.value) || !(renames || ops::is_pointwise(*node.node().op))) {
+      said_orders_.insert(value.value);  // a chain of layers is not walked again
+      return false;
+    }
+    const plan::Type type = graph_.type(next);
+    for (std::size_t i = 0; i < node.input_count(); ++i)
+      if (renames || std::ranges::equal(node.input_type(i).dims, type.dims, {}, &Dim::index, &Dim::index))
+        ahead.push_back(node.input(i));
+  }
+  return true;
 }
 
 Result<ValueId> Binder::split_index(ValueId value, const syntax::IndexUse& use) {

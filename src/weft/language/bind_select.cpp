@@ -246,7 +246,9 @@ Result<ValueId> Binder::bind_item(const syntax::Item& item, const syntax::Select
                         select.groups[g].span);
     order.push_back(scope.groups[g].index);
   }
-  return at(item.span, ops::add_transpose(graph_, value, order));
+  WEFT_TRY(ordered, at(item.span, ops::add_transpose(graph_, value, order)));
+  said_orders_.insert(ordered.value);
+  return ordered;
 }
 
 Result<ValueId> Binder::bind_select(const syntax::Select& select) {

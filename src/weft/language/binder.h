@@ -14,6 +14,7 @@
 #pragma once
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "weft/base/inline_vector.h"
@@ -96,8 +97,20 @@ class Binder {
 
   // -- bind_layer.cpp
   Result<plan::ValueId> call_layer(const syntax::Source& source);
+  struct LayerInput {  // a tensor that a call gives to a layer
+    plan::ValueId value;
+    std::string_view name;
+    bool order_is_said = true;  // of its indices
+  };
+  struct IndexNames {  // of one index: in the layer, at the caller, and in which of its tensors
+    Symbol inner, outer;
+    std::string_view tensor;
+  };
   Status bind_arguments(const syntax::Source& source, const syntax::CreateLayer& layer,
-                        std::span<const plan::ValueId> values);
+                        std::span<const LayerInput> inputs, std::vector<IndexNames>& names);
+  Result<plan::ValueId> fit_argument(const LayerInput& given, const syntax::Tensor& formal,
+                                     const syntax::CreateLayer& layer, const syntax::Source& source);
+  std::string spelled_out(std::string_view name, const plan::Type& type, const syntax::Tensor& formal);
   plan::ScopeId scope_of_call(const syntax::Source& source);
   Symbol unique_scope_name(plan::ScopeId parent, std::string_view name);
   Status count_step(Span span);  // fails when the plan grows past its limit or someone asked to stop
@@ -133,6 +146,7 @@ class Binder {
   Status bind_outputs(const syntax::Select& select);
   Status open_select(const syntax::Select& select, SelectScope& scope);
   Result<plan::ValueId> bind_item(const syntax::Item& item, const syntax::Select& select, SelectScope& scope);
+  bool order_is_open(plan::ValueId value);  // nobody said in which order it has its indices
   Result<plan::ValueId> bind_source(const syntax::Source& source);
   Result<plan::ValueId> use_indices(plan::ValueId value, std::string_view name,
                                     std::span<const syntax::IndexUse> uses, Span span);
@@ -233,6 +247,7 @@ class Binder {
   std::vector<Undo> undo_;
   Repeat* repeat_ = nullptr;
   std::unordered_map<std::uint64_t, std::uint32_t> scope_names_;  // (parent, name) -> uses so far
+  std::unordered_set<std::uint32_t> said_orders_;                 // values whose indices someone put in order
   std::vector<StateUpdate> updates_;
   std::vector<TopKNode> top_ks_;
   plan::ValueId step_;
