@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <unordered_set>
+#include <tuple>
 
 #include <fmt/format.h>
 
+#include "weft/collective/counter_turns.h"
 #include "weft/collective/one_sided_memory.h"
+#include "weft/collective/order_edges.h"
+#include "weft/collective/packet_turns.h"
 
 namespace weft::collective {
 namespace {
@@ -20,18 +22,21 @@ bool is_packet_letter(char letter) { return letter == 'p' || letter == 'q' || le
 class MemoryOrderBuilder {
  public:
   MemoryOrderBuilder(const OneSided& plan, const MemoryTurns& turns)
-      : plan_(plan), turns_(turns), parts_(parts_of_chunk(plan, 1 << 30)), memory_(memory_of(plan)) {
+      : plan_(plan),
+        turns_(turns),
+        parts_(parts_of_chunk(plan, 1 << 30)),
+        memory_(memory_of(plan)),
+        counters_(plan) {
     number_cells();
-    number_channels();
     answer_.callers.resize(plan.ranks.size());
     for (const OneSidedRank& rank : plan.ranks) {
-      rank_chains_.push_back(new_chain());
-      for (std::size_t b = 0; b < rank.blocks.size(); ++b) block_chains_.push_back(new_chain());
+      rank_chains_.push_back(edges_.new_chain());
+      for (std::size_t b = 0; b < rank.blocks.size(); ++b) block_chains_.push_back(edges_.new_chain());
     }
     for (std::size_t rank = 0; rank < plan.ranks.size(); ++rank)
       add_caller(static_cast<std::int32_t>(rank), 0);
     for (run_ = 1; run_ <= turns.runs; ++run_) add_run();
-    match_packets();
+    match_packets(answer_.nodes, answer_.accesses, edges_);
     finish();
   }
 
@@ -39,18 +44,6 @@ class MemoryOrderBuilder {
 
  private:
   using Kind = MemoryNode::Kind;
-  struct Edge {
-    std::int32_t from, to;
-    bool relaxed;
-  };
-  // What raises or takes from a counter in one run, in the order of the plan.
-  struct Turn {
-    std::int32_t node, block, segment, thread;
-    bool relaxed;
-  };
-  struct CounterUse {
-    std::vector<Turn> raises, takes;
-  };
   // What the port has in hand, by block and channel.
   struct PortQueue {
     std::vector<std::int32_t> writes;  // since the last signal
@@ -78,64 +71,17 @@ class MemoryOrderBuilder {
       }
   }
 
-  void number_channels() {
-    std::int32_t next = 0;
-    for (const OneSidedRank& rank : plan_.ranks) {
-      first_counter_.push_back(next);
-      next += static_cast<std::int32_t>(rank.memory_peers.size() + rank.port_peers.size() +
-                                        rank.semaphores.size());
-    }
-    counters_ = next;
-    other_end_.assign(static_cast<std::size_t>(next), -1);
-    for (const Path path : {Path::memory, Path::port}) {
-      std::map<std::pair<std::int32_t, std::int32_t>, std::vector<std::int32_t>> ends;
-      for (std::size_t rank = 0; rank < plan_.ranks.size(); ++rank) {
-        const auto& peers =
-            path == Path::memory ? plan_.ranks[rank].memory_peers : plan_.ranks[rank].port_peers;
-        for (std::size_t i = 0; i < peers.size(); ++i)
-          ends[{static_cast<std::int32_t>(rank), peers[i]}].push_back(
-              counter(static_cast<std::int32_t>(rank), path, static_cast<std::int32_t>(i)));
-      }
-      for (const auto& [pair, own] : ends) {
-        const auto theirs = ends.find({pair.second, pair.first});
-        if (theirs == ends.end()) continue;
-        for (std::size_t k = 0; k < own.size() && k < theirs->second.size(); ++k)
-          other_end_[static_cast<std::size_t>(own[k])] = theirs->second[k];
-      }
-    }
-  }
-
-  std::int32_t counter(std::int32_t rank, Path path, std::int32_t channel) const {
-    const auto memory = static_cast<std::int32_t>(plan_.ranks[rank].memory_peers.size());
-    return first_counter_[rank] + (path == Path::memory ? 0 : memory) + channel;
-  }
-  std::int32_t semaphore(std::int32_t rank, std::int32_t id) const {
-    return first_counter_[rank] +
-           static_cast<std::int32_t>(plan_.ranks[rank].memory_peers.size() +
-                                     plan_.ranks[rank].port_peers.size()) +
-           id;
-  }
-
   // Nodes and edges
 
-  std::int32_t new_chain() {
-    chains_.emplace_back();
-    return static_cast<std::int32_t>(chains_.size()) - 1;
-  }
-  std::int32_t add_node(Kind kind, Where where) {
+  std::int32_t note(std::int32_t node, Kind kind, Where where) {
     answer_.nodes.push_back({kind, where, run_, segment_, -1});
-    chain_of_.push_back(-1);
-    return static_cast<std::int32_t>(answer_.nodes.size()) - 1;
-  }
-  std::int32_t add_to_chain(std::int32_t chain, Kind kind, Where where) {
-    const std::int32_t node = add_node(kind, where);
-    chains_[static_cast<std::size_t>(chain)].push_back(node);
-    chain_of_.back() = chain;
     return node;
   }
-  void edge(std::int32_t from, std::int32_t to, bool relaxed = false) {
-    edges_.push_back({from, to, relaxed});
+  std::int32_t add_node(Kind kind, Where where) { return note(edges_.add_node(), kind, where); }
+  std::int32_t add_to_chain(std::int32_t chain, Kind kind, Where where) {
+    return note(edges_.add_to_chain(chain), kind, where);
   }
+  void edge(std::int32_t from, std::int32_t to, bool relaxed = false) { edges_.add(from, to, relaxed); }
 
   void add_caller(std::int32_t rank, std::int32_t run) {
     run_ = run;
@@ -145,7 +91,7 @@ class MemoryOrderBuilder {
   // Runs and blocks
 
   void add_run() {
-    uses_.assign(static_cast<std::size_t>(counters_), {});
+    uses_.assign(static_cast<std::size_t>(counters_.count()), {});
     barriers_.clear();
     std::int32_t block_chain = 0;
     for (std::size_t r = 0; r < plan_.ranks.size(); ++r) {
@@ -158,16 +104,8 @@ class MemoryOrderBuilder {
       for (const std::int32_t node : end_edges_) edge(node, end);
       add_caller(rank_, run_);
     }
-    for (std::size_t i = 0; i < uses_.size(); ++i) match(uses_[i], initial(static_cast<std::int32_t>(i)));
-  }
-
-  std::int32_t initial(std::int32_t counter) const {
-    for (std::size_t rank = plan_.ranks.size(); rank-- > 0;) {
-      if (counter < first_counter_[rank]) continue;
-      const std::int32_t id = counter - semaphore(static_cast<std::int32_t>(rank), 0);
-      return id < 0 ? 0 : plan_.ranks[rank].semaphores[static_cast<std::size_t>(id)];
-    }
-    return 0;
+    for (std::size_t i = 0; i < uses_.size(); ++i)
+      match_turns(uses_[i], counters_.initial(static_cast<std::int32_t>(i)), edges_);
   }
 
   void add_block(std::int32_t block, std::int32_t chain, const std::vector<OneSidedStep>& steps) {
@@ -187,7 +125,7 @@ class MemoryOrderBuilder {
 
   // Keeps the nodes of a block in the order of its steps when a run is played.
   std::int32_t add_ordered(std::int32_t node) {
-    if (previous_ >= 0) program_order_.push_back({previous_, node, false});
+    if (previous_ >= 0) edges_.add_as_written(previous_, node);
     previous_ = node;
     return node;
   }
@@ -233,7 +171,7 @@ class MemoryOrderBuilder {
       case Verb::wait:
       case Verb::relaxed_wait:
         for (std::size_t t = 0; t < step.channels.size(); ++t)
-          take_from(counter(rank_, step.path, step.channels[t]), static_cast<std::int32_t>(t),
+          take_from(counters_.channel(rank_, step.path, step.channels[t]), static_cast<std::int32_t>(t),
                     step.verb == Verb::relaxed_wait && step.path == Path::memory);
         return;
       case Verb::flush:
@@ -242,12 +180,12 @@ class MemoryOrderBuilder {
         return;
       case Verb::release:
         for (std::size_t t = 0; t < step.semaphores.size(); ++t)
-          raise(semaphore(rank_, step.semaphores[t]), in_thread(static_cast<std::int32_t>(t)),
+          raise(counters_.semaphore(rank_, step.semaphores[t]), in_thread(static_cast<std::int32_t>(t)),
                 static_cast<std::int32_t>(t), false);
         return;
       case Verb::acquire:
         for (std::size_t t = 0; t < step.semaphores.size(); ++t)
-          take_from(semaphore(rank_, step.semaphores[t]), static_cast<std::int32_t>(t), false);
+          take_from(counters_.semaphore(rank_, step.semaphores[t]), static_cast<std::int32_t>(t), false);
         return;
       default: return add_data(step);
     }
@@ -283,7 +221,7 @@ class MemoryOrderBuilder {
              {in_thread(thread), block_, segment_, thread, relaxed});
   }
   // Which of two came first must be known, or the k-th means nothing.
-  void add_turn(std::vector<Turn>& turns, const Turn& turn) {
+  void add_turn(std::vector<CounterTurn>& turns, const CounterTurn& turn) {
     if (!turns.empty() && turns.back().block == turn.block && turns.back().segment == turn.segment &&
         turns.back().thread != turn.thread && answer_.nodes[turns.back().node].where.rank == rank_ &&
         !answer_.finding)
@@ -296,7 +234,7 @@ class MemoryOrderBuilder {
   }
 
   void add_signal(Path path, std::int32_t channel, std::int32_t thread, bool relaxed) {
-    const std::int32_t node = in_thread(thread), end = other_end_[counter(rank_, path, channel)];
+    const std::int32_t node = in_thread(thread), end = counters_.other_end(rank_, path, channel);
     if (path == Path::memory) return raise(end, node, thread, relaxed);
     raise(end, queue_signal(channel, thread, node), thread, false);
   }
@@ -424,7 +362,7 @@ class MemoryOrderBuilder {
     }
     if (step.verb != Verb::put_signal && step.verb != Verb::put_signal_flush) return;
     const std::int32_t signal = queue_signal(channel, thread, issue);
-    raise(other_end_[counter(rank_, Path::port, channel)], signal, thread, false);
+    raise(counters_.other_end(rank_, Path::port, channel), signal, thread, false);
     if (step.verb == Verb::put_signal_flush) add_flush(channel, thread);
   }
 
@@ -447,140 +385,29 @@ class MemoryOrderBuilder {
     }
   }
 
-  // Edges between blocks
-
-  // REQUIRES: raised as often as taken from.
-  void match(const CounterUse& use, std::int32_t initial) {
-    std::map<std::int64_t, std::int64_t> taken;  // by block
-    const auto total = static_cast<std::int64_t>(use.raises.size());
-    for (const Turn& take : use.takes) {
-      const std::int64_t needed = ++taken[take.block] - initial;
-      for (std::size_t first = 0, end = 0; first < use.raises.size(); first = end) {
-        while (end < use.raises.size() && use.raises[end].block == use.raises[first].block) ++end;
-        const std::int64_t others = total - static_cast<std::int64_t>(end - first);
-        if (needed <= others || needed > total) continue;
-        const Turn& raise = use.raises[first + static_cast<std::size_t>(needed - others) - 1];
-        edge(raise.node, take.node, raise.relaxed || take.relaxed);
-      }
-    }
-  }
-
-  // A packet read comes after its first writer of the run, where it is known who that is: the others then
-  // have read it there themselves.
-  void match_packets() {
-    // What was made from a chunk that the plan writes may differ from one time to the next.
-    std::unordered_set<std::int64_t> written;
-    for (const MemoryAccess& access : answer_.accesses)
-      if (access.writes && !access.packet) written.insert(access.cell);
-    for (MemoryAccess& access : answer_.accesses)
-      if (access.source >= 0 && written.contains(access.source)) access.source = -1;
-    struct Users {
-      std::vector<const MemoryAccess*> writers, readers;
-    };
-    std::map<std::pair<std::int64_t, std::int32_t>, Users> cells;  // and run
-    for (const MemoryAccess& access : answer_.accesses) {
-      if (!access.packet) continue;
-      Users& users = cells[{access.cell, answer_.nodes[access.node].run}];
-      (access.writes ? users.writers : users.readers).push_back(&access);
-    }
-    std::set<std::pair<std::int32_t, std::int32_t>> seen;
-    for (const auto& [cell, users] : cells) {
-      const MemoryAccess* first = nullptr;
-      bool known = true;
-      for (const MemoryAccess* writer : users.writers) {
-        if (writer->copies) continue;
-        const auto same_block = [&] {
-          const Where &a = answer_.nodes[first->node].where, &b = answer_.nodes[writer->node].where;
-          return a.rank == b.rank && a.block == b.block && first->source >= 0 &&
-                 first->source == writer->source;
-        };
-        known = known && (first == nullptr || same_block());
-        if (first == nullptr) first = writer;
-      }
-      if (first == nullptr || !known) continue;
-      for (const MemoryAccess* reader : users.readers)
-        if (reader->node != first->node && seen.insert({first->node, reader->node}).second)
-          edge(first->node, reader->node, true);
-    }
-  }
-
   // Turns what was collected into two graphs and one run.
   void finish() {
-    const auto count = static_cast<std::int32_t>(answer_.nodes.size());
-    std::vector<std::int32_t> number(static_cast<std::size_t>(count), -1);
-    std::vector<HappensBefore::Thread> threads;
-    std::int32_t next = 0;
-    for (const auto& chain : chains_) {
-      if (chain.empty()) continue;
-      threads.push_back({0, next, next + static_cast<std::int32_t>(chain.size())});
-      for (const std::int32_t node : chain) number[node] = next++;
-    }
-    for (std::int32_t& n : number)
-      if (n < 0) {
-        threads.push_back({0, next, next + 1});
-        n = next++;
-      }
-    std::vector<MemoryNode> nodes(static_cast<std::size_t>(count));
-    for (std::int32_t i = 0; i < count; ++i) {
-      nodes[number[i]] = answer_.nodes[i];
-      if (nodes[number[i]].issue >= 0) nodes[number[i]].issue = number[nodes[number[i]].issue];
+    const std::vector<std::int32_t> number = edges_.renumber();
+    std::vector<MemoryNode> nodes(number.size());
+    for (std::size_t i = 0; i < number.size(); ++i) {
+      MemoryNode& node = nodes[static_cast<std::size_t>(number[i])];
+      node = answer_.nodes[i];
+      if (node.issue >= 0) node.issue = number[static_cast<std::size_t>(node.issue)];
     }
     answer_.nodes = std::move(nodes);
-    for (MemoryAccess& access : answer_.accesses) access.node = number[access.node];
+    for (MemoryAccess& access : answer_.accesses) access.node = number[static_cast<std::size_t>(access.node)];
     for (auto& callers : answer_.callers)
-      for (std::int32_t& caller : callers) caller = number[caller];
-    for (auto* edges : {&edges_, &program_order_})
-      for (Edge& e : *edges) e = {number[e.from], number[e.to], e.relaxed};
-    answer_.control = graph(threads, true);
-    answer_.data = graph(threads, false);
-    play(threads);
-  }
-
-  HappensBefore graph(const std::vector<HappensBefore::Thread>& threads, bool relaxed) const {
-    const auto count = answer_.nodes.size();
-    HappensBefore graph;
-    graph.threads = threads;
-    graph.thread.resize(count);
-    for (std::size_t t = 0; t < threads.size(); ++t)
-      std::fill(graph.thread.begin() + threads[t].first, graph.thread.begin() + threads[t].end,
-                static_cast<std::int32_t>(t));
-    graph.first_before.assign(count + 1, 0);
-    for (const Edge& e : edges_)
-      if (relaxed || !e.relaxed) ++graph.first_before[static_cast<std::size_t>(e.to) + 1];
-    for (std::size_t i = 0; i < count; ++i) graph.first_before[i + 1] += graph.first_before[i];
-    graph.predecessors.resize(static_cast<std::size_t>(graph.first_before.back()));
-    std::vector<std::int32_t> next(graph.first_before.begin(), graph.first_before.end() - 1);
-    for (const Edge& e : edges_)
-      if (relaxed || !e.relaxed) graph.predecessors[static_cast<std::size_t>(next[e.to]++)] = e.from;
-    return graph;
-  }
-
-  void play(const std::vector<HappensBefore::Thread>& threads) {
-    const auto count = static_cast<std::int32_t>(answer_.nodes.size());
-    std::vector<std::int32_t> first(static_cast<std::size_t>(count) + 1, 0),
-        waits(static_cast<std::size_t>(count), 0);
-    std::vector<Edge> all = edges_;
-    all.insert(all.end(), program_order_.begin(), program_order_.end());
-    for (const HappensBefore::Thread& thread : threads)
-      for (std::int32_t node = thread.first + 1; node < thread.end; ++node)
-        all.push_back({node - 1, node, false});
-    for (const Edge& e : all) ++first[static_cast<std::size_t>(e.from) + 1], ++waits[e.to];
-    for (std::int32_t i = 0; i < count; ++i) first[i + 1] += first[i];
-    std::vector<std::int32_t> later(all.size()), next(first.begin(), first.end() - 1);
-    for (const Edge& e : all) later[static_cast<std::size_t>(next[e.from]++)] = e.to;
-    answer_.position.assign(static_cast<std::size_t>(count), -1);
-    for (std::int32_t i = 0; i < count; ++i)
-      if (waits[i] == 0) answer_.order.push_back(i);
-    for (std::size_t at = 0; at < answer_.order.size(); ++at) {
-      const std::int32_t node = answer_.order[at];
-      answer_.position[node] = static_cast<std::int32_t>(at);
-      for (std::int32_t i = first[node]; i < first[node + 1]; ++i)
-        if (--waits[later[i]] == 0) answer_.order.push_back(later[i]);
-    }
-    if (static_cast<std::int32_t>(answer_.order.size()) == count || answer_.finding) return;
+      for (std::int32_t& caller : callers) caller = number[static_cast<std::size_t>(caller)];
+    answer_.control = edges_.graph(true);
+    answer_.data = edges_.graph(false);
+    answer_.order = edges_.play();
+    answer_.position.assign(answer_.nodes.size(), -1);
+    for (std::size_t at = 0; at < answer_.order.size(); ++at)
+      answer_.position[static_cast<std::size_t>(answer_.order[at])] = static_cast<std::int32_t>(at);
+    if (answer_.order.size() == answer_.nodes.size() || answer_.finding) return;
     const auto stuck = std::ranges::find(answer_.position, -1) - answer_.position.begin();
-    answer_.finding =
-        Finding{Verdict::deadlock, answer_.nodes[stuck].where, "waits for what comes after itself"};
+    answer_.finding = Finding{Verdict::deadlock, answer_.nodes[static_cast<std::size_t>(stuck)].where,
+                              "waits for what comes after itself"};
   }
 
   const OneSided& plan_;
@@ -588,12 +415,9 @@ class MemoryOrderBuilder {
   const std::int32_t parts_;
   const std::vector<RankMemory> memory_;
   MemoryOrder answer_;
-  std::vector<std::int32_t> first_counter_, other_end_;
-  std::int32_t counters_ = 0;
-
-  std::vector<std::vector<std::int32_t>> chains_;
-  std::vector<std::int32_t> chain_of_, rank_chains_, block_chains_;
-  std::vector<Edge> edges_, program_order_;
+  const CounterNumbers counters_;
+  OrderEdges edges_;
+  std::vector<std::int32_t> rank_chains_, block_chains_;
 
   std::int32_t run_ = 0, rank_ = 0, block_ = 0, chain_ = 0, turn_ = -1, segment_ = 0;
   std::int32_t begin_ = 0, start_ = 0, previous_ = -1;
