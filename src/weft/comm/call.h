@@ -34,6 +34,10 @@ struct NamedAlgorithm {
   friend bool operator==(const NamedAlgorithm&, const NamedAlgorithm&) = default;
 };
 
+// The collectives of a group are numbered from 0 on, the same on every rank. A send concerns two ranks and has
+// no such number: the others could not say what theirs is.
+inline constexpr std::uint64_t kUnnumbered = UINT64_MAX;
+
 struct Call {
   Kind kind = Kind::all_reduce;
   const void* input = nullptr;

@@ -139,7 +139,7 @@ Result<Runner*> Communicator::State::route(const Call& call, std::uint64_t& numb
   }
   if (const auto failure = engine->failing() ? engine->failure() : std::nullopt) return *failure;
   if (call.kind == Kind::send) {
-    number = 0;
+    number = kUnnumbered;
     if (direct) return runner_of("direct", call);
     return pair_with(call.root == rank ? call.peer : call.root);
   }

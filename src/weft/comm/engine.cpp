@@ -139,7 +139,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
 
     waited = true;
     if (failure_.comes_true(blockage.time(), operation.waiting_for())) continue;
-    if (!told && blockage.time() > kStuck && options_.on_stuck) {
+    if (!told && number != kUnnumbered && blockage.time() > kStuck && options_.on_stuck) {
       told = true;
       options_.on_stuck(call, number);
     }
@@ -296,7 +296,8 @@ void Engine::tell_stuck(const Blockage& blockage) {
       if (failure_.comes_true(blockage.time(), operation.waiting_for())) return;
       recorder_.update(entry->flight, Stage::running, operation.pieces_done(), operation.pieces(),
                        operation.waiting_for());
-      if (entry->stuck_told || blockage.time() < kStuck || !options_.on_stuck) continue;
+      if (entry->stuck_told || entry->number == kUnnumbered) continue;
+      if (blockage.time() < kStuck || !options_.on_stuck) continue;
       entry->stuck_told = true;
       options_.on_stuck(entry->call, entry->number);
     }

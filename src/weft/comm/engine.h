@@ -47,8 +47,8 @@ class Engine {
   struct Options {
     std::uint64_t group = 0;
     bool background = true;
-    // Called once for a call that has not moved for a while (kStuck), and for one that failed without knowing
-    // what the other side called.
+    // Called once for a collective that has not moved for a while (kStuck), and for one that failed without
+    // knowing what the other side called.
     std::function<void(const Call& call, std::uint64_t number)> on_stuck;
     // Called when a call has failed on this rank, so that the others hear of it.
     std::function<void(const Error& error)> on_failure;

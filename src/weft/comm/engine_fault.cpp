@@ -25,7 +25,7 @@ Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operat
 // What saw only a message that it did not expect asks the others what they called, and gives them a moment to
 // say so: what they say becomes the failure.
 Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
-  if (!options_.on_stuck) return error;
+  if (!options_.on_stuck || number == kUnnumbered) return error;
   options_.on_stuck(call, number);
   for (const auto deadline = Clock::now() + kExplanation; Clock::now() < deadline && !failing();) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -180,7 +180,8 @@ std::string print_flights(const std::vector<Flight>& flights, std::int64_t now) 
     const bool open = flight.stage == Stage::queued || flight.stage == Stage::running;
     // Of a call that never waited only the beginning was written down.
     const std::int64_t passed = (open ? now : flight.changed_at) - flight.began_at;
-    text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n", flight.call,
+    text += fmt::format("{:>8}  {:<44} {:<28} {:<9} {:>11}  {:<9} {}\n",
+                        flight.call == kUnnumbered ? "-" : fmt::to_string(flight.call),
                         describe(call_of(flight)), flight.algorithm.data(), name(flight.stage),
                         flight.pieces == 0 ? "" : fmt::format("{}/{}", flight.pieces_done, flight.pieces),
                         open && flight.waits_for >= 0 ? fmt::format("rank {}", flight.waits_for) : "",

@@ -148,6 +148,23 @@ TEST_P(CommunicatorOver, SendsAndReceivesBetweenTwo) {
   });
 }
 
+// A wait of more than kStuck once had the receive compared with the group's first collective.
+TEST_P(CommunicatorOver, ALateSendIsWaitedForEarlyInTheGroupsLife) {
+  on_ranks(3, plain(GetParam()), [](Communicator& group) {
+    std::vector<float> data(64);
+    ASSERT_TRUE(group.all_reduce(data.data(), data.data(), 64, ElementType::f32).ok());
+    if (group.rank() == 0) {
+      const Status status = group.receive(data.data(), 8, ElementType::f32, 1);
+      ASSERT_TRUE(status.ok()) << status.error().message;
+    } else if (group.rank() == 1) {
+      std::this_thread::sleep_for(350ms);
+      ASSERT_TRUE(group.send(data.data(), 8, ElementType::f32, 0).ok());
+    }
+    const Status status = group.barrier();
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  });
+}
+
 TEST_P(CommunicatorOver, CallsThatDoNotMatchAreToldWithBothSides) {
   on_ranks(3, plain(GetParam()), [](Communicator& group) {
     std::vector<float> data(64);
