@@ -272,19 +272,32 @@ Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, s
   return std::make_unique<Communicator>(std::move(child));
 }
 
-Result<std::unique_ptr<Communicator>> Communicator::shrink() {
+// A rank may die while the others open their new group. Whether it did they settle once more: all of them have
+// a group then, or all try again without it.
+Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
   State& state = *state_;
-  const std::uint64_t number = state.shrinks++;
-  std::vector<std::int32_t> sorted = state.members;
-  std::sort(sorted.begin(), sorted.end());
-  WEFT_TRY(agreed, state.membership->job->agree_on_survivors(sorted, {state.id, kShrink + number}));
-  std::vector<std::int32_t> alive;  // in the order of the group
-  for (const std::int32_t member : state.members) {
-    if (std::find(agreed.begin(), agreed.end(), member) != agreed.end()) alive.push_back(member);
+  transport::Job& job = *state.membership->job;
+  const auto agree = [&](const std::vector<std::int32_t>& members) {
+    return job.agree_on_survivors(members, {state.id, kShrink + state.shrinks++});
+  };
+  std::vector<std::int32_t> everyone = state.members;
+  std::sort(everyone.begin(), everyone.end());
+  WEFT_TRY(left, agree(everyone));
+  for (;;) {
+    if (quorum == Quorum::majority) WEFT_TRY_STATUS(check_quorum(everyone, left, job.deaths()));
+    std::vector<std::int32_t> alive;  // in the order of the group
+    for (const std::int32_t member : state.members)
+      if (std::ranges::binary_search(left, member)) alive.push_back(member);
+    const std::uint64_t id = Hasher().number(state.id).number(state.shrinks).text("shrink").digest().low | 2;
+    Result<std::shared_ptr<State>> child = open_group(state.membership, std::move(alive), id, state.options);
+    WEFT_TRY(confirmed, agree(left));
+    if (confirmed != left) {
+      left = std::move(confirmed);
+      continue;
+    }
+    if (!child.ok()) return std::move(child).error();
+    return std::make_unique<Communicator>(std::move(*child));
   }
-  const std::uint64_t id = Hasher().number(state.id).number(number).text("shrink").digest().low | 2;
-  WEFT_TRY(child, open_group(state.membership, std::move(alive), id, state.options));
-  return std::make_unique<Communicator>(std::move(child));
 }
 
 Result<std::uint64_t> Communicator::install(const collective::Program& program) {

@@ -24,6 +24,7 @@
 #include "weft/base/result.h"
 #include "weft/collective/program.h"
 #include "weft/comm/call.h"
+#include "weft/comm/quorum.h"
 #include "weft/transport/job.h"
 
 namespace weft::comm {
@@ -100,8 +101,9 @@ class Communicator {
   // A group of those that give the same colour, ordered by key, then rank; none for a negative colour.
   // Collective.
   Result<std::unique_ptr<Communicator>> split(std::int32_t colour, std::int32_t key);
-  // A group of the ranks that are alive. Every survivor calls it. This group's calls have failed by then.
-  Result<std::unique_ptr<Communicator>> shrink();
+  // A group of the ranks that are alive. Every survivor calls it. This group's calls have failed by then. Deaths
+  // meanwhile are dealt with inside. A minority of those that may be alive is refused: see quorum.h.
+  Result<std::unique_ptr<Communicator>> shrink(Quorum quorum = Quorum::majority);
 
   // From a call number that all ranks agree on, calls of the program's collective of min_bytes to max_bytes
   // (0: no limit) use `program`. One rank proposes; nobody stops. Answers that number.

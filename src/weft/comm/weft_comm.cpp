@@ -13,6 +13,7 @@ using weft::Status;
 using weft::comm::Call;
 using weft::comm::Communicator;
 using weft::comm::guarded;
+using weft::comm::Quorum;
 using weft::comm::tell;
 
 struct weft_comm {
@@ -144,14 +145,21 @@ int weft_split(weft_comm* comm, int32_t colour, int32_t key, weft_comm** part) {
   });
 }
 
-int weft_shrink(weft_comm* comm, weft_comm** survivors) {
+namespace {
+
+int shrink(weft_comm* comm, weft_comm** survivors, Quorum quorum) {
   return guarded([&] {
     if (comm == nullptr || survivors == nullptr)
       return tell(no_handle(comm == nullptr ? "comm" : "survivors"));
     *survivors = nullptr;
-    return hand_over(comm->communicator->shrink(), survivors);
+    return hand_over(comm->communicator->shrink(quorum), survivors);
   });
 }
+
+}  // namespace
+
+int weft_shrink(weft_comm* comm, weft_comm** survivors) { return shrink(comm, survivors, Quorum::majority); }
+int weft_shrink_any(weft_comm* comm, weft_comm** survivors) { return shrink(comm, survivors, Quorum::any); }
 
 void weft_close(weft_comm* comm) { delete comm; }
 int32_t weft_rank(const weft_comm* comm) { return comm == nullptr ? -1 : comm->communicator->rank(); }

@@ -68,8 +68,9 @@ const char* weft_last_error(void);
 /* Joins the job that the environment describes. `transport`: "shm", "tcp", ...; NULL: whatever suits. */
 int weft_connect(const char* transport, weft_comm** comm);
 int weft_split(weft_comm* comm, int32_t colour, int32_t key,
-               weft_comm** part); /* *part is NULL for colour < 0 */
-int weft_shrink(weft_comm* comm, weft_comm** survivors);
+               weft_comm** part);                        /* *part is NULL for colour < 0 */
+int weft_shrink(weft_comm* comm, weft_comm** survivors); /* refuses what may be the smaller half of a cut */
+int weft_shrink_any(weft_comm* comm, weft_comm** survivors); /* does not */
 void weft_close(weft_comm* comm);
 int32_t weft_rank(const weft_comm* comm);
 int32_t weft_size(const weft_comm* comm);

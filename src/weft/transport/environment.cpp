@@ -1,4 +1,5 @@
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -160,6 +161,14 @@ Result<Rendezvous> rendezvous_from_environment() {
   }
   out.listener = find_listener(out);
   return out;
+}
+
+int find_launcher() {
+  if (variable("WEFT_LAUNCHER_FD").empty()) return -1;
+  const Result<std::int64_t> given = number("WEFT_LAUNCHER_FD", 3, 1 << 20);
+  struct stat about = {};
+  if (!given.ok() || ::fstat(static_cast<int>(*given), &about) != 0 || !S_ISFIFO(about.st_mode)) return -1;
+  return static_cast<int>(*given);
 }
 
 }  // namespace weft::transport

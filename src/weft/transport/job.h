@@ -44,6 +44,8 @@ struct Death {
   std::int32_t rank = 0;
   std::string how;    // "its process ended", "no sign of life for 30 s"
   bool left = false;  // it said goodbye: not a fault, but it will not answer
+  // Nobody saw its process end: it may be alive beyond a network that was cut.
+  bool presumed = false;
 };
 
 // Names what an exchange or a message is about: who starts with the same number meets.

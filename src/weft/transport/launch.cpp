@@ -53,7 +53,7 @@ class Variables {
         values_[std::string(text.substr(0, equals))] = text.substr(equals + 1);
       }
     }
-    values_.erase("WEFT_LISTENER_FD");
+    for (const char* own : {"WEFT_LISTENER_FD", "WEFT_LAUNCHER_FD"}) values_.erase(own);
   }
 
   void set(std::string name, std::string value) { values_[std::move(name)] = std::move(value); }
@@ -81,6 +81,7 @@ struct Child {
   std::vector<char*> arguments, environment;
   int input = -1, output = -1, error = -1;  // -1: as they are
   int listener = -1;                        // stays open
+  int launcher = -1;                        // this too
   int complaint = -1;                       // where errno goes when the program cannot be started
   pid_t parent = 0;
 };
@@ -88,7 +89,8 @@ struct Child {
 [[noreturn]] void become(const Child& child) {
   // A process group of its own, so that what the rank starts can be ended with it.
   ::setpgid(0, 0);
-  // Dies with the launcher, also when that died before this line.
+  // Dies with the launcher, also when that died before this line. What it starts, should it be a shell, does
+  // not: ranks watch the launcher's pipe.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != child.parent) ::_exit(127);
   sigset_t none;
@@ -98,7 +100,8 @@ struct Child {
   if (child.input >= 0) ::dup2(child.input, STDIN_FILENO);
   if (child.output >= 0) ::dup2(child.output, STDOUT_FILENO);
   if (child.error >= 0) ::dup2(child.error, STDERR_FILENO);
-  if (child.listener >= 0) ::fcntl(child.listener, F_SETFD, 0);
+  for (const int kept : {child.listener, child.launcher})
+    if (kept >= 0) ::fcntl(kept, F_SETFD, 0);
   ::execvpe(child.arguments[0], child.arguments.data(), child.environment.data());
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(child.complaint, &error, sizeof error);
@@ -156,6 +159,7 @@ class Launch {
   std::vector<Running> running_;
   std::vector<std::int32_t> failed_;  // by themselves, in order
   LaunchEnd end_;
+  Pipe life_;  // closes with this process, however it ends
   Descriptor signals_;
   sigset_t old_mask_ = {};
   bool stopping_ = false;                                 // what ends from now on does so because of us
@@ -171,6 +175,8 @@ Status Launch::start_all() {
   WEFT_TRY(spare, tcp::listen(host, 0));
   WEFT_TRY(store, tcp::local_address(spare));
   spare.close();
+  WEFT_TRY(life, make_pipe());
+  life_ = std::move(life);
 
   Variables variables;
   variables.set("WORLD_SIZE", std::to_string(options_.ranks));
@@ -179,6 +185,7 @@ Status Launch::start_all() {
   variables.set("MASTER_PORT", std::to_string(store.port()));
   variables.set("WEFT_PORT", std::to_string(meeting.port()));
   variables.set("WEFT_JOB_SECRET", new_secret());
+  variables.set("WEFT_LAUNCHER_FD", std::to_string(life_.read.descriptor()));
   for (std::int32_t rank = 0; rank < options_.ranks; ++rank)
     WEFT_TRY_STATUS(start(rank, variables, listener));
   return {};
@@ -190,7 +197,8 @@ Status Launch::start(std::int32_t rank, Variables variables, const tcp::Socket& 
   if (rank == 0) variables.set("WEFT_LISTENER_FD", std::to_string(listener.descriptor()));
   for (const auto& [name, value] : options_.environment) variables.set(name, value);
 
-  Child child{options_.command, variables.lines(), {}, {}, -1, -1, -1, -1, -1, ::getpid()};
+  Child child{options_.command, variables.lines(), {}, {}, -1, -1, -1, -1, life_.read.descriptor(), -1,
+              ::getpid()};
   child.arguments = pointers(child.command);
   child.environment = pointers(child.variables);
   if (rank == 0) child.listener = listener.descriptor();

@@ -16,6 +16,7 @@
 #include "weft/transport/doctor.h"
 #include "weft/transport/process_job_state.h"
 #include "weft/transport/rank_names.h"
+#include "weft/transport/rendezvous.h"
 
 namespace weft::transport {
 namespace {
@@ -36,8 +37,8 @@ ProcessJob::ProcessJob(Circle circle)
   for (std::size_t i = 0; i < circle.lines.size(); ++i) {
     ControlLink& line = peers_[i].line = std::move(circle.lines[i]);
     if (!line || line.local()) continue;
-    // A sign of life is late by an eighth at most; the rest is for the kernel's clock, which is a coarse one.
-    const auto patience = static_cast<unsigned>(std::max<std::int64_t>(timeout_.count() * 5 / 8, 1));
+    // From the first sign of life that nobody acknowledged, which is an eighth of it after the last at most.
+    const auto patience = static_cast<unsigned>(std::max<std::int64_t>(timeout_.count(), 1));
     ::setsockopt(line.descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
   }
 }
@@ -46,6 +47,7 @@ Status ProcessJob::start() {
   wake_ = tcp::Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return tcp::socket_error("cannot make the descriptor that wakes a job's watcher", errno);
   doctor_ = open_for_questions();
+  launcher_ = find_launcher();
   watcher_ = std::thread([this] { watch(); });
   return {};
 }

@@ -93,7 +93,7 @@ class ProcessJob final : public Job {
   void without_lock(Lock& lock, Call call);
   void look_after(std::int32_t rank);
   void take(std::int32_t from, Frame frame);
-  void bury(std::int32_t rank, std::string how, bool left);
+  void bury(Death death);
   void answer_doctor(Lock& lock);
   std::string report() const;
   bool may_stop();
@@ -123,6 +123,7 @@ class ProcessJob final : public Job {
   Clock::time_point say_alive_at_ = Clock::now();
 
   tcp::Socket wake_, doctor_;
+  int launcher_ = -1;  // a pipe that hangs up when the launcher is gone
   std::thread watcher_;
   std::mutex joining_;  // of leave()
 };

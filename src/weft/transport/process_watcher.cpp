@@ -39,7 +39,7 @@ void ProcessJob::watch() {
   for (;;) {
     call_back(lock);
     if (leaving_ && may_stop()) break;
-    wanted.assign({{wake_.descriptor(), POLLIN, 0}, {doctor_.descriptor(), POLLIN, 0}});
+    wanted.assign({{wake_.descriptor(), POLLIN, 0}, {doctor_.descriptor(), POLLIN, 0}, {launcher_, 0, 0}});
     whose.clear();
     for (std::int32_t rank = 0; rank < ranks(); ++rank) {
       const ControlLink& line = peer(rank).line;
@@ -53,6 +53,8 @@ void ProcessJob::watch() {
     ::poll(wanted.data(), wanted.size(), limit);
     lock.lock();
 
+    // Nobody would ever reap or end this rank, and the next job may want its cores.
+    if ((wanted[2].revents & (POLLHUP | POLLERR)) != 0) ::kill(::getpid(), SIGKILL);
     std::uint64_t count = 0;
     if (wanted[0].revents != 0) [[maybe_unused]]
       const auto read = ::read(wake_.descriptor(), &count, sizeof count);
@@ -139,7 +141,8 @@ void ProcessJob::look_after(std::int32_t rank) {
   if (line.state() == ControlLink::State::open) return;
   // Who has heard our goodbye hangs up.
   if (leaving_) return line.close();
-  bury(rank, how_it_ended(line.state(), timeout_), false);
+  const bool ended = line.state() == ControlLink::State::ended || line.state() == ControlLink::State::reset;
+  bury({rank, how_it_ended(line.state(), timeout_), false, !ended});
 }
 
 void ProcessJob::take(std::int32_t from, Frame frame) {
@@ -147,17 +150,17 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
   switch (frame.kind) {
     case FrameKind::parcel:
     case FrameKind::message:
-      if (!inbox_.put(from, std::move(frame))) bury(from, "it sends more than is taken", false);
+      if (!inbox_.put(from, std::move(frame))) bury({from, "it sends more than is taken", false, true});
       break;
-    case FrameKind::goodbye: bury(from, "it left", true); break;
+    case FrameKind::goodbye: bury({from, "it left", true}); break;
     case FrameKind::death:
       if (frame.number == static_cast<std::uint64_t>(rank_)) {
         if (!given_up_) given_up_ = frame.bytes;
         for (std::int32_t rank = 0; rank < ranks(); ++rank) {
-          if (rank != rank_) bury(rank, fmt::format("it gave this rank up: {}", *given_up_), false);
+          if (rank != rank_) bury({rank, fmt::format("it gave this rank up: {}", *given_up_), false, true});
         }
       } else if (frame.number < static_cast<std::uint64_t>(ranks())) {
-        bury(static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false);
+        bury({static_cast<std::int32_t>(frame.number), std::move(frame.bytes), false, frame.group != 0});
       }
       break;
     case FrameKind::agreement:
@@ -170,17 +173,18 @@ void ProcessJob::take(std::int32_t from, Frame frame) {
   changed_.notify_all();
 }
 
-void ProcessJob::bury(std::int32_t rank, std::string how, bool left) {
-  Peer& gone = peer(rank);
+void ProcessJob::bury(Death death) {
+  Peer& gone = peer(death.rank);
   if (gone.death != nullptr) return;
   // It may be alive still: then it shall know, and give up too. Whom the others gave up accuses nobody.
-  if (!left && !given_up_) gone.line.send(FrameKind::death, 0, static_cast<std::uint64_t>(rank), how);
+  const bool tell = !death.left && !given_up_;
+  const Topic topic{death.presumed ? 1U : 0U, static_cast<std::uint64_t>(death.rank)};
+  if (tell) gone.line.send(FrameKind::death, topic.group, topic.number, death.how);
   gone.line.close();
-  gone.death = &deaths_.emplace_back(Death{rank, std::move(how), left});
-  for (std::int32_t other = 0; other < ranks() && !left && !given_up_; ++other) {
-    post(other, FrameKind::death, {0, static_cast<std::uint64_t>(rank)}, gone.death->how);
-  }
-  for (auto& [key, agreement] : agreements_) post({key.first, key.second}, agreement.mourn(rank));
+  gone.death = &deaths_.emplace_back(std::move(death));
+  for (std::int32_t other = 0; other < ranks() && tell; ++other)
+    post(other, FrameKind::death, topic, gone.death->how);
+  for (auto& [key, agreement] : agreements_) post({key.first, key.second}, agreement.mourn(gone.death->rank));
   changed_.notify_all();
 }
 

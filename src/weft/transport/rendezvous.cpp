@@ -6,7 +6,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -17,6 +20,8 @@
 
 namespace weft::transport {
 namespace {
+
+constexpr std::chrono::milliseconds kNextTry{200};  // to find a host's address
 
 bool is_loopback(const tcp::Address& address) {
   if (address.storage.ss_family == AF_INET) {
@@ -40,6 +45,17 @@ Result<std::string> source_towards(const tcp::Address& address) {
   return source.host();
 }
 
+// The name of a host that is only just starting may be unknown for a while.
+Result<std::vector<tcp::Address>> resolve_in_time(const Rendezvous& rendezvous) {
+  const auto deadline = std::chrono::steady_clock::now() + rendezvous.timeout;
+  for (;;) {
+    Result<std::vector<tcp::Address>> found = tcp::resolve(rendezvous.address, rendezvous.port);
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (found.ok() || left <= std::chrono::seconds(0)) return found;
+    std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(left, kNextTry));
+  }
+}
+
 // Opens what this rank waits at, and says where that is.
 Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
   MeetingPlan plan{{rendezvous.rank, rendezvous.ranks, {}, {}}, {}, rendezvous.secret, rendezvous.timeout};
@@ -50,7 +66,7 @@ Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
   plan.self.member = {host, "127.0.0.1:0", ::getpid()};
   if (rendezvous.address.empty() || rendezvous.ranks == 1) return plan;
 
-  WEFT_TRY(addresses, tcp::resolve(rendezvous.address, rendezvous.port));
+  WEFT_TRY(addresses, resolve_in_time(rendezvous));
   if (rendezvous.listen.empty() && is_loopback(addresses.front())) {
     plan.self.member.address = tcp::print({addresses.front().host(), 0});
     return plan;

@@ -40,6 +40,8 @@ struct Rendezvous {
 // What the environment says: see above, and WEFT_PORT, WEFT_LISTEN, WEFT_TIMEOUT ("30 s"). Fails when no
 // launcher is recognised, saying how to start ranks, or when it contradicts itself (rank 4 of 4).
 Result<Rendezvous> rendezvous_from_environment();
+// The pipe that hangs up when the launcher is gone, -1 where there is none; it stays the environment's.
+int find_launcher();
 
 // Comes together with the others. Fails with what was expected and who was missing: "2 of 4 ranks came within
 // 30 s: rank 1 and rank 3 are missing".

@@ -62,6 +62,15 @@ TEST(Launch, GivesEachRankItsPlace) {
   }
 }
 
+TEST(Launch, GivesEachRankAPipeThatHangsUpWithTheLauncher) {
+  Told told;
+  auto options = shell(2, "sh -c 'test -p /proc/self/fd/$WEFT_LAUNCHER_FD && echo pipe'", told);
+  const auto end = launch(options);
+  ASSERT_TRUE(end.ok());
+  for (std::int32_t rank = 0; rank < 2; ++rank)
+    EXPECT_EQ(told.output[rank], std::vector<std::string>{"pipe"}) << rank;
+}
+
 TEST(Launch, AnswersWithEveryExitCode) {
   Told told;
   auto options = shell(4, "exit $RANK", told);

@@ -248,6 +248,23 @@ TEST(ProcessJob, AStoppedRankIsNotDead) {
   ::munmap(scene, sizeof *scene);
 }
 
+TEST(ProcessJob, ARankEndsWithItsLauncherThoughAShellStandsBetween) {
+  int life[2] = {};
+  ASSERT_EQ(::pipe(life), 0);
+  RankProcesses ranks;
+  ranks.start_all(1, [&](std::int32_t rank) {
+    ::close(life[1]);
+    ::setenv("WEFT_LAUNCHER_FD", std::to_string(life[0]).c_str(), 1);
+    auto joined = join(local_meeting(rank, 1, "launcher"));
+    if (!joined.ok()) return check(false, "to join", rank, joined.error().message);
+    std::this_thread::sleep_for(kHung);
+    return check(false, "an end before", rank);
+  });
+  ::close(life[1]);  // as the kernel does for a launcher that was killed
+  EXPECT_EQ(ranks.wait(0), 128 + SIGKILL);
+  ::close(life[0]);
+}
+
 TEST(ProcessJob, SaysWhoDidNotComeToAnExchange) {
   RankProcesses ranks;
   ranks.start_all(2, [&](std::int32_t rank) {

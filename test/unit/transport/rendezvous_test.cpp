@@ -57,6 +57,21 @@ int fails_with(const Rendezvous& rendezvous, const std::string& message) {
   return check(seen.find(message) != std::string::npos, message.c_str(), rendezvous.rank, seen);
 }
 
+TEST(Join, ANameThatIsUnknownIsTriedUntilTheTimeout) {
+  Rendezvous rendezvous;
+  rendezvous.rank = 1;
+  rendezvous.ranks = 2;
+  rendezvous.address = "no.such.name.invalid";
+  rendezvous.port = 1;
+  rendezvous.secret = "0123456789abcdef";
+  rendezvous.timeout = 700ms;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto joined = join(rendezvous);
+  ASSERT_FALSE(joined.ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 700ms);
+  EXPECT_NE(joined.error().message.find("no.such.name.invalid"), std::string::npos) << joined.error().message;
+}
+
 TEST(Join, ByNameByAddressAndByAHandedDownSocket) {
   const Port port;
   for (const bool by_address : {false, true}) {
