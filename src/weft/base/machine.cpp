@@ -2,22 +2,19 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "weft/base/container.h"
+
 namespace weft {
 namespace {
-
-// The number in a one-line file such as a control group's memory.max; 0 when there is none.
-std::int64_t number_in(const char* path) {
-  std::ifstream file(path);
-  std::int64_t number = 0;
-  return file >> number ? number : 0;
-}
 
 // The number behind a word of a file of such pairs; 0 when there is none.
 std::int64_t number_after(const char* path, std::string_view wanted) {
@@ -35,23 +32,27 @@ std::int64_t available_memory() {
   const auto bound = [&](std::int64_t limit) {
     if (limit > 0) available = available == 0 ? limit : std::min(available, limit);
   };
-  if (const std::int64_t limit = number_in("/sys/fs/cgroup/memory.max"); limit > 0) {
-    // Files that are only cached give way.
-    const std::int64_t used =
-        number_in("/sys/fs/cgroup/memory.current") - number_after("/sys/fs/cgroup/memory.stat", "file");
-    bound(std::max<std::int64_t>(limit - used, 1));
-  }
+  bound(container_limits().available);
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     bound(static_cast<std::int64_t>(limit.rlim_cur));
   return available;
 }
 
+std::int64_t total_memory() {
+  const auto all = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  const std::int64_t limit = container_limits().memory;
+  return limit > 0 ? std::min(all, limit) : all;
+}
+
 int available_processors() {
+  // More threads than the quota has room for are stopped for the rest of each period, all at once.
+  static const double quota = container_limits().processors;
+  const int most = quota > 0 ? std::max(static_cast<int>(quota), 1) : INT_MAX;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u));
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::clamp(CPU_COUNT(&set), 1, most);
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most);
 }
 
 int current_processor() { return sched_getcpu(); }

@@ -9,7 +9,10 @@ namespace weft {
 // system does not say.
 std::int64_t available_memory();
 
-// Processors that this process may run on.
+// Bytes of the machine, or of the container where that has fewer.
+std::int64_t total_memory();
+
+// Processors that this process may run on and has the time of: a container may have a quota.
 int available_processors();
 
 // The one that the calling thread runs on; -1 where the system does not say.

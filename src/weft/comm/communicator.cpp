@@ -30,8 +30,12 @@ enum : std::uint64_t { kHeaps = 3, kSplit = 1 << 20, kShrink = 1 << 21 };
 Status share_heaps(Membership& membership) {
   transport::Job& job = *membership.job;
   std::vector<std::int32_t> everyone;
-  for (std::int32_t rank = 0; rank < job.ranks(); ++rank) everyone.push_back(rank);
-  Result<Heap> heap = Heap::create();
+  std::int32_t here = 0;  // ranks of this machine
+  for (std::int32_t rank = 0; rank < job.ranks(); ++rank) {
+    everyone.push_back(rank);
+    here += job.member(rank).host == job.member(job.rank()).host ? 1 : 0;
+  }
+  Result<Heap> heap = Heap::create(here);
   if (!heap.ok()) membership.no_heap = heap.error();
   transport::Parcel mine;
   if (heap.ok()) {

@@ -10,18 +10,18 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/machine.h"
 #include "weft/base/units.h"
 
 namespace weft::comm {
 namespace {
 
-std::size_t physical_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
+// Every rank maps the heaps of all: together they take a part of the 128 TiB of addresses that a process has.
+constexpr std::size_t kMostAddresses = std::size_t{16} << 40;
 
 // Large allocations begin where a huge page can.
+constexpr std::size_t kHuge = 2 << 20;
 std::size_t alignment_of(std::size_t bytes) {
-  constexpr std::size_t kHuge = 2 << 20;
   return bytes >= kHuge ? kHuge : static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
@@ -29,9 +29,10 @@ std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit
 
 }  // namespace
 
-Result<Heap> Heap::create() {
+Result<Heap> Heap::create(std::int32_t ranks) {
   constexpr std::size_t kLeast = 64 << 20;
-  for (std::size_t bytes = physical_memory();; bytes /= 4) {
+  const std::size_t share = round_up(kMostAddresses / static_cast<std::size_t>(std::max(ranks, 1)), kHuge);
+  for (std::size_t bytes = std::min(static_cast<std::size_t>(total_memory()), share);; bytes /= 4) {
     Result<transport::Segment> segment = transport::Segment::create(bytes, transport::Backing::sparse);
     if (segment.ok()) {
       Heap heap;

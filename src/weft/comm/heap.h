@@ -18,7 +18,7 @@ namespace weft::comm {
 
 class Heap {
  public:
-  static Result<Heap> create();
+  static Result<Heap> create(std::int32_t ranks);  // that map it, this one among them
 
   const transport::Segment& segment() const { return segment_; }
 

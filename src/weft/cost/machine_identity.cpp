@@ -1,7 +1,6 @@
 #include "weft/cost/machine_identity.h"
 
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -42,8 +41,7 @@ std::string machine_identity() {
   const auto cpuinfo = read_file("/proc/cpuinfo", kLargestCpuinfo);
   utsname system{};
   const bool known = uname(&system) == 0;
-  const double memory =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const auto memory = static_cast<double>(total_memory());
   return fmt::format("{}, {}, {} processors, {:.0f} GiB", known ? system.machine : "unknown",
                      processor_name(cpuinfo.ok() ? *cpuinfo : std::string_view{}), available_processors(),
                      std::max(memory, 0.0) / (1 << 30));

@@ -1,6 +1,5 @@
 #include "weft/measure/machine_profile.h"
 
-#include <unistd.h>
 
 #include <map>
 
@@ -54,8 +53,7 @@ Result<MachineProfile> measure_machine(const std::shared_ptr<Job>& job, const Pr
   for (std::int32_t rank = 0; rank < job->ranks(); ++rank)
     profile.host_of.push_back(
         static_cast<std::int32_t>(std::distance(hosts.begin(), hosts.find(job->member(rank).host))));
-  profile.memory_bytes =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  profile.memory_bytes = static_cast<double>(total_memory());
 
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(job->ranks()));
   for (std::int32_t rank = 0; rank < job->ranks(); ++rank) everyone[static_cast<std::size_t>(rank)] = rank;

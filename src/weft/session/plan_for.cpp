@@ -1,6 +1,5 @@
 #include "weft/session/plan_for.h"
 
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -114,8 +113,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster) {
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
-  const double machine =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  const auto machine = static_cast<double>(total_memory());
   return machine > 0 ? machine / static_cast<double>(cluster.devices()) : 0;
 }
 
