@@ -1,10 +1,12 @@
 // Aggregates. sum over a product is a contraction: its factors join on the indices they share, and
 // what GROUP BY does not keep is summed.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
 #include "weft/language/binder.h"
+#include "weft/language/contraction_order.h"
 #include "weft/ops/build.h"
 
 namespace weft::language {
@@ -86,9 +88,44 @@ Result<ValueId> Binder::sum_of_product(Product& product, std::span<const Symbol>
   if (product.factors.size() == 1)
     return reduces ? ops::add_reduce(graph_, "sum", product.factors.front(), kept)
                    : ops::add_transpose(graph_, product.factors.front(), kept);
-  if (reduces) return ops::add_contract(graph_, product.factors, kept);
+  if (reduces && product.factors.size() == 2) return ops::add_contract(graph_, product.factors, kept);
+  if (reduces) return sum_of_many(product.factors, kept);
   WEFT_TRY(value, multiply_factors(product.factors));
   return ops::add_transpose(graph_, value, kept);
+}
+
+// Two factors at a time: a product of three at once has as many points as all their indices together, and no
+// matrix product computes it.
+Result<ValueId> Binder::sum_of_many(std::span<const ValueId> factors, std::span<const Symbol> kept) {
+  const auto keeps = [](std::span<const Symbol> indices, Symbol index) {
+    return std::ranges::find(indices, index) != indices.end();
+  };
+  std::vector<ValueId> values;
+  std::vector<plan::Type> types;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    // What no other factor has is summed before anything is multiplied by it.
+    SymbolList shared;
+    for (const Dim& dim : graph_.type(factors[i]).dims) {
+      bool needed = keeps(kept, dim.index);
+      for (std::size_t k = 0; k < factors.size(); ++k)
+        needed = needed || (k != i && graph_.type(factors[k]).has(dim.index));
+      if (needed) shared.push_back(dim.index);
+    }
+    WEFT_TRY(value, ops::add_reduce(graph_, "sum", factors[i], shared));
+    values.push_back(value);
+  }
+  for (const ValueId value : values) types.push_back(graph_.type(value));
+  for (const Join& join : order_contraction(types, kept)) {
+    const std::array<ValueId, 2> both = {values[join.left], values[join.right]};
+    const bool sums = std::ranges::any_of(both, [&](ValueId value) {
+      return std::ranges::any_of(graph_.type(value).dims,
+                                 [&](const Dim& dim) { return !keeps(join.keeps, dim.index); });
+    });
+    WEFT_TRY(value, sums ? ops::add_contract(graph_, both, join.keeps)
+                         : ops::add_pointwise(graph_, ops::mul(), both));
+    values.push_back(value);
+  }
+  return ops::add_transpose(graph_, values.back(), kept);
 }
 
 Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {

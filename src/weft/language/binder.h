@@ -190,6 +190,7 @@ class Binder {
   Result<Bound> bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Status multiply_out(const syntax::Expression& expression, SelectScope& scope, Product& product);
   Result<plan::ValueId> sum_of_product(Product& product, std::span<const Symbol> kept);
+  Result<plan::ValueId> sum_of_many(std::span<const plan::ValueId> factors, std::span<const Symbol> kept);
   Result<plan::ValueId> multiply_factors(std::span<const plan::ValueId> factors);
   Result<plan::ValueId> scale(plan::ValueId value, double factor);
   Status same_dtype(Product& product);
