@@ -183,7 +183,9 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
                                ? share_of(call.operands[i], task.begin, task.end, unit.items)
                                : extent(call.operands[i]));
     for (const Place& place : call.results)
-      task.writes.push_back(chunks > 1 ? share_of(place, task.begin, task.end, unit.items) : extent(place));
+      task.writes.push_back(chunks > 1 && results_have_items(node)
+                                ? share_of(place, task.begin, task.end, unit.items)
+                                : extent(place));
     program.tasks.push_back(std::move(task));
   }
 }

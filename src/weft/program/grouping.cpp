@@ -8,6 +8,7 @@
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 #include "weft/program/grouper.h"
+#include "weft/program/items.h"
 #include "weft/program/matrix_product.h"
 
 namespace weft::program {
@@ -148,9 +149,26 @@ Place Grouper::with_sums_last(const NodeView& node, std::size_t operand) const {
 
 void Grouper::add_call(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
-  for (const ValueId input : node.node().inputs) group.operands.push_back(plain(input));
-  for (std::size_t k = 0; k < node.result_count(); ++k)
-    group.results.push_back(plain_place(BufferId(node.result(k).value), node.result_type(k)));
+  const std::vector<Symbol> row = rows_over(node);
+  const auto in_rows = [&](const plan::Type& type) {
+    Order order;
+    const auto add = [&](Symbol index) {
+      if (type.has(index) && std::ranges::find(order, index) == order.end()) order.push_back(index);
+    };
+    for (const Dim& dim : node.input_type(0).dims)
+      if (std::ranges::find(row, dim.index) == row.end()) add(dim.index);
+    for (const Symbol index : row) add(index);
+    for (const Dim& dim : type.dims) add(dim.index);  // what the operator adds
+    return order;
+  };
+  for (const ValueId input : node.node().inputs)
+    group.operands.push_back(row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input))));
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    const plan::Type type = node.result_type(k);
+    const BufferId buffer(node.result(k).value);
+    group.results.push_back(row.empty() ? plain_place(buffer, type)
+                                        : place_in_order(buffer, type, in_rows(type)));
+  }
   if (is_optimizer(node.op())) write_in_place(node, group);
   finish(std::move(group), node);
 }

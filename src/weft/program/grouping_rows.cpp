@@ -50,16 +50,7 @@ bool Grouper::runs_by_rows(const NodeView& node) const {
     if (node.input_count() > 2 || !is_float(node.result_type(0).dtype)) return false;
     return node.input_count() == 1 || !has_all_parts(node);
   }
-  if (&node.op() == &ops::softmax() || is_norm(node.op())) {
-    if (made_.recomputed[node.input(0).value]) return false;
-    // The row must end the order in memory.
-    const Order order = order_of(made_.places[node.input(0).value]);
-    const std::span<const Symbol> over = node.indices(0);
-    for (std::size_t i = 0; i < over.size(); ++i)
-      if (std::ranges::find(over, order[order.size() - 1 - i]) == over.end()) return false;
-    return true;
-  }
-  return false;
+  return &node.op() == &ops::softmax() || is_norm(node.op());
 }
 
 std::vector<Dim> Grouper::domain_of(const NodeView& node) const {
@@ -76,7 +67,14 @@ std::vector<Dim> Grouper::domain_of(const NodeView& node) const {
     std::vector<Dim> ordered;
     for (const Symbol index : order_of(made_.places[input.value]))
       ordered.push_back(*std::ranges::find(all, index, &Dim::index));
-    return ordered;
+    all = std::move(ordered);
+    break;
+  }
+  // What a window runs over is its row, wherever it lies in memory.
+  if (&node.op() == &ops::softmax() || is_norm(node.op())) {
+    const std::span<const Symbol> over = node.indices(0);
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const Dim& dim) { return std::ranges::find(over, dim.index) == over.end(); });
   }
   return all;
 }

@@ -2,62 +2,160 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "weft/ops/operators.h"
+#include "weft/ops/pointwise.h"
 
 namespace weft::program {
 
 namespace {
 
-// What is not f32 is computed by definition, all at once; labels and positions must be i32 and
-// steps i64 for the kernels.
-bool has_kernel_types(const plan::NodeView& node) {
-  using enum plan::DType;
-  for (std::size_t k = 0; k < node.result_count(); ++k)
-    if (node.result_type(k).dtype != f32) return false;
+using plan::DType;
+using plan::NodeView;
+using plan::Type;
+
+template <class... Accessors>
+bool is_any(const NodeView& node, Accessors... accessors) {
+  return ((&node.op() == &accessors()) || ...);
+}
+
+bool is_class_loss(const NodeView& node) {
+  return is_any(node, ops::cross_entropy, ops::cross_entropy_gradient);
+}
+
+bool is_optimizer_step(const NodeView& node) {
+  return is_any(node, ops::sgd, ops::momentum, ops::adam, ops::adamw);
+}
+
+// The operators of device/cpu/call_kernel.cpp.
+bool has_own_kernel(const NodeView& node) {
+  return is_class_loss(node) || is_optimizer_step(node) ||
+         is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
+                ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
+                ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm);
+}
+
+// A queue for each expert is counted in a worker's own memory.
+constexpr std::int64_t kMostExperts = std::int64_t{1} << 20;
+
+// Elements of other types than the kernels know.
+std::string why_by_type(const NodeView& node) {
+  // A move does not care what it moves.
+  const bool moves = is_any(node, ops::gather);
+  const auto refused = [&](DType dtype) { return is_real(dtype) && dtype != DType::f32; };
   for (std::size_t i = 0; i < node.input_count(); ++i) {
-    const plan::Type type = node.input_type(i);
-    if (is_real(type.dtype) && type.dtype != f32) return false;
-    if (is_integer(type.dtype) && type.dtype != (type.rank() == 0 ? i64 : i32)) return false;
+    const DType dtype = node.input_type(i).dtype;
+    if (moves && i == 1) continue;
+    if (refused(dtype)) return fmt::format("its elements are {}", plan::name(dtype));
   }
-  return true;
+  // What is summed, ranked or turned is f32.
+  const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot);
+  const DType worked = node.input_type(is_any(node, ops::scatter_add) ? 1 : 0).dtype;
+  if ((!whole_first || is_any(node, ops::scatter_add)) && worked != DType::f32)
+    return fmt::format("its elements are {}", plan::name(worked));
+  if (is_any(node, ops::adam, ops::adamw) && node.input_type(4).dtype != DType::i64)
+    return "its step is no i64";
+  if (is_any(node, ops::dropout) && node.input_type(1).dtype != DType::i64) return "its step is no i64";
+  return {};
 }
 
 }  // namespace
 
-std::int64_t item_count(const plan::NodeView& node) {
-  if (!has_kernel_types(node)) return 1;
-  const plan::Operator* op = &node.op();
-  const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
-  const plan::Type type = node.result_count() > 0 ? node.result_type(0) : plan::Type{};
-  if (is_any(ops::conv2d, ops::conv2d_input_gradient)) return type.dims[0].size;
-  if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
-    return type.elements() / (type.dims[type.rank() - 1].size * type.dims[type.rank() - 2].size);
-  if (is_any(ops::sgd, ops::momentum, ops::adam, ops::adamw, ops::dropout)) return type.elements();
-  // Rows that lie one after the other.
-  if (is_any(ops::cross_entropy, ops::cross_entropy_gradient)) {
-    const plan::Type logits = node.input_type(0);
-    if (logits.dims.back().index != node.symbol(0)) return 1;
-    for (std::size_t i = 1; i < node.input_count(); ++i)
-      if (!std::ranges::equal(node.input_type(i).dims, logits.dims.first(logits.rank() - 1))) return 1;
-    return logits.elements() / logits.dims.back().size;
+std::string why_by_definition(const NodeView& node) {
+  if (ops::is_pointwise(node.op()) || is_any(node, ops::cast, ops::constant, ops::position)) return {};
+  if (is_any(node, ops::concat, ops::pad)) {
+    const DType dtype = node.result_type(0).dtype;
+    return plan::size_in_bytes(dtype) == 2 ? fmt::format("its elements are {}", plan::name(dtype)) : "";
   }
-  if (is_any(ops::gather)) {
-    // positions[p..], table[v, d..] -> [p.., d..]: the plain lookup
-    const plan::Type positions = node.input_type(0), table = node.input_type(1);
-    if (table.dims.front().index != node.symbol(0) || type.rank() + 1 != positions.rank() + table.rank())
-      return 1;
-    return positions.elements();
+  if (is_any(node, ops::contract) && node.input_count() > 2)
+    return fmt::format("it multiplies {} factors at once", node.input_count());
+  if (!has_own_kernel(node)) {
+    if (node.input_count() > 0 && node.input_type(0).dtype != DType::f32)
+      return fmt::format("its elements are {}", plan::name(node.input_type(0).dtype));
+    return "it has no kernel";
+  }
+  if (std::string why = why_by_type(node); !why.empty()) return why;
+  if (is_any(node, ops::batch_norm) && node.input_type(1).rank() != 1)
+    return fmt::format("its statistics have {} indices", node.input_type(1).rank());
+  if (is_any(node, ops::gather) && node.input_type(1).dtype != DType::f32 &&
+      plan::size_in_bytes(node.input_type(1).dtype) == 2)
+    return fmt::format("its elements are {}", plan::name(node.input_type(1).dtype));
+  if (is_any(node, ops::slot) && node.integer(0) > kMostExperts)
+    return fmt::format("it has more than {} experts", kMostExperts);
+  return {};
+}
+
+std::vector<Symbol> rows_over(const NodeView& node) {
+  if (!why_by_definition(node).empty()) return {};
+  if (is_class_loss(node) || is_any(node, ops::top_k)) return {node.symbol(0)};
+  if (is_any(node, ops::slot)) return {node.indices(2).begin(), node.indices(2).end()};
+  if (is_any(node, ops::rotary)) {
+    // Pairs last and positions before them; what lies between the two does not matter.
+    const Type x = node.input_type(0);
+    const int along = x.position(node.symbol(0)), pairs = x.position(node.symbol(1));
+    if (pairs + 1 == static_cast<int>(x.rank()) && along < pairs) return {};
+    return {node.symbol(0), node.symbol(1)};
+  }
+  return {};
+}
+
+std::int64_t item_count(const NodeView& node) {
+  if (!why_by_definition(node).empty()) return 1;
+  const Type type = node.result_count() > 0 ? node.result_type(0) : Type{};
+  if (is_any(node, ops::conv2d, ops::conv2d_input_gradient)) return type.dims[0].size;
+  if (is_any(node, ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
+    return type.elements() / (type.dims[type.rank() - 1].size * type.dims[type.rank() - 2].size);
+  if (is_optimizer_step(node) || is_any(node, ops::dropout)) return type.elements();
+  if (is_class_loss(node) || is_any(node, ops::top_k, ops::slot)) {
+    const Type x = node.input_type(0);
+    std::int64_t row = 1;
+    for (const Symbol index : rows_over(node)) row *= x.size_of(index);
+    return x.elements() / row;
+  }
+  if (is_any(node, ops::gather)) return node.input_type(0).elements();
+  if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
+  if (is_any(node, ops::batch_norm, ops::conv2d_weight_gradient)) {
+    const plan::Type of = node.input_type(1);
+    const std::int64_t channels = is_any(node, ops::batch_norm) ? of.elements() : of.dims[1].size;
+    const std::int64_t each = channels_per_item(node);
+    return (channels + each - 1) / each;
+  }
+  if (is_any(node, ops::concat, ops::pad)) return type.elements();
+  if (is_any(node, ops::scatter_add)) {
+    // Every task reads all positions: worth it where what they move is more.
+    constexpr std::int64_t kWide = 16;
+    const bool wide = node.input_type(1).elements() >= kWide * node.input_type(0).elements();
+    const bool by_row = type.dims.front().index == node.symbol(0);
+    return wide || !by_row ? type.dims.front().size : 1;
   }
   return 1;
 }
 
-bool operand_has_items(const plan::NodeView& node, std::size_t operand) {
-  const plan::Operator* op = &node.op();
-  const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
-  if (is_any(ops::sgd, ops::momentum, ops::adam, ops::adamw))
-    return operand < 4 && node.input_type(operand).rank() > 0;
-  if (is_any(ops::max_pool_gradient, ops::cross_entropy, ops::cross_entropy_gradient)) return true;
+bool operand_has_items(const NodeView& node, std::size_t operand) {
+  if (is_optimizer_step(node)) return operand < 4 && node.input_type(operand).rank() > 0;
+  if (is_class_loss(node) || is_any(node, ops::max_pool_gradient)) return true;
+  if (is_any(node, ops::scatter_add, ops::batch_norm, ops::concat, ops::pad, ops::conv2d_weight_gradient))
+    return false;
   return operand == 0;
+}
+
+bool results_have_items(const NodeView& node) {
+  return !is_any(node, ops::batch_norm, ops::conv2d_weight_gradient);
+}
+
+std::int64_t channels_per_item(const NodeView& node) {
+  if (is_any(node, ops::conv2d_weight_gradient)) {
+    constexpr std::int64_t kDeep = 128;  // columns of a product that runs at nearly full speed
+    const Type w = node.result_type(0);
+    return std::max<std::int64_t>(kDeep / (w.dims[2].size * w.dims[3].size), 1);
+  }
+  constexpr std::int64_t kLine = 16;  // floats
+  const Type x = node.input_type(0);
+  std::int64_t inner = 1;
+  for (std::size_t i = x.rank(); i-- > 0 && x.dims[i].index != node.input_type(1).dims[0].index;)
+    inner *= x.dims[i].size;
+  return inner >= kLine ? 1 : kLine;
 }
 
 }  // namespace weft::program

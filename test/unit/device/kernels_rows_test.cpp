@@ -18,9 +18,12 @@ TEST(KernelsRows, GatherTakesRowsAndZerosOutside) {
     const auto positions = random_positions(count, rows, random);
     const auto table = random_floats(rows * width, random);
     auto y = unwritten(count * width);
-    in_pieces(count, random, [&, rows = rows, width = width](std::int64_t begin, std::int64_t end) {
-      gather_rows(positions.data(), begin, end, table.data(), rows, width, y.data());
-    });
+    in_pieces(
+        count, random, [&, count = count, rows = rows, width = width](std::int64_t begin, std::int64_t end) {
+          const std::array<Gather::Loop, 1> inside = {{{width, 1}}};
+          gather(Gather({{count, 0}}, inside, rows, width), positions.data(), begin, end,
+                 reinterpret_cast<const std::byte*>(table.data()), reinterpret_cast<std::byte*>(y.data()));
+        });
     EXPECT_TRUE(near(y,
                      reference("gather",
                                {{fmt::format("i32[s={}]", count), positions},
@@ -36,15 +39,16 @@ TEST(KernelsRows, ScatterAddAddsInOrder) {
     const auto positions = random_positions(count, rows, random);
     const auto x = random_floats(count * width, random);
     auto whole = unwritten(rows * width), parts = whole;
-    scatter_add_rows(positions.data(), count, x.data(), rows, width, 0, width, whole.data());
+    ScatterAdd scatter{.loops = {{count, 1, width, 0}}, .run = width, .rows = rows, .row = width};
+    scatter.items = rows, scatter.item = width;
+    scatter_add(scatter, positions.data(), 0, rows, x.data(), whole.data());
     EXPECT_TRUE(near(whole, reference("scatter-add",
                                       {{fmt::format("i32[s={}]", count), positions},
                                        {fmt::format("f32[s={},d={}]", count, width), x}},
                                       fmt::format("{{along=n, size={}, to=[n,d]}}", rows))[0]));
-    in_pieces(width, random,
-              [&, count = count, rows = rows, width = width](std::int64_t begin, std::int64_t end) {
-                scatter_add_rows(positions.data(), count, x.data(), rows, width, begin, end, parts.data());
-              });
+    in_pieces(rows, random, [&](std::int64_t begin, std::int64_t end) {
+      scatter_add(scatter, positions.data(), begin, end, x.data(), parts.data());
+    });
     EXPECT_TRUE(same_bits(whole, parts));
   }
 }

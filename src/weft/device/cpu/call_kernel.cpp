@@ -1,8 +1,10 @@
 #include "weft/device/cpu/call_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
+#include "weft/base/check.h"
 #include "weft/device/cpu/batch_norm.h"
 #include "weft/device/cpu/convolution.h"
 #include "weft/device/cpu/cross_entropy.h"
@@ -11,12 +13,14 @@
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/pooling.h"
 #include "weft/device/cpu/rotary.h"
+#include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 #include "weft/ops/pooling.h"
 #include "weft/ops/whole_place.h"
+#include "weft/program/items.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -91,11 +95,11 @@ std::unique_ptr<Kernel> make_convolution(const Call& at) {
         static_cast<std::int64_t>(scratch_bytes(conv)));
   }
   const Convolution conv = shape_of(node, node.input_type(1), node.result_type(0));
-  const std::int64_t elements = node.result_type(0).elements();
+  const std::int64_t each = program::channels_per_item(node);
   return call(
-      [=](const Task&, std::byte* scratch) {
-        std::fill_n(at.result(), elements, 0.0f);
-        convolve_weight_gradient(conv, 0, conv.batch, at.f32(0), at.f32(1), at.result(), scratch);
+      [=](const Task& task, std::byte* scratch) {
+        convolve_weight_gradient(conv, task.begin * each, std::min(task.end * each, conv.in), at.f32(0),
+                                 at.f32(1), at.result(), scratch);
       },
       static_cast<std::int64_t>(scratch_bytes(conv)));
 }
@@ -117,49 +121,109 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
       [=](const Task& t, std::byte*) { avg_pool_gradient(pool, t.begin, t.end, at.f32(0), at.result()); });
 }
 
+// Calls run(operand i as i32 or i64).
+template <class Run>
+auto with_whole_numbers(const Call& at, std::size_t i, Run run) {
+  return at.node.input_type(i).dtype == DType::i64 ? run(at.i64(i)) : run(at.i32(i));
+}
+
 // Rows of classes one after the other, with labels and their gradients in the order of the rows.
 std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
-  const NodeView& node = at.node;
-  const Type logits = node.input_type(0);
-  if (logits.dims.back().index != node.symbol(0) || node.input_type(1).dtype != DType::i32) return nullptr;
-  for (std::size_t operand = 1; operand < node.input_count(); ++operand)
-    if (!std::ranges::equal(node.input_type(operand).dims, logits.dims.first(logits.rank() - 1)))
-      return nullptr;
-  const std::int64_t classes = logits.dims.back().size;
-  if (&node.op() == &ops::cross_entropy())
+  const std::int64_t classes = at.node.input_type(0).size_of(at.node.symbol(0));
+  return with_whole_numbers(at, 1, [&](const auto* labels) {
+    if (&at.node.op() == &ops::cross_entropy())
+      return call([=](const Task& t, std::byte*) {
+        cross_entropy(t.begin, t.end, classes, at.f32(0), labels, at.result());
+      });
     return call([=](const Task& t, std::byte*) {
-      cross_entropy(t.begin, t.end, classes, at.f32(0), at.i32(1), at.result());
+      cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), labels, at.f32(2), at.result());
     });
-  return call([=](const Task& t, std::byte*) {
-    cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), at.i32(1), at.f32(2), at.result());
   });
 }
 
-// positions[p..], table[v, d..]: whole rows, nothing joined.
+// How far each index moves in a value that lies in its type's own order; 0 where it lacks the index.
+std::int64_t plain_stride(const Type& type, Symbol index) {
+  std::int64_t stride = 1;
+  for (std::size_t i = type.rank(); i-- > 0; stride *= type.dims[i].size)
+    if (type.dims[i].index == index) return stride;
+  return 0;
+}
+
+// positions[p..], table[.., v, ..] -> [p.., the table's other indices]
 std::unique_ptr<Kernel> make_gather(const Call& at) {
   const NodeView& node = at.node;
-  const Type positions = node.input_type(0), table = node.input_type(1), y = node.result_type(0);
-  const bool lookup =
-      table.dims.front().index == node.symbol(0) && y.rank() + 1 == positions.rank() + table.rank();
-  if (!lookup || positions.dtype != DType::i32) return nullptr;
-  const std::int64_t rows = table.dims.front().size, width = table.elements() / rows, first = node.integer(1);
-  return call([=](const Task& t, std::byte*) {
-    gather_rows(at.i32(0), t.begin, t.end, at.f32(1), rows, width, at.result(), first);
+  const Type positions = node.input_type(0), table = node.input_type(1);
+  const Symbol along = node.symbol(0);
+  std::vector<Gather::Loop> of_positions, inside;
+  for (const plan::Dim& dim : positions.dims)
+    of_positions.push_back({dim.size, plain_stride(table, dim.index)});
+  for (const plan::Dim& dim : table.dims)
+    if (dim.index != along && !positions.has(dim.index))
+      inside.push_back({dim.size, plain_stride(table, dim.index)});
+  Gather rows(std::move(of_positions), inside, table.size_of(along), plain_stride(table, along));
+  rows.first = node.integer(1);
+  rows.width = static_cast<std::size_t>(plan::size_in_bytes(table.dtype));
+  return with_whole_numbers(at, 0, [&](const auto* numbers) {
+    return call(
+        [=](const Task& t, std::byte*) { gather(rows, numbers, t.begin, t.end, at.in[1], at.out[0]); });
   });
 }
 
-// positions[p..], x[p.., d..] into [v, d..].
+// positions[p..], x[..] into y, which has the new index and any of theirs: what it lacks is summed.
 std::unique_ptr<Kernel> make_scatter_add(const Call& at) {
   const NodeView& node = at.node;
   const Type positions = node.input_type(0), x = node.input_type(1), y = node.result_type(0);
-  if (positions.dtype != DType::i32 || y.dims.front().index != node.symbol(0) ||
-      x.rank() < positions.rank() || !std::ranges::equal(x.dims.first(positions.rank()), positions.dims) ||
-      !std::ranges::equal(x.dims.subspan(positions.rank()), y.dims.subspan(1)))
-    return nullptr;
-  const std::int64_t rows = y.dims.front().size, width = y.elements() / rows, count = positions.elements();
-  const std::int64_t first = node.integer(3);
-  return call([=](const Task&, std::byte*) {
-    scatter_add_rows(at.i32(0), count, at.f32(1), rows, width, 0, width, at.result(), first);
+  const Symbol along = node.symbol(0);
+  ScatterAdd rows;
+  rows.rows = y.size_of(along);
+  rows.row = plain_stride(y, along);
+  rows.first = node.integer(3);
+  rows.items = y.dims.front().size;
+  rows.item = plain_stride(y, y.dims.front().index);
+  std::vector<plan::Dim> loops(positions.dims.begin(), positions.dims.end());
+  for (const plan::Dim& dim : x.dims)
+    if (!positions.has(dim.index)) loops.push_back(dim);
+  // The last indices of x that positions lack and that lie in y as they do in x.
+  while (!loops.empty()) {
+    const plan::Dim& dim = loops.back();
+    if (positions.has(dim.index) || plain_stride(x, dim.index) != rows.run ||
+        plain_stride(y, dim.index) != rows.run || dim.index == y.dims.front().index)
+      break;
+    rows.run *= dim.size;
+    loops.pop_back();
+  }
+  for (const plan::Dim& dim : loops) {
+    if (dim.index == y.dims.front().index) rows.cut = static_cast<std::int64_t>(rows.loops.size());
+    rows.loops.push_back({dim.size, plain_stride(positions, dim.index), plain_stride(x, dim.index),
+                          plain_stride(y, dim.index)});
+  }
+  const bool whole = program::item_count(node) == 1;
+  return with_whole_numbers(at, 0, [&](const auto* numbers) {
+    return call([=](const Task& t, std::byte*) {
+      scatter_add(rows, numbers, whole ? 0 : t.begin, whole ? rows.items : t.end, at.f32(1), at.result());
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_top_k(const Call& at) {
+  const TopKRows rows{at.node.input_type(0).size_of(at.node.symbol(0)), at.node.integer(2)};
+  return call(
+      [=](const Task& t, std::byte* scratch) {
+        top_k(rows, t.begin, t.end, at.f32(0), at.result(), reinterpret_cast<std::int32_t*>(at.out[1]),
+              scratch);
+      },
+      rows.scratch_bytes());
+}
+
+std::unique_ptr<Kernel> make_slot(const Call& at) {
+  Slots queues{.experts = at.node.integer(0), .capacity = at.node.integer(1)};
+  for (const Symbol index : at.node.indices(2)) queues.length *= at.node.input_type(0).size_of(index);
+  return with_whole_numbers(at, 0, [&](const auto* experts) {
+    return call(
+        [=](const Task& t, std::byte* scratch) {
+          slots(queues, t.begin, t.end, experts, reinterpret_cast<std::int32_t*>(at.out[0]), scratch);
+        },
+        queues.scratch_bytes());
   });
 }
 
@@ -178,7 +242,6 @@ std::unique_ptr<Kernel> make_optimizer(const Call& at) {
                      at.result(0) + t.begin, at.result(1) + t.begin);
     });
   }
-  if (node.input_type(4).dtype != DType::i64) return nullptr;
   const double lr = node.real(0), beta1 = node.real(1), beta2 = node.real(2), epsilon = node.real(3);
   const double decay = &node.op() == &ops::adamw() ? node.real(4) : 0;
   return call([=](const Task& t, std::byte*) {
@@ -189,7 +252,6 @@ std::unique_ptr<Kernel> make_optimizer(const Call& at) {
 }
 
 std::unique_ptr<Kernel> make_dropout(const Call& at) {
-  if (at.node.input_type(1).dtype != DType::i64) return nullptr;
   const double rate = at.node.real(0);
   const auto stream = static_cast<std::uint64_t>(at.node.integer(1));
   const Type x = at.node.input_type(0);
@@ -215,22 +277,19 @@ std::unique_ptr<Kernel> make_dropout(const Call& at) {
   });
 }
 
-// x[.., along, between.., pairs]
+// x[.., along, between.., pairs], or with the two brought to the end.
 std::unique_ptr<Kernel> make_rotary(const Call& at) {
   const Type x = at.node.input_type(0);
-  const int along = x.position(at.node.symbol(0)), pairs = x.position(at.node.symbol(1));
-  if (pairs + 1 != static_cast<int>(x.rank()) || along >= pairs) return nullptr;
-  Rotary rotary{.positions = x.dims[static_cast<std::size_t>(along)].size,
-                .half = x.dims.back().size / 2,
-                .inverse = at.node.integer(3) != 0};
-  for (int i = along + 1; i < pairs; ++i) rotary.between *= x.dims[static_cast<std::size_t>(i)].size;
+  const Symbol along = at.node.symbol(0), pairs = at.node.symbol(1);
+  Rotary rotary{
+      .positions = x.size_of(along), .half = x.size_of(pairs) / 2, .inverse = at.node.integer(3) != 0};
+  if (program::rows_over(at.node).empty()) rotary.between = plain_stride(x, along) / x.size_of(pairs);
   auto cosines =
       std::make_shared<std::vector<float>>(static_cast<std::size_t>(rotary.positions * rotary.half));
   auto sines = std::make_shared<std::vector<float>>(cosines->size());
   rotary_table(rotary, at.node.real(2), at.node.integer(4), cosines->data(), sines->data());
-  const std::int64_t rows = x.elements() / x.dims.back().size;
-  return call([=](const Task&, std::byte*) {
-    rotate_rows(rotary, 0, rows, at.f32(0), cosines->data(), sines->data(), at.result());
+  return call([=](const Task& t, std::byte*) {
+    rotate_rows(rotary, t.begin, t.end, at.f32(0), cosines->data(), sines->data(), at.result());
   });
 }
 
@@ -238,7 +297,6 @@ std::unique_ptr<Kernel> make_rotary(const Call& at) {
 std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   const NodeView& node = at.node;
   const Type x = node.input_type(0), channel = node.input_type(1);
-  if (channel.rank() != 1) return nullptr;
   const auto middle = static_cast<std::size_t>(x.position(channel.dims[0].index));
   BatchNorm norm{.channels = channel.elements(),
                  .epsilon = static_cast<float>(node.real(1)),
@@ -247,14 +305,16 @@ std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   for (std::size_t i = 0; i < middle; ++i) norm.batch *= x.dims[i].size;
   for (std::size_t i = middle + 1; i < x.rank(); ++i) norm.inner *= x.dims[i].size;
   const bool trains = node.word(3) == "train";
-  return call([=](const Task&, std::byte*) {
+  const std::int64_t each = program::channels_per_item(node);
+  return call([=](const Task& t, std::byte*) {
+    const std::int64_t begin = t.begin * each, end = std::min(t.end * each, norm.channels);
     if (trains) {
-      batch_norm_train(norm, 0, norm.channels, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(1),
+      batch_norm_train(norm, begin, end, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(1),
                        at.result(2), at.result(3));
     } else {
-      batch_norm_infer(norm, 0, norm.channels, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(3));
-      std::copy_n(at.f32(1), norm.channels, at.result(1));
-      std::copy_n(at.f32(2), norm.channels, at.result(2));
+      batch_norm_infer(norm, begin, end, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(3));
+      std::copy(at.f32(1) + begin, at.f32(1) + end, at.result(1) + begin);
+      std::copy(at.f32(2) + begin, at.f32(2) + end, at.result(2) + begin);
     }
   });
 }
@@ -265,40 +325,40 @@ std::unique_ptr<Kernel> make_joined(const Call& at) {
   const Type y = node.result_type(0);
   const auto along = static_cast<std::size_t>(y.position(node.symbol(0)));
   const auto width = static_cast<std::size_t>(plan::size_in_bytes(y.dtype));
-  std::int64_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < along; ++i) outer *= y.dims[i].size;
+  std::int64_t inner = 1;
   for (std::size_t i = along + 1; i < y.rank(); ++i) inner *= y.dims[i].size;
   const std::int64_t line = y.dims[along].size * inner;
-  if (width == 2) return nullptr;
   const bool pads = &node.op() == &ops::pad();
   std::vector<std::int64_t> runs;
   for (std::size_t i = 0; i < node.input_count(); ++i)
     runs.push_back(node.input_type(i).dims[along].size * inner);
   const std::int64_t first = pads ? node.integer(1) * inner : 0;
-  return call([=](const Task&, std::byte*) {
-    if (pads) std::fill_n(at.out[0], outer * line * static_cast<std::int64_t>(width), std::byte{0});
-    std::int64_t begin = first;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::array<std::int64_t, 2> sizes = {outer, runs[i]}, from = {runs[i], 1}, to = {line, 1};
-      strided_copy(sizes, at.in[i], from, at.out[0] + begin * static_cast<std::int64_t>(width), to, width);
-      begin += runs[i];
+  return call([=](const Task& t, std::byte*) {
+    const auto bytes = [&](std::int64_t elements) { return elements * static_cast<std::int64_t>(width); };
+    if (pads) std::fill_n(at.out[0] + bytes(t.begin), bytes(t.end - t.begin), std::byte{0});
+    // Whole lines together, and what the range has of those at its ends.
+    for (std::int64_t from = t.begin, end; from < t.end; from = end) {
+      const std::int64_t row = from / line, column = from % line;
+      const std::int64_t rows = column == 0 ? std::max<std::int64_t>((t.end - from) / line, 1) : 1;
+      end =
+          column == 0 && rows * line <= t.end - from ? from + rows * line : std::min(t.end, (row + 1) * line);
+      const std::int64_t stop = rows > 1 ? line : column + end - from;
+      std::int64_t begin = first;
+      for (std::size_t i = 0; i < runs.size(); begin += runs[i++]) {
+        const std::int64_t low = std::max(begin, column), high = std::min(begin + runs[i], stop);
+        if (low >= high) continue;
+        const std::array<std::int64_t, 2> sizes = {rows, high - low}, in = {runs[i], 1}, out = {line, 1};
+        strided_copy(sizes, at.in[i] + bytes(row * runs[i] + low - begin), in,
+                     at.out[0] + bytes(row * line + low), out, width);
+      }
     }
   });
-}
-
-bool is_real_work_f32(const NodeView& node) {
-  for (std::size_t k = 0; k < node.result_count(); ++k)
-    if (node.result_type(k).dtype != DType::f32) return false;
-  for (std::size_t i = 0; i < node.input_count(); ++i)
-    if (is_real(node.input_type(i).dtype) && node.input_type(i).dtype != DType::f32) return false;
-  return true;
 }
 
 std::unique_ptr<Kernel> make_own(const Call& at) {
   const plan::Operator* op = &at.node.op();
   const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
   if (is_any(ops::concat, ops::pad)) return make_joined(at);
-  if (!is_real_work_f32(at.node)) return nullptr;
   if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient))
     return make_convolution(at);
   if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
@@ -306,6 +366,8 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
   if (is_any(ops::cross_entropy, ops::cross_entropy_gradient)) return make_cross_entropy(at);
   if (is_any(ops::gather)) return make_gather(at);
   if (is_any(ops::scatter_add)) return make_scatter_add(at);
+  if (is_any(ops::top_k)) return make_top_k(at);
+  if (is_any(ops::slot)) return make_slot(at);
   if (is_any(ops::sgd, ops::momentum, ops::adam, ops::adamw)) return make_optimizer(at);
   if (is_any(ops::dropout)) return make_dropout(at);
   if (is_any(ops::rotary)) return make_rotary(at);
@@ -325,8 +387,10 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
   if (ops::is_pointwise(op) || &op == &ops::cast() || &op == &ops::constant() || &op == &ops::position())
     return make_element_kernel(program, what, memory);
   // A kernel of its own does a range of items; the definition does them all.
-  if (auto own = make_own(at)) return own;
-  return make_reference_kernel(program, what, memory);
+  if (!program::why_by_definition(at.node).empty()) return make_reference_kernel(program, what, memory);
+  auto own = make_own(at);
+  WEFT_CHECK(own != nullptr);
+  return own;
 }
 
 }  // namespace weft::device::cpu

@@ -25,9 +25,12 @@ struct Planes {
 
 // What the scratch is cut into, and how a batch is cut into blocks.
 struct Layout {
-  explicit Layout(const Convolution& c)
+  explicit Layout(const Convolution& c) : Layout(c, 0, c.in / c.groups) {}
+  // Of each group only channels [first, first + count).
+  Layout(const Convolution& c, std::int64_t first_channel, std::int64_t count)
       : conv(c),
-        in(c.in / c.groups),
+        first(first_channel),
+        in(count),
         out(c.out / c.groups),
         depth(in * c.kernel_height * c.kernel_width),
         places(c.out_height * c.out_width),
@@ -41,7 +44,8 @@ struct Layout {
               c.out_width == c.width) {}
 
   const Convolution& conv;
-  std::int64_t in, out;  // channels of one group
+  std::int64_t first;    // channel of a group that is worked on
+  std::int64_t in, out;  // channels of one group that are
   std::int64_t depth;    // elements of a window
   std::int64_t places;   // of the window in an image
   std::int64_t images;   // in a block
@@ -64,7 +68,7 @@ struct Layout {
   }
   template <class Float>
   Planes<Float> inputs(Float* x, std::int64_t image, std::int64_t group) const {
-    return planes(x, image, conv.in, group * in, conv.height, conv.width);
+    return planes(x, image, conv.in, group * (conv.in / conv.groups) + first, conv.height, conv.width);
   }
   template <class Float>
   Planes<Float> results(Float* y, std::int64_t image, std::int64_t group) const {
@@ -174,17 +178,17 @@ Matrix gather_results(const Layout& layout, std::int64_t images, std::int64_t ro
 }
 
 // Cuts images [begin, end) into blocks that do not depend on where the range begins, and calls, for each
-// group of channels of some images,
+// of the groups of channels of some images,
 //
 //   prepare(image, images, group), then run(image, images, group, row, rows) for the rows of places that
 //   make a block, all of them unless the image is alone, then finish(image, images, group)
 template <class Prepare, class Run, class Finish>
-void for_blocks(const Layout& layout, std::int64_t begin, std::int64_t end, Prepare prepare, Run run,
-                Finish finish) {
-  std::int64_t image = begin;
-  while (image < end) {
-    const std::int64_t images = std::min(end, (image / layout.images + 1) * layout.images) - image;
-    for (std::int64_t group = 0; group < layout.conv.groups; ++group) {
+void for_blocks(const Layout& layout, program::Range images_of, program::Range groups, Prepare prepare,
+                Run run, Finish finish) {
+  std::int64_t image = images_of.begin;
+  while (image < images_of.end) {
+    const std::int64_t images = std::min(images_of.end, (image / layout.images + 1) * layout.images) - image;
+    for (std::int64_t group = groups.begin; group < groups.end; ++group) {
       prepare(image, images, group);
       for (std::int64_t row = 0; row < layout.conv.out_height; row += layout.rows)
         run(image, images, group, row, std::min(layout.rows, layout.conv.out_height - row));
@@ -223,8 +227,6 @@ class Windows {
 
 }  // namespace
 
-std::int64_t images_per_block(const Convolution& conv) { return Layout(conv).images; }
-
 std::size_t scratch_bytes(const Convolution& conv) {
   const Layout layout(conv);
   return static_cast<std::size_t>(layout.window_floats() + layout.result_floats() + layout.border_floats()) *
@@ -238,7 +240,7 @@ void convolve(const Convolution& conv, std::int64_t begin, std::int64_t end, con
   float* const together = columns + layout.window_floats();
   Windows windows(layout, x, columns, together + layout.result_floats());
   for_blocks(
-      layout, begin, end,
+      layout, {begin, end}, {0, conv.groups},
       [&](std::int64_t image, std::int64_t images, std::int64_t group) {
         windows.prepare(image, images, group);
       },
@@ -267,7 +269,7 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
   float* const together = columns + layout.window_floats();
   const Planes<float> bordered = layout.bordered(together + layout.result_floats());
   for_blocks(
-      layout, begin, end,
+      layout, {begin, end}, {0, conv.groups},
       [&](std::int64_t image, std::int64_t images, std::int64_t group) {
         if (layout.border) {
           std::fill_n(bordered.data, images * bordered.image, 0.0f);
@@ -293,23 +295,33 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
 
 void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
                               const float* x, float* dw, void* scratch) {
-  const Layout layout(conv);
-  float* const columns = static_cast<float*>(scratch);
-  float* const together = columns + layout.window_floats();
-  Windows windows(layout, x, columns, together + layout.result_floats());
-  for_blocks(
-      layout, begin, end,
-      [&](std::int64_t image, std::int64_t images, std::int64_t group) {
-        windows.prepare(image, images, group);
-      },
-      [&](std::int64_t image, std::int64_t images, std::int64_t group, std::int64_t row, std::int64_t rows) {
-        const Matrix window = windows.columns(images, row, rows);
-        const Matrix result = gather_results(layout, images, row, layout.results(dy, image, group), together);
-        portable_gemm(Transpose::no, Transpose::yes, layout.out, layout.depth, images * rows * conv.out_width,
-                      1.0f, result.data, result.step, window.data, window.step, 1.0f,
-                      dw + group * layout.out * layout.depth, layout.depth);
-      },
-      [](std::int64_t, std::int64_t, std::int64_t) {});
+  const std::int64_t channels = conv.in / conv.groups, window = conv.kernel_height * conv.kernel_width;
+  // Groups that are asked for whole go together, what there is of the first and the last by itself.
+  while (begin < end) {
+    const std::int64_t group = begin / channels, first = begin % channels;
+    const std::int64_t count = std::min(channels - first, end - begin);
+    const std::int64_t groups = first == 0 ? std::max<std::int64_t>((end - begin) / channels, 1) : 1;
+    const Layout layout(conv, first, count);
+    const std::int64_t depth = channels * window;  // of a row of dw
+    const auto gradient = [&](std::int64_t g) { return dw + g * layout.out * depth + first * window; };
+    for (std::int64_t row = 0; row < groups * layout.out; ++row)
+      std::fill_n(gradient(group) + row * depth, layout.depth, 0.0f);
+    float* const columns = static_cast<float*>(scratch);
+    float* const together = columns + layout.window_floats();
+    Windows windows(layout, x, columns, together + layout.result_floats());
+    for_blocks(
+        layout, {0, conv.batch}, {group, group + groups},
+        [&](std::int64_t image, std::int64_t images, std::int64_t g) { windows.prepare(image, images, g); },
+        [&](std::int64_t image, std::int64_t images, std::int64_t g, std::int64_t row, std::int64_t rows) {
+          const Matrix of_x = windows.columns(images, row, rows);
+          const Matrix of_dy = gather_results(layout, images, row, layout.results(dy, image, g), together);
+          portable_gemm(Transpose::no, Transpose::yes, layout.out, layout.depth,
+                        images * rows * conv.out_width, 1.0f, of_dy.data, of_dy.step, of_x.data, of_x.step,
+                        1.0f, gradient(g), depth);
+        },
+        [](std::int64_t, std::int64_t, std::int64_t) {});
+    begin += groups * count;
+  }
 }
 
 }  // namespace weft::device::cpu

@@ -39,12 +39,9 @@ void convolve(const Convolution& conv, std::int64_t begin, std::int64_t end, con
 void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
                              const float* w, float* dx, void* scratch);
 
-// Adds to dw, image after image. Threads want a dw each, to be added up when all are done. Pieces
-// that begin at multiples of images_per_block and add to the same dw have the bits of the whole.
+// The part of dw that belongs to channels [begin, end) of x, counted over all groups: threads part the channels,
+// so that each gathers windows of its own. The sums run over all images, in one order whatever the range.
 void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
                               const float* x, float* dw, void* scratch);
-
-// How many images go into one product.
-std::int64_t images_per_block(const Convolution& conv);
 
 }  // namespace weft::device::cpu

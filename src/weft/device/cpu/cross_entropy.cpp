@@ -6,8 +6,9 @@
 
 namespace weft::device::cpu {
 
+template <class Label>
 void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
-                   const std::int32_t* labels, float* loss) {
+                   const Label* labels, float* loss) {
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t label = labels[row];
     const float* x = logits + row * classes;
@@ -16,8 +17,9 @@ void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, c
   }
 }
 
+template <class Label>
 void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
-                            const std::int32_t* labels, const float* dloss, float* dlogits) {
+                            const Label* labels, const float* dloss, float* dlogits) {
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t label = labels[row];
     float* dx = dlogits + row * classes;
@@ -31,5 +33,14 @@ void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t c
     dx[label] -= factor;
   }
 }
+
+template void cross_entropy(std::int64_t, std::int64_t, std::int64_t, const float*, const std::int32_t*,
+                            float*);
+template void cross_entropy(std::int64_t, std::int64_t, std::int64_t, const float*, const std::int64_t*,
+                            float*);
+template void cross_entropy_gradient(std::int64_t, std::int64_t, std::int64_t, const float*,
+                                     const std::int32_t*, const float*, float*);
+template void cross_entropy_gradient(std::int64_t, std::int64_t, std::int64_t, const float*,
+                                     const std::int64_t*, const float*, float*);
 
 }  // namespace weft::device::cpu

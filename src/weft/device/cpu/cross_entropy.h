@@ -4,17 +4,19 @@
 //   dlogits[r, c] = (softmax(logits[r])[c] - [c = label[r]]) * dloss[r]
 //
 // logits are rows of `classes` contiguous floats; a call works on rows [begin, end). A label outside
-// 0 .. classes-1 marks a row to be ignored: its loss and its gradient are zero.
+// 0 .. classes-1 marks a row to be ignored: its loss and its gradient are zero. Labels are i32 or i64.
 #pragma once
 #include <cstdint>
 
 namespace weft::device::cpu {
 
+template <class Label>
 void cross_entropy(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
-                   const std::int32_t* labels, float* loss);
+                   const Label* labels, float* loss);
 
 // dlogits may be the logits' own memory.
+template <class Label>
 void cross_entropy_gradient(std::int64_t begin, std::int64_t end, std::int64_t classes, const float* logits,
-                            const std::int32_t* labels, const float* dloss, float* dlogits);
+                            const Label* labels, const float* dloss, float* dlogits);
 
 }  // namespace weft::device::cpu
