@@ -79,6 +79,8 @@ std::string print_json(const Explanation& explanation) {
   json["memory"] = Json::object();
   for (const MemoryItem& item : explanation.memory) json["memory"][item.what] = whole(item.bytes);
   json["hints"] = explanation.hints;
+  for (const program::ByDefinition& one : explanation.by_definition)
+    json["by_definition"].push_back({{"operator", one.op}, {"why", one.why}, {"count", one.count}});
   json["phases"] = std::move(phases);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -210,6 +210,8 @@ std::string print_text(const Explanation& explanation) {
   notes += memory_line(explanation) + "\n";
   if (measurement) notes += taken_line(*measurement) + "\n";
   notes += device_line(explanation, seconds) + "\n";
+  if (!explanation.by_definition.empty())
+    notes += fmt::format("runs by definition here, slowly: {}\n", program::print(explanation.by_definition));
   if (measurement) {
     notes += measured_line(explanation, seconds) + "\n";
     if (measurement->times.workers > 1) notes += "the table adds up what all threads did; ";

@@ -14,6 +14,7 @@
 #include "weft/explain/outline.h"
 #include "weft/plan/graph.h"
 #include "weft/program/attribution.h"
+#include "weft/program/by_definition.h"
 #include "weft/search/optimize.h"
 #include "weft/search/rewrite/trail.h"
 
@@ -57,8 +58,9 @@ struct Explanation {
   std::size_t width = kUsualWidth;  // of the reader's screen
   std::optional<Measurement> measurement;
   std::optional<Rewriting> rewriting;
-  std::vector<search::StageReport> stages;  // of the optimizer
-  std::string proof;                        // of a plan that rules made, in words
+  std::vector<search::StageReport> stages;           // of the optimizer
+  std::string proof;                                 // of a plan that rules made, in words
+  std::vector<program::ByDefinition> by_definition;  // where it runs on this processor: without a kernel
 };
 
 std::string print_text(const Explanation& explanation);

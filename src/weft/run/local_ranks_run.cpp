@@ -122,7 +122,7 @@ class Loop {
     outcome.weights = std::move(weights_);
     outcome.timelines = std::move(timelines_);
     outcome.rank = member_.number();
-    outcome.reference_units = member_.rank().reference_units();
+    outcome.by_definition = program::find_by_definition(member_.rank().program());
     outcome.bytes = member_.rank().bytes();
   }
 

@@ -17,6 +17,7 @@
 
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
+#include "weft/program/by_definition.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 #include "weft/run/feed.h"
@@ -46,9 +47,9 @@ struct DistributedOutcome {
   // began the step.
   std::vector<std::vector<program::Timeline>> timelines;
 
-  std::int32_t rank = 0;            // of this process: rank 0 reports
-  std::size_t reference_units = 0;  // of rank 0: nodes that have no kernel
-  std::int64_t bytes = 0;           // that rank 0 took
+  std::int32_t rank = 0;                             // of this process: rank 0 reports
+  std::vector<program::ByDefinition> by_definition;  // of rank 0: operators that have no kernel
+  std::int64_t bytes = 0;                            // that rank 0 took
 };
 
 // `start` holds what was learned before; where it has no tensors, initial values are drawn from its seed.

@@ -88,8 +88,11 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
   return &tensor;
 }
 
-Status write_weights(exec::Rank& rank, const Weights& weights) {
+Status write_weights(exec::Rank& rank, const Weights& weights,
+                     const std::map<std::string, Tensor, std::less<>>& computed) {
   const auto write = [&](const Port& port, bool needed) -> Status {
+    if (const auto made = computed.find(port.name); made != computed.end())
+      return rank.write(port, made->second.bytes);
     WEFT_TRY(tensor, find_tensor(weights, port.name, port.place.dtype, shape_of(port.place), needed));
     if (tensor != nullptr) return rank.write(port, tensor->bytes);
     return write_initial(rank, port, weights.seed);

@@ -49,8 +49,10 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
                                   const std::vector<std::int64_t>& shape, bool needed);
 
 // Fills them from weights, and with initial values what the weights do not hold and need not: an
-// optimizer's moments. Fails when a parameter is missing or of another shape.
-Status write_weights(exec::Rank& rank, const Weights& weights);
+// optimizer's moments. Fails when a parameter is missing or of another shape. `computed` holds parameters that
+// were made of weights (fold_weights.h).
+Status write_weights(exec::Rank& rank, const Weights& weights,
+                     const std::map<std::string, Tensor, std::less<>>& computed = {});
 
 // Takes the rank's parameters and states.
 Status read_weights(const exec::Rank& rank, Weights& weights);

@@ -10,6 +10,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
+#include "weft/program/by_definition.h"
 #include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
@@ -189,6 +190,11 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.proof = proof.text;
   describe_plan(prepared, choice, explanation);
   if (explain_options.plan) return plan::print(*explanation.graph);
+  if (!run.target || run.target->local) {
+    const auto program =
+        program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});
+    if (program.ok()) explanation.by_definition = program::find_by_definition(*program);
+  }
   if (statement.analyze) {
     auto measurement = measure(context, prepared, explanation);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);

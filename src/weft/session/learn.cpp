@@ -10,6 +10,7 @@
 #include "weft/cost/choose_algorithms.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/run/fold_weights.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
 #include "weft/transport/machine_ranks.h"
@@ -147,9 +148,20 @@ Result<Score> score(const Session::State& state, const Context& context, const P
       WEFT_TRY(proof, require_proof(state, prepared, first.graph, planned));
       if (!proof.holds) total.unproven = proof.text;
       first.graph = std::move(planned.plan);
+      // The weights stay as they are from batch to batch: so does what is made of them alone.
+      run::Tensors computed;
+      WEFT_TRY(folded, run::fold_weights(first.graph));
+      if (folded) {
+        WEFT_TRY(made, run::compute_once(
+                           std::move(folded->once), weights,
+                           {.workers = prepared.threads,
+                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)}));
+        computed = std::move(made);
+        first.graph = std::move(folded->batch);
+      }
       WEFT_TRY(started, start_rank(std::move(first.graph), prepared));
       rank = std::move(started);
-      WEFT_TRY_STATUS(run::write_weights(*rank, weights));
+      WEFT_TRY_STATUS(run::write_weights(*rank, weights, computed));
     }
     feed.fill_test(*rank, total.examples);
     WEFT_TRY_STATUS(rank->step());

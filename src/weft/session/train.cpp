@@ -7,6 +7,7 @@
 
 #include "weft/base/units.h"
 #include "weft/explain/progress.h"
+#include "weft/program/by_definition.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
@@ -91,7 +92,7 @@ struct Trained {
   run::TrainingOutcome outcome;
   run::Weights weights;
   int threads = 1;  // of a rank
-  std::size_t by_definition = 0;
+  std::vector<program::ByDefinition> by_definition;
   std::string distribution;  // of several ranks
   std::string unproven;      // why that plan was not proven; empty: it was
   bool reports = true;       // false for a rank of a launcher's that is not the first
@@ -122,7 +123,7 @@ Result<Trained> train_alone(const Session::State& state, const Prepared& prepare
   WEFT_TRY_STATUS(take(start.step + outcome.steps_done));
   trained.outcome = outcome;
   trained.threads = rank->workers();
-  trained.by_definition = rank->reference_units();
+  trained.by_definition = program::find_by_definition(rank->program());
   return trained;
 }
 
@@ -136,7 +137,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prep
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),
                  .threads = options.workers,
-                 .by_definition = outcome.reference_units,
+                 .by_definition = std::move(outcome.by_definition),
                  .distribution = distribute::print(choice.spread->distribution),
                  .unproven = proof.holds ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
@@ -220,10 +221,8 @@ Answer run_train(Session::State& state, const Context& context, const language::
                       print_count(rate), (*feed)->example());
   if (prepared.ranks > 1) text += fmt::format("{}\n", done->distribution);
   if (!done->unproven.empty()) text += fmt::format("{}\n", done->unproven);
-  if (done->by_definition > 0)
-    text +=
-        fmt::format("{} of its operators have no kernel for this precision and ran by definition, slowly\n",
-                    done->by_definition);
+  if (!done->by_definition.empty())
+    text += fmt::format("ran by definition, slowly: {}\n", program::print(done->by_definition));
   return text;
 }
 
