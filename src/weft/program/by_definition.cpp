@@ -1,6 +1,7 @@
 #include "weft/program/by_definition.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -28,9 +29,17 @@ std::vector<ByDefinition> find_by_definition(const Program& program) {
 
 std::string print(std::span<const ByDefinition> found) {
   std::string text;
-  for (const ByDefinition& one : found)
-    text += fmt::format("{}{}{} ({})", text.empty() ? "" : ", ", one.op,
-                        one.count > 1 ? fmt::format(" ×{}", one.count) : "", one.why);
+  std::vector<std::string_view> told;
+  for (const ByDefinition& first : found) {
+    if (std::ranges::find(told, first.why) != told.end()) continue;
+    told.push_back(first.why);
+    std::string together;
+    for (const ByDefinition& one : found)
+      if (one.why == first.why)
+        together += fmt::format("{}{}{}", together.empty() ? "" : ", ", one.op,
+                                one.count > 1 ? fmt::format(" ×{}", one.count) : "");
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", together, first.why);
+  }
   return text;
 }
 

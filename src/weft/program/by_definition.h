@@ -1,6 +1,6 @@
 // weft/program/by_definition.h -- which operators of a program the processor has no kernel for.
 //
-//   top-k ×2 (its elements are bf16), contract (it multiplies 3 factors at once)
+//   top-k ×2, softmax (its elements are bf16); contract (it multiplies 3 factors at once)
 //
 // They are computed as ops/ defines them, element by element and in doubles: right, but hundreds of times slower.
 #pragma once

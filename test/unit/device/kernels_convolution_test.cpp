@@ -32,8 +32,8 @@ struct Shaped {
         w_size(c.out * (c.in / c.groups) * c.kernel_height * c.kernel_width),
         y_size(c.batch * c.out * c.out_height * c.out_width) {
     const Convolution fitting = sized(c);
-    const bool fits = c.kernel_height <= c.height + 2 * c.padding_height &&
-                      c.kernel_width <= c.width + 2 * c.padding_width;
+    const bool fits =
+        c.kernel_height <= c.height + 2 * c.padding_height && c.kernel_width <= c.width + 2 * c.padding_width;
     if (!fits || c.out_height != fitting.out_height || c.out_width != fitting.out_width)
       attributes += fmt::format(", high={}, wide={}", c.out_height, c.out_width);
   }
@@ -156,6 +156,30 @@ TEST(KernelsConvolution, AgreesOnTheShapesOfModels) {
       {.batch = 1, .in = 1, .out = 1, .height = 1, .width = 1, .kernel_height = 1, .kernel_width = 1},
       {.batch = 2, .in = 1, .out = 2, .height = 3, .width = 500, .kernel_height = 2, .kernel_width = 5}};
   for (const Convolution& shape : shapes) expect_agreement(sized(shape), random);
+}
+
+// Groups of few channels slide over planes, many channels are products; images of several lines.
+TEST(KernelsConvolution, AgreesOnGroupsOfFewAndOfManyChannels) {
+  Random random(8);
+  const auto square = [](std::int64_t in, std::int64_t out, std::int64_t groups, std::int64_t size,
+                         std::int64_t kernel, std::int64_t stride) {
+    return sized({.batch = 3,
+                  .in = in,
+                  .out = out,
+                  .height = size,
+                  .width = size,
+                  .kernel_height = kernel,
+                  .kernel_width = kernel,
+                  .padding_height = kernel / 2,
+                  .padding_width = kernel / 2,
+                  .stride = stride,
+                  .groups = groups});
+  };
+  for (const Convolution& conv :
+       {square(5, 5, 5, 28, 3, 1), square(5, 5, 5, 28, 3, 2), square(4, 8, 4, 7, 5, 1),
+        square(3, 3, 3, 40, 7, 3), square(12, 18, 3, 14, 3, 1), square(36, 40, 1, 9, 3, 2),
+        square(65, 66, 1, 6, 3, 1), square(65, 66, 1, 6, 3, 2), square(2, 3, 1, 20, 9, 1)})
+    expect_agreement(conv, random);
 }
 
 TEST(KernelsConvolution, AgreesOnRandomShapes) {

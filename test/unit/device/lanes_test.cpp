@@ -29,7 +29,7 @@ constexpr Judged kLanes[] = {
     {Lane::mul, "mul"},
     {Lane::div, "div"},
     {Lane::mod, "mod"},
-    {Lane::pow, "pow"},
+    {Lane::pow, "pow", kUlp},
     {Lane::maximum, "maximum"},
     {Lane::minimum, "minimum"},
     {Lane::neg, "neg"},
@@ -148,6 +148,30 @@ TEST(Lanes, ASquareIsAProduct) {
   Floats y(x.size());
   run_lane(Lane::pow, std::ssize(y), operands, y.data());
   EXPECT_EQ(y, run(Lane::mul, {x, x}));
+}
+
+// One exponent for all, with a way of its own or without, at the corners and between.
+TEST(Lanes, PowersByOneExponent) {
+  Floats x = {0.0f,      -0.0f,      1,    -1,        2,          -3,          0.5f,
+              kInfinity, -kInfinity, kNaN, 0x1p-126f, 0x1.8p127f, -0x1.8p127f, 0x1p-140f};
+  Random random(5);
+  for (int i = 0; i < 2000; ++i)
+    x.push_back(static_cast<float>(std::exp2(random.uniform() * 40 - 20)) * (i % 5 == 0 ? -1.0f : 1.0f));
+  for (const float exponent : {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 0.5f, 1.5f, -0.5f, -1.0f, -2.0f, 5.0f, 0.3f,
+                               -7.25f, 100.0f, kInfinity, kNaN}) {
+    const LaneOperand operands[] = {{x.data()}, {&exponent, true}};
+    Floats y(x.size());
+    run_lane(Lane::pow, std::ssize(y), operands, y.data());
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float narrow = std::pow(x[i], exponent);
+      const double wide = std::pow(static_cast<double>(x[i]), static_cast<double>(exponent));
+      // Two roundings on the way, and results too small for a normal float may become 0.
+      const bool good = same(y[i], narrow) || std::fabs(y[i] - wide) <= 2 * kUlp * std::fabs(wide) ||
+                        (std::fabs(wide) < 0x1p-126 && std::fabs(y[i]) <= 0x1p-126f);
+      ASSERT_TRUE(good) << x[i] << " to the power of " << exponent << " gives " << y[i] << ", expected "
+                        << wide;
+    }
+  }
 }
 
 std::vector<std::uint32_t> bits(const Floats& x) {

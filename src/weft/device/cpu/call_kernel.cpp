@@ -110,9 +110,13 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
   const ops::Pooling of = *ops::pooling(node, gradient ? node.result_type(0) : node.input_type(0));
   const Pooling pool{of.height, of.width, of.high, of.wide, of.size, of.stride, of.padding, of.padding_w};
   if (&node.op() == &ops::max_pool())
-    return call([=](const Task& t, std::byte*) { max_pool(pool, t.begin, t.end, at.f32(0), at.result()); });
+    return call([=](const Task& t,
+                    std::byte* scratch) { max_pool(pool, t.begin, t.end, at.f32(0), at.result(), scratch); },
+                static_cast<std::int64_t>(scratch_bytes(pool)));
   if (&node.op() == &ops::avg_pool())
-    return call([=](const Task& t, std::byte*) { avg_pool(pool, t.begin, t.end, at.f32(0), at.result()); });
+    return call([=](const Task& t,
+                    std::byte* scratch) { avg_pool(pool, t.begin, t.end, at.f32(0), at.result(), scratch); },
+                static_cast<std::int64_t>(scratch_bytes(pool)));
   if (&node.op() == &ops::max_pool_gradient())
     return call([=](const Task& t, std::byte*) {
       max_pool_gradient(pool, t.begin, t.end, at.f32(0), at.f32(1), at.result());

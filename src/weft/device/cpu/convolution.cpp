@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "weft/device/cpu/blas.h"
+#include "weft/device/cpu/direct_convolution.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -229,12 +230,15 @@ class Windows {
 
 std::size_t scratch_bytes(const Convolution& conv) {
   const Layout layout(conv);
-  return static_cast<std::size_t>(layout.window_floats() + layout.result_floats() + layout.border_floats()) *
-         sizeof(float);
+  const auto product =
+      static_cast<std::size_t>(layout.window_floats() + layout.result_floats() + layout.border_floats()) *
+      sizeof(float);
+  return slides(conv) ? std::max(product, direct_scratch_bytes(conv)) : product;
 }
 
 void convolve(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* x, const float* w,
               float* y, void* scratch) {
+  if (slides(conv)) return direct_convolve(conv, begin, end, x, w, y, scratch);
   const Layout layout(conv);
   float* const columns = static_cast<float*>(scratch);
   float* const together = columns + layout.window_floats();
@@ -264,6 +268,7 @@ void convolve(const Convolution& conv, std::int64_t begin, std::int64_t end, con
 
 void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
                              const float* w, float* dx, void* scratch) {
+  if (slides_back(conv)) return direct_input_gradient(conv, begin, end, dy, w, dx, scratch);
   const Layout layout(conv);
   float* const columns = static_cast<float*>(scratch);
   float* const together = columns + layout.window_floats();
@@ -295,6 +300,7 @@ void convolve_input_gradient(const Convolution& conv, std::int64_t begin, std::i
 
 void convolve_weight_gradient(const Convolution& conv, std::int64_t begin, std::int64_t end, const float* dy,
                               const float* x, float* dw, void* scratch) {
+  if (slides_for_weights(conv)) return direct_weight_gradient(conv, begin, end, dy, x, dw, scratch);
   const std::int64_t channels = conv.in / conv.groups, window = conv.kernel_height * conv.kernel_width;
   // Groups that are asked for whole go together, what there is of the first and the last by itself.
   while (begin < end) {

@@ -69,6 +69,23 @@ void rms_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float
   kernels().rms_norm(x, y, n, epsilon, rstd);
 }
 
+void channel_sums(const ChannelBlock& block, double* totals) { kernels().channel_sums(block, totals); }
+void channel_squares(const ChannelBlock& block, const float* means, double* totals) {
+  kernels().channel_squares(block, means, totals);
+}
+void channel_normalize(const ChannelBlock& block, const float* means, const float* factors, float* y) {
+  kernels().channel_normalize(block, means, factors, y);
+}
+
+void correlate(const Correlation& of) { kernels().correlate(of); }
+void correlate_gradient(const Correlation& of, float* dw) { kernels().correlate_gradient(of, dw); }
+void largest_of_windows(const Correlation& of) { kernels().largest_of_windows(of); }
+void mean_of_windows(const Correlation& of) { kernels().mean_of_windows(of); }
+void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
+                        float* y) {
+  kernels().largest_of_squares(rows, width, out_width, x, y);
+}
+
 void sgd_lanes(std::int64_t n, float lr, const float* weight, const float* gradient, float* next_weight) {
   kernels().sgd(n, lr, weight, gradient, next_weight);
 }

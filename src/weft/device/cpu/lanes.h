@@ -65,6 +65,41 @@ void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, flo
 // y = x * rstd, rstd = 1 / sqrt(mean of x^2 + epsilon)
 void rms_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd);
 
+// Channels [0, count) of x[batch, .., inner], whose rows of the batch are `step` apart.
+inline constexpr std::int64_t kMostChannels = 64;  // at a time
+struct ChannelBlock {
+  const float* x = nullptr;
+  std::int64_t batch = 0, step = 0, count = 0, inner = 1;
+};
+void channel_sums(const ChannelBlock& block, double* totals);
+void channel_squares(const ChannelBlock& block, const float* means, double* totals);  // of (x - mean)^2
+// y = (x - mean) * factor
+void channel_normalize(const ChannelBlock& block, const float* means, const float* factors, float* y);
+
+// Windows that slide over lines of floats, places [0, length) of them: element k of a window at place p is
+// x[p + offsets[k]]. Whole vectors are read and written: up to kSlack floats past the end of a line.
+inline constexpr std::int64_t kSlack = 16;
+struct Correlation {
+  const float* x = nullptr;
+  std::int64_t channel = 0, channels = 1;  // how far apart the lines of x are, and how many
+  const std::int64_t* offsets = nullptr;
+  std::int64_t taps = 0;
+  const float* w = nullptr;  // [outs][channels][taps], outs w_out apart
+  std::int64_t w_out = 0, outs = 1, length = 0;
+  float* y = nullptr;  // lines y_out apart
+  std::int64_t y_out = 0;
+};
+// y[o][p] = sum over c and k of w[o][c][k] * x[c][p + offsets[k]]
+void correlate(const Correlation& of);
+// dw[o][c][k] += sum over p of y[o][p] * x[c][p + offsets[k]]; past `length`, y is 0 and x is finite.
+void correlate_gradient(const Correlation& of, float* dw);
+// y[p] = the largest, or the mean, of the windows' elements.
+void largest_of_windows(const Correlation& of);
+void mean_of_windows(const Correlation& of);
+// The largest of each two by two: rows of y, of pairs of rows of x.
+void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
+                        float* y);
+
 // Optimizers: one step of n weights. Each next_ array may be the array it follows.
 
 // w' = w - lr * g

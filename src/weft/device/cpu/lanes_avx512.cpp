@@ -7,6 +7,7 @@
 // Ahead of the pragma: what others may share must not come to need avx512.
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -8,9 +8,11 @@
 // from outside it, and no vector is among their arguments.
 #pragma once
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/lanes_channels.h"
 #include "weft/device/cpu/lanes_optimizers.h"
 #include "weft/device/cpu/lanes_pointwise.h"
 #include "weft/device/cpu/lanes_rows.h"
+#include "weft/device/cpu/lanes_windows.h"
 
 // Whether the build holds the further sets: of the two compilers g++ alone knows the pragma they need.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -34,6 +36,13 @@ struct LaneKernels {
   decltype(&sgd_lanes) sgd;
   decltype(&momentum_lanes) momentum;
   decltype(&adam_lanes) adam;
+  decltype(&cpu::channel_sums) channel_sums;
+  decltype(&cpu::channel_squares) channel_squares;
+  decltype(&cpu::channel_normalize) channel_normalize;
+  decltype(&cpu::correlate) correlate;
+  decltype(&cpu::correlate_gradient) correlate_gradient;
+  decltype(&cpu::largest_of_windows) largest_of_windows, mean_of_windows;
+  decltype(&cpu::largest_of_squares) largest_of_squares;
 };
 
 extern const LaneKernels kAvx2Lanes, kAvx512Lanes;  // where WEFT_LANES_WIDER
@@ -55,6 +64,14 @@ inline constexpr LaneKernels kLaneKernels = {
     .sgd = sgd,
     .momentum = momentum,
     .adam = adam,
+    .channel_sums = channel_sums,
+    .channel_squares = channel_squares,
+    .channel_normalize = channel_normalize,
+    .correlate = correlate,
+    .correlate_gradient = correlate_gradient,
+    .largest_of_windows = largest_of_windows,
+    .mean_of_windows = mean_of_windows,
+    .largest_of_squares = largest_of_squares,
 };
 
 }  // namespace WEFT_LANES

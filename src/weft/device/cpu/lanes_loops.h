@@ -24,14 +24,13 @@ void each(std::int64_t n, Body body) {
 inline constexpr int kStripe = 32;
 inline constexpr int kChains = kStripe / kWidth;  // a vector is as many chains as it has lanes
 
-template <class Combine>
+template <std::size_t kHalf = kWidth / 2, class Combine>
 float joined_lanes(Vector x, Combine combine) {
-  for (int half = kWidth / 2; half > 0; half /= 2) {
-    Vector other = x;
-    for (int k = 0; k < half; ++k) other[k] = x[k + half];
-    x = combine(x, other);
-  }
-  return x[0];
+  x = combine(x, moved_down<kHalf>(x));
+  if constexpr (kHalf > 1)
+    return joined_lanes<kHalf / 2>(x, combine);
+  else
+    return x[0];
 }
 
 // Lists the chains by constant numbers, so that they stay in registers.

@@ -6,6 +6,7 @@
 //   tanh       3 ulp                            E / (E + 2) with E = e^(2|x|) - 1
 //   sigmoid    3 ulp                            1 / (1 + e^-x)
 //   erf        3 ulp                            an odd polynomial below 0.92, 1 - e^q(x) above
+//   pow        1 ulp                            2^(b log2 a) in doubles, for normal a > 0
 //   sin, cos   2e-7 absolute, |x| <= 1e4        x less its nearest multiple of pi/2
 //
 // The bounds are those of test/unit/lanes_math_test.cpp, which measures them. e^x is 0 where it would be
@@ -143,5 +144,61 @@ inline Vector sine_shifted(Vector x, std::uint32_t quarters) {
 }
 inline Vector sine_near(Vector x) { return sine_shifted(x, 0); }
 inline Vector cosine_near(Vector x) { return sine_shifted(x, 1); }
+
+// Half a vector, in doubles: a power loses as many bits as its exponent has beyond one, and floats have none
+// to lose.
+using Half [[gnu::vector_size(kWidth * sizeof(float) / 2)]] = float;
+using HalfMask [[gnu::vector_size(kWidth * sizeof(float) / 2)]] = std::int32_t;
+using Doubles [[gnu::vector_size(kWidth * sizeof(double) / 2)]] = double;
+using DoubleBits [[gnu::vector_size(kWidth * sizeof(double) / 2)]] = std::int64_t;
+
+inline constexpr float kLeastBase = 0x1p-126f;  // the least normal number
+
+// 2^(b (e + log2 m)) of m in [sqrt(1/2), sqrt(2)). log2 m = 2 / ln2 atanh(t) with t = (m - 1) / (m + 1), |t| <=
+// 0.172: seven terms of its series leave 2e-13. 2^r for |r| <= 1/2: seven terms of exp's leave 6e-9.
+inline Half power_of_half(Half m, HalfMask e, Half b) {
+  const Doubles mantissa = __builtin_convertvector(m, Doubles);
+  const Doubles t = (mantissa - 1.0) / (mantissa + 1.0), square = t * t;
+  const Doubles series =
+      ((((((square * (1.0 / 13) + 1.0 / 11) * square + 1.0 / 9) * square + 1.0 / 7) * square + 1.0 / 5) *
+            square +
+        1.0 / 3) *
+           square +
+       1.0) *
+      t;
+  constexpr double kTwoOverLn2 = 0x1.71547652b82fep1, kMost = 200, kMagic = 0x1.8p52,
+                   kLn2 = 0x1.62e42fefa39efp-1;
+  Doubles z =
+      (series * kTwoOverLn2 + __builtin_convertvector(e, Doubles)) * __builtin_convertvector(b, Doubles);
+  z = z > kMost ? kMost - Doubles{} : z;
+  z = z < -kMost ? -kMost - Doubles{} : z;
+  const Doubles shifted = z + kMagic;
+  const Doubles r = (z - (shifted - kMagic)) * kLn2;
+  const Doubles fraction =
+      ((((((r * (1.0 / 5040) + 1.0 / 720) * r + 1.0 / 120) * r + 1.0 / 24) * r + 1.0 / 6) * r + 0.5) * r +
+       1.0) *
+          r +
+      1.0;
+  const DoubleBits bits =
+      reinterpret_cast<DoubleBits>(fraction) + (reinterpret_cast<DoubleBits>(shifted) << 52);
+  return __builtin_convertvector(reinterpret_cast<Doubles>(bits), Half);
+}
+
+// a^b of a normal a > 0 and a finite b.
+inline Vector power_near(Vector a, Vector b) {
+  constexpr std::uint32_t kSqrtHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
+  const Bits bits = bits_of(a);
+  const Mask e = reinterpret_cast<Mask>(bits - kSqrtHalf) >> 23;
+  const Vector m = float_of(bits - (reinterpret_cast<Bits>(e) << 23));
+  Half of_m[2], of_b[2], y[2];
+  HalfMask of_e[2];
+  __builtin_memcpy(of_m, &m, sizeof m);
+  __builtin_memcpy(of_b, &b, sizeof b);
+  __builtin_memcpy(of_e, &e, sizeof e);
+  for (int half = 0; half < 2; ++half) y[half] = power_of_half(of_m[half], of_e[half], of_b[half]);
+  Vector both;
+  __builtin_memcpy(&both, y, sizeof both);
+  return both;
+}
 
 }  // namespace weft::device::cpu::WEFT_LANES

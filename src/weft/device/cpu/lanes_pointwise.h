@@ -43,10 +43,25 @@ inline Vector mod(Vector a, Vector b) {
   for (int k = 0; k < kWidth; ++k) a[k] = std::fmod(a[k], b[k]);
   return a;
 }
-inline Vector pow(Vector a, Vector b) {
-  for (int k = 0; k < kWidth; ++k) a[k] = std::pow(a[k], b[k]);
-  return a;
+// Beyond the reach of power_near, the library's.
+inline Vector pow_far(Vector a, Vector b) {
+  Vector y = power_near(a, b);
+  for (int k = 0; k < kWidth; ++k)
+    if (!(a[k] >= kLeastBase && a[k] < kInfinity && std::fabs(b[k]) < kInfinity)) y[k] = std::pow(a[k], b[k]);
+  return y;
 }
+
+// The powers that models have, by few roundings. 0.0 makes +0 of a -0, as pow does; and -inf to any power that
+// is no odd number is what inf is.
+inline Vector root(Vector x) { return choose(x == -kInfinity, splat(kInfinity), square_root(x + 0.0f)); }
+inline Vector itself(Vector x) { return x; }
+inline Vector square(Vector x) { return x * x; }
+inline Vector cube(Vector x) { return x * x * x; }
+inline Vector fourth(Vector x) { return square(square(x)); }
+inline Vector root_of_cube(Vector x) { return magnitude(x) * root(x); }
+inline Vector inverse(Vector x) { return 1.0f / x; }
+inline Vector inverse_square(Vector x) { return square(1.0f / x); }
+inline Vector inverse_root(Vector x) { return 1.0f / root(x); }
 
 // sin and cos of any number: beyond the reach of sine_near, the library's.
 inline Vector sin_far(Vector x) {
@@ -125,10 +140,38 @@ void trigonometric(std::int64_t n, const LaneOperand* x, float* y) {
   near ? unary<kNear>(n, x, y) : unary<kFar>(n, x, y);
 }
 
-// A square is a product, rounded once: the case that models have.
+// Whether any element is outside what power_near takes.
+[[gnu::flatten]] inline bool has_far_base(const float* x, std::int64_t n) {
+  const auto larger = [](Vector a, Vector b) { return choose(a < b, b, a); };
+  return fold(n, 0, larger, [=](std::int64_t i, auto lanes) {
+           const Vector a = load(x + i, lanes, 1);
+           return choose((a >= kLeastBase) & (a < kInfinity), Vector{}, splat(1));
+         }) > 0;
+}
+[[gnu::flatten]] inline bool has_far_exponent(const float* x, std::int64_t n) {
+  const auto larger = [](Vector a, Vector b) { return choose(a < b, b, a); };
+  return fold(n, 0, larger, [=](std::int64_t i, auto lanes) {
+           return choose(magnitude(load(x + i, lanes, 1)) < kInfinity, Vector{}, splat(1));
+         }) > 0;
+}
+
+// One exponent for all is mostly a small number or half of one.
 inline void power(std::int64_t n, const LaneOperand* x, float* y) {
-  const bool squares = x[1].scalar && *x[1].data == 2 && !x[0].scalar;
-  squares ? map<lane::mul>(n, y, varying(x[0]), varying(x[0])) : binary<lane::pow>(n, x, y);
+  if (x[1].scalar) {
+    const float exponent = *x[1].data;
+    if (exponent == 2) return unary<lane::square>(n, x, y);
+    if (exponent == 3) return unary<lane::cube>(n, x, y);
+    if (exponent == 0.5f) return unary<lane::root>(n, x, y);
+    if (exponent == -0.5f) return unary<lane::inverse_root>(n, x, y);
+    if (exponent == -1) return unary<lane::inverse>(n, x, y);
+    if (exponent == 1) return unary<lane::itself>(n, x, y);
+    if (exponent == 1.5f) return unary<lane::root_of_cube>(n, x, y);
+    if (exponent == 4) return unary<lane::fourth>(n, x, y);
+    if (exponent == -2) return unary<lane::inverse_square>(n, x, y);
+  }
+  const bool far =
+      has_far_base(x[0].data, x[0].scalar ? 1 : n) || has_far_exponent(x[1].data, x[1].scalar ? 1 : n);
+  far ? binary<lane::pow_far>(n, x, y) : binary<power_near>(n, x, y);
 }
 
 inline void run_lane(Lane which, std::int64_t n, const LaneOperand* x, float* y) {

@@ -13,6 +13,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #elif defined(__x86_64__)
@@ -59,15 +60,42 @@ inline Vector load(const float* from, AllLanes, float /*fill*/) {
   __builtin_memcpy(&x, from, sizeof x);
   return x;
 }
+#if WEFT_LANES_WIDTH == 8
+inline Mask first(FirstLanes lanes) { return Mask{0, 1, 2, 3, 4, 5, 6, 7} < lanes.count; }
+#endif
 inline Vector load(const float* from, FirstLanes lanes, float fill) {  // `fill` in the other lanes
+#if WEFT_LANES_WIDTH == 16
+  return _mm512_mask_loadu_ps(splat(fill), static_cast<__mmask16>((1u << lanes.count) - 1), from);
+#elif WEFT_LANES_WIDTH == 8
+  const Mask which = first(lanes);
+  const Vector x = _mm256_maskload_ps(from, reinterpret_cast<__m256i>(which));
+  return which ? x : splat(fill);
+#else
   Vector x = splat(fill);
   for (int k = 0; k < lanes.count; ++k) x[k] = from[k];
   return x;
+#endif
 }
 
 inline void store(float* to, Vector x, AllLanes) { __builtin_memcpy(to, &x, sizeof x); }
 inline void store(float* to, Vector x, FirstLanes lanes) {
+#if WEFT_LANES_WIDTH == 16
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1u << lanes.count) - 1), x);
+#elif WEFT_LANES_WIDTH == 8
+  _mm256_maskstore_ps(to, reinterpret_cast<__m256i>(first(lanes)), x);
+#else
   for (int k = 0; k < lanes.count; ++k) to[k] = x[k];
+#endif
+}
+
+// Lane k holds what lane k + kBy held; the last ones hold the first.
+template <std::size_t kBy, std::size_t... kLane>
+Vector moved_down(Vector x, std::index_sequence<kLane...>) {
+  return __builtin_shufflevector(x, x, static_cast<int>((kLane + kBy) % kWidth)...);
+}
+template <std::size_t kBy>
+Vector moved_down(Vector x) {
+  return moved_down<kBy>(x, std::make_index_sequence<kWidth>());
 }
 
 inline Bits bits_of(Vector x) { return reinterpret_cast<Bits>(x); }

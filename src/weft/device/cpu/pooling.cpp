@@ -1,11 +1,12 @@
 #include "weft/device/cpu/pooling.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "weft/device/cpu/lanes.h"
 
 namespace weft::device::cpu {
 namespace {
-
-float larger(float a, float b) { return a < b || b != b ? b : a; }
 
 // Windows of two by two that neither overlap nor leave the plane: the usual ones.
 bool is_square_of_two(const Pooling& pool) {
@@ -40,6 +41,77 @@ void for_windows(const Pooling& pool, std::int64_t begin, std::int64_t end, Run 
         run(plane * points, plane * out_points + p * pool.out_width + t, Window(pool, p, t));
 }
 
+// A plane with its border as one line, or with a stride of s as s x s lines of every s-th row and column: windows
+// slide over it as those of direct_convolution.h do.
+class PlaneLine {
+ public:
+  static constexpr std::int64_t kMostTaps = 64;
+
+  PlaneLine(const Pooling& pool, void* scratch) : pool_(pool), line_(static_cast<float*>(scratch)) {
+    const auto reach = [&](std::int64_t size, std::int64_t padding, std::int64_t places) {
+      const std::int64_t most = std::max(size + padding, (places - 1) * pool.stride + pool.size);
+      return (most + pool.stride - 1) / pool.stride;
+    };
+    rows_ = reach(pool.height, pool.padding, pool.out_height);
+    columns_ = reach(pool.width, pool.padding_width, pool.out_width);
+    const std::int64_t s = pool.stride;
+    for (std::int64_t r = 0; r < pool.size && taps() <= kMostTaps; ++r)
+      for (std::int64_t q = 0; q < pool.size; ++q)
+        offsets_[r * pool.size + q] = (r % s * s + q % s) * rows_ * columns_ + r / s * columns_ + q / s;
+  }
+
+  std::int64_t floats() const { return inputs() + rows_ * columns_ + kSlack; }
+  bool slides() const { return taps() <= kMostTaps; }
+
+  // Calls combine(the line's windows) for each plane of [begin, end), whose border holds `outside`.
+  template <class Combine>
+  void run(std::int64_t begin, std::int64_t end, float outside, const float* x, float* y,
+           Combine combine) const {
+    std::fill_n(line_, inputs(), outside);
+    float* const places = line_ + inputs();
+    const std::int64_t length = (pool_.out_height - 1) * columns_ + pool_.out_width;
+    for (std::int64_t plane = begin; plane < end; ++plane) {
+      fill(x + plane * pool_.height * pool_.width);
+      combine(Correlation{.x = line_, .offsets = offsets_, .taps = taps(), .length = length, .y = places});
+      for (std::int64_t p = 0; p < pool_.out_height; ++p)
+        std::copy_n(places + p * columns_, pool_.out_width,
+                    y + (plane * pool_.out_height + p) * pool_.out_width);
+    }
+  }
+
+ private:
+  std::int64_t taps() const { return pool_.size * pool_.size; }
+  std::int64_t inputs() const { return pool_.stride * pool_.stride * rows_ * columns_ + kSlack; }
+
+  void fill(const float* x) const {
+    const std::int64_t s = pool_.stride;
+    for (std::int64_t h = 0; h < pool_.height; ++h, x += pool_.width) {
+      const std::int64_t row = h + pool_.padding;
+      float* const to = line_ + row / s * columns_;
+      if (s == 1) {
+        std::copy_n(x, pool_.width, to + pool_.padding_width);
+        continue;
+      }
+      for (std::int64_t first = 0; first < std::min(s, pool_.width); ++first) {
+        const std::int64_t column = first + pool_.padding_width;
+        float* const phase = to + (row % s * s + column % s) * rows_ * columns_ + column / s;
+        const std::int64_t n = (pool_.width - first + s - 1) / s;
+        if (s == 2)
+          for (std::int64_t t = 0; t < n; ++t) phase[t] = x[first + 2 * t];
+        else
+          for (std::int64_t t = 0; t < n; ++t) phase[t] = x[first + s * t];
+      }
+    }
+  }
+
+  const Pooling& pool_;
+  float* const line_;
+  std::int64_t rows_ = 0, columns_ = 0;  // of a line
+  std::int64_t offsets_[kMostTaps] = {};
+};
+
+float larger(float a, float b) { return a < b || b != b ? b : a; }
+
 // Calls run(start of the upper of two rows of x, start of the row of y).
 template <class Run>
 void for_row_pairs(const Pooling& pool, std::int64_t begin, std::int64_t end, Run run) {
@@ -60,13 +132,21 @@ bool leaves_rest(const Pooling& pool) {
 
 }  // namespace
 
-void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y) {
-  if (is_square_of_two(pool))
-    return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
-      const float *upper = x + in_x, *lower = upper + pool.width;
-      for (std::int64_t t = 0; t < pool.out_width; ++t)
-        y[in_y + t] = larger(larger(larger(upper[2 * t], upper[2 * t + 1]), lower[2 * t]), lower[2 * t + 1]);
-    });
+std::size_t scratch_bytes(const Pooling& pool) {
+  const PlaneLine line(pool, nullptr);
+  return line.slides() ? static_cast<std::size_t>(line.floats()) * sizeof(float) : 0;
+}
+
+void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
+              void* scratch) {
+  if (is_square_of_two(pool)) {
+    for (std::int64_t plane = begin; plane < end; ++plane)
+      largest_of_squares(pool.out_height, pool.width, pool.out_width, x + plane * pool.height * pool.width,
+                         y + plane * pool.out_height * pool.out_width);
+    return;
+  }
+  if (const PlaneLine line(pool, scratch); line.slides())
+    return line.run(begin, end, -std::numeric_limits<float>::infinity(), x, y, largest_of_windows);
   for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
     float largest = x[plane + window.top * pool.width + window.left];
     window.visit(pool, [&](std::int64_t place) { largest = larger(largest, x[plane + place]); });
@@ -108,13 +188,16 @@ void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end
   });
 }
 
-void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y) {
+void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
+              void* scratch) {
   if (is_square_of_two(pool))
     return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
       const float *upper = x + in_x, *lower = upper + pool.width;
       for (std::int64_t t = 0; t < pool.out_width; ++t)
         y[in_y + t] = (upper[2 * t] + upper[2 * t + 1] + lower[2 * t] + lower[2 * t + 1]) * 0.25f;
     });
+  if (const PlaneLine line(pool, scratch); line.slides())
+    return line.run(begin, end, 0.0f, x, y, mean_of_windows);
   const auto points = static_cast<float>(pool.size * pool.size);
   for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
     float total = 0;

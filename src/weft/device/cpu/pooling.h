@@ -7,6 +7,7 @@
 // [begin, end) of them. Padding counts as absent for the largest and as zeros for the mean. Among equals
 // the first is the largest; a NaN in a window is its maximum, as in ops/.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace weft::device::cpu {
@@ -17,11 +18,16 @@ struct Pooling {
   std::int64_t padding = 0, padding_width = 0;  // above, left
 };
 
-void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y);
+// What `scratch` must hold, aligned as a float, for the two that pool.
+std::size_t scratch_bytes(const Pooling& pool);
+
+void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
+              void* scratch);
 void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy,
                        const float* x, float* dx);
 
-void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y);
+void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
+              void* scratch);
 void avg_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy, float* dx);
 
 }  // namespace weft::device::cpu
