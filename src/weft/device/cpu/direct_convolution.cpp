@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "weft/base/check.h"
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/phased_plane.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -62,28 +62,18 @@ void fill_windows(const Shapes& shapes, std::int64_t image, std::int64_t images,
                   std::int64_t count, const float* x, float* lines) {
   const Convolution& conv = shapes.conv;
   const Line& line = shapes.windows;
-  const std::int64_t s = conv.stride;
   std::fill_n(lines, count * line.channel() + kSlack, 0.0f);
+  const PhasedPlane plane{.height = conv.height,
+                          .width = conv.width,
+                          .padding = conv.padding_height,
+                          .padding_width = conv.padding_width,
+                          .stride = conv.stride,
+                          .columns = line.columns,
+                          .phase = line.phase()};
   for (std::int64_t c = 0; c < count; ++c)
     for (std::int64_t i = 0; i < images; ++i)
-      for (std::int64_t h = 0; h < conv.height; ++h) {
-        const float* from = x + (((image + i) * conv.in + first + c) * conv.height + h) * conv.width;
-        const std::int64_t row = h + conv.padding_height;
-        float* to = lines + c * line.channel() + i * line.plane() + row / s * line.columns;
-        if (s == 1) {
-          std::copy_n(from, conv.width, to + conv.padding_width);
-          continue;
-        }
-        for (std::int64_t begin = 0; begin < std::min(s, conv.width); ++begin) {
-          const std::int64_t column = begin + conv.padding_width;
-          float* const phase = to + (row % s * s + column % s) * line.phase() + column / s;
-          const std::int64_t n = (conv.width - begin + s - 1) / s;
-          if (s == 2)
-            for (std::int64_t t = 0; t < n; ++t) phase[t] = from[begin + 2 * t];
-          else
-            for (std::int64_t t = 0; t < n; ++t) phase[t] = from[begin + s * t];
-        }
-      }
+      split_plane(plane, x + ((image + i) * conv.in + first + c) * conv.height * conv.width,
+                  lines + c * line.channel() + i * line.plane());
 }
 
 // Where the elements of a window lie from its place on.
@@ -101,16 +91,15 @@ std::int64_t length_of(const Shapes& shapes, std::int64_t images) {
   return (images - 1) * line.plane() + (shapes.conv.out_height - 1) * line.columns + shapes.conv.out_width;
 }
 
-// Rows of places, from or to a line that has them as windows do.
+// Calls act(planes of places in y, in a line that has them as windows do).
 template <class Act>
-void for_rows(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t group, Act act) {
+void for_planes(const Shapes& shapes, std::int64_t image, std::int64_t images, std::int64_t group, Act act) {
   const Convolution& conv = shapes.conv;
   const Line& line = shapes.windows;
   for (std::int64_t o = 0; o < shapes.out; ++o)
     for (std::int64_t i = 0; i < images; ++i)
-      for (std::int64_t h = 0; h < conv.out_height; ++h)
-        act((((image + i) * conv.out + group * shapes.out + o) * conv.out_height + h) * conv.out_width,
-            o * line.places() + i * line.plane() + h * line.columns);
+      act(((image + i) * conv.out + group * shapes.out + o) * conv.out_height * conv.out_width,
+          o * line.places() + i * line.plane());
 }
 
 // Calls run(image, images) for the images of each line.
@@ -128,11 +117,11 @@ void fill_results(const Shapes& shapes, std::int64_t image, std::int64_t images,
   std::fill_n(lines, shapes.result_floats(), 0.0f);
   for (std::int64_t o = 0; o < shapes.out; ++o)
     for (std::int64_t i = 0; i < images; ++i)
-      for (std::int64_t h = 0; h < conv.out_height; ++h)
-        std::copy_n(
-            dy + (((image + i) * conv.out + group * shapes.out + o) * conv.out_height + h) * conv.out_width,
-            conv.out_width,
-            lines + o * line.channel() + i * line.plane() + (h + shapes.above) * line.columns + shapes.left);
+      copy_rows(conv.out_height, conv.out_width,
+                dy + ((image + i) * conv.out + group * shapes.out + o) * conv.out_height * conv.out_width,
+                conv.out_width,
+                lines + o * line.channel() + i * line.plane() + shapes.above * line.columns + shapes.left,
+                line.columns);
 }
 
 // What rows a, a + s, .. and columns b, b + s, .. of x with its border get, into dx.
@@ -147,19 +136,20 @@ void take_phase(const Shapes& shapes, std::int64_t image, std::int64_t images, s
   };
   const std::int64_t u0 = first(conv.padding_height, a), v0 = first(conv.padding_width, b);
   const std::int64_t h0 = u0 * s + a - conv.padding_height, w0 = v0 * s + b - conv.padding_width;
-  if (w0 >= conv.width) return;
+  if (h0 >= conv.height || w0 >= conv.width) return;
   const std::int64_t n = (conv.width - w0 + s - 1) / s;
+  const std::int64_t rows = (conv.height - h0 + s - 1) / s;
   for (std::int64_t c = 0; c < shapes.in; ++c)
-    for (std::int64_t i = 0; i < images; ++i)
-      for (std::int64_t h = h0, u = u0; h < conv.height; h += s, ++u) {
-        const float* from = lines + c * line.places() + i * line.plane() + u * line.columns + v0;
-        float* to =
-            dx + (((image + i) * conv.in + group * shapes.in + c) * conv.height + h) * conv.width + w0;
-        if (s == 1)
-          std::copy_n(from, n, to);
-        else
-          for (std::int64_t t = 0; t < n; ++t) to[t * s] = from[t];
+    for (std::int64_t i = 0; i < images; ++i) {
+      const float* from = lines + c * line.places() + i * line.plane() + u0 * line.columns + v0;
+      float* to = dx + (((image + i) * conv.in + group * shapes.in + c) * conv.height + h0) * conv.width + w0;
+      if (s == 1) {
+        copy_rows(rows, n, from, line.columns, to, conv.width);
+        continue;
       }
+      for (std::int64_t row = 0; row < rows; ++row, from += line.columns, to += s * conv.width)
+        for (std::int64_t t = 0; t < n; ++t) to[t * s] = from[t];
+    }
 }
 
 }  // namespace
@@ -210,8 +200,9 @@ void direct_convolve(const Convolution& conv, std::int64_t begin, std::int64_t e
                  .length = length_of(shapes, images),
                  .y = places,
                  .y_out = shapes.windows.places()});
-      for_rows(shapes, image, images, group, [&](std::int64_t in_y, std::int64_t in_line) {
-        std::copy_n(places + in_line, conv.out_width, y + in_y);
+      for_planes(shapes, image, images, group, [&](std::int64_t in_y, std::int64_t in_line) {
+        copy_rows(conv.out_height, conv.out_width, places + in_line, shapes.windows.columns, y + in_y,
+                  conv.out_width);
       });
     });
 }
@@ -273,8 +264,9 @@ void direct_weight_gradient(const Convolution& conv, std::int64_t begin, std::in
     for_lines(shapes.windows, 0, conv.batch, [&](std::int64_t image, std::int64_t images) {
       fill_windows(shapes, image, images, begin, count, x, lines);
       std::fill_n(places, shapes.place_floats(), 0.0f);
-      for_rows(shapes, image, images, group, [&](std::int64_t in_y, std::int64_t in_line) {
-        std::copy_n(dy + in_y, conv.out_width, places + in_line);
+      for_planes(shapes, image, images, group, [&](std::int64_t in_y, std::int64_t in_line) {
+        copy_rows(conv.out_height, conv.out_width, dy + in_y, conv.out_width, places + in_line,
+                  shapes.windows.columns);
       });
       correlate_gradient({.x = lines,
                           .channel = shapes.windows.channel(),

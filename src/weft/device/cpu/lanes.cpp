@@ -81,6 +81,14 @@ void correlate(const Correlation& of) { kernels().correlate(of); }
 void correlate_gradient(const Correlation& of, float* dw) { kernels().correlate_gradient(of, dw); }
 void largest_of_windows(const Correlation& of) { kernels().largest_of_windows(of); }
 void mean_of_windows(const Correlation& of) { kernels().mean_of_windows(of); }
+void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
+               std::int64_t to_step) {
+  kernels().copy_rows(rows, width, from, from_step, to, to_step);
+}
+void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* even,
+                float* odd, std::int64_t to_step) {
+  kernels().split_rows(rows, width, from, from_step, even, odd, to_step);
+}
 void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
                         float* y) {
   kernels().largest_of_squares(rows, width, out_width, x, y);

@@ -96,6 +96,11 @@ void correlate_gradient(const Correlation& of, float* dw);
 // y[p] = the largest, or the mean, of the windows' elements.
 void largest_of_windows(const Correlation& of);
 void mean_of_windows(const Correlation& of);
+// Rows that lie `from_step` apart, to where they lie `to_step` apart: whole, or elements at even and odd places.
+void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
+               std::int64_t to_step);
+void split_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* even,
+                float* odd, std::int64_t to_step);
 // The largest of each two by two: rows of y, of pairs of rows of x.
 void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width, const float* x,
                         float* y);

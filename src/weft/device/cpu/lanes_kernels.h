@@ -43,6 +43,8 @@ struct LaneKernels {
   decltype(&cpu::correlate_gradient) correlate_gradient;
   decltype(&cpu::largest_of_windows) largest_of_windows, mean_of_windows;
   decltype(&cpu::largest_of_squares) largest_of_squares;
+  decltype(&cpu::copy_rows) copy_rows;
+  decltype(&cpu::split_rows) split_rows;
 };
 
 extern const LaneKernels kAvx2Lanes, kAvx512Lanes;  // where WEFT_LANES_WIDER
@@ -72,6 +74,8 @@ inline constexpr LaneKernels kLaneKernels = {
     .largest_of_windows = largest_of_windows,
     .mean_of_windows = mean_of_windows,
     .largest_of_squares = largest_of_squares,
+    .copy_rows = copy_rows,
+    .split_rows = split_rows,
 };
 
 }  // namespace WEFT_LANES

@@ -137,6 +137,35 @@ Vector every_other(Vector a, Vector b, std::index_sequence<kLane...>) {
   return __builtin_shufflevector(a, b, static_cast<int>(2 * kLane + 1)...);
 }
 
+// Rows of a plane, one after the other, to rows that lie `to_step` apart.
+[[gnu::flatten]] inline void copy_rows(std::int64_t rows, std::int64_t width, const float* from,
+                                       std::int64_t from_step, float* to, std::int64_t to_step) {
+  for (std::int64_t row = 0; row < rows; ++row, from += from_step, to += to_step)
+    each(width, [=](std::int64_t i, auto lanes) { store(to + i, load(from + i, lanes, 0), lanes); });
+}
+
+// The same in two: elements at even places of a row, and those at odd ones.
+[[gnu::flatten]] inline void split_rows(std::int64_t rows, std::int64_t width, const float* from,
+                                        std::int64_t from_step, float* even, float* odd,
+                                        std::int64_t to_step) {
+  constexpr auto kAll = std::make_index_sequence<kWidth>();
+  for (std::int64_t row = 0; row < rows; ++row, from += from_step, even += to_step, odd += to_step) {
+    std::int64_t t = 0;
+    for (; 2 * (t + kWidth) <= width; t += kWidth) {
+      const Vector a = load(from + 2 * t, AllLanes{}, 0), b = load(from + 2 * t + kWidth, AllLanes{}, 0);
+      store(even + t, every_second(a, b, kAll), AllLanes{});
+      store(odd + t, every_other(a, b, kAll), AllLanes{});
+    }
+    const int rest = static_cast<int>(width - 2 * t), low = rest < kWidth ? rest : kWidth;
+    if (rest == 0) continue;
+    const Vector a =
+        low == kWidth ? load(from + 2 * t, AllLanes{}, 0) : load(from + 2 * t, FirstLanes{low}, 0);
+    const Vector b = rest > low ? load(from + 2 * t + kWidth, FirstLanes{rest - low}, 0) : Vector{};
+    store(even + t, every_second(a, b, kAll), FirstLanes{(rest + 1) / 2});
+    store(odd + t, every_other(a, b, kAll), FirstLanes{rest / 2});
+  }
+}
+
 // y[t] = the largest of the four x[2t], x[2t + 1] of two rows: each of `rows` rows of y.
 [[gnu::flatten]] inline void largest_of_squares(std::int64_t rows, std::int64_t width, std::int64_t out_width,
                                                 const float* x, float* y) {

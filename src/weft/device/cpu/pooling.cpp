@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/phased_plane.h"
 
 namespace weft::device::cpu {
 namespace {
@@ -41,8 +42,7 @@ void for_windows(const Pooling& pool, std::int64_t begin, std::int64_t end, Run 
         run(plane * points, plane * out_points + p * pool.out_width + t, Window(pool, p, t));
 }
 
-// A plane with its border as one line, or with a stride of s as s x s lines of every s-th row and column: windows
-// slide over it as those of direct_convolution.h do.
+// A plane with its border as lines that windows slide over, as those of direct_convolution.h do.
 class PlaneLine {
  public:
   static constexpr std::int64_t kMostTaps = 64;
@@ -70,39 +70,24 @@ class PlaneLine {
     std::fill_n(line_, inputs(), outside);
     float* const places = line_ + inputs();
     const std::int64_t length = (pool_.out_height - 1) * columns_ + pool_.out_width;
+    const PhasedPlane phases{.height = pool_.height,
+                             .width = pool_.width,
+                             .padding = pool_.padding,
+                             .padding_width = pool_.padding_width,
+                             .stride = pool_.stride,
+                             .columns = columns_,
+                             .phase = rows_ * columns_};
     for (std::int64_t plane = begin; plane < end; ++plane) {
-      fill(x + plane * pool_.height * pool_.width);
+      split_plane(phases, x + plane * pool_.height * pool_.width, line_);
       combine(Correlation{.x = line_, .offsets = offsets_, .taps = taps(), .length = length, .y = places});
-      for (std::int64_t p = 0; p < pool_.out_height; ++p)
-        std::copy_n(places + p * columns_, pool_.out_width,
-                    y + (plane * pool_.out_height + p) * pool_.out_width);
+      copy_rows(pool_.out_height, pool_.out_width, places, columns_,
+                y + plane * pool_.out_height * pool_.out_width, pool_.out_width);
     }
   }
 
  private:
   std::int64_t taps() const { return pool_.size * pool_.size; }
   std::int64_t inputs() const { return pool_.stride * pool_.stride * rows_ * columns_ + kSlack; }
-
-  void fill(const float* x) const {
-    const std::int64_t s = pool_.stride;
-    for (std::int64_t h = 0; h < pool_.height; ++h, x += pool_.width) {
-      const std::int64_t row = h + pool_.padding;
-      float* const to = line_ + row / s * columns_;
-      if (s == 1) {
-        std::copy_n(x, pool_.width, to + pool_.padding_width);
-        continue;
-      }
-      for (std::int64_t first = 0; first < std::min(s, pool_.width); ++first) {
-        const std::int64_t column = first + pool_.padding_width;
-        float* const phase = to + (row % s * s + column % s) * rows_ * columns_ + column / s;
-        const std::int64_t n = (pool_.width - first + s - 1) / s;
-        if (s == 2)
-          for (std::int64_t t = 0; t < n; ++t) phase[t] = x[first + 2 * t];
-        else
-          for (std::int64_t t = 0; t < n; ++t) phase[t] = x[first + s * t];
-      }
-    }
-  }
 
   const Pooling& pool_;
   float* const line_;
