@@ -134,10 +134,11 @@ void convolutions(Table& table) {
     std::int64_t batch, in, out, size, kernel, stride, groups;
   };
   for (const Shape& s :
-       {Shape{8, 64, 64, 28, 3, 1, 1}, Shape{8, 32, 64, 14, 5, 1, 1}, Shape{16, 16, 32, 12, 5, 1, 1},
-        Shape{8, 3, 64, 64, 7, 2, 1}, Shape{8, 128, 128, 28, 3, 1, 128}, Shape{8, 128, 128, 28, 3, 2, 128},
-        Shape{8, 256, 256, 14, 3, 1, 256}, Shape{8, 96, 96, 14, 5, 1, 96}, Shape{8, 512, 512, 7, 3, 1, 512},
-        Shape{8, 128, 128, 28, 3, 1, 32}, Shape{8, 128, 128, 14, 3, 1, 4}}) {
+       {Shape{8, 64, 64, 28, 3, 1, 1}, Shape{8, 256, 256, 7, 3, 1, 1}, Shape{8, 32, 64, 14, 5, 1, 1},
+        Shape{16, 16, 32, 12, 5, 1, 1}, Shape{8, 3, 64, 64, 7, 2, 1}, Shape{8, 128, 128, 28, 3, 1, 128},
+        Shape{8, 128, 128, 28, 3, 2, 128}, Shape{8, 256, 256, 14, 3, 1, 256}, Shape{8, 96, 96, 14, 5, 1, 96},
+        Shape{8, 512, 512, 7, 3, 1, 512}, Shape{8, 128, 128, 28, 3, 1, 32},
+        Shape{8, 128, 128, 14, 3, 1, 4}}) {
     Convolution conv{.batch = s.batch,
                      .in = s.in,
                      .out = s.out,
@@ -201,7 +202,7 @@ void pools(Table& table) {
     table.row("max pool " + shape, 0, bytes,
               [&] { max_pool(pool, 0, s.planes, x.data(), y.data(), scratch.data()); });
     table.row("max pool dx " + shape, 0, 2 * bytes,
-              [&] { max_pool_gradient(pool, 0, s.planes, dy.data(), x.data(), dx.data()); });
+              [&] { max_pool_gradient(pool, 0, s.planes, dy.data(), x.data(), dx.data(), scratch.data()); });
     table.row("avg pool " + shape, 0, bytes,
               [&] { avg_pool(pool, 0, s.planes, x.data(), y.data(), scratch.data()); });
   }

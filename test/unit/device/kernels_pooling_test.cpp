@@ -45,7 +45,7 @@ void expect_agreement(std::int64_t planes, Pooling pool, Random& random) {
          [&](Index begin, Index end, float* y) { avg_pool(pool, begin, end, x.data(), y, scratch.data()); });
   expect(x_size, reference("max-pool-gradient", {{of_y, dy}, {of_x, x}}, "{" + window + "}")[0],
          [&](Index begin, Index end, float* dx) {
-           max_pool_gradient(pool, begin, end, dy.data(), x.data(), dx);
+           max_pool_gradient(pool, begin, end, dy.data(), x.data(), dx, scratch.data());
          });
   expect(x_size,
          reference("avg-pool-gradient", {{of_y, dy}}, fmt::format("{{{}, type={}}}", window, of_x))[0],

@@ -118,9 +118,11 @@ std::unique_ptr<Kernel> make_pool(const Call& at) {
                     std::byte* scratch) { avg_pool(pool, t.begin, t.end, at.f32(0), at.result(), scratch); },
                 static_cast<std::int64_t>(scratch_bytes(pool)));
   if (&node.op() == &ops::max_pool_gradient())
-    return call([=](const Task& t, std::byte*) {
-      max_pool_gradient(pool, t.begin, t.end, at.f32(0), at.f32(1), at.result());
-    });
+    return call(
+        [=](const Task& t, std::byte* scratch) {
+          max_pool_gradient(pool, t.begin, t.end, at.f32(0), at.f32(1), at.result(), scratch);
+        },
+        static_cast<std::int64_t>(scratch_bytes(pool)));
   return call(
       [=](const Task& t, std::byte*) { avg_pool_gradient(pool, t.begin, t.end, at.f32(0), at.result()); });
 }

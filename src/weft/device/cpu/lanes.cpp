@@ -81,6 +81,7 @@ void correlate(const Correlation& of) { kernels().correlate(of); }
 void correlate_gradient(const Correlation& of, float* dw) { kernels().correlate_gradient(of, dw); }
 void largest_of_windows(const Correlation& of) { kernels().largest_of_windows(of); }
 void mean_of_windows(const Correlation& of) { kernels().mean_of_windows(of); }
+void give_to_largest(const Correlation& of, float* dx) { kernels().give_to_largest(of, dx); }
 void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
                std::int64_t to_step) {
   kernels().copy_rows(rows, width, from, from_step, to, to_step);

@@ -96,6 +96,8 @@ void correlate_gradient(const Correlation& of, float* dw);
 // y[p] = the largest, or the mean, of the windows' elements.
 void largest_of_windows(const Correlation& of);
 void mean_of_windows(const Correlation& of);
+// dx[p + offsets[k]] += y[p] of the first k whose element is the largest; what is no number is no element.
+void give_to_largest(const Correlation& of, float* dx);
 // Rows that lie `from_step` apart, to where they lie `to_step` apart: whole, or elements at even and odd places.
 void copy_rows(std::int64_t rows, std::int64_t width, const float* from, std::int64_t from_step, float* to,
                std::int64_t to_step);

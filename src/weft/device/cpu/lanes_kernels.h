@@ -42,6 +42,7 @@ struct LaneKernels {
   decltype(&cpu::correlate) correlate;
   decltype(&cpu::correlate_gradient) correlate_gradient;
   decltype(&cpu::largest_of_windows) largest_of_windows, mean_of_windows;
+  decltype(&cpu::give_to_largest) give_to_largest;
   decltype(&cpu::largest_of_squares) largest_of_squares;
   decltype(&cpu::copy_rows) copy_rows;
   decltype(&cpu::split_rows) split_rows;
@@ -73,6 +74,7 @@ inline constexpr LaneKernels kLaneKernels = {
     .correlate_gradient = correlate_gradient,
     .largest_of_windows = largest_of_windows,
     .mean_of_windows = mean_of_windows,
+    .give_to_largest = give_to_largest,
     .largest_of_squares = largest_of_squares,
     .copy_rows = copy_rows,
     .split_rows = split_rows,

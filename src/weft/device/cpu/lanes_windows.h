@@ -127,6 +127,24 @@ void combine_windows(const Correlation& of, Combine combine, Finish finish) {
       of, [](Vector a, Vector b) { return a + b; }, [=](Vector y) { return y / points; });
 }
 
+// dx of the first largest element of each window takes dy of its place. A NaN is no element: the border is such.
+[[gnu::flatten]] inline void give_to_largest(const Correlation& of, float* dx) {
+  for (std::int64_t p = 0; p < of.length; p += kWidth) {
+    Vector largest = load(of.x + of.offsets[0] + p, AllLanes{}, 0), which = {};
+    for (std::int64_t k = 1; k < of.taps; ++k) {
+      const Vector x = load(of.x + of.offsets[k] + p, AllLanes{}, 0);
+      const Mask is_larger = ~(largest >= x) & (x == x);
+      largest = choose(is_larger, x, largest);
+      which = choose(is_larger, splat(static_cast<float>(k)), which);
+    }
+    const Vector dy = load(of.y + p, AllLanes{}, 0);
+    for (std::int64_t k = 0; k < of.taps; ++k) {
+      float* const to = dx + of.offsets[k] + p;
+      store(to, load(to, AllLanes{}, 0) + choose(which == static_cast<float>(k), dy, Vector{}), AllLanes{});
+    }
+  }
+}
+
 // The elements of two vectors that stand at even places, and at odd ones.
 template <std::size_t... kLane>
 Vector every_second(Vector a, Vector b, std::index_sequence<kLane...>) {

@@ -29,4 +29,19 @@ void split_plane(const PhasedPlane& plane, const float* x, float* line) {
   }
 }
 
+void join_plane(const PhasedPlane& plane, const float* line, float* x) {
+  const std::int64_t s = plane.stride;
+  for (std::int64_t top = 0; top < std::min(s, plane.height); ++top)
+    for (std::int64_t left = 0; left < std::min(s, plane.width); ++left) {
+      const std::int64_t row = top + plane.padding, column = left + plane.padding_width;
+      const std::int64_t rows = (plane.height - top + s - 1) / s, n = (plane.width - left + s - 1) / s;
+      const float* from =
+          line + (row % s * s + column % s) * plane.phase + row / s * plane.columns + column / s;
+      float* to = x + top * plane.width + left;
+      if (s == 1) return copy_rows(rows, n, from, plane.columns, to, plane.width);
+      for (std::int64_t r = 0; r < rows; ++r, from += plane.columns, to += s * plane.width)
+        for (std::int64_t t = 0; t < n; ++t) to[t * s] = from[t];
+    }
+}
+
 }  // namespace weft::device::cpu

@@ -16,5 +16,7 @@ struct PhasedPlane {
 
 // Writes the plane into the middle of its border, which stays as it is.
 void split_plane(const PhasedPlane& plane, const float* x, float* line);
+// And back, without the border.
+void join_plane(const PhasedPlane& plane, const float* line, float* x);
 
 }  // namespace weft::device::cpu

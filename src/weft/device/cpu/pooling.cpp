@@ -60,7 +60,7 @@ class PlaneLine {
         offsets_[r * pool.size + q] = (r % s * s + q % s) * rows_ * columns_ + r / s * columns_ + q / s;
   }
 
-  std::int64_t floats() const { return inputs() + rows_ * columns_ + kSlack; }
+  std::int64_t floats() const { return 2 * inputs() + places(); }
   bool slides() const { return taps() <= kMostTaps; }
 
   // Calls combine(the line's windows) for each plane of [begin, end), whose border holds `outside`.
@@ -69,24 +69,51 @@ class PlaneLine {
            Combine combine) const {
     std::fill_n(line_, inputs(), outside);
     float* const places = line_ + inputs();
-    const std::int64_t length = (pool_.out_height - 1) * columns_ + pool_.out_width;
-    const PhasedPlane phases{.height = pool_.height,
-                             .width = pool_.width,
-                             .padding = pool_.padding,
-                             .padding_width = pool_.padding_width,
-                             .stride = pool_.stride,
-                             .columns = columns_,
-                             .phase = rows_ * columns_};
+    const PhasedPlane phases = phased();
     for (std::int64_t plane = begin; plane < end; ++plane) {
       split_plane(phases, x + plane * pool_.height * pool_.width, line_);
-      combine(Correlation{.x = line_, .offsets = offsets_, .taps = taps(), .length = length, .y = places});
+      combine(windows(places));
       copy_rows(pool_.out_height, pool_.out_width, places, columns_,
                 y + plane * pool_.out_height * pool_.out_width, pool_.out_width);
     }
   }
 
+  // dy of each window to its largest element.
+  void run_back(std::int64_t begin, std::int64_t end, const float* dy, const float* x, float* dx) const {
+    std::fill_n(line_, inputs(), std::numeric_limits<float>::quiet_NaN());
+    float *const given = line_ + inputs(), *const taken = given + places();
+    const PhasedPlane phases = phased();
+    std::fill_n(given, places(), 0.0f);
+    for (std::int64_t plane = begin; plane < end; ++plane) {
+      split_plane(phases, x + plane * pool_.height * pool_.width, line_);
+      copy_rows(pool_.out_height, pool_.out_width, dy + plane * pool_.out_height * pool_.out_width,
+                pool_.out_width, given, columns_);
+      std::fill_n(taken, inputs(), 0.0f);
+      give_to_largest(windows(given), taken);
+      join_plane(phases, taken, dx + plane * pool_.height * pool_.width);
+    }
+  }
+
  private:
   std::int64_t taps() const { return pool_.size * pool_.size; }
+  std::int64_t places() const { return rows_ * columns_ + kSlack; }
+
+  PhasedPlane phased() const {
+    return {.height = pool_.height,
+            .width = pool_.width,
+            .padding = pool_.padding,
+            .padding_width = pool_.padding_width,
+            .stride = pool_.stride,
+            .columns = columns_,
+            .phase = rows_ * columns_};
+  }
+  Correlation windows(float* of_places) const {
+    return {.x = line_,
+            .offsets = offsets_,
+            .taps = taps(),
+            .length = (pool_.out_height - 1) * columns_ + pool_.out_width,
+            .y = of_places};
+  }
   std::int64_t inputs() const { return pool_.stride * pool_.stride * rows_ * columns_ + kSlack; }
 
   const Pooling& pool_;
@@ -140,7 +167,7 @@ void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const f
 }
 
 void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy,
-                       const float* x, float* dx) {
+                       const float* x, float* dx, void* scratch) {
   if (is_square_of_two(pool)) {
     if (leaves_rest(pool)) clear(pool, begin, end, dx);
     return for_row_pairs(pool, begin, end, [&](std::int64_t in_x, std::int64_t in_y) {
@@ -163,6 +190,7 @@ void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end
       }
     });
   }
+  if (const PlaneLine line(pool, scratch); line.slides()) return line.run_back(begin, end, dy, x, dx);
   clear(pool, begin, end, dx);
   for_windows(pool, begin, end, [&](std::int64_t plane, std::int64_t in_y, const Window& window) {
     std::int64_t largest = window.top * pool.width + window.left;

@@ -18,13 +18,13 @@ struct Pooling {
   std::int64_t padding = 0, padding_width = 0;  // above, left
 };
 
-// What `scratch` must hold, aligned as a float, for the two that pool.
+// What `scratch` must hold, aligned as a float, for the three that take it.
 std::size_t scratch_bytes(const Pooling& pool);
 
 void max_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
               void* scratch);
 void max_pool_gradient(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* dy,
-                       const float* x, float* dx);
+                       const float* x, float* dx, void* scratch);
 
 void avg_pool(const Pooling& pool, std::int64_t begin, std::int64_t end, const float* x, float* y,
               void* scratch);
