@@ -7,6 +7,7 @@
 #include "weft/base/nearest.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/verify.h"
+#include "weft/spmd/open_rows.h"
 
 namespace weft::distribute {
 namespace {
@@ -26,9 +27,12 @@ bool is_of_entry(const NodeView& node, std::string_view name) {
   return text == name || (name.ends_with(text) && node.graph().path(node.node().scope, label) == name);
 }
 
+// As it is, or opened.
 bool can_cut(const NodeView& node, const plan::Signature& signature, Symbol index) {
+  const std::span<const Symbol> rows = spmd::rows_to_open(node);
   return std::ranges::any_of(signature.loops, [&](const plan::Loop& loop) {
-    return loop.role != plan::Role::whole && has_operand(loop) && bears(node, loop, index);
+    return (loop.role != plan::Role::whole || std::ranges::find(rows, loop.index) != rows.end()) &&
+           has_operand(loop) && bears(node, loop, index);
   });
 }
 

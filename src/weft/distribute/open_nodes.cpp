@@ -58,8 +58,11 @@ class OpenNodeChooser {
     for (const Loop& loop : signature.loops) left.push_back(loop.size);
     for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) {
       const std::int32_t ranks = mesh_.axes[axis].ranks;
-      if (ranks == 1 || exceptions_.find(node.id(), axis) != nullptr) continue;
-      const int found = first_loop(node, signature, lists_[axis], ranks, left);
+      const Symbol* said = exceptions_.find(node.id(), axis);
+      if (ranks == 1 || (said != nullptr && !said->valid())) continue;
+      const std::span<const Symbol> list =
+          said == nullptr ? std::span<const Symbol>(lists_[axis]) : std::span(said, 1);
+      const int found = first_loop(node, signature, list, ranks, left);
       if (found < 0) continue;
       const auto at = static_cast<std::size_t>(found);
       if (signature.loops[at].role == Role::whole) return &signature.loops[at];
@@ -126,7 +129,7 @@ Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const NodeId>
     if (next != nodes.end() && *next == node.id()) {
       ++next;
       WEFT_TRY(opened, opener.open(node, inputs));
-      values[node.result(0).value] = opened;
+      for (std::size_t k = 0; k < opened.size(); ++k) values[node.result(k).value] = opened[k];
       continue;
     }
     WEFT_TRY(copied, transplant.node(node.id(), inputs));

@@ -4,7 +4,8 @@
 //   loss         replicated           not partial(sum) on gpu       a caller reads what one rank holds
 //   w            init=normal, b=0.02  as in the plan of one device  else it learns from elsewhere
 //   x            replicated, sliced   not partial, not varying      what is fed is no rank's addend
-//   any value    f32                  not bf16                      where one device has none, it would round
+//   any value    f32                  not bf16                      where one device has none, it would round;
+//                                     f64                           more bits round less, and may be
 //
 // Values alone do not show these: ranks' addends add up to the loss, and a proof draws what w holds at random.
 #pragma once

@@ -1,5 +1,6 @@
 #include "weft/spmd/open_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -16,13 +17,16 @@ using plan::ValueId;
 // Labels are compared with positions as floats, which are whole up to here.
 constexpr std::int64_t kMostClasses = std::int64_t{1} << 24;
 
-// Exponentials and their sums are not for a few bits.
+constexpr std::size_t kNormOver = 0, kNormEpsilon = 1, kNormMomentum = 2, kNormMode = 3;  // attributes
+
+// Exponentials and sums are not for a few bits.
 DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 }  // namespace
 
 std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
   if (&node.op() == &ops::softmax()) return node.indices(0);
+  if (&node.op() == &ops::batch_norm()) return node.indices(kNormOver);
   if (&node.op() != &ops::cross_entropy() && &node.op() != &ops::cross_entropy_gradient()) return {};
   // The loss names one index, which the logits have among theirs.
   const plan::Type logits = node.input_type(0);
@@ -31,15 +35,24 @@ std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
   return {&logits.dims[at].index, 1};
 }
 
-Result<ValueId> RowOpener::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
-  const ValueId made = &node.op() == &ops::softmax() ? softmax_of(inputs[0], node.indices(0))
-                       : &node.op() == &ops::cross_entropy()
-                           ? cross_entropy_of(inputs[0], inputs[1], node.symbol(0))
-                           : cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0));
+Result<std::vector<ValueId>> RowOpener::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
+  std::vector<ValueId> made;
+  if (&node.op() == &ops::batch_norm())
+    made = batch_norm_of(node, inputs);
+  else if (&node.op() == &ops::softmax())
+    made = {softmax_of(inputs[0], node.indices(0))};
+  else if (&node.op() == &ops::cross_entropy())
+    made = {cross_entropy_of(inputs[0], inputs[1], node.symbol(0))};
+  else
+    made = {cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0))};
   WEFT_TRY_STATUS(f_.status());
-  const plan::Type type = node.result_type(0);
-  WEFT_TRY(cast, ops::add_cast(graph_, made, type.dtype));
-  return ops::add_transpose(graph_, cast, ops::indices_of(type.dims));
+  for (std::size_t k = 0; k < made.size(); ++k) {
+    const plan::Type type = node.result_type(k);
+    WEFT_TRY(cast, ops::add_cast(graph_, made[k], type.dtype));
+    WEFT_TRY(result, ops::add_transpose(graph_, cast, ops::indices_of(type.dims)));
+    made[k] = result;
+  }
+  return made;
 }
 
 RowOpener::Rows RowOpener::rows_of(ValueId x, std::span<const Symbol> over, bool may_be_empty) {
@@ -110,6 +123,39 @@ ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId d
   const ValueId share = f_(ops::mul(), {exponential(x, peak), f_(ops::div(), {times, total})});
   const ValueId one = f_(ops::select(), {is_label(label, classes), times, zero});
   return f_(ops::select(), {has_label(label, classes), f_(ops::sub(), {share, one}), zero});
+}
+
+// x is centered twice rather than kept: between the passes all ranks wait for one another's sums.
+std::vector<ValueId> RowOpener::batch_norm_of(const plan::NodeView& node, std::span<const ValueId> inputs) {
+  const plan::Type type = graph_.type(inputs[0]);
+  const plan::DType dtype = wide(type.dtype);
+  const ops::DimList channel = ops::without(type.dims, node.indices(kNormOver));
+  const std::vector<Symbol> kept = ops::indices_of(channel);
+  const ValueId x = f_.cast(inputs[0], dtype), running_mean = f_.cast(inputs[1], dtype),
+                running_variance = f_.cast(inputs[2], dtype);
+  if (!f_.status().ok()) return {};
+  const auto normalized = [&](ValueId mean, ValueId variance) {
+    const ValueId rstd =
+        f_(ops::rsqrt(), {f_(ops::add(), {variance, f_.number(node.real(kNormEpsilon), variance)})});
+    return std::pair(f_(ops::mul(), {f_(ops::sub(), {x, mean}), rstd}), rstd);
+  };
+  if (node.word(kNormMode) == "infer") {
+    const auto [y, rstd] = normalized(running_mean, running_variance);
+    return {y, running_mean, running_variance, rstd};
+  }
+  const ValueId mean = f_.reduce("mean", x, kept), centered = f_(ops::sub(), {x, mean});
+  const ValueId variance = f_.reduce("mean", f_(ops::mul(), {centered, centered}), kept);
+  const auto [y, rstd] = normalized(mean, variance);
+  if (!f_.status().ok()) return {};
+  const std::int64_t count = type.elements() / ops::points_of(channel);
+  const ValueId unbias =
+      f_(ops::div(), {f_.number(static_cast<double>(count), x),
+                      f_.number(static_cast<double>(std::max<std::int64_t>(count - 1, 1)), x)});
+  const ValueId momentum = f_.number(node.real(kNormMomentum), x);
+  const auto moved = [&](ValueId running, ValueId towards) {
+    return f_(ops::add(), {running, f_(ops::mul(), {momentum, f_(ops::sub(), {towards, running})})});
+  };
+  return {y, moved(running_mean, mean), moved(running_variance, f_(ops::mul(), {variance, unbias})), rstd};
 }
 
 }  // namespace weft::spmd

@@ -8,10 +8,15 @@
 //   its gradient                            exp(x - peak) * dloss / total - (dloss where v = label)
 //   softmax x over t                        exp(x - peak) / total
 //
+//   batch-norm x over b, h, w               mean     = reduce x {kind=mean}                    addends of sum
+//                                           variance = reduce (x - mean)^2 {kind=mean}         addends of sum
+//                                           y        = (x - mean) * rsqrt(variance + epsilon)
+//
 // What runs along v is element by element or a reduction, so whoever holds a slice of the words makes the
 // slice's part, and only numbers a row are combined. On one device the operators are faster as they are:
 // they are opened where a plan cuts what they need whole. Opened twice over the same rows, the gradient
-// takes peak and total from the loss.
+// takes peak and total from the loss. A variance is of deviations from the whole batch's mean, in a second
+// pass: a mean of squares less the square of the mean loses all digits where the mean is large.
 //
 // The two ways are equal over the prime field, where proofs are made: see `peak` in reduce.cpp.
 #pragma once
@@ -35,9 +40,9 @@ class RowOpener {
   // REQUIRES: the graph outlives it.
   explicit RowOpener(plan::Graph& graph) : graph_(graph), f_(graph) {}
 
-  // What `node` of another plan with the same symbols gives, by nodes added over `inputs`.
+  // What `node` of another plan with the same symbols gives, result by result, by nodes added over `inputs`.
   // REQUIRES: rows_to_open(node) is not empty.
-  Result<plan::ValueId> open(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
+  Result<std::vector<plan::ValueId>> open(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
 
  private:
   struct Rows {
@@ -53,6 +58,7 @@ class RowOpener {
   plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over);
   plan::ValueId cross_entropy_gradient_of(plan::ValueId x, plan::ValueId label, plan::ValueId dloss,
                                           Symbol over);
+  std::vector<plan::ValueId> batch_norm_of(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
 
   plan::Graph& graph_;
   ops::Formula f_;

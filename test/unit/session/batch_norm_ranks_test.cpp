@@ -1,0 +1,93 @@
+// A convolutional net with batch norms learns on ranks that hold some of the images, or rows of them, as it does
+// on one; data parallel is what EXPLAIN finds for it.
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "distribute_case.h"
+#include "ranks_case.h"
+#include "weft/distribute/prove.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+namespace {
+
+Learner normed_convnet() {
+  return created_learner(R"(
+    CREATE MODEL normed (b = 6, c = 2, y = 8, x = 6, m = 4, n = 4, r = 3, q = 3, classes = 4)
+      INPUT     image[b, c, y, x], label[b] OF int32
+      PARAMETER k1[m, c, r, q] INIT normal(0, 0.4), g1[m] INIT ones, b1[m],
+                k2[n, m, r, q] INIT normal(0, 0.3), g2[n] INIT ones, b2[n], w[n, classes] INIT normal(0, 0.3)
+      STATE     mean1[m], variance1[m] INIT ones, mean2[n], variance2[n] INIT ones
+    AS WITH
+      y1     AS (SELECT conv2d(image, k1, padding => 1) FROM image, k1),
+      x1     AS (SELECT relu(batch_norm(y1, mean1, variance1) OVER (PARTITION BY m) * g1 + b1)
+                 FROM y1, mean1, variance1, g1, b1),
+      y2     AS (SELECT conv2d(x1, k2, stride => 2, padding => 1) FROM x1, k2),
+      x2     AS (SELECT relu(batch_norm(y2, mean2, variance2) OVER (PARTITION BY n) * g2 + b2)
+                 FROM y2, mean2, variance2, g2, b2),
+      pooled AS (SELECT mean(x2) FROM x2 GROUP BY b, n),
+      logits AS (SELECT sum(pooled * w) FROM pooled, w GROUP BY b, classes)
+    SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;)",
+                         train::Optimizer::momentum);
+}
+
+// Weights and running statistics, for those are among what is learned.
+TEST(BatchNormOnRanks, LearnsAsOneRankDoes) {
+  const Learner learner = normed_convnet();
+  const OneRank alone = train_alone(learner);
+  for (const std::string_view text :
+       {"rank=2: slice b", "rank=3: slice b", "rank=2: slice y", "data=2: slice b; rows=2: slice y",
+        "data=2: slice b; maps=2: slice m, n"}) {
+    SCOPED_TRACE(text);
+    const distribute::DistributedPlan plan = spread(learner, text);
+    EXPECT_EQ(plan.opened.size(), 2u);
+    EXPECT_EQ(distribute::count(plan, "batch-norm"), 0);
+    const run::DistributedOutcome found =
+        train(learner, plan, on(static_cast<std::int32_t>(plan.mesh.ranks())));
+    EXPECT_NEAR(found.training.last_loss, alone.training.last_loss,
+                1e-4 * std::abs(alone.training.last_loss));
+    const Apart far = apart(alone.weights, found.weights);
+    EXPECT_LT(far.relative, 1e-4) << far.worst;
+  }
+}
+
+TEST(BatchNormOnRanks, ProcessesLearnAsThreadsDo) {
+  const Learner learner = normed_convnet();
+  const auto threads = train(learner, "rank=2: slice b", on(2), 5);
+  const auto processes = train(learner, "rank=2: slice b", on(2, comm::TransportKind::shm), 5);
+  const Apart far = apart(threads.weights, processes.weights);
+  EXPECT_LT(far.relative, 1e-4) << far.worst;
+}
+
+nlohmann::json explained(const std::string& statement) {
+  Session session;
+  const Reply reply = session.execute("EXPLAIN (FORMAT json) " + statement);
+  if (reply.exit_code != ExitCode::ok) throw std::runtime_error(reply.complaint);
+  return nlohmann::json::parse(reply.output);
+}
+
+// A rank sends its gradients, not gigabytes of activations.
+TEST(BatchNormOnRanks, ResNetIsDataParallel) {
+  const nlohmann::json json = explained("TRAIN resnet50 ON pod WITH (b = 1024)");
+  EXPECT_TRUE(json.at("proven")) << json.at("proof");
+  const auto sent = [](const nlohmann::json& plan) {
+    double bytes = 0;
+    for (const auto& [axis, on_axis] : plan.at("bytes_sent_by_axis").items()) bytes += on_axis.get<double>();
+    return bytes;
+  };
+  constexpr double kWeights = 25'557'032 * 4.0;
+  bool found = false;
+  for (const nlohmann::json& other : json.at("alternatives")) {
+    if (other.at("name") != "data parallel") continue;
+    found = true;
+    EXPECT_LT(other.at("step_seconds").get<double>(), 1.2 * json.at("step_seconds").get<double>());
+    EXPECT_LT(sent(other), 2.2 * kWeights);
+  }
+  EXPECT_TRUE(found);
+}
+
+}  // namespace
+}  // namespace weft::session
