@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/distribute/open_nodes.h"
+#include "weft/distribute/other_sizes.h"
 #include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/seams.h"
 #include "weft/ops/communication.h"
@@ -32,7 +33,46 @@ Status check_alike(const plan::Graph& original, const plan::Graph& other) {
   return {};
 }
 
-constexpr std::size_t kMeanKeeps = 1, kMeanCount = 2;  // attributes
+constexpr std::size_t kMeanKeeps = 1, kMeanCount = 2, kPositions = 1;  // attributes
+
+bool states_sizes(const plan::Operator& op) {
+  return &op == &ops::position() || std::ranges::find(op.attributes(), plan::AttributeKind::type,
+                                                      &plan::AttributeSpec::kind) != op.attributes().end();
+}
+
+// A node of the plan's own that says how large its result is.
+Result<NodeId> add_sized(plan::Graph& graph, const plan::NodeView& node, std::span<const ValueId> inputs,
+                         plan::Transplant& moved, const OtherSizes& sizes) {
+  const std::span<const plan::AttributeSpec> specs = node.op().attributes();
+  std::vector<std::vector<Symbol>> lists(specs.size());
+  std::vector<plan::AttributeValue> attributes;
+  for (std::size_t k = 0; k < specs.size(); ++k) switch (specs[k].kind) {
+      case plan::AttributeKind::integer: attributes.emplace_back(node.integer(k)); break;
+      case plan::AttributeKind::real: attributes.emplace_back(node.real(k)); break;
+      case plan::AttributeKind::word:
+      case plan::AttributeKind::index: attributes.emplace_back(moved.symbol(node.symbol(k))); break;
+      case plan::AttributeKind::indices:
+        for (const Symbol index : node.indices(k)) lists[k].push_back(moved.symbol(index));
+        attributes.emplace_back(std::span<const Symbol>(lists[k]));
+        break;
+      case plan::AttributeKind::dtype: attributes.emplace_back(node.dtype(k)); break;
+      case plan::AttributeKind::type: {
+        std::vector<plan::Dim> dims;
+        for (const plan::Dim& dim : node.type(k).dims) {
+          WEFT_TRY(size, sizes.of(node.text(dim.index), dim.size));
+          dims.push_back({moved.symbol(dim.index), size});
+        }
+        WEFT_TRY(type, graph.intern_type(node.type(k).dtype, dims));
+        attributes.emplace_back(type);
+      }
+    }
+  if (&node.op() == &ops::position()) {
+    const plan::Dim dim = node.result_type(0).dims[0];
+    WEFT_TRY(size, sizes.of(node.text(dim.index), dim.size));
+    attributes[kPositions] = size;
+  }
+  return graph.add(node.op(), inputs, attributes);
+}
 
 // By node of the plan: for a halo, the widest borders that its readers need at the other sizes. Blocks that
 // line up at one size need not at another; that the plan's own borders do is for its own layouts to say.
@@ -66,12 +106,18 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
 
 // A slice of the plan's own, of what it is at these sizes.
 Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::span<const ValueId> inputs,
-                         plan::Transplant& moved) {
+                         plan::Transplant& moved, const OtherSizes& sizes) {
   const Symbol along = moved.symbol(slice.symbol(0));
   if (graph.type(inputs[0]).size_of(along) == slice.input_type(0).size_of(slice.symbol(0)))
     return moved.node(slice.id(), inputs);
-  WEFT_TRY(stretch, resized_slice(slice, graph, inputs[0], along));
-  const std::array<plan::AttributeValue, 3> attributes = {along, stretch.begin, stretch.end};
+  Result<Stretch> stretch = resized_slice(slice, graph, inputs[0], along);
+  if (const Result<Stretch> known =
+          sizes.of_slice(slice.text(slice.symbol(0)), slice.input_type(0).size_of(slice.symbol(0)),
+                         {slice.integer(1), slice.integer(2)});
+      !stretch.ok() && known.ok())
+    stretch = known;
+  WEFT_TRY_STATUS(stretch);
+  const std::array<plan::AttributeValue, 3> attributes = {along, stretch->begin, stretch->end};
   return graph.add(ops::slice(), inputs, attributes);
 }
 
@@ -127,8 +173,15 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     open = std::move(opened);
   }
   const plan::Graph& one_device = plan.opened.empty() ? other : open;
+  if (plan.opened.empty()) {
+    WEFT_TRY_STATUS(check_numbers(plan, original, other));
+  } else {
+    WEFT_TRY(large, open_nodes(original, plan.opened));
+    WEFT_TRY_STATUS(check_numbers(plan, large, open));
+  }
   plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);
   const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh);
+  const OtherSizes sizes(original, other);
   std::vector<ValueId> values(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(NodeId(n));
@@ -144,7 +197,8 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
         op == &ops::halo()            ? add_halo(made.graph, node, inputs, moved, borders[n])
         : op == &ops::permute_ranks() ? add_permutation(made.graph, node, inputs, plan.mesh)
         : !as_written ? computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr)
-        : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved)
+        : states_sizes(*op)    ? add_sized(made.graph, node, inputs, moved, sizes)
+        : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved, sizes)
         : op == &ops::reduce() ? add_mean(made.graph, node, inputs, moved)
                                : moved.node(node.id(), inputs);
     if (!added.ok()) {

@@ -1,8 +1,10 @@
 #include "weft/distribute/shrink.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -61,6 +63,7 @@ class Shrinker {
       : graph_(graph), sizes_(sizes), ties_(graph), classes_(ties_.count()) {
     for (std::size_t n = 0; n < graph.node_count(); ++n) tie_groups(graph.view(NodeId(n)));
     for (std::size_t n = 0; n < graph.node_count(); ++n) learn(graph.view(NodeId(n)));
+    if (sizes.alike) tie_alike();
     choose();
   }
 
@@ -83,6 +86,22 @@ class Shrinker {
     if (&node.op() != &ops::conv2d() || node.integer(kGroups) == 1) return;
     if (node.input_type(0).dims[1].size == node.input_type(1).dims[0].size)
       ties_.tie(ties_.of(node.input(0), 1), ties_.of(node.input(1), 0));
+  }
+
+  // But for what windows slide over, which becomes what they make of it.
+  void tie_alike() {
+    std::map<std::int64_t, std::size_t> first;
+    std::vector<std::pair<std::size_t, std::size_t>> alike;
+    for (std::size_t v = 0; v < graph_.value_count(); ++v)
+      for (std::size_t dim = 0; dim < graph_.type(ValueId(v)).rank(); ++dim) {
+        const SizeClass& sized = class_of(ValueId(v), dim);
+        if (sized.window || sized.image) continue;
+        const auto [same, fresh] = first.try_emplace(sized.real, ties_.of(ValueId(v), dim));
+        if (!fresh) alike.emplace_back(same->second, ties_.of(ValueId(v), dim));
+      }
+    for (const auto& [one, other] : alike) ties_.tie(one, other);
+    classes_.assign(classes_.size(), SizeClass());
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) learn(graph_.view(NodeId(n)));
   }
 
   void learn(const NodeView& node) {
@@ -122,7 +141,8 @@ class Shrinker {
 
   std::int64_t choice(const SizeClass& sized, std::size_t& next, std::int64_t& images) const {
     if (sized.window) return sized.real;
-    if (sized.image) return std::min(sized.real, images++ % 2 == 0 ? sizes_.rows : sizes_.columns);
+    if (sized.image)
+      return std::min(sized.real, sizes_.alike || images++ % 2 == 0 ? sizes_.rows : sizes_.columns);
     if (sized.grouped && sized.real > kGrouped) return kGrouped;
     if (const std::int64_t parts = sized.unit > 1 ? sized.real / sized.unit : 0; parts > 1)
       return std::min(sized.real, parts * (sized.even ? 2 : 1) * (parts < 4 ? 2 : 1));
@@ -132,8 +152,8 @@ class Shrinker {
     std::int64_t small = sizes_.multiple == 1
                              ? kSmallPool[next++ % std::size(kSmallPool)]
                              : sizes_.multiple * kSmallMultiples[next++ % std::size(kSmallMultiples)];
-    if (sized.even && small % 2 != 0) ++small;
     small = std::max(small, sized.at_least);
+    if (sized.even && small % 2 != 0) ++small;
     return sized.real == 1 ? small : std::min(small, sized.real);
   }
 

@@ -25,6 +25,8 @@ struct SmallSizes {
   std::int64_t columns = 36;
   std::int64_t turn = 0;   // another choice of sizes
   bool grow_ones = false;  // an index of one element becomes one of several
+  // Sizes that are equal stay equal, whatever they are of: rules have made one number of two that were.
+  bool alike = false;
 };
 
 // Fails where the operators do not accept these sizes.

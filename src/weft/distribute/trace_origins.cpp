@@ -80,6 +80,27 @@ Gap next_agreement(const Sequence& written, std::size_t i, const Sequence& one_d
   return {left, right};
 }
 
+// Rules put nodes in another order. One that says what a node of the model says is that node, wherever it
+// stands; of several alike the first that is found nowhere yet, and of more than the model has, the last.
+void find_elsewhere(const Sequence& written, const Sequence& one_device, Origins& origins) {
+  std::map<Digest, std::vector<NodeId>> left;
+  for (std::size_t j = one_device.nodes.size(); j-- > 0;)
+    left[one_device.content[j]].push_back(one_device.nodes[j]);
+  for (std::size_t i = 0; i < written.nodes.size(); ++i) {
+    if (origins.own[written.nodes[i].value]) continue;
+    std::vector<NodeId>& alike = left[written.content[i]];
+    if (alike.size() > 1) std::erase(alike, origins.origin[written.nodes[i].value]);
+  }
+  for (std::size_t i = 0; i < written.nodes.size(); ++i) {
+    const NodeId node = written.nodes[i];
+    const auto found = left.find(written.content[i]);
+    if (!origins.own[node.value] || found == left.end()) continue;
+    origins.own[node.value] = false;
+    origins.origin[node.value] = found->second.back();
+    if (found->second.size() > 1) found->second.pop_back();
+  }
+}
+
 // What can be opened and is not in the written plan as it was.
 std::vector<NodeId> find_opened(const plan::Graph& one_device, const plan::Graph& written) {
   std::map<Digest, std::int64_t> places;
@@ -127,6 +148,7 @@ Result<Origins> trace_origins(const plan::Graph& one_device, const plan::Graph& 
     j += gap.one_device;
     if (i < ours.nodes.size()) origins.origin[ours.nodes[i++].value] = theirs.nodes[j++];
   }
+  find_elsewhere(ours, theirs, origins);
   const std::map<std::string_view, NodeId> sources = sources_of(model);
   for (std::size_t n = 0; n < written.node_count(); ++n) {
     const NodeView node = written.view(NodeId(n));

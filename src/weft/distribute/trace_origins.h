@@ -7,7 +7,7 @@
 //
 // A plan that distribute() made knows this; one that was printed, changed and read again does not. Nodes go
 // by operator, attributes and place in the model, in order; where the two part ways, what lies between the
-// next nodes that agree is paired one by one. This only says what to compare with what and how to make a
+// next nodes that agree is paired one by one; but what rules moved elsewhere is found there. This only says what to compare with what and how to make a
 // node smaller: whether the plan is right is for the proof to find.
 #pragma once
 #include <map>
