@@ -117,7 +117,7 @@ std::int64_t item_count(const NodeView& node) {
   if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
   if (is_any(node, ops::batch_norm, ops::conv2d_weight_gradient)) {
     const plan::Type of = node.input_type(1);
-    const std::int64_t channels = is_any(node, ops::batch_norm) ? of.elements() : of.dims[1].size;
+    const std::int64_t channels = is_any(node, ops::batch_norm) ? of.dims.back().size : of.dims[1].size;
     const std::int64_t each = channels_per_item(node);
     return (channels + each - 1) / each;
   }
@@ -153,7 +153,7 @@ std::int64_t channels_per_item(const NodeView& node) {
   constexpr std::int64_t kLine = 16;  // floats
   const Type x = node.input_type(0);
   std::int64_t inner = 1;
-  for (std::size_t i = x.rank(); i-- > 0 && x.dims[i].index != node.input_type(1).dims[0].index;)
+  for (std::size_t i = x.rank(); i-- > 0 && x.dims[i].index != node.input_type(1).dims.back().index;)
     inner *= x.dims[i].size;
   return inner >= kLine ? 1 : kLine;
 }

@@ -8,6 +8,7 @@
 #include "weft/base/machine.h"
 #include "weft/language/print.h"
 #include "weft/run/local_ranks.h"
+#include "weft/train/local_norms.h"
 
 namespace weft::session {
 
@@ -160,7 +161,18 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
     std::erase_if(options.sizes, [&](const auto& other) { return other.name == size.name; });
     options.sizes.push_back(size);
   }
-  return language::bind(state.catalog, prepared.run->model, options);
+  WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, options));
+  if (mode != language::Mode::train || !prepared.settings.local_norms || prepared.ranks == 1 ||
+      train::count_batch_norms(bound.graph) == 0)
+    return bound;
+  auto local = train::with_local_norms(bound.graph, prepared.ranks);
+  if (!local.ok()) {
+    Error error = std::move(local).error();
+    error.span = prepared.run->span;
+    return error;
+  }
+  bound.graph = std::move(*local);
+  return bound;
 }
 
 Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose purpose,
@@ -183,6 +195,8 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
   WEFT_TRY(bound, bind_again(state, prepared, mode, {}, interrupted));
   prepared.sizes = std::move(bound.sizes);
+  if (prepared.trains() && prepared.settings.local_norms && train::count_batch_norms(bound.graph) > 0)
+    prepared.norm_shares = prepared.ranks;
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;
 }

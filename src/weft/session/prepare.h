@@ -41,7 +41,8 @@ struct Prepared {
   std::int64_t ranks = 1;   // of the target
   search::FixedPart fixed;  // by hints
   std::vector<language::BoundSize> sizes;
-  train::TrainingPlan plan;  // of one device; INFER's is a forward pass alone
+  train::TrainingPlan plan;      // of one device; INFER's is a forward pass alone
+  std::int64_t norm_shares = 1;  // of the batch, from which batch norms take their statistics
 
   bool trains() const { return run->task == language::syntax::Task::train; }
   std::vector<std::pair<std::string, std::int64_t>> named_sizes() const;
@@ -55,7 +56,7 @@ Result<Prepared> prepare(const Session::State& state, const language::syntax::Ru
 Status check_runs_here(const Prepared& prepared);
 
 // The model of the statement once more: in either mode, and with these sizes instead of the statement's where
-// both name one.
+// both name one. Its batch norms take the statistics that the settings say.
 Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
                                         language::Mode mode,
                                         std::span<const language::SizeOverride> sizes = {},

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -93,6 +94,7 @@ class SmallModels {
 
   // By the names that the model has for its sizes, as it accepts them.
   Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
+    if (prepared_.norm_shares > 1) return user_error("sizes by name do not go in shares of the batch");
     auto found = find_small_sizes(state_, prepared_,
                                   {.mode = mode(), .multiple = multiple, .other_than = std::move(sizes)});
     if (!found) return user_error("the model has no names for its sizes");
@@ -164,6 +166,7 @@ struct Claim {
   const plan::Graph* model = nullptr;
   const distribute::DistributedPlan* rewritten = nullptr;  // on a mesh of one rank
   const distribute::DistributedPlan* spread = nullptr;     // of the rewritten plan, or of the model
+  std::int64_t norm_shares = 1;
 };
 
 // The claim, mesh by mesh, at the first sizes that the plan goes with there.
@@ -215,7 +218,7 @@ class Attempts {
   SmallProof result() const {
     return {proof_, fmt::format("{}{}", fmt::join(where_, " and "), claim_.spread != nullptr ? " ranks" : ""),
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
-            claim_.rewritten != nullptr};
+            claim_.rewritten != nullptr, claim_.norm_shares};
   }
   void refuse(distribute::BrokenPromise broken) {
     proof_.wrong = distribute::Disagreement{broken.node, -1, std::move(broken.what)};
@@ -315,15 +318,21 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
     attempts.at(models.found(attempts.multiple(), sizes));
   };
   int more = 0;
-  const auto by_ties = [&] {
+  std::set<Digest> tried;
+  const auto by_ties = [&](bool alike) {
     for (const bool grow_ones : {true, false})
       for (const std::int64_t rows : kImages)
         for (const std::int64_t columns : {kImages[0] + 4, rows + rows / 8})
           for (const std::int64_t multiple : {std::int64_t{1}, attempts.multiple()}) {
             if (attempts.done() || (attempts.has_some() && ++more > kMostMore)) return;
-            distribute::SmallSizes small{
-                .multiple = multiple, .rows = rows, .columns = columns, .grow_ones = grow_ones};
+            distribute::SmallSizes small{.multiple = multiple,
+                                         .rows = rows,
+                                         .columns = columns,
+                                         .grow_ones = grow_ones,
+                                         .alike = alike};
             const Result<SmallModel> shrunk = models.shrunk(small);
+            // Without windows that slide, rows and columns are nothing.
+            if (shrunk.ok() && !tried.insert(plan::structural_hash(shrunk->graph)).second) continue;
             if (twice) attempts.once_at(shrunk);
             small.turn = 1;
             if (twice && !attempts.done()) attempts.once_at(models.shrunk(small));
@@ -334,18 +343,27 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
   // What names leave large is quicker made small by what is tied.
   const bool is_cheap = first.ok() && cost::plan_flops(first->graph) <= kFewFlops;
   if (is_cheap) by_names();
-  if (!attempts.done()) by_ties();
+  if (!attempts.done()) by_ties(false);
   if (!attempts.done() && !is_cheap) by_names();
+  if (!attempts.done()) by_ties(true);
   if (!attempts.done() && !attempts.has_some()) {
     attempts.shorten_meshes();
+    tried.clear();
     for (const Attempt& attempt : kAttempts)
       if (!attempts.done()) attempts.at(models.named(attempt));
-    if (!attempts.done()) by_ties();
+    if (!attempts.done()) by_ties(false);
+    if (!attempts.done()) by_ties(true);
   }
   if (attempts.done() || attempts.has_some()) return attempts.result();
   return user_error(
       fmt::format("the plan could not be made small enough to be proven: {}", attempts.last().message),
       attempts.last().hint, prepared.run->span);
+}
+
+// What is another model than the one that was written, and proven as such.
+std::string but_for_norms(std::int64_t shares) {
+  if (shares == 1) return {};
+  return fmt::format(" but for local batch norm statistics, each of one of {} shares of the batch", shares);
 }
 
 // A plan that rules made of the plan of one device, as the plan of one rank.
@@ -366,13 +384,14 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal to {}, over the field and in f64, at {}",
-                     rewritten ? "the model as it was before rules" : "the plan of one device", sizes);
+  return fmt::format("proven equal to {}{}, over the field and in f64, at {}",
+                     rewritten ? "the model as it was before rules" : "the plan of one device",
+                     but_for_norms(norm_shares), sizes);
 }
 
 Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
                               const search::Choice& choice) {
-  Claim claim{.model = &model};
+  Claim claim{.model = &model, .norm_shares = prepared.norm_shares};
   distribute::DistributedPlan rewritten;
   if (choice.rewritten) {
     WEFT_TRY(plan, on_one_rank(model, choice.plan));
@@ -385,7 +404,9 @@ Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepa
 
 Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
                                       const distribute::DistributedPlan& plan) {
-  WEFT_TRY(proof, prove_claim(state, prepared, {.model = &prepared.plan.graph, .spread = &plan}));
+  WEFT_TRY(proof, prove_claim(
+                      state, prepared,
+                      {.model = &prepared.plan.graph, .spread = &plan, .norm_shares = prepared.norm_shares}));
   if (!proof.proof.holds()) return proof;
   WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
   if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())
@@ -409,7 +430,9 @@ bool is_small(const plan::Graph& graph, const plan::Mesh& mesh) {
 Result<Proof> require_proof(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
                             const search::Choice& choice) {
   if (!choice.rewritten && !choice.spread) return Proof{true, {}};
-  if (!prepared.settings.prove) return Proof{false, "not proven: the setting prove is false"};
+  if (!prepared.settings.prove)
+    return Proof{
+        false, fmt::format("not proven{}: the setting prove is false", but_for_norms(prepared.norm_shares))};
   Hasher hasher;
   hasher.digest_of(plan::structural_hash(model)).digest_of(plan::structural_hash(choice.plan));
   if (choice.spread)

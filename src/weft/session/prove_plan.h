@@ -26,7 +26,8 @@ struct SmallProof {
   distribute::PlanProof proof;
   std::string sizes;  // "b = 3, s = 4, .. on 2 x 3 and 3 x 2 ranks"
   double seconds = 0;
-  bool rewritten = false;  // by rules, before it was spread
+  bool rewritten = false;        // by rules, before it was spread
+  std::int64_t norm_shares = 1;  // of the batch, from which batch norms take their statistics
 
   // "proven equal to the plan of one device: ..", or what is wrong.
   std::string text() const;

@@ -155,6 +155,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.algorithm); }},
+    {"batch_norm",
+     "whose statistics a batch norm takes in TRAIN: global is of the whole batch, local of each device's "
+     "share",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kNorms[] = {"global", "local"};
+       WEFT_TRY(text, word_of(value, kNorms));
+       settings.local_norms = text == "local";
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.local_norms ? "local" : "global"); }},
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
     {"checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",

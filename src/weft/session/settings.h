@@ -35,7 +35,8 @@ struct Settings {
   std::optional<bool> rules =
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
-  bool prove = true;                       // plans for several ranks are proven before they are shown or run
+  bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
+  bool prove = true;         // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;
   RunOptions running;
 };

@@ -89,5 +89,56 @@ TEST(BatchNormOnRanks, ResNetIsDataParallel) {
   EXPECT_TRUE(found);
 }
 
+constexpr std::string_view kNormed = R"(
+CREATE MODEL normed (b = 12, c = 2, y = 8, x = 6, m = 4, r = 3, q = 3, classes = 4)
+  INPUT     image[b, c, y, x], label[b] OF int32
+  PARAMETER k[m, c, r, q] INIT normal(0, 0.4), g[m] INIT ones, w[m, classes] INIT normal(0, 0.3)
+  STATE     mean[m], variance[m] INIT ones
+AS WITH
+  conv   AS (SELECT conv2d(image, k, padding => 1) FROM image, k),
+  norm   AS (SELECT relu(batch_norm(conv, mean, variance) OVER (PARTITION BY m) * g) FROM conv, mean, variance, g),
+  pooled AS (SELECT mean(norm) FROM norm GROUP BY b, m),
+  logits AS (SELECT sum(pooled * w) FROM pooled, w GROUP BY b, classes)
+SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;
+)";
+
+std::string said_of(std::string_view statement) {
+  Session session;
+  const Reply reply = session.execute(std::string(kNormed) + std::string(statement));
+  return reply.exit_code == ExitCode::ok ? reply.output : reply.complaint;
+}
+
+// Another model, which is said and proven.
+TEST(BatchNormOnRanks, LocalStatisticsAreSaid) {
+  const std::string local = said_of(
+      "EXPLAIN (SUMMARY) TRAIN normed ON LOCAL 2 WITH (batch_norm = local, "
+      "distribution = 'rank=2: slice b', rules = false)");
+  EXPECT_NE(local.find("proven equal to the plan of one device but for local batch norm statistics"),
+            std::string::npos)
+      << local;
+  const std::string global = said_of(
+      "EXPLAIN (SUMMARY) TRAIN normed ON LOCAL 2 WITH (batch_norm = global, "
+      "distribution = 'rank=2: slice b', rules = false)");
+  EXPECT_EQ(global.find("but for"), std::string::npos) << global;
+  EXPECT_NE(global.find("proven equal to the plan of one device"), std::string::npos) << global;
+  // One rank has the whole batch, whoever asks.
+  EXPECT_EQ(said_of("EXPLAIN (FORMAT plan) TRAIN normed WITH (batch_norm = local)").find("split"),
+            std::string::npos);
+}
+
+TEST(BatchNormOnRanks, LocalStatisticsAreOfEqualShares) {
+  const std::string wrong = said_of("EXPLAIN TRAIN normed ON LOCAL 2 WITH (batch_norm = local, b = 5)");
+  EXPECT_NE(wrong.find("b of 5 does not go in 2 equal shares"), std::string::npos) << wrong;
+  EXPECT_NE(said_of("SET batch_norm = mine").find("expected one of global, local"), std::string::npos);
+}
+
+TEST(BatchNormOnRanks, LocalStatisticsAreRun) {
+  EXPECT_NE(
+      said_of("EXPLAIN ANALYZE TRAIN normed ON LOCAL 2 STEPS 2 WITH (batch_norm = local, transport = inproc, "
+              "distribution = 'rank=2: slice b')")
+          .find("measured"),
+      std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::session

@@ -299,28 +299,36 @@ std::unique_ptr<Kernel> make_rotary(const Call& at) {
   });
 }
 
-// x[batch.., channel, inner..], the statistics by channel.
+// x[batch.., channel, inner..], the statistics by channel; or x[share, batch.., channel, inner..], by share too.
 std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   const NodeView& node = at.node;
   const Type x = node.input_type(0), channel = node.input_type(1);
-  const auto middle = static_cast<std::size_t>(x.position(channel.dims[0].index));
-  BatchNorm norm{.channels = channel.elements(),
+  const bool shared = channel.rank() == 2 && x.position(channel.dims[0].index) == 0 &&
+                      std::ranges::equal(channel.dims, node.input_type(2).dims);
+  if (channel.rank() != 1 && !shared) return nullptr;
+  const auto middle = static_cast<std::size_t>(x.position(channel.dims.back().index));
+  const std::int64_t shares = shared ? x.dims[0].size : 1;
+  BatchNorm norm{.channels = channel.dims.back().size,
                  .epsilon = static_cast<float>(node.real(1)),
                  .momentum = static_cast<float>(node.real(2))};
   norm.batch = 1;
-  for (std::size_t i = 0; i < middle; ++i) norm.batch *= x.dims[i].size;
+  for (std::size_t i = shared ? 1 : 0; i < middle; ++i) norm.batch *= x.dims[i].size;
   for (std::size_t i = middle + 1; i < x.rank(); ++i) norm.inner *= x.dims[i].size;
   const bool trains = node.word(3) == "train";
   const std::int64_t each = program::channels_per_item(node);
   return call([=](const Task& t, std::byte*) {
     const std::int64_t begin = t.begin * each, end = std::min(t.end * each, norm.channels);
-    if (trains) {
-      batch_norm_train(norm, begin, end, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(1),
-                       at.result(2), at.result(3));
-    } else {
-      batch_norm_infer(norm, begin, end, at.f32(0), at.f32(1), at.f32(2), at.result(0), at.result(3));
-      std::copy(at.f32(1) + begin, at.f32(1) + end, at.result(1) + begin);
-      std::copy(at.f32(2) + begin, at.f32(2) + end, at.result(2) + begin);
+    for (std::int64_t share = 0; share < shares; ++share) {
+      const std::int64_t c = share * norm.channels, i = c * norm.batch * norm.inner;
+      if (trains) {
+        batch_norm_train(norm, begin, end, at.f32(0) + i, at.f32(1) + c, at.f32(2) + c, at.result(0) + i,
+                         at.result(1) + c, at.result(2) + c, at.result(3) + c);
+      } else {
+        batch_norm_infer(norm, begin, end, at.f32(0) + i, at.f32(1) + c, at.f32(2) + c, at.result(0) + i,
+                         at.result(3) + c);
+        std::copy(at.f32(1) + c + begin, at.f32(1) + c + end, at.result(1) + c + begin);
+        std::copy(at.f32(2) + c + begin, at.f32(2) + c + end, at.result(2) + c + begin);
+      }
     }
   });
 }
