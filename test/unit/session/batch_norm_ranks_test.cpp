@@ -69,24 +69,18 @@ nlohmann::json explained(const std::string& statement) {
   return nlohmann::json::parse(reply.output);
 }
 
-// A rank sends its gradients, not gigabytes of activations.
+// A rank sends its gradients, not gigabytes of activations, and no other family is much quicker.
 TEST(BatchNormOnRanks, ResNetIsDataParallel) {
-  const nlohmann::json json = explained("TRAIN resnet50 ON pod WITH (b = 1024)");
+  const nlohmann::json json =
+      explained("TRAIN resnet50 ON pod WITH (b = 1024, distribution = 'node=4: slice b; gpu=8: slice b')");
   EXPECT_TRUE(json.at("proven")) << json.at("proof");
-  const auto sent = [](const nlohmann::json& plan) {
-    double bytes = 0;
-    for (const auto& [axis, on_axis] : plan.at("bytes_sent_by_axis").items()) bytes += on_axis.get<double>();
-    return bytes;
-  };
   constexpr double kWeights = 25'557'032 * 4.0;
-  bool found = false;
-  for (const nlohmann::json& other : json.at("alternatives")) {
-    if (other.at("name") != "data parallel") continue;
-    found = true;
-    EXPECT_LT(other.at("step_seconds").get<double>(), 1.2 * json.at("step_seconds").get<double>());
-    EXPECT_LT(sent(other), 2.2 * kWeights);
-  }
-  EXPECT_TRUE(found);
+  double sent = 0;
+  for (const auto& [axis, bytes] : json.at("bytes_sent_by_axis").items()) sent += bytes.get<double>();
+  EXPECT_LT(sent, 2.2 * kWeights);
+  for (const nlohmann::json& other : json.at("alternatives"))
+    EXPECT_LT(json.at("step_seconds").get<double>(), 1.2 * other.at("step_seconds").get<double>())
+        << other.at("name");
 }
 
 constexpr std::string_view kNormed = R"(
