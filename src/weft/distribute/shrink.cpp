@@ -61,7 +61,10 @@ class Shrinker {
  public:
   Shrinker(const plan::Graph& graph, const SmallSizes& sizes)
       : graph_(graph), sizes_(sizes), ties_(graph), classes_(ties_.count()) {
-    for (std::size_t n = 0; n < graph.node_count(); ++n) tie_groups(graph.view(NodeId(n)));
+    for (std::size_t n = 0; n < graph.node_count(); ++n) {
+      tie_groups(graph.view(NodeId(n)));
+      tie_parts(graph.view(NodeId(n)));
+    }
     for (std::size_t n = 0; n < graph.node_count(); ++n) learn(graph.view(NodeId(n)));
     if (sizes.alike) tie_alike();
     choose();
@@ -86,6 +89,21 @@ class Shrinker {
     if (&node.op() != &ops::conv2d() || node.integer(kGroups) == 1) return;
     if (node.input_type(0).dims[1].size == node.input_type(1).dims[0].size)
       ties_.tie(ties_.of(node.input(0), 1), ties_.of(node.input(1), 0));
+  }
+
+  // What is split twice in the same way has the same parts: a batch in shares, before every norm.
+  void tie_parts(const NodeView& node) {
+    if (&node.op() != &ops::split()) return;
+    std::vector<std::int64_t> key = {node.symbol(kSplitFrom).value};
+    for (const Dim& dim : node.type(kSplitTo).dims) key.insert(key.end(), {dim.index.value, dim.size});
+    const auto [first, fresh] = splits_.try_emplace(std::move(key), node.result(0));
+    if (fresh) return;
+    for (const Dim& dim : node.type(kSplitTo).dims) {
+      const auto part = [&](ValueId value) {
+        return ties_.of(value, static_cast<std::size_t>(graph_.type(value).position(dim.index)));
+      };
+      ties_.tie(part(first->second), part(node.result(0)));
+    }
   }
 
   // But for what windows slide over, which becomes what they make of it.
@@ -309,6 +327,7 @@ class Shrinker {
   const SmallSizes sizes_;
   SizeClasses ties_;
   std::vector<SizeClass> classes_;
+  std::map<std::vector<std::int64_t>, ValueId> splits_;  // by what is split and into what: the first
   std::vector<ValueId> values_;
   plan::Graph made_;
 };

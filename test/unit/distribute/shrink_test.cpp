@@ -95,5 +95,33 @@ return y=%1
   EXPECT_EQ(small->view(plan::NodeId(1u)).integer(2), 15);
 }
 
+// A batch in shares, put together and split again: both times in as many.
+TEST(Shrink, WhatIsSplitAlikeStaysAlike) {
+  const auto whole = plan::read(R"(plan p
+%0 = input {name=x, type=f32[b=1024]}
+%1 = input {name=y, type=f32[d=512]}
+%2 = split %0 {along=b, into=f32[b=32,b_share=32]}
+%3 = neg %2
+%4 = merge %3 {along=[b,b_share], into=b}
+%5 = relu %4
+%6 = split %5 {along=b, into=f32[b=32,b_share=32]}
+%7 = neg %6
+%8 = merge %7 {along=[b,b_share], into=b}
+%9 = add %8, %4
+return z=%9, y=%1
+)",
+                                ops::all());
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  for (const std::int64_t multiple : {1, 6}) {
+    const auto small = shrink(*whole, {.multiple = multiple});
+    ASSERT_TRUE(small.ok()) << small.error().message;
+    const plan::Type first = small->type(small->result(plan::NodeId(2u))),
+                     second = small->type(small->result(plan::NodeId(6u)));
+    EXPECT_LT(first.elements(), 1024);
+    EXPECT_EQ(first.dims[0].size, second.dims[0].size);
+    EXPECT_EQ(first.dims[1].size, second.dims[1].size);
+  }
+}
+
 }  // namespace
 }  // namespace weft::distribute
