@@ -64,6 +64,7 @@ class Shrinker {
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       tie_groups(graph.view(NodeId(n)));
       tie_parts(graph.view(NodeId(n)));
+      tie_inputs(graph.view(NodeId(n)));
     }
     for (std::size_t n = 0; n < graph.node_count(); ++n) learn(graph.view(NodeId(n)));
     if (sizes.alike) tie_alike();
@@ -89,6 +90,17 @@ class Shrinker {
     if (&node.op() != &ops::conv2d() || node.integer(kGroups) == 1) return;
     if (node.input_type(0).dims[1].size == node.input_type(1).dims[0].size)
       ties_.tie(ties_.of(node.input(0), 1), ties_.of(node.input(1), 0));
+  }
+
+  // A model has one size for an index that several of its inputs have: as many texts as images.
+  void tie_inputs(const NodeView& node) {
+    if (&node.op() != &ops::input()) return;
+    for (std::size_t dim = 0; dim < node.result_type(0).rank(); ++dim) {
+      const Dim& here = node.result_type(0).dims[dim];
+      const std::size_t sized = ties_.of(node.result(0), dim);
+      const auto [first, fresh] = inputs_.try_emplace({here.index, here.size}, sized);
+      if (!fresh) ties_.tie(first->second, sized);
+    }
   }
 
   // What is split twice in the same way has the same parts: a batch in shares, before every norm.
@@ -328,6 +340,7 @@ class Shrinker {
   SizeClasses ties_;
   std::vector<SizeClass> classes_;
   std::map<std::vector<std::int64_t>, ValueId> splits_;  // by what is split and into what: the first
+  std::map<std::pair<Symbol, std::int64_t>, std::size_t> inputs_;  // by index and size: the first class
   std::vector<ValueId> values_;
   plan::Graph made_;
 };

@@ -5,9 +5,10 @@
 //   fc1.weight[d=9216,o=4096]              fc1.weight[d=7,o=6]
 //
 // Indices that an operator walks by one loop are of one size and shrink together, wherever they stand
-// (size_classes.h). Sources, positions and tables get their sizes from that, the types of all else follow;
-// where they come out otherwise, as d above does, which is what the windows leave of h and w times o, what
-// was tied to it is made again. Groups, slices, counts and seats of experts follow the sizes they are of.
+// (size_classes.h); so are one name's in several inputs, and the parts of what is split alike. Sources,
+// positions and tables get their sizes from that, the types of all else follow; where they come out
+// otherwise, as d above does, which is what the windows leave of h and w times o, what was tied to it is made
+// again. Groups, slices, counts and seats of experts follow the sizes they are of.
 //
 // REQUIRES a plan without a backward pass: make that of the smaller plan.
 #pragma once

@@ -123,5 +123,23 @@ return z=%9, y=%1
   }
 }
 
+// No operator walks the b of both: one is called a where they meet.
+TEST(Shrink, InputsHaveOneBatch) {
+  const auto whole = plan::read(R"(plan p
+%0 = input {name=image, type=f32[b=1024,o=512]}
+%1 = input {name=text, type=f32[b=1024,o=512]}
+%2 = rename %1 {from=[b], to=[a]}
+%3 = contract %0, %2 {to=[b,a]}
+return y=%3
+)",
+                                ops::all());
+  ASSERT_TRUE(whole.ok());
+  const auto small = shrink(*whole, {});
+  ASSERT_TRUE(small.ok()) << small.error().message;
+  const plan::Type y = small->type(small->outputs()[0].value);
+  EXPECT_EQ(y.dims[0].size, y.dims[1].size);
+  EXPECT_LT(y.dims[0].size, 1024);
+}
+
 }  // namespace
 }  // namespace weft::distribute
