@@ -11,6 +11,9 @@
 namespace weft::formats {
 namespace {
 
+// Stands for a comma inside quotes while a line is taken apart.
+constexpr char kInnerComma = '\x1f';
+
 bool is_csv_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 const char* skip_spaces(const char* at, const char* end) {
@@ -112,6 +115,7 @@ class CsvParser {
     bool first = true;
     while (next_line()) {
       if (line_.empty()) continue;
+      WEFT_TRY_STATUS(take_off_quotes());
       if (std::exchange(first, false) && is_header()) {
         WEFT_TRY_STATUS(check_header());
         continue;
@@ -144,6 +148,44 @@ class CsvParser {
     rest_.remove_prefix(std::min(end + 1, rest_.size()));
     ++line_number_;
     return true;
+  }
+
+  // "a, b", 7 becomes a, b,7 with a mark for the inner comma. Most lines have no quotes and stay as they are.
+  Status take_off_quotes() {
+    if (line_.find('"') == std::string_view::npos) return {};
+    unquoted_.clear();
+    for (std::string_view rest = line_;;) {
+      while (!rest.empty() && is_csv_space(rest.front())) rest.remove_prefix(1);
+      if (rest.starts_with('"')) {
+        WEFT_TRY(after, take_quoted(rest));
+        rest = trim_value(after);
+      } else {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        unquoted_ += rest.substr(0, comma);
+        rest.remove_prefix(comma);
+      }
+      if (rest.empty()) break;
+      if (rest.front() != ',')
+        return user_error(fmt::format("{} line {}: expected a comma after a value in quotes, found '{}'",
+                                      path_, line_number_, shown(rest)),
+                          "a quote inside quotes is written twice");
+      unquoted_ += ',';
+      rest.remove_prefix(1);
+    }
+    line_ = unquoted_;
+    return {};
+  }
+
+  // Takes "..." from the front and gives what follows it.
+  Result<std::string_view> take_quoted(std::string_view rest) {
+    for (std::size_t i = 1; i < rest.size(); ++i) {
+      if (rest[i] == '"' && (i + 1 == rest.size() || rest[i + 1] != '"')) return rest.substr(i + 1);
+      unquoted_ += rest[i] == ',' ? kInnerComma : rest[i];
+      if (rest[i] == '"') ++i;
+    }
+    return user_error(
+        fmt::format("{} line {}: a value in quotes does not end on its line", path_, line_number_),
+        "a quote inside quotes is written twice");
   }
 
   bool is_header() const {
@@ -226,9 +268,11 @@ class CsvParser {
   // A line with a value too many or too few is said to be that, whatever its values are.
   Error value_error(Misfit misfit, std::int64_t index, const Field& field, std::string_view found) const {
     if (std::ranges::count(line_, ',') + 1 != width_) return count_error();
+    std::string value(found);
+    std::ranges::replace(value, kInnerComma, ',');
     Error error = misfit_error(
         misfit, fmt::format("{} line {}, value {} ({})", path_, line_number_, index + 1, field.name), field,
-        found);
+        value);
     if (misfit == Misfit::not_a_number && rows_ == 0)
       error.hint = "a header is a first line in which no value begins like a number";
     return error;
@@ -248,6 +292,7 @@ class CsvParser {
   }
 
   std::string_view rest_, line_;
+  std::string unquoted_;  // what line_ is where it had quotes
   std::span<const Field> fields_;
   std::int64_t width_;
   std::string_view path_;

@@ -2,6 +2,7 @@
 //
 //   pixel0, pixel1, label        a first line in which no value begins like a number is a header
 //   0.5, 1e-3, 7                 spaces around a value do not matter
+//   "0.5", 1e-3, "7"            nor do double quotes around it
 //                                nor do blank lines, nor \r before \n
 //
 // Where the header names a field of one value, the field must stand where the model wants it.

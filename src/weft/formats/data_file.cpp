@@ -10,6 +10,7 @@
 #include "weft/formats/csv.h"
 #include "weft/formats/gzip.h"
 #include "weft/formats/npy.h"
+#include "weft/formats/npz.h"
 
 namespace weft::formats {
 namespace {
@@ -34,9 +35,10 @@ Result<std::string> read_text(const std::string& path) try {
 Result<Table> read_table(const std::string& path, std::span<const Field> fields) try {
   std::string format = ending(path);
   if (format == ".gz") format = ending(std::filesystem::path(path).stem());
-  if (format != ".csv" && format != ".npy")
-    return user_error(fmt::format("{}: expected a name that ends in .csv, .csv.gz or .npy", path));
+  if (format != ".csv" && format != ".npy" && format != ".npz")
+    return user_error(fmt::format("{}: expected a name that ends in .csv, .csv.gz, .npy or .npz", path));
   WEFT_TRY(bytes, read_text(path));
+  if (format == ".npz") return parse_npz(bytes, fields, path);
   return format == ".csv" ? parse_csv(bytes, fields, path) : parse_npy(bytes, fields, path);
 } catch (const std::bad_alloc&) {
   return out_of_memory(path);

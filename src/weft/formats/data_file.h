@@ -6,8 +6,8 @@
 //   table.values<float>(0)          1797 x 64 pixels
 //   table.values<std::int32_t>(1)   1797 labels
 //
-// The end of the name tells the format: .csv or .npy, either with .gz behind it. See csv.h and
-// npy.h for what each accepts.
+// The end of the name tells the format: .csv, .npy or .npz, each with .gz behind it or not. See csv.h,
+// npy.h and npz.h for what each accepts.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -16,10 +16,11 @@ namespace {
 
 constexpr std::string_view kGzipMagic = "\x1f\x8b";
 constexpr int kGzipOnly = 15 + 16;  // inflateInit2: the largest window, and a gzip wrapper around it
+constexpr int kNoWrapper = -15;
 
 class Inflater {
  public:
-  Inflater() : ready_(inflateInit2(&stream_, kGzipOnly) == Z_OK) {}
+  explicit Inflater(int window) : ready_(inflateInit2(&stream_, window) == Z_OK) {}
   ~Inflater() {
     if (ready_) inflateEnd(&stream_);
   }
@@ -54,7 +55,7 @@ Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes
   if (!bytes.starts_with(kGzipMagic))
     return user_error(fmt::format("{} is not a gzip file: expected it to begin with 1f 8b", path),
                       "if it is not compressed, take .gz off its name");
-  Inflater inflater;
+  Inflater inflater(kGzipOnly);
   if (!inflater.ready()) return world_error(fmt::format("cannot inflate {}: not enough memory", path));
   const auto most = static_cast<std::size_t>(most_bytes);
   std::string out;
@@ -92,6 +93,26 @@ Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes
   return out;
 }
 
+Result<std::string> inflate_raw(std::string_view bytes, std::int64_t bytes_after, std::string_view path) {
+  Inflater inflater(kNoWrapper);
+  if (!inflater.ready()) return world_error(fmt::format("cannot inflate {}: not enough memory", path));
+  std::string out(static_cast<std::size_t>(bytes_after) + 1, '\0');  // one more: too much is seen
+  std::size_t filled = 0;
+  for (int verdict = Z_OK; verdict != Z_STREAM_END;) {
+    const std::size_t before = filled, left = bytes.size();
+    verdict = inflater.step(bytes, out, filled);
+    const bool stuck = filled == before && bytes.size() == left;
+    if ((verdict != Z_OK && verdict != Z_STREAM_END) || (verdict == Z_OK && stuck) || filled == out.size())
+      return world_error(fmt::format("{} is damaged: {}", path, inflater.complaint()),
+                         "fetch the file again");
+  }
+  if (filled + 1 != out.size())
+    return world_error(fmt::format("{} is damaged: expected {} bytes, found {}", path, bytes_after, filled),
+                       "fetch the file again");
+  out.resize(filled);
+  return out;
+}
+
 }  // namespace weft::formats
 
 #else
@@ -101,6 +122,11 @@ namespace weft::formats {
 Result<std::string> inflate_gzip(std::string_view, std::int64_t, std::string_view path) {
   return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
                     "inflate it first: gunzip FILE");
+}
+
+Result<std::string> inflate_raw(std::string_view, std::int64_t, std::string_view path) {
+  return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
+                    "write it with numpy.savez");
 }
 
 }  // namespace weft::formats

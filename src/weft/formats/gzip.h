@@ -13,4 +13,7 @@ namespace weft::formats {
 // for the errors.
 Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path);
 
+// The same for deflated bytes without a wrapper, as zip files hold them, which become exactly `bytes_after`.
+Result<std::string> inflate_raw(std::string_view bytes, std::int64_t bytes_after, std::string_view path);
+
 }  // namespace weft::formats

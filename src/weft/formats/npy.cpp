@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/formats/value.h"
 
@@ -162,17 +163,36 @@ class NpyHeaderParser {
     return world_error(fmt::format("{} is cut short: its header is missing", path_));
   }
 
+  // What comes after the first dimension.
+  Status check_row(const Header& header, std::int64_t width) const {
+    const std::span row = std::span(header.shape).subspan(1);
+    std::int64_t found = 1;
+    bool vast = false;
+    for (const std::int64_t size : row) vast = vast || __builtin_mul_overflow(found, size, &found);
+    if (vast || found != width)
+      return user_error(fmt::format("{} has {} column{}, expected {} ({})", path_,
+                                    vast ? std::string("too many") : fmt::format("{}", found),
+                                    found == 1 ? "" : "s", width, describe(fields_)));
+    if (row.size() <= 1) return {};
+    const Field& field = fields_[0];
+    if (fields_.size() > 1)
+      return user_error(fmt::format("{} has {} dimensions, expected 2 (rows, {}): it is for {}", path_,
+                                    header.shape.size(), width, describe(fields_)),
+                        "give each input a file: FROM x = 'x.npy', y = 'y.npy'");
+    if (field.shape.empty() || std::ranges::equal(row, field.shape)) return {};
+    return user_error(fmt::format("{} has rows of {}, {} is {}", path_, fmt::join(row, " x "), field.name,
+                                  fmt::join(field.shape, " x ")),
+                      "save it in the order of the input's indices: numpy.transpose");
+  }
+
   Status check_shape(const Header& header, std::size_t element) const {
     const std::int64_t width = row_width(fields_);
-    if (header.shape.size() != 2)
-      return user_error(fmt::format("{} has {} dimension{}, expected 2 (rows, {})", path_,
-                                    header.shape.size(), header.shape.size() == 1 ? "" : "s", width));
+    if (header.shape.empty())
+      return user_error(fmt::format("{} is a single number, expected rows of {}", path_, width));
     if (header.fortran_order)
       return user_error(fmt::format("{} is in Fortran order, expected C order", path_),
                         "save numpy.ascontiguousarray(x)");
-    if (header.shape[1] != width)
-      return user_error(fmt::format("{} has {} columns, expected {} ({})", path_, header.shape[1], width,
-                                    describe(fields_)));
+    WEFT_TRY_STATUS(check_row(header, width));
     if (header.shape[0] == 0) return user_error(fmt::format("{} has no rows", path_));
     std::int64_t expected = 0;
     const auto found = static_cast<std::int64_t>(rest_.size());
@@ -190,7 +210,7 @@ class NpyHeaderParser {
   template <class Element>
   Result<Table> read_rows(const Header& header) {
     WEFT_TRY_STATUS(check_shape(header, sizeof(Element)));
-    const std::int64_t rows = header.shape[0], width = header.shape[1];
+    const std::int64_t rows = header.shape[0], width = row_width(fields_);
     std::vector<Values> values;
     std::int64_t column = 0;
     for (const Field& field : fields_) {

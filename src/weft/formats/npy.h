@@ -2,8 +2,9 @@
 //
 //   \x93NUMPY 1 0 | length | {'descr': '<f4', 'fortran_order': False, 'shape': (1797, 65), } | numbers
 //
-// Versions 1.0, 2.0 and 3.0 of the format (NEP 1), two dimensions, C order, elements <f4 <f8 <i4 <i8
-// |u1. The columns are those of all fields side by side. Errors give places as numpy counts, from
+// Versions 1.0, 2.0 and 3.0 of the format (NEP 1), C order, elements <f4 <f8 <i4 <i8 |u1. The first
+// dimension counts the rows; the others hold the values of all fields side by side. An array of more than two
+// dimensions is of one field and has its shape, so that nothing is transposed unseen. Errors give places as numpy counts, from
 // zero: "rows.npy[2, 64] (label): found nan, expected a finite number".
 #pragma once
 #include <span>

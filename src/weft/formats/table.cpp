@@ -33,6 +33,17 @@ std::string describe(std::span<const Field> fields) {
   return text;
 }
 
+Table side_by_side(std::vector<Table> tables) {
+  WEFT_CHECK(!tables.empty());
+  Table all = std::move(tables.front());
+  for (std::size_t i = 1; i < tables.size(); ++i) {
+    WEFT_CHECK(tables[i].rows_ == all.rows_);
+    for (Field& field : tables[i].fields_) all.fields_.push_back(std::move(field));
+    for (Values& values : tables[i].values_) all.values_.push_back(std::move(values));
+  }
+  return all;
+}
+
 Values make_values(plan::DType dtype, std::int64_t count) {
   const auto size = static_cast<std::size_t>(count);
   switch (dtype) {

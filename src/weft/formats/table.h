@@ -25,6 +25,8 @@ struct Field {
   std::string name;
   std::int64_t width = 1;  // values in a row, > 0
   plan::DType dtype = plan::DType::f32;
+  // Of one row, where an array of more dimensions must have them: {3, 32, 32}. Empty: any that hold `width`.
+  std::vector<std::int64_t> shape = {};
 };
 
 constexpr std::int64_t kMostWidth = std::int64_t{1}
@@ -65,9 +67,14 @@ class Table {
   }
 
  private:
+  friend Table side_by_side(std::vector<Table> tables);
+
   std::int64_t rows_;
   std::vector<Field> fields_;
   std::vector<Values> values_;
 };
+
+// One table of all their fields. REQUIRES: at least one, and all have as many rows.
+Table side_by_side(std::vector<Table> tables);
 
 }  // namespace weft::formats

@@ -1,0 +1,187 @@
+#include "weft/formats/npz.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/nearest.h"
+#include "weft/formats/data_file.h"
+#include "weft/formats/gzip.h"
+#include "weft/formats/npy.h"
+
+namespace weft::formats {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in the file");
+
+constexpr std::uint32_t kEndMark = 0x06054b50, kEntryMark = 0x02014b50, kLocalMark = 0x04034b50;
+constexpr std::uint32_t kFarEndMark = 0x06064b50, kFarPlaceMark = 0x07064b50;  // of zip64
+constexpr std::size_t kEndBytes = 22, kEntryBytes = 46, kLocalBytes = 30, kFarPlaceBytes = 20,
+                      kFarEndBytes = 56;
+constexpr std::uint32_t kSeeFar = 0xffffffff;  // the number stands in the zip64 field
+constexpr std::uint16_t kStored = 0, kDeflated = 8;
+
+// The number that lies at `at`. REQUIRES: it does.
+template <class T>
+T number_at(std::string_view bytes, std::size_t at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+struct ZipEntry {
+  std::string_view name;
+  std::uint16_t method = kStored;
+  std::uint64_t packed = 0, unpacked = 0, place = 0;
+};
+
+class ZipReader {
+ public:
+  ZipReader(std::string_view bytes, std::string_view path) : bytes_(bytes), path_(path) {}
+
+  Result<std::vector<ZipEntry>> entries() {
+    const std::optional<std::size_t> end = find_end();
+    if (!end)
+      return user_error(fmt::format("{} is not an npz file: expected a zip file", path_),
+                        "write it with numpy.savez");
+    std::uint64_t at = number_at<std::uint32_t>(bytes_, *end + 16),
+                  count = number_at<std::uint16_t>(bytes_, *end + 10);
+    if (at == kSeeFar || count == 0xffff) {
+      const auto far = find_far_end(*end);
+      if (!far) return damaged();
+      at = number_at<std::uint64_t>(bytes_, *far + 48);
+      count = number_at<std::uint64_t>(bytes_, *far + 32);
+    }
+    std::vector<ZipEntry> found;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      WEFT_TRY(entry, read_entry(at));
+      found.push_back(entry);
+    }
+    return found;
+  }
+
+  Result<std::string> read(const ZipEntry& entry) const {
+    if (!has(entry.place, kLocalBytes) || number_at<std::uint32_t>(bytes_, entry.place) != kLocalMark)
+      return damaged();
+    const std::uint64_t begin = entry.place + kLocalBytes +
+                                number_at<std::uint16_t>(bytes_, entry.place + 26) +
+                                number_at<std::uint16_t>(bytes_, entry.place + 28);
+    if (!has(begin, entry.packed)) return damaged();
+    const std::string_view packed = bytes_.substr(begin, entry.packed);
+    const std::string name = fmt::format("{}: {}", path_, entry.name);
+    if (entry.method == kStored && entry.packed == entry.unpacked) return std::string(packed);
+    if (entry.method != kDeflated)
+      return user_error(
+          fmt::format("{} is packed by method {}, expected stored or deflated", name, entry.method),
+          "write it with numpy.savez");
+    if (entry.unpacked > static_cast<std::uint64_t>(kMostInflatedBytes))
+      return user_error(fmt::format("{} is too large: {} bytes when inflated", name, entry.unpacked));
+    return inflate_raw(packed, static_cast<std::int64_t>(entry.unpacked), name);
+  }
+
+ private:
+  bool has(std::uint64_t at, std::uint64_t count) const {
+    return at <= bytes_.size() && count <= bytes_.size() - at;
+  }
+
+  Error damaged() const {
+    return world_error(fmt::format("{} is damaged: its list of contents leads nowhere", path_),
+                       "fetch the file again");
+  }
+
+  // The end has a comment behind it that may be 65,535 bytes long.
+  std::optional<std::size_t> find_end() const {
+    if (bytes_.size() < kEndBytes) return std::nullopt;
+    const std::size_t last = bytes_.size() - kEndBytes, first = last - std::min<std::size_t>(last, 0xffff);
+    for (std::size_t at = last + 1; at-- > first;)
+      if (number_at<std::uint32_t>(bytes_, at) == kEndMark) return at;
+    return std::nullopt;
+  }
+
+  std::optional<std::uint64_t> find_far_end(std::size_t end) const {
+    if (end < kFarPlaceBytes || number_at<std::uint32_t>(bytes_, end - kFarPlaceBytes) != kFarPlaceMark)
+      return std::nullopt;
+    const auto at = number_at<std::uint64_t>(bytes_, end - kFarPlaceBytes + 8);
+    if (!has(at, kFarEndBytes) || number_at<std::uint32_t>(bytes_, at) != kFarEndMark) return std::nullopt;
+    return at;
+  }
+
+  Result<ZipEntry> read_entry(std::uint64_t& at) const {
+    if (!has(at, kEntryBytes) || number_at<std::uint32_t>(bytes_, at) != kEntryMark) return damaged();
+    const std::uint64_t name = number_at<std::uint16_t>(bytes_, at + 28),
+                        extra = number_at<std::uint16_t>(bytes_, at + 30),
+                        comment = number_at<std::uint16_t>(bytes_, at + 32);
+    if (!has(at + kEntryBytes, name + extra + comment)) return damaged();
+    ZipEntry entry{.name = bytes_.substr(at + kEntryBytes, name),
+                   .method = number_at<std::uint16_t>(bytes_, at + 10),
+                   .packed = number_at<std::uint32_t>(bytes_, at + 20),
+                   .unpacked = number_at<std::uint32_t>(bytes_, at + 24),
+                   .place = number_at<std::uint32_t>(bytes_, at + 42)};
+    if (!read_far(bytes_.substr(at + kEntryBytes + name, extra), entry)) return damaged();
+    at += kEntryBytes + name + extra + comment;
+    return entry;
+  }
+
+  // The zip64 field has those numbers, in this order, that did not fit.
+  static bool read_far(std::string_view extra, ZipEntry& entry) {
+    while (extra.size() >= 4) {
+      const std::size_t size = number_at<std::uint16_t>(extra, 2);
+      if (size > extra.size() - 4) return false;
+      std::string_view field = extra.substr(4, size);
+      if (number_at<std::uint16_t>(extra, 0) == 1)
+        for (std::uint64_t* number : {&entry.unpacked, &entry.packed, &entry.place}) {
+          if (*number != kSeeFar) continue;
+          if (field.size() < 8) return false;
+          *number = number_at<std::uint64_t>(field, 0);
+          field.remove_prefix(8);
+        }
+      extra.remove_prefix(4 + size);
+    }
+    return entry.packed != kSeeFar && entry.unpacked != kSeeFar && entry.place != kSeeFar;
+  }
+
+  std::string_view bytes_, path_;
+};
+
+std::string_view array_name(const ZipEntry& entry) {
+  std::string_view name = entry.name;
+  if (name.ends_with(".npy")) name.remove_suffix(4);
+  return name;
+}
+
+}  // namespace
+
+Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
+  WEFT_TRY_STATUS(check(fields));
+  ZipReader zip(bytes, path);
+  WEFT_TRY(entries, zip.entries());
+  std::vector<std::string_view> names;
+  for (const ZipEntry& entry : entries) names.push_back(array_name(entry));
+  std::vector<Table> tables;
+  for (const Field& field : fields) {
+    const auto found = std::ranges::find(entries, field.name, array_name);
+    if (found == entries.end()) {
+      std::string hint = did_you_mean(field.name, names);
+      return user_error(fmt::format("{} has no array {}", path, field.name),
+                        hint.empty() ? fmt::format("it has {}; numpy.savez('x.npz', {}=...) names it",
+                                                   fmt::join(names, ", "), field.name)
+                                     : hint);
+    }
+    WEFT_TRY(array, zip.read(*found));
+    WEFT_TRY(table, parse_npy(array, {&field, 1}, fmt::format("{}: {}", path, found->name)));
+    if (!tables.empty() && table.rows() != tables[0].rows())
+      return user_error(fmt::format("{} has {} rows of {} and {} of {}", path, tables[0].rows(),
+                                    fields[0].name, table.rows(), field.name),
+                        "every example has a row in each array");
+    tables.push_back(std::move(table));
+  }
+  return side_by_side(std::move(tables));
+}
+
+}  // namespace weft::formats
