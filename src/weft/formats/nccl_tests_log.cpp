@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -120,6 +121,7 @@ class LogReader {
           "a row is a line that nccl-tests prints for a size, such as: 1024 256 float sum -1 11.88 "
           "0.09 0.15 0 11.88 0.09 0.15 0");
     if (table_.ranks == 0) table_.ranks = listed_ranks_;
+    table_.hosts = static_cast<std::int32_t>(hosts_.size());
     if (table_.kind == collective::Kind::custom && guess_) table_.kind = *guess_;
     return std::move(table_);
   }
@@ -148,11 +150,22 @@ class LogReader {
     if (in != std::string_view::npos && out != std::string_view::npos) in_place_first_ = in < out;
     const auto words = words_of(line.substr(1));
     if (words.size() >= 2 && words[0] == "Rank" && all_digits(words[1]) &&
-        listed_ranks_ < kMostCollectiveRanks)
+        listed_ranks_ < kMostCollectiveRanks) {
       ++listed_ranks_;
+      read_rank(words);
+    }
     if (words.size() >= 2 && words.size() <= kMostWords && words[0] == "size" && words[1] == "count")
       if (const Layout layout = layout_of_header(words, in_place_first_); layout.out_of_place >= 0)
         layout_ = layout;
+  }
+
+  // Rank 0 [Group 0] Pid 97083 on node1 device 0 [0x1b] NVIDIA H100 80GB HBM3
+  void read_rank(std::span<const std::string_view> words) {
+    const auto on = std::ranges::find(words, "on"), device = std::ranges::find(words, "device");
+    if (words.end() - on > 1) hosts_.emplace(on[1]);
+    if (!table_.device.empty() || words.end() - device < 4) return;
+    for (const std::string_view word : std::span(device + 3, words.end()))
+      table_.device += (table_.device.empty() ? "" : " ") + std::string(word);
   }
 
   Status read_row(std::span<const std::string_view> words) {
@@ -204,6 +217,7 @@ class LogReader {
   std::optional<Layout> layout_;
   std::optional<collective::Kind> guess_;
   std::int32_t listed_ranks_ = 0;
+  std::set<std::string, std::less<>> hosts_;
   bool in_place_first_ = false;
 };
 

@@ -7,7 +7,10 @@
 // Which columns a log has depends on the test and its age: redop, root and the last of each half (#wrong,
 // earlier error) come and go, and so may the in-place half. The header says which; without one the number
 // of words does. A line that begins with a whole number is a row and must be a right one; all others that
-// are not comments are noise of other programs that wrote to the same terminal.
+// are not comments are noise of other programs that wrote to the same terminal. Of the comments, those about
+// ranks say how many there are, on how many hosts, and what they compute on:
+//
+//   #  Rank  0 Group  0 Pid  97083 on      node1 device  0 [0x1b] NVIDIA H100 80GB HBM3
 //
 // Read besides: {"algorithm": ..., "collective": ..., "ranks": ..., "rows": [{"bytes": ...,
 // "out_of_place_us": ..., "in_place_us": ...}, ...]}.
@@ -35,6 +38,8 @@ struct CollectiveTable {
   collective::Kind kind = collective::Kind::custom;  // custom: it does not say
   std::int32_t ranks = 0;                            // 0: it does not say
   std::vector<CollectiveRow> rows;                   // sizes ascend
+  std::int32_t hosts = 0;                            // that they are on; 0: it does not say
+  std::string device = {};                           // "NVIDIA H100 80GB HBM3"; empty: it does not say
 
   friend bool operator==(const CollectiveTable&, const CollectiveTable&) = default;
 };

@@ -202,5 +202,19 @@ TEST(NcclTestsLog, SaysWhatIsWrongWithJson) {
             (std::vector<CollectiveRow>{{2, 0, 0}}));
 }
 
+TEST(NcclTestsLog, SaysWhereItsRanksRan) {
+  constexpr std::string_view kLog =
+      "# Using devices\n"
+      "#  Rank  0 Group  0 Pid  97083 on      node1 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
+      "#  Rank  1 Group  0 Pid  97084 on      node1 device  1 [0x43] NVIDIA H100 80GB HBM3\n"
+      "#   Rank  2 Pid  97085 on node2 device  0 [0x1b] NVIDIA H100 80GB HBM3\n"
+      "1024 256 float sum -1 11.88 0.09 0.15 0 11.88 0.09 0.15 0\n";
+  const auto table = parse_collective_table(kLog, "log");
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->ranks, 3);
+  EXPECT_EQ(table->hosts, 2);
+  EXPECT_EQ(table->device, "NVIDIA H100 80GB HBM3");
+}
+
 }  // namespace
 }  // namespace weft::formats
