@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "subcommands.h"
+#include "weft/explain/diagnosis.h"
 #include "weft/transport/doctor.h"
 
 namespace weft {
@@ -24,36 +24,6 @@ Asks every process of a job, or the one given, and waits a second at most.
 )";
 
 constexpr std::chrono::milliseconds kPatience{1'000};
-
-std::string as_text(const std::vector<transport::Patient>& patients) {
-  std::string out;
-  for (const transport::Patient& patient : patients) {
-    if (!out.empty()) out += '\n';
-    if (patient.answer.empty()) {
-      out += fmt::format("process {} does not answer: it is {}\n", patient.process, patient.state);
-      continue;
-    }
-    out += patient.answer;
-    if (!out.ends_with('\n')) out += '\n';
-  }
-  return out;
-}
-
-std::string as_json(const std::vector<transport::Patient>& patients) {
-  using Json = nlohmann::ordered_json;
-  Json processes = Json::array();
-  for (const transport::Patient& patient : patients) {
-    Json row = {{"process", patient.process}};
-    if (patient.rank >= 0) row.update({{"rank", patient.rank}, {"ranks", patient.ranks}});
-    if (patient.answer.empty()) {
-      row["state"] = patient.state;
-    } else {
-      row["answer"] = patient.answer;
-    }
-    processes.push_back(std::move(row));
-  }
-  return Json{{"processes", processes}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 }  // namespace
 
@@ -73,8 +43,9 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
   WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
-  if (format == session::Format::json) return session::Reply{session::ExitCode::ok, as_json(patients), {}};
-  if (!patients.empty()) return session::Reply{session::ExitCode::ok, as_text(patients), {}};
+  if (format == session::Format::json)
+    return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
+  if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
   if (process) {
     return world_error(fmt::format("process {} is not a rank of a job here", *process),
                        "weft doctor asks all ranks");

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -78,6 +79,12 @@ void read_answer(Question& question) {
   }
 }
 
+bool is_anothers(pid_t process) {
+  struct stat about = {};
+  if (::geteuid() == 0 || ::stat(fmt::format("/proc/{}", process).c_str(), &about) != 0) return false;
+  return about.st_uid != ::geteuid();
+}
+
 Patient diagnose(const std::string& name, Question question) {
   Patient patient;
   patient.process = process_of(name);
@@ -88,7 +95,7 @@ Patient diagnose(const std::string& name, Question question) {
   }
   if (!question.done || patient.answer.empty()) {
     patient.answer.clear();
-    patient.state = state_of(patient.process);
+    patient.state = is_anothers(patient.process) ? "another user's" : state_of(patient.process);
   }
   return patient;
 }
@@ -99,7 +106,9 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
   WEFT_TRY(sockets, read_file("/proc/net/unix", kMostSockets));
   std::vector<std::string> names;
   for (const std::string& name : names_in(sockets)) {
-    if (!process || process_of(name) == *process) names.push_back(name);
+    const pid_t owner_of = process_of(name);
+    // Another user's ranks would not answer; who names one is told so.
+    if (process ? owner_of == *process : !is_anothers(owner_of)) names.push_back(name);
   }
   std::vector<Question> questions(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {

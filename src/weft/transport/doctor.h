@@ -26,7 +26,7 @@ struct Patient {
   std::string state;                  // where it did not: "stopped (T)", "sleeping (S)", as /proc has it
 };
 
-// All processes of jobs in this network namespace, or only `process`, by rank, each asked for at most
+// All processes of jobs of this user, root's of everyone, in this network namespace, or only `process`, by rank, each asked for at most
 // `patience` and all at once. Fails when the kernel's list of sockets cannot be read.
 Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono::milliseconds patience);
 
