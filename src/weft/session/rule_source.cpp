@@ -36,13 +36,12 @@ Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files
   return rules;
 }
 
-Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files,
-                                                  const plan::Graph& plan, Warnings& warnings) {
+Result<rule::RuleSet> read_proven_rules(const std::vector<std::string>& files, const plan::Graph& plan,
+                                        Warnings& warnings) {
   WEFT_TRY(rules, read_rules(files));
   if (!communicates(plan)) std::erase_if(rules, rule::is_distributed);
   const std::optional<rule::ProofStore> store = proof_store("", warnings);
-  WEFT_TRY(proven, rule::load_proven(std::move(rules), store ? &*store : nullptr));
-  return std::move(proven.rules);
+  return rule::load_proven(std::move(rules), store ? &*store : nullptr);
 }
 
 Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name) {

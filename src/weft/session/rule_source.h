@@ -20,10 +20,10 @@ constexpr std::int64_t kLargestRuleFile = std::int64_t{64} << 20;
 // The rules of these files and folders together; without any, the shipped ones.
 Result<std::vector<rule::Rule>> read_rules(const std::vector<std::string>& files);
 
-// Those of them that may fire in this plan: proven, or guarded and then with their guard. Rules about several
-// ranks are left out where nothing in the plan communicates.
-Result<std::vector<rule::Rule>> read_proven_rules(const std::vector<std::string>& files,
-                                                  const plan::Graph& plan, Warnings& warnings);
+// Those of them that may fire in this plan: proven, or guarded and then with their guard; and those that are
+// refused. Rules about several ranks are left out where nothing in the plan communicates.
+Result<rule::RuleSet> read_proven_rules(const std::vector<std::string>& files, const plan::Graph& plan,
+                                        Warnings& warnings);
 
 Result<const rule::Rule*> find_rule(const std::vector<rule::Rule>& rules, std::string_view name);
 

@@ -61,7 +61,10 @@ const run::OutputAgreement* find_disagreement(const run::Agreement& agreement, d
 Result<std::string> apply(const RulesApply& request, Warnings& warnings, std::string& differs) {
   WEFT_TRY(graph, read_plan(request.plan));
   WEFT_TRY(device, find_device(request.device));
-  WEFT_TRY(rules, read_proven_rules(request.files, graph, warnings));
+  WEFT_TRY(proven, read_proven_rules(request.files, graph, warnings));
+  const std::vector<rule::Rule>& rules = proven.rules;
+  std::vector<std::string> refused;
+  for (const rule::RuleSet::Refused& other : proven.refused) refused.push_back(other.rule.name);
   std::optional<search::PlanCache> cache;
   search::RewriteOptions options;
   if (!request.cache.empty()) {
@@ -86,6 +89,7 @@ Result<std::string> apply(const RulesApply& request, Warnings& warnings, std::st
     Json json = {{"plan", request.plan},
                  {"device", device.name},
                  {"rules", rules.size()},
+                 {"refused", refused},
                  {"nodes_before", graph.node_count()},
                  {"nodes_after", found.plan.node_count()},
                  {"seconds_before", found.seconds_before},
@@ -110,6 +114,8 @@ Result<std::string> apply(const RulesApply& request, Warnings& warnings, std::st
       "stopped: {}\n",
       rules.size(), print_exact(counts.matches), print_exact(counts.rewrites), print_exact(counts.priced),
       counts.searched, counts.regions, counts.from_cache, search::name(found.stopped));
+  if (!refused.empty())
+    out += fmt::format("not proven, and not used: {}; weft rules prove says why\n", fmt::join(refused, ", "));
   if (agreement)
     out += fmt::format("both ran here: the numbers differ by at most {:.1e} of the largest\n",
                        agreement->largest());
@@ -121,7 +127,8 @@ Result<std::string> why(const RulesWhy& request, Warnings& warnings) {
   WEFT_TRY(device, find_device(request.device));
   WEFT_TRY(all, read_rules(request.files));
   WEFT_TRY_STATUS(find_rule(all, request.rule));
-  WEFT_TRY(rules, read_proven_rules(request.files, graph, warnings));
+  WEFT_TRY(proven, read_proven_rules(request.files, graph, warnings));
+  const std::vector<rule::Rule>& rules = proven.rules;
   if (std::ranges::find(rules, request.rule, &rule::Rule::name) == rules.end())
     return fmt::format(
         "{} may not fire here: it is not proven, or it is about several ranks and the plan about one\n",

@@ -33,6 +33,13 @@ constexpr std::string_view kRules =
     "  left  y = relu(relu(x))\n"
     "  right y = relu(x)\n";
 
+// Not so where both are negative.
+constexpr std::string_view kWrongRule =
+    "rule wrong_sum normalize\n"
+    "  given x[I], y[I]\n"
+    "  left  z = add(relu(x), relu(y))\n"
+    "  right z = relu(add(x, y))\n";
+
 class RulesSession : public testing::Test {
  protected:
   std::string write(const std::string& name, std::string_view text) {
@@ -122,6 +129,18 @@ TEST_F(RulesSession, LetsRulesFireOnPlansDrawnForThem) {
   const Reply reply = run(RulesTest{.files = {write("some.rules", kRules)}, .format = Format::json});
   EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output;
   for (const Json& row : Json::parse(reply.output)) EXPECT_GT(row["fired"], 10) << row;
+}
+
+TEST_F(RulesSession, NamesTheRulesThatItDoesNotUse) {
+  const std::string rules = write("some.rules", std::string(kRules) + std::string(kWrongRule));
+  RulesApply apply{.plan = kExamples + "attention.json", .files = {rules}};
+  const Reply text = run(apply);
+  EXPECT_EQ(text.exit_code, ExitCode::ok) << text.complaint;
+  EXPECT_NE(text.output.find("not proven, and not used: wrong_sum; weft rules prove says why\n"),
+            std::string::npos)
+      << text.output;
+  apply.format = Format::json;
+  EXPECT_EQ(Json::parse(run(apply).output)["refused"], Json::array({"wrong_sum"}));
 }
 
 TEST_F(RulesSession, AppliesRulesToAModelAndRunsIt) {
