@@ -61,7 +61,7 @@ expect "plan.c prints the program's plan" "$asked" "$("$work/plan")"
 code=0
 "$work/plan" 'EXPLAIN TRAIN gpt2 ON pood' 2>"$work/complaint" || code=$?
 expect "a mistake's exit code" 1 $code
-expect "a mistake's place" "error 1:23: unknown cluster: pood" "$(head -n 1 "$work/complaint")"
+expect "a mistake's place" "error 1:23: unknown cluster or device: pood" "$(head -n 1 "$work/complaint")"
 expect "average.c on 4 ranks" "4 ranks, average 1.5" "$("$prefix/bin/weft" launch -n 4 "$work/average")"
 
 if ((${#flags[@]} == 0)); then

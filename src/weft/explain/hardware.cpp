@@ -34,7 +34,8 @@ std::string print_mesh(const cluster::Cluster& cluster) {
   return text;
 }
 
-std::string print_text(const cluster::Cluster& cluster, std::size_t width) {
+std::string print_text(const cluster::Cluster& cluster, std::size_t width,
+                       std::span<const std::string> origins) {
   std::string out = fmt::format("cluster {}: {} devices {}\n\n", cluster.name, print_exact(cluster.devices()),
                                 cluster.device.name);
   Table table(
@@ -45,10 +46,12 @@ std::string print_text(const cluster::Cluster& cluster, std::size_t width) {
                   : std::vector<std::string>{axis.name, print_exact(axis.size), axis.link.name,
                                              print_rate(axis.link.bytes_per_second),
                                              print_seconds(axis.link.latency_seconds)});
-  return out + table.print(width);
+  out += table.print(width);
+  for (std::size_t i = 0; i < origins.size(); ++i) out += (i == 0 ? "\n" : "") + wrap(origins[i], width, 2);
+  return out;
 }
 
-std::string print_json(const cluster::Cluster& cluster) {
+std::string print_json(const cluster::Cluster& cluster, std::span<const std::string> origins) {
   nlohmann::ordered_json axes = nlohmann::ordered_json::array();
   for (const cluster::Axis& axis : cluster.axes)
     axes.push_back({{"axis", axis.name},
@@ -56,12 +59,12 @@ std::string print_json(const cluster::Cluster& cluster) {
                     {"link", axis.link.name},
                     {"bytes_per_second", axis.link.bytes_per_second},
                     {"latency_seconds", axis.link.latency_seconds}});
-  return nlohmann::ordered_json{{"cluster", cluster.name},
-                                {"device", cluster.device.name},
-                                {"devices", cluster.devices()},
-                                {"mesh", axes}}
-             .dump() +
-         "\n";
+  nlohmann::ordered_json made = {{"cluster", cluster.name},
+                                 {"device", cluster.device.name},
+                                 {"devices", cluster.devices()},
+                                 {"mesh", axes}};
+  if (!origins.empty()) made["origins"] = std::vector<std::string>(origins.begin(), origins.end());
+  return made.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string print_text(const cluster::Device& device) {

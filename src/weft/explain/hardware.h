@@ -1,5 +1,6 @@
 // weft/explain/hardware.h -- clusters and devices in words.
 #pragma once
+#include <span>
 #include <string>
 
 #include "weft/cluster/cluster.h"
@@ -7,8 +8,11 @@
 
 namespace weft::explain {
 
-std::string print_text(const cluster::Cluster& cluster, std::size_t width);
-std::string print_json(const cluster::Cluster& cluster);  // one line
+// `origins`: of figures that were measured or assumed, a sentence each.
+std::string print_text(const cluster::Cluster& cluster, std::size_t width,
+                       std::span<const std::string> origins = {});
+std::string print_json(const cluster::Cluster& cluster,
+                       std::span<const std::string> origins = {});  // one line
 std::string print_text(const cluster::Device& device);
 std::string print_json(const cluster::Device& device);  // one line
 

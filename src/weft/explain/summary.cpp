@@ -132,8 +132,10 @@ Summary summarize(const Explanation& explanation) {
     summary.next = std::move(text);
   else if (explanation.measurement)
     summary.next = "ON LOCAL 2: the same step on two ranks of this machine";
+  else if (!cost::is_local(explanation.cluster))
+    summary.next = "(PAGE 'step.html') draws the timeline; ON pod plans it for 32 devices";
   else
-    summary.next = "EXPLAIN ANALYZE to measure it here, ON pod to plan it for 32 devices";
+    summary.next = "EXPLAIN ANALYZE to measure it here; ON h100, ON pod or SET device to plan it for others";
   return summary;
 }
 

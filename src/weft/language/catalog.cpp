@@ -145,6 +145,7 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
       const auto& cluster = statement.as<syntax::CreateCluster>();
       WEFT_TRY_STATUS(check_free(catalog.clusters, "cluster", cluster.name, cluster.replace));
       WEFT_TRY(made, make_cluster(catalog, cluster));
+      catalog.origins.erase(made.name);
       catalog.clusters.insert_or_assign(made.name, made);
       return {};
     }
@@ -152,7 +153,10 @@ Status define(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
       const auto& dropped = statement.as<syntax::Drop>();
       switch (dropped.object) {
         case syntax::ObjectKind::device: return drop(catalog.devices, "device", dropped.name);
-        case syntax::ObjectKind::cluster: return drop(catalog.clusters, "cluster", dropped.name);
+        case syntax::ObjectKind::cluster:
+          WEFT_TRY_STATUS(drop(catalog.clusters, "cluster", dropped.name));
+          catalog.origins.erase(std::string(dropped.name.text));
+          return {};
         case syntax::ObjectKind::layer: return drop(catalog.layers, "layer", dropped.name);
         case syntax::ObjectKind::model: return drop(catalog.models, "model", dropped.name);
       }

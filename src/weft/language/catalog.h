@@ -44,6 +44,7 @@ using Named = std::map<std::string, T, std::less<>>;
 struct Catalog {
   Named<cluster::Device> devices;
   Named<cluster::Cluster> clusters;
+  Named<std::vector<std::string>> origins;  // of clusters made from logs: what was measured, what is assumed
   Named<LayerDefinition> layers;
   Named<ModelDefinition> models;
 };

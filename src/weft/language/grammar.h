@@ -49,10 +49,12 @@ class Grammar {
   const syntax::Statement* describe();
   const syntax::Statement* save();
   const syntax::Statement* load();
+  const syntax::Statement* run_file();
   const syntax::Statement* synthesize();
   syntax::HintItem hint_item();
   syntax::Format format();
   syntax::Target target();
+  std::span<const syntax::DataFile> data_files();
 
   // parse_create.cpp
   const syntax::Statement* create();
@@ -192,7 +194,7 @@ class Grammar {
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
          syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
          syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter, syntax::Link,
-         syntax::HintItem, const syntax::Statement*>
+         syntax::HintItem, syntax::Text, syntax::DataFile, const syntax::Statement*>
       stacks_;
 };
 

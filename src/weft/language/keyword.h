@@ -56,8 +56,10 @@ enum class Keyword : std::uint8_t {
   kw_drop,
   kw_explain,
   kw_format,
+  kw_generate,
   kw_hint,
   kw_infer,
+  kw_into,
   kw_layer,
   kw_link,
   kw_load,
@@ -65,8 +67,10 @@ enum class Keyword : std::uint8_t {
   kw_model,
   kw_nodes,
   kw_oversubscribed,
+  kw_prompt,
   kw_replace,
   kw_replicate,
+  kw_run,
   kw_save,
   kw_set,
   kw_shape,
@@ -80,29 +84,16 @@ enum class Keyword : std::uint8_t {
   kw_within
 };
 
-inline constexpr auto kSpellings =
-    std::to_array<std::string_view>({"",          "AND",       "AS",
-                                     "BETWEEN",   "BY",        "CASE",
-                                     "CREATE",    "ELSE",      "END",
-                                     "FALSE",     "FROM",      "GROUP",
-                                     "INF",       "INIT",      "INPUT",
-                                     "JOIN",      "NOT",       "OF",
-                                     "ON",        "OR",        "OVER",
-                                     "PARAMETER", "PARTITION", "REPEAT",
-                                     "SELECT",    "STATE",     "THEN",
-                                     "TIMES",     "TRUE",      "WHEN",
-                                     "WHERE",     "WITH",      "ACROSS",
-                                     "ANALYZE",   "CAST",      "CLUSTER",
-                                     "DESCRIBE",  "DEVICE",    "DEVICES",
-                                     "DROP",      "EXPLAIN",   "FORMAT",
-                                     "HINT",      "INFER",     "LAYER",
-                                     "LINK",      "LOAD",      "LOCAL",
-                                     "MODEL",     "NODES",     "OVERSUBSCRIBED",
-                                     "REPLACE",   "REPLICATE", "SAVE",
-                                     "SET",       "SHAPE",     "SHOW",
-                                     "SLICE",     "STEPS",     "SYNTHESIZE",
-                                     "TO",        "TRAIN",     "VERBOSE",
-                                     "WITHIN"});
+// clang-format off
+inline constexpr auto kSpellings = std::to_array<std::string_view>({
+    "", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "ELSE", "END", "FALSE", "FROM", "GROUP", "INF",
+    "INIT", "INPUT", "JOIN", "NOT", "OF", "ON", "OR", "OVER", "PARAMETER", "PARTITION", "REPEAT",
+    "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
+    "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "GENERATE", "HINT", "INFER",
+    "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
+    "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
+    "VERBOSE", "WITHIN"});
+// clang-format on
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);
 
 constexpr std::string_view spelling(Keyword keyword) { return kSpellings[static_cast<std::size_t>(keyword)]; }

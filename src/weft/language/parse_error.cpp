@@ -18,8 +18,8 @@ using enum Keyword;
 constexpr std::size_t kShown = 40;  // bytes of a token that a message repeats
 
 constexpr auto kStatementWords =
-    std::to_array<std::string_view>({"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "SET", "HINT", "SHOW",
-                                     "DESCRIBE", "SAVE", "LOAD", "SYNTHESIZE"});
+    std::to_array<std::string_view>({"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "GENERATE", "SET", "HINT",
+                                     "SHOW", "DESCRIBE", "SAVE", "LOAD", "RUN", "SYNTHESIZE"});
 
 // Words of other SQLs, and what WeftQL has in their place.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({

@@ -1,10 +1,12 @@
-// statement  = create | drop | explain | run | set | hint | show | describe | save | load
-//            | synthesize
+// statement  = create | drop | explain | run | generate | set | hint | show | describe | save | load
+//            | include | synthesize
 // drop       = DROP ( DEVICE | CLUSTER | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
 // option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan ) | name [ value ]
-// run        = ( TRAIN | INFER ) name { ON target | FROM string | STEPS count | WITH settings }
-//              Each clause at most once; STEPS with TRAIN only.
+// run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH settings }
+//              Each clause at most once; STEPS with TRAIN only, INTO with INFER only.
+// data       = string | name "=" string {"," name "=" string}
+// generate   = GENERATE name { ON target | PROMPT string | STEPS count | WITH settings }
 // target     = LOCAL [ count ] | name
 // set        = SET name ( "=" | TO ) value
 // hint       = HINT item {"," item}
@@ -13,6 +15,7 @@
 // describe   = DESCRIBE name [ WITH settings ]
 // save       = SAVE name TO string
 // load       = LOAD name FROM string
+// include    = RUN string
 // synthesize = SYNTHESIZE name ON name [ WITH settings ]
 #include <array>
 
@@ -34,13 +37,15 @@ const Statement* Grammar::statement() {
     case Keyword::kw_drop: return drop();
     case Keyword::kw_explain: return explain();
     case Keyword::kw_train:
-    case Keyword::kw_infer: return run();
+    case Keyword::kw_infer:
+    case Keyword::kw_generate: return run();
     case Keyword::kw_set: return set();
     case Keyword::kw_hint: return hint();
     case Keyword::kw_show: return show();
     case Keyword::kw_describe: return describe();
     case Keyword::kw_save: return save();
     case Keyword::kw_load: return load();
+    case Keyword::kw_run: return run_file();
     case Keyword::kw_synthesize: return synthesize();
     default: fail_statement(); return nullptr;
   }
@@ -117,38 +122,72 @@ Format Grammar::format() {
   return {};
 }
 
-// TRAIN and INFER. Their clauses come in any order, each at most once.
+// TRAIN, INFER and GENERATE. Their clauses come in any order, each at most once.
 const Run* Grammar::run() {
   const std::uint32_t start = here();
-  const Task task = at(Keyword::kw_infer) ? Task::infer : Task::train;
+  const Task task = at(Keyword::kw_infer)      ? Task::infer
+                    : at(Keyword::kw_generate) ? Task::generate
+                                               : Task::train;
   advance();
   const Name model = name("a model name");
   std::optional<Target> on;
-  std::optional<Text> data;
+  std::span<const DataFile> data;
   std::optional<Number> steps;
+  std::optional<Text> into, prompt;
   std::span<const Setting> with;
   for (;;) {
-    const bool twice = (at(Keyword::kw_on) && on) || (at(Keyword::kw_from) && data) ||
-                       (at(Keyword::kw_steps) && steps) || (at(Keyword::kw_with) && !with.empty());
+    const bool twice = (at(Keyword::kw_on) && on) || (at(Keyword::kw_from) && !data.empty()) ||
+                       (at(Keyword::kw_steps) && steps) || (at(Keyword::kw_into) && into) ||
+                       (at(Keyword::kw_prompt) && prompt) || (at(Keyword::kw_with) && !with.empty());
     if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
     if (at(Keyword::kw_steps) && task == Task::infer)
       fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
+    if (at(Keyword::kw_into) && task == Task::train)
+      fail_here("TRAIN has no INTO", "SAVE writes what it learned; log = 'file.csv' writes how it went");
+    if (at(Keyword::kw_from) && task == Task::generate)
+      fail_here("GENERATE has no FROM", "write PROMPT 'a text': the text itself is continued, not a file");
     if (accept(Keyword::kw_on))
       on = target();
     else if (accept(Keyword::kw_from))
-      data = text("a file name in quotes after FROM");
+      data = data_files();
     else if (accept(Keyword::kw_steps))
       steps = whole_number("a number of steps", 0);
+    else if (task == Task::infer && accept(Keyword::kw_into))
+      into = text("a file name in quotes after INTO");
+    else if (task == Task::generate && accept(Keyword::kw_prompt))
+      prompt = text("a text in quotes after PROMPT");
     else if (at(Keyword::kw_with))
       with = with_settings();
     else
       break;
   }
+  using enum Keyword;
   if (task == Task::infer)
-    expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_with});
+    expect_end({kw_on, kw_from, kw_into, kw_with});
+  else if (task == Task::generate)
+    expect_end({kw_prompt, kw_steps, kw_with});
   else
-    expect_end({Keyword::kw_on, Keyword::kw_from, Keyword::kw_steps, Keyword::kw_with});
-  return make<Run>(start, task, model, on, data, steps, with);
+    expect_end({kw_on, kw_from, kw_steps, kw_with});
+  return make<Run>(start, task, model, on, data, steps, into, prompt, with);
+}
+
+// One file with everything, or one for each input.
+std::span<const DataFile> Grammar::data_files() {
+  const auto files = list<DataFile>([&] {
+    DataFile file;
+    if (at_name() && next_.kind == Kind::equal) {
+      file.input = name("an input");
+      advance();
+    }
+    file.file = text("a file name in quotes after FROM");
+    return file;
+  });
+  if (files.size() > 1)
+    for (const DataFile& file : files)
+      if (!file.input.given())
+        fail(user_error("one of several files does not say which input it is for",
+                        "write FROM x = 'a.npy', y = 'b.npy'", file.file.span));
+  return files;
 }
 
 Target Grammar::target() {
@@ -235,6 +274,14 @@ const Statement* Grammar::load() {
   const Text file = text("a file name in quotes after FROM");
   expect_end({});
   return make<Load>(start, loaded, file);
+}
+
+const Statement* Grammar::run_file() {
+  const std::uint32_t start = here();
+  advance();
+  const Text file = text("a script's name in quotes after RUN");
+  expect_end({});
+  return make<RunFile>(start, file);
 }
 
 const Statement* Grammar::synthesize() {

@@ -45,8 +45,14 @@ void Printer::lay_out(const Statement& statement) {
     case StatementKind::create_cluster: {
       const auto& cluster = statement.as<CreateCluster>();
       create("CLUSTER", cluster.replace, cluster.name);
-      out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole, cluster.devices.whole);
-      write(cluster.device);
+      for (std::size_t i = 0; i < cluster.logs.size(); ++i) {
+        out_ += i == 0 ? " FROM " : ", ";
+        write_string(cluster.logs[i].text);
+      }
+      if (cluster.device.given()) {
+        out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole, cluster.devices.whole);
+        write(cluster.device);
+      }
       for (const Link& link : cluster.links) write(link);
       break;
     }
@@ -106,6 +112,10 @@ void Printer::lay_out(const Statement& statement) {
       write_string(load.file.text);
       break;
     }
+    case StatementKind::run_file:
+      out_ += "RUN ";
+      write_string(statement.as<RunFile>().file.text);
+      break;
     case StatementKind::synthesize: {
       const auto& synthesize = statement.as<Synthesize>();
       out_ += fmt::format("SYNTHESIZE {} ON {}", print_name(synthesize.collective.text),
@@ -205,7 +215,8 @@ void Printer::write(const HintItem& item) {
 }
 
 void Printer::write(const Run& run) {
-  out_ += run.task == Task::train ? "TRAIN " : "INFER ";
+  constexpr auto kTasks = std::to_array<std::string_view>({"TRAIN ", "INFER ", "GENERATE "});
+  out_ += kTasks[static_cast<std::size_t>(run.task)];
   write(run.model);
   if (run.target) {
     out_ += " ON ";
@@ -219,11 +230,23 @@ void Printer::write(const Run& run) {
       write(run.target->cluster);
     if (run.target->ranks) out_ += fmt::format(" {}", run.target->ranks->whole);
   }
-  if (run.data) {
-    out_ += " FROM ";
-    write_string(run.data->text);
+  for (std::size_t i = 0; i < run.data.size(); ++i) {
+    out_ += i == 0 ? " FROM " : ", ";
+    if (run.data[i].input.given()) {
+      write(run.data[i].input);
+      out_ += " = ";
+    }
+    write_string(run.data[i].file.text);
+  }
+  if (run.prompt) {
+    out_ += " PROMPT ";
+    write_string(run.prompt->text);
   }
   if (run.steps) out_ += fmt::format(" STEPS {}", run.steps->whole);
+  if (run.into) {
+    out_ += " INTO ";
+    write_string(run.into->text);
+  }
   write_with(run.settings);
 }
 

@@ -81,6 +81,7 @@ enum class StatementKind : std::uint8_t {
   describe,
   save,
   load,
+  run_file,
   synthesize
 };
 
@@ -119,8 +120,9 @@ struct CreateCluster : Statement {
   static constexpr auto kKind = StatementKind::create_cluster;
   bool replace;
   Name name;
-  Number nodes, devices;  // whole, at least 1; `devices` counts those of one node
-  Name device;
+  std::span<const Text> logs;   // FROM 'log.txt': what was measured there; may be empty
+  Number nodes, devices;        // whole, at least 1; `devices` counts those of one node. 0: a log says
+  Name device;                  // absent where a log says
   std::span<const Link> links;  // may be empty
 };
 
@@ -153,14 +155,21 @@ struct Target {  // pod, LOCAL, LOCAL 4
   Span span;
 };
 
-enum class Task : std::uint8_t { train, infer };
+struct DataFile {  // 'mnist.csv', pixels = 'images.npy'
+  Name input;      // absent where the file has all of them; then there is one file
+  Text file;
+};
+
+enum class Task : std::uint8_t { train, infer, generate };
 struct Run : Statement {
   static constexpr auto kKind = StatementKind::run;
   Task task;
   Name model;
   std::optional<Target> target;
-  std::optional<Text> data;           // FROM 'mnist.bin'
-  std::optional<Number> steps;        // train only; whole, not negative
+  std::span<const DataFile> data;     // FROM 'mnist.csv'; may be empty
+  std::optional<Number> steps;        // not of infer; whole, not negative
+  std::optional<Text> into;           // infer only: a file for what comes out
+  std::optional<Text> prompt;         // generate only: what is continued
   std::span<const Setting> settings;  // may be empty
 };
 
@@ -216,6 +225,11 @@ struct Save : Statement {
 struct Load : Statement {
   static constexpr auto kKind = StatementKind::load;
   Name name;
+  Text file;
+};
+
+struct RunFile : Statement {  // RUN 'setup.weft'
+  static constexpr auto kKind = StatementKind::run_file;
   Text file;
 };
 

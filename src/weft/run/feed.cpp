@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/nearest.h"
 #include "weft/base/random.h"
 #include "weft/base/units.h"
 #include "weft/device/element_access.h"
@@ -86,24 +87,32 @@ void write_numbers(const InputMemory& input, std::int64_t first, std::span<const
                           static_cast<double>(numbers[i]));
 }
 
-std::string file_recipe(const std::string& path, const FeedOptions& options) {
-  return json{{"file", path},
+std::string file_recipe(std::span<const DataFile> files, const FeedOptions& options) {
+  json list = json::array();
+  for (const DataFile& file : files) list.push_back({file.input, file.path});
+  return json{{"files", list},
               {"holdout", options.holdout},
               {"seed", options.seed},
-              {"partial_batches", options.partial_batches}}
+              {"partial_batches", options.partial_batches},
+              {"holdout_drawn", options.holdout_drawn}}
       .dump();
 }
 
+constexpr std::uint64_t kHoldoutStream = ~std::uint64_t{0};  // no epoch's, no step's
+
 class TableFeed final : public Feed {
  public:
-  TableFeed(const std::string& path, formats::Table table, std::int64_t batch, const FeedOptions& options)
-      : recipe_(file_recipe(path, options)),
+  TableFeed(std::span<const DataFile> files, formats::Table table, std::int64_t batch,
+            const FeedOptions& options)
+      : recipe_(file_recipe(files, options)),
         table_(std::move(table)),
         batch_(batch),
         seed_(options.seed),
         train_rows_(table_.rows() - options.holdout),
-        test_first_(options.holdout > 0 ? train_rows_ : 0) {
+        test_first_(options.holdout > 0 ? train_rows_ : 0),
+        rows_(in_file_order(table_.rows())) {
     order_.resize(static_cast<std::size_t>(train_rows_));
+    if (options.holdout > 0 && options.holdout_drawn) draw_holdout();
   }
 
   std::string recipe() const override { return recipe_; }
@@ -116,7 +125,7 @@ class TableFeed final : public Feed {
     const std::int64_t first = step % batches * batch_;
     for (std::size_t f = 0; f < inputs.size(); ++f)
       for (std::int64_t i = 0; i < inputs[f].rows; ++i)
-        write_field(inputs[f], f, i, order_[static_cast<std::size_t>(first + inputs[f].first + i)]);
+        write_field(inputs[f], f, i, row_at(order_[static_cast<std::size_t>(first + inputs[f].first + i)]));
   }
 
   std::int64_t test_examples() const override { return table_.rows() - test_first_; }
@@ -124,10 +133,28 @@ class TableFeed final : public Feed {
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
     const std::vector<InputMemory> inputs = memory_of(rank);
     for (std::size_t f = 0; f < inputs.size(); ++f)
-      for (std::int64_t i = 0; i < inputs[f].rows; ++i) write_field(inputs[f], f, i, test_first_ + first + i);
+      for (std::int64_t i = 0; i < inputs[f].rows; ++i)
+        write_field(inputs[f], f, i, row_at(test_first_ + first + i));
   }
 
  private:
+  static std::vector<std::int64_t> in_file_order(std::int64_t rows) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    return order;
+  }
+
+  std::int64_t row_at(std::int64_t place) const { return rows_[static_cast<std::size_t>(place)]; }
+
+  // Which rows are held out goes by the seed; within both parts they stay in the file's order.
+  void draw_holdout() {
+    Random random(seed_, kHoldoutStream);
+    for (std::size_t i = rows_.size(); i > 1; --i) std::swap(rows_[i - 1], rows_[random.below(i)]);
+    const auto middle = rows_.begin() + train_rows_;
+    std::sort(rows_.begin(), middle);
+    std::sort(middle, rows_.end());
+  }
+
   // The order of an epoch: every one is drawn from the rows' own order, so any can be had first.
   void shuffle(std::int64_t epoch) const {
     if (epoch == epoch_) return;
@@ -152,6 +179,7 @@ class TableFeed final : public Feed {
   const std::int64_t batch_;
   const std::uint64_t seed_;
   const std::int64_t train_rows_, test_first_;
+  std::vector<std::int64_t> rows_;  // of the file: those to train on, then those held out
   mutable std::vector<std::int64_t> order_;
   mutable std::int64_t epoch_ = -1;
 };
@@ -159,15 +187,18 @@ class TableFeed final : public Feed {
 // Tokens are bytes; the second input, where there is one, is what comes next.
 class TextFeed final : public Feed {
  public:
-  TextFeed(const std::string& path, std::string text, std::int64_t batch, std::int64_t length,
+  TextFeed(const DataFile& file, std::string text, std::int64_t batch, std::int64_t length,
            const FeedOptions& options)
-      : recipe_(file_recipe(path, options)),
+      : recipe_(file_recipe({&file, 1}, options)),
         text_(std::move(text)),
         batch_(batch),
         length_(length),
         seed_(options.seed),
         train_bytes_(static_cast<std::int64_t>(text_.size()) - options.holdout),
-        test_first_(options.holdout > 0 ? train_bytes_ : 0) {}
+        held_out_(options.holdout),
+        test_first_(options.holdout == 0    ? 0
+                    : options.holdout_drawn ? drawn_place()
+                                            : train_bytes_) {}
 
   std::string recipe() const override { return recipe_; }
   std::string_view example() const override { return "tokens"; }
@@ -175,14 +206,12 @@ class TextFeed final : public Feed {
 
   void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     Random random(seed_, static_cast<std::uint64_t>(step));
-    for (std::int64_t i = 0; i < batch_; ++i)
-      write_window(
-          inputs, i,
-          static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(train_bytes_ - length_))));
+    for (std::int64_t i = 0; i < batch_; ++i) write_window(inputs, i, window_at(random));
   }
 
   std::int64_t test_examples() const override {
-    return (static_cast<std::int64_t>(text_.size()) - test_first_ - 1) / length_;
+    const std::int64_t bytes = held_out_ > 0 ? held_out_ : static_cast<std::int64_t>(text_.size());
+    return (bytes - 1) / length_;
   }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
@@ -192,6 +221,25 @@ class TextFeed final : public Feed {
   }
 
  private:
+  // Where a stretch of that length is held out: before or behind it there is room to train.
+  std::int64_t drawn_place() const {
+    const std::int64_t longer = length_ + 1, last = train_bytes_;
+    if (last < 2 * longer) return last;  // no room on both sides: at the end
+    return longer +
+           static_cast<std::int64_t>(
+               Random(seed_, kHoldoutStream).below(static_cast<std::uint64_t>(last - 2 * longer + 1)));
+  }
+
+  // Anywhere, but not over what is held out.
+  std::int64_t window_at(Random& random) const {
+    if (held_out_ == 0 || test_first_ == train_bytes_)
+      return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(train_bytes_ - length_)));
+    const std::int64_t before = test_first_ - length_, after = train_bytes_ - test_first_ - length_;
+    const auto drawn = static_cast<std::int64_t>(
+        random.below(static_cast<std::uint64_t>(before + std::max<std::int64_t>(after, 0))));
+    return drawn < before ? drawn : test_first_ + held_out_ + drawn - before;
+  }
+
   // The batch's row `at`, for those that take it.
   void write_window(std::span<const InputMemory> inputs, std::int64_t at, std::int64_t begin) const {
     for (std::size_t further = 0; further < inputs.size(); ++further) {
@@ -208,7 +256,7 @@ class TextFeed final : public Feed {
   const std::string recipe_, text_;
   const std::int64_t batch_, length_;
   const std::uint64_t seed_;
-  const std::int64_t train_bytes_, test_first_;
+  const std::int64_t train_bytes_, held_out_, test_first_;
 };
 
 // To be measured with, so making them up must cost no more than reading: all come from one supply, which
@@ -278,7 +326,7 @@ class MadeUpFeed final : public Feed {
 
 bool is_table(std::string_view path) {
   if (path.ends_with(".gz")) path.remove_suffix(3);
-  return path.ends_with(".csv") || path.ends_with(".npy");
+  return path.ends_with(".csv") || path.ends_with(".npy") || path.ends_with(".npz");
 }
 
 // How many examples a batch takes: the first index of every input.
@@ -311,7 +359,47 @@ Status check_whole(const formats::Table& table, std::size_t field, const Input& 
   return {};
 }
 
-Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Graph& graph,
+// The rows of all inputs, out of one file or one for each.
+Result<formats::Table> read_tables(std::span<const DataFile> files, std::span<const formats::Field> fields) {
+  if (files.size() == 1 && files[0].input.empty()) return formats::read_table(files[0].path, fields);
+  std::vector<formats::Table> tables;
+  for (const formats::Field& field : fields) {
+    const auto file = std::ranges::find(files, field.name, &DataFile::input);
+    WEFT_TRY(table, formats::read_table(file->path, {&field, 1}));
+    if (!tables.empty() && table.rows() != tables[0].rows())
+      return user_error(fmt::format("there are {} rows of {} and {} of {}", print_exact(tables[0].rows()),
+                                    fields[0].name, print_exact(table.rows()), field.name),
+                        "every example has a row in each file");
+    tables.push_back(std::move(table));
+  }
+  return formats::side_by_side(std::move(tables));
+}
+
+// Each input has a file, and each file an input.
+Status check_files(std::span<const DataFile> files, std::span<const Input> inputs) {
+  if (files.size() == 1 && files[0].input.empty()) return {};
+  std::vector<std::string_view> names;
+  for (const Input& input : inputs) names.push_back(input.name);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (std::ranges::find(names, files[i].input) == names.end()) {
+      std::string hint = did_you_mean(files[i].input, names);
+      return user_error(fmt::format("no input is named {}", files[i].input),
+                        hint.empty() ? fmt::format("inputs are {}", fmt::join(names, ", ")) : hint);
+    }
+    if (std::ranges::find(files.first(i), files[i].input, &DataFile::input) != files.first(i).end())
+      return user_error(fmt::format("input {} has two files", files[i].input), "take one of them away");
+    if (!is_table(files[i].path))
+      return user_error(fmt::format("{} is no table, and feeds no input by itself", files[i].path),
+                        "files for single inputs end in .csv, .npy or .npz");
+  }
+  for (const std::string_view name : names)
+    if (std::ranges::find(files, name, &DataFile::input) == files.end())
+      return user_error(fmt::format("input {} has no file", name),
+                        fmt::format("add {} = 'file.npy' to FROM", name));
+  return {};
+}
+
+Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const plan::Graph& graph,
                                          std::span<const Input> inputs, const FeedOptions& options) {
   WEFT_TRY(batch, batch_of(graph, inputs));
   std::vector<formats::Field> fields;
@@ -321,9 +409,12 @@ Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Gr
                         "declare it OF int32");
     fields.push_back({input.name, input.type.elements() / batch,
                       plan::is_real(input.type.dtype) ? plan::DType::f32 : input.type.dtype});
+    for (const plan::Dim& dim : input.type.dims.subspan(1)) fields.back().shape.push_back(dim.size);
   }
-  WEFT_TRY(table, formats::read_table(path, fields));
+  WEFT_TRY(table, read_tables(files, fields));
   for (std::size_t f = 0; f < fields.size(); ++f) {
+    const auto own = std::ranges::find(files, fields[f].name, &DataFile::input);
+    const std::string& path = own != files.end() ? own->path : files[0].path;
     if (fields[f].dtype == plan::DType::i32)
       WEFT_TRY_STATUS(check_whole<std::int32_t>(table, f, inputs[f], path));
     if (fields[f].dtype == plan::DType::i64)
@@ -332,18 +423,19 @@ Result<std::unique_ptr<Feed>> open_table(const std::string& path, const plan::Gr
   const std::int64_t rows = table.rows() - options.holdout;
   if (rows < (options.partial_batches ? 0 : batch))
     return user_error(
-        fmt::format("{} has {} rows{}, a step takes {}", path, print_exact(table.rows()),
+        fmt::format("{} has {} rows{}, a step takes {}", files[0].path, print_exact(table.rows()),
                     options.holdout > 0 ? fmt::format(", {} of them held out", print_exact(options.holdout))
                                         : std::string(),
                     batch),
         options.holdout > 0 ? std::string("a smaller holdout leaves more to train on")
                             : fmt::format("WITH ({} = ...) sets how many a step takes",
                                           graph.text(inputs[0].type.dims[0].index)));
-  return std::unique_ptr<Feed>(new TableFeed(path, std::move(table), batch, options));
+  return std::unique_ptr<Feed>(new TableFeed(files, std::move(table), batch, options));
 }
 
-Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Graph& graph,
+Result<std::unique_ptr<Feed>> open_text(const DataFile& file, const plan::Graph& graph,
                                         std::span<const Input> inputs, const FeedOptions& options) {
+  const std::string& path = file.path;
   WEFT_TRY(batch, batch_of(graph, inputs));
   const bool fits = inputs.size() <= 2 && std::ranges::all_of(inputs, [&](const Input& input) {
                       return plan::is_integer(input.type.dtype) && input.type.rank() == 2 &&
@@ -354,7 +446,7 @@ Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Gra
         fmt::format("{} is read as text, which feeds models with inputs tokens[batch, position] and "
                     "targets[batch, position] of whole numbers; {} has {} of {}",
                     path, graph.name, inputs[0].name, plan::print(inputs[0].type, graph.symbols())),
-        "tables end in .csv or .npy, or these with .gz");
+        "tables end in .csv, .npy or .npz, or these with .gz");
   WEFT_TRY(text, formats::read_text(path));
   const std::int64_t length = inputs[0].type.dims[1].size;
   const auto bytes = static_cast<std::int64_t>(text.size());
@@ -375,17 +467,26 @@ Result<std::unique_ptr<Feed>> open_text(const std::string& path, const plan::Gra
                                       static_cast<unsigned char>(text[i]), input.name, input.limit - 1),
                           "a model of bytes has 256 tokens");
   }
-  return std::unique_ptr<Feed>(new TextFeed(path, std::move(text), batch, length, options));
+  return std::unique_ptr<Feed>(new TextFeed(file, std::move(text), batch, length, options));
 }
 
 }  // namespace
 
 void Feed::fill(exec::Rank& rank, std::int64_t step) const { fill(memory_of(rank), step); }
 
+Result<std::unique_ptr<Feed>> open_feed(std::span<const DataFile> files, const plan::Graph& graph,
+                                        const FeedOptions& options) {
+  WEFT_CHECK(!files.empty());
+  const std::vector<Input> inputs = inputs_of(graph);
+  WEFT_TRY_STATUS(check_files(files, inputs));
+  return is_table(files[0].path) ? open_table(files, graph, inputs, options)
+                                 : open_text(files[0], graph, inputs, options);
+}
+
 Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
                                         const FeedOptions& options) {
-  const std::vector<Input> inputs = inputs_of(graph);
-  return is_table(path) ? open_table(path, graph, inputs, options) : open_text(path, graph, inputs, options);
+  const DataFile file{{}, path};
+  return open_feed({&file, 1}, graph, options);
 }
 
 std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed) {
@@ -394,9 +495,15 @@ std::unique_ptr<Feed> made_up_feed(const plan::Graph& graph, std::uint64_t seed)
 
 Result<std::unique_ptr<Feed>> open_recipe(const std::string& recipe, const plan::Graph& graph) {
   const json read = json::parse(recipe);
-  if (read.contains("file"))
-    return open_feed(read.at("file"), graph,
-                     {read.at("holdout"), read.at("seed"), read.at("partial_batches")});
+  if (read.contains("files")) {
+    std::vector<DataFile> files;
+    for (const json& file : read.at("files")) files.push_back({file.at(0), file.at(1)});
+    return open_feed(files, graph,
+                     {.holdout = read.at("holdout"),
+                      .seed = read.at("seed"),
+                      .partial_batches = read.at("partial_batches"),
+                      .holdout_drawn = read.at("holdout_drawn")});
+  }
   std::vector<Input> inputs = inputs_of(graph);
   const json& limits = read.at("limits");
   WEFT_CHECK(limits.size() == inputs.size(), "a recipe of other inputs");

@@ -1,6 +1,7 @@
 // weft/run/feed.h -- the data of a training run: which examples each step sees.
 //
-//   table   .csv, .npy: a row is an example, its values the inputs one after the other
+//   table   .csv, .npy: a row is an example, its values the inputs one after the other; .npz, and a file
+//           for each input: a row of each is an example
 //   text    any other file: an example is a window of bytes, and the same one byte further on
 //
 // The batch of a step depends on the step's number and the seed alone. Rows come in an order that is
@@ -20,10 +21,16 @@
 
 namespace weft::run {
 
+// A file, and the input that it is for; none: it has all of them.
+struct DataFile {
+  std::string input, path;
+};
+
 struct FeedOptions {
   std::int64_t holdout = 0;  // rows, or bytes of a text, kept for testing
   std::uint64_t seed = 0;
   bool partial_batches = false;  // fewer rows than a step takes are enough: for testing alone
+  bool holdout_drawn = false;    // by the seed, from anywhere; else it is the end
 };
 
 // Where one input of a batch goes, or the part of it that a rank takes: whole rows, one after the other.
@@ -55,6 +62,8 @@ class Feed {
 };
 
 // Reads the data for the inputs of a plan. Fails when the file does not fit them or is too short.
+Result<std::unique_ptr<Feed>> open_feed(std::span<const DataFile> files, const plan::Graph& graph,
+                                        const FeedOptions& options);
 Result<std::unique_ptr<Feed>> open_feed(const std::string& path, const plan::Graph& graph,
                                         const FeedOptions& options);
 

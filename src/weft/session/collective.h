@@ -23,9 +23,9 @@ namespace weft::session {
 
 struct CollectiveCheck {
   std::vector<std::string> programs;
-  std::string target;      // msccl, rccl, azure or mscclpp: its limits and slots count too
-  std::int32_t slots = 0;  // that a connection has; 0: as many as needed
-  std::string as;          // the collective it is held to, where the file cannot say
+  std::string target;       // msccl, rccl, azure or mscclpp: its limits and slots count too
+  std::int32_t slots = 0;   // that a connection has; 0: as many as needed
+  std::string as;           // the collective it is held to, where the file cannot say
   std::int64_t effort = 1;  // how much a check may cost: 1 is about a second and 200 MB
   Format format = Format::text;
 };
@@ -36,6 +36,8 @@ struct CollectiveConvert {
   std::string dialect;   // msccl or azure, for XML that is written; else by what was read
   std::string operands;  // runtime, sender or automatic: whose slot the source of rrc names in XML read
   std::string as;
+  std::int64_t effort = 0;  // as of a check; 0: no limit but that of an algorithm's own run
+  Format format = Format::text;
 };
 Reply run(const CollectiveConvert& request);
 
@@ -50,6 +52,7 @@ struct CollectiveCompile {
   bool out_of_place = false;
   std::string passes;  // stop after the last of these, and show what it made
   std::string dialect;
+  Format format = Format::text;
 };
 Reply run(const CollectiveCompile& request);
 
@@ -93,6 +96,7 @@ struct CollectiveRun {
   std::int32_t repeat = 5;
   std::string timeout = "30 s";  // without anything moving
   std::string as;
+  std::int64_t effort = 0;  // as of a check; 0: no limit but that of an algorithm's own run
   Format format = Format::text;
   // What starts a rank's process, which then comes to run() with the same request; empty: this program, as
   // people call it.
@@ -104,9 +108,10 @@ Reply run(const CollectiveRun& request);
 
 struct CollectiveShow {
   std::string program;
-  std::string to;       // .svg: a space-time diagram
-  std::string cluster;  // place the steps by simulated time there
-  std::string size;     // of the message, with `cluster`
+  std::string to;           // .svg: a space-time diagram
+  std::string cluster;      // place the steps by simulated time there
+  std::string size;         // of the message, with `cluster`
+  std::int64_t effort = 0;  // as of a check; 0: no limit but that of an algorithm's own run
   Format format = Format::text;
 };
 Reply run(const CollectiveShow& request);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
 #include "weft/collective/lower_one_sided.h"
@@ -81,11 +82,21 @@ Result<std::string> render(const formats::CollectiveSource& source, const std::s
   return formats::write_msccl_xml(program, dialect);
 }
 
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 // Makes the file and says what it holds.
 Result<std::string> write_dialect(const formats::CollectiveSource& source, const std::string& path,
-                          const std::string& dialect, const collective::CompileOptions& options) {
+                                  const std::string& dialect, const collective::CompileOptions& options,
+                                  Format format) {
   WEFT_TRY(text, render(source, path, dialect, options));
   WEFT_TRY_STATUS(write_file_atomically(path, text));
+  if (format == Format::json)
+    return dump({{"file", path},
+                 {"collective", name(source.collective().kind)},
+                 {"ranks", source.collective().ranks},
+                 {"checked", true}});
   return fmt::format("{}: {}, {} ranks, checked\n", path, name(source.collective().kind),
                      source.collective().ranks);
 }
@@ -100,9 +111,9 @@ std::vector<std::string> words(const std::string& list) {
 
 Result<std::string> convert(const CollectiveConvert& request) {
   WEFT_TRY(operands, find_operands(request.operands));
-  WEFT_TRY(source, formats::read_collective(request.from, {.operands = operands}));
+  WEFT_TRY(source, formats::read_collective(request.from, {.operands = operands, .effort = request.effort}));
   WEFT_TRY_STATUS(formats::hold_to(source, request.as));
-  return write_dialect(source, request.to, request.dialect, {});
+  return write_dialect(source, request.to, request.dialect, {}, request.format);
 }
 
 Result<std::string> compile(const CollectiveCompile& request) {
@@ -121,13 +132,15 @@ Result<std::string> compile(const CollectiveCompile& request) {
   if (!request.passes.empty()) {
     const std::vector<std::string> names = words(request.passes);
     const std::vector<std::string_view> views(names.begin(), names.end());
-    return collective::run_passes(*source.moves, views, options);
+    WEFT_TRY(shown, collective::run_passes(*source.moves, views, options));
+    return request.format == Format::json ? dump({{"passes", names}, {"text", shown}}) : shown;
   }
   if (request.to.empty()) {
     WEFT_TRY(program, formats::to_program(source, options));
-    return collective::print(program);
+    const std::string text = collective::print(program);
+    return request.format == Format::json ? dump({{"program", text}}) : text;
   }
-  return write_dialect(source, request.to, request.dialect, options);
+  return write_dialect(source, request.to, request.dialect, options, request.format);
 }
 
 }  // namespace

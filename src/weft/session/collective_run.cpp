@@ -74,6 +74,7 @@ Result<collective::Program> read_program(const CollectiveRun& request) {
     reading.complete = [&](const collective::Algorithm&, collective::Arguments& arguments) {
       arguments.try_emplace("ranks", std::int64_t{request.ranks});
     };
+  reading.effort = request.effort;
   WEFT_TRY(source, formats::read_collective(request.program, reading));
   WEFT_TRY_STATUS(formats::hold_to(source, request.as));
   return formats::to_program(source);

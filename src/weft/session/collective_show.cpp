@@ -44,7 +44,7 @@ Result<std::vector<explain::StepTime>> timeline(const collective::Program& progr
 }
 
 Result<std::string> show(const CollectiveShow& request) {
-  WEFT_TRY(source, formats::read_collective(request.program));
+  WEFT_TRY(source, formats::read_collective(request.program, {.effort = request.effort}));
   WEFT_TRY(program, formats::to_program(source));
   if (const auto wrong = collective::check_form(program))
     return user_error(print(*wrong), "weft collective check says more");
@@ -55,7 +55,14 @@ Result<std::string> show(const CollectiveShow& request) {
     WEFT_TRY(found, timeline(program, request));
     times = std::move(found);
   }
+  nlohmann::ordered_json json = {{"program", request.program},
+                                 {"collective", collective::name(source.collective().kind)},
+                                 {"ranks", source.collective().ranks}};
   std::string text = explain::program_summary(program);
+  if (request.to.empty() && request.format == Format::json) {
+    json["text"] = collective::print(program);
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
   if (request.to.empty()) return text + "\n" + explain::program_table(program);
   if (!request.to.ends_with(".svg"))
     return user_error(fmt::format("the ending does not say a format: {}", request.to),
@@ -64,6 +71,9 @@ Result<std::string> show(const CollectiveShow& request) {
   options.timeline = times;
   WEFT_TRY(drawing, explain::draw_space_time(program, options));
   WEFT_TRY_STATUS(write_file_atomically(request.to, drawing));
+  json["file"] = request.to;
+  if (request.format == Format::json)
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   return text;
 }
 

@@ -9,16 +9,19 @@
 namespace weft::session {
 namespace {
 
-constexpr std::string_view kStatements[] = {"CREATE", "DESCRIBE", "DROP", "EXPLAIN", "HINT", "SET", "SHOW"};
+constexpr std::string_view kStatements[] = {"CREATE", "DESCRIBE", "DROP", "EXPLAIN", "GENERATE",
+                                            "HINT",   "INFER",    "LOAD", "RUN",     "SAVE",
+                                            "SET",    "SHOW",     "TRAIN"};
 constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS",
-                                       "LAYERS",   "MODELS",  "OPERATORS", "SETTINGS"};
+                                            "LAYERS",   "MODELS",  "OPERATORS", "SETTINGS"};
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
 constexpr std::string_view kInside[] = {
-    "ACROSS",    "AS",     "CASE",  "CAST",  "ELSE", "END",   "FROM",      "GROUP BY",     "INIT",
-    "INPUT",     "JOIN",   "LOCAL", "OF",    "ON",   "OVER",  "PARAMETER", "PARTITION BY", "REPEAT",
-    "REPLICATE", "SELECT", "SLICE", "STATE", "THEN", "TIMES", "WHEN",      "WHERE",        "WITH"};
+    "ACROSS",       "AS",     "CASE",      "CAST",   "ELSE",  "END",   "FROM", "GROUP BY",
+    "INIT",         "INPUT",  "JOIN",      "LOCAL",  "OF",    "ON",    "OVER", "PARAMETER",
+    "PARTITION BY", "REPEAT", "REPLICATE", "SELECT", "SLICE", "STATE", "THEN", "TIMES",
+    "WHEN",         "WHERE",  "WITH",      "STEPS",  "INTO",  "PROMPT"};
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -61,10 +64,12 @@ std::vector<std::string> Session::complete(std::string_view before) const {
     offer(kDropped, true);
   } else if (previous == "EXPLAIN" || previous == "VERBOSE") {
     offer(kExplained, true);
-  } else if (previous == "TRAIN" || previous == "INFER" || previous == "MODEL") {
+  } else if (previous == "TRAIN" || previous == "INFER" || previous == "GENERATE" || previous == "MODEL" ||
+             previous == "SAVE" || previous == "LOAD") {
     offer(language::names_of(catalog.models), false);
   } else if (previous == "ON" || previous == "CLUSTER") {
     offer(language::names_of(catalog.clusters), false);
+    if (previous == "ON") offer(language::names_of(catalog.devices), false);
     if (previous == "ON") offer(std::initializer_list<std::string_view>{"LOCAL"}, true);
   } else if (previous == "DEVICE" || previous == "DEVICES") {
     offer(language::names_of(catalog.devices), false);

@@ -11,6 +11,7 @@
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
+#include "weft/session/explain_alone.h"
 #include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
@@ -64,19 +65,18 @@ void describe_plan(const Prepared& prepared, const search::Choice& choice,
 
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
 // task took. The session's weights stay as they are.
-Result<explain::Measurement> measure(const Context& context, const Prepared& prepared,
-                                     const explain::Explanation& explanation) {
+Result<MeasuredAlone> measure(const Context& context, const Prepared& prepared,
+                              const explain::Explanation& explanation) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
   const language::syntax::Run& run = *prepared.run;
   constexpr std::int64_t kSteps = 10, kMost = 10'000;
   const std::int64_t steps = std::clamp<std::int64_t>(run.steps ? run.steps->whole : kSteps, 1, kMost);
   std::unique_ptr<run::Feed> feed = run::made_up_feed(*explanation.graph, 0);
-  if (run.data) {
-    auto opened = run::open_feed(std::string(run.data->text), *explanation.graph,
-                                 {prepared.settings.running.holdout, 0});
+  if (!run.data.empty()) {
+    auto opened = run::open_feed(data_of(run), *explanation.graph, {prepared.settings.running.holdout, 0});
     if (!opened.ok()) {
       Error error = std::move(opened).error();
-      error.span = run.data->span;
+      error.span = run.data[0].file.span;
       if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
       return error;
     }
@@ -99,12 +99,16 @@ Result<explain::Measurement> measure(const Context& context, const Prepared& pre
   if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
     (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
                       &explanation.cluster.device);
-  return explain::Measurement{
+  MeasuredAlone measured;
+  measured.step = {
       program::attribute(program, timelines,
                          explain::seconds_at_best(*explanation.graph, explanation.cluster.device),
                          rank->workers()),
       static_cast<double>(rank->bytes()),
       static_cast<double>(program.persistent_bytes + program.work_lower_bound)};
+  measured.program = std::make_shared<const program::Program>(program);
+  measured.timeline = std::move(timelines.back());
+  return measured;
 }
 
 // Options that name a file to write; null for others.
@@ -154,7 +158,8 @@ Answer run_explain(const Session::State& state, const Context& context,
   const language::syntax::Run& run = *statement.run;
   WEFT_TRY(explain_options, read_options(statement, context));
 
-  WEFT_TRY(prepared, prepare(state, run, Purpose::plan, context.interrupted));
+  WEFT_TRY(prepared,
+           prepare(state, run, statement.analyze ? Purpose::measure : Purpose::plan, context.interrupted));
   explain::Explanation explanation;
   explanation.task = prepared.trains() ? "TRAIN" : "INFER";
   explanation.model = std::string(run.model.text);
@@ -195,11 +200,14 @@ Answer run_explain(const Session::State& state, const Context& context,
         program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});
     if (program.ok()) explanation.by_definition = program::find_by_definition(*program);
   }
+  std::optional<MeasuredAlone> measured;
   if (statement.analyze) {
     auto measurement = measure(context, prepared, explanation);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
-    explanation.measurement = std::move(*measurement);
+    measured = std::move(*measurement);
+    explanation.measurement = measured->step;
   }
+  WEFT_TRY_STATUS(write_files_alone(prepared, explanation, choice, measured, explain_options));
   return explain_options.json ? explain::print_json(explanation) : explain::print_text(explanation);
 }
 

@@ -13,6 +13,7 @@
 #include "weft/formats/system_topology.h"
 #include "weft/formats/topology_json.h"
 #include "weft/language/bind.h"
+#include "weft/session/measured_cluster.h"
 #include "weft/session/reply.h"
 #include "weft/session/state.h"
 
@@ -33,7 +34,7 @@ Result<cluster::Cluster> from_script(const std::string& text) {
   for (const language::syntax::Statement* statement : (*parsed)->script.statements) {
     if (statement->kind == StatementKind::create_cluster)
       last = statement->as<language::syntax::CreateCluster>().name.text;
-    if (Status defined = language::define(catalog, *parsed, *statement, {}); !defined.ok())
+    if (Status defined = define_object(catalog, *parsed, *statement, {}); !defined.ok())
       return in_text(text, std::move(defined).error());
   }
   const auto found = catalog.clusters.find(last);

@@ -4,6 +4,7 @@
 #include "weft/base/embedded.h"
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/session/reply.h"
 #include "weft/session/session.h"
 
 namespace weft {
@@ -38,11 +39,8 @@ Reply help(std::string_view topic) {
   }
   const std::vector<std::string_view> topics = help_topics();
   const std::string hint = did_you_mean(wanted, topics);
-  Reply reply;
-  reply.exit_code = ExitCode::user_error;
-  reply.complaint = fmt::format("error: no help on '{}'\n  {}\n", topic,
-                                hint.empty() ? fmt::format("topics are {}", fmt::join(topics, ", ")) : hint);
-  return reply;
+  return complain(user_error(fmt::format("no help on '{}'", topic),
+                             hint.empty() ? fmt::format("topics are {}", fmt::join(topics, ", ")) : hint));
 }
 
 }  // namespace weft::session

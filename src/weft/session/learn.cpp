@@ -22,24 +22,6 @@ using language::Mode;
 using plan::NodeId;
 using plan::NodeView;
 
-constexpr std::string_view kLogits = "(logits)", kLabels = "(labels)";  // no name of a model's own
-
-// Asks for what the first cross-entropy compares, so that right answers can be counted.
-bool add_cross_entropy_outputs(plan::Graph& graph) {
-  for (std::size_t n = 0; n < graph.node_count(); ++n) {
-    const NodeView node = graph.view(NodeId(n));
-    if (&node.op() != &ops::cross_entropy()) continue;
-    const plan::Type logits = node.input_type(0);
-    if (logits.dims.back().index != node.symbol(0) ||
-        !std::ranges::equal(node.input_type(1).dims, logits.dims.first(logits.rank() - 1)))
-      return false;
-    graph.add_output(graph.symbol(kLogits), node.input(0));
-    graph.add_output(graph.symbol(kLabels), node.input(1));
-    return true;
-  }
-  return false;
-}
-
 const program::Port& output(const exec::Rank& rank, std::string_view name) {
   return *std::ranges::find(rank.program().outputs, name, &program::Port::name);
 }
@@ -69,7 +51,29 @@ Status count_answers(const exec::Rank& rank, Answers& answers) {
   return {};
 }
 
-// The name and size of the index that examples run along.
+bool spans_hosts(const transport::Job& job) {
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job.ranks()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return transport::find_hosts(job, everyone).count > 1;
+}
+
+}  // namespace
+
+bool add_cross_entropy_outputs(plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::cross_entropy()) continue;
+    const plan::Type logits = node.input_type(0);
+    if (logits.dims.back().index != node.symbol(0) ||
+        !std::ranges::equal(node.input_type(1).dims, logits.dims.first(logits.rank() - 1)))
+      return false;
+    graph.add_output(graph.symbol(kLogits), node.input(0));
+    graph.add_output(graph.symbol(kLabels), node.input(1));
+    return true;
+  }
+  return false;
+}
+
 Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const NodeView node = graph.view(NodeId(n));
@@ -80,14 +84,6 @@ Result<language::SizeOverride> batch_size(const plan::Graph& graph) {
   return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
                     "a model answers about its INPUTs");
 }
-
-bool spans_hosts(const transport::Job& job) {
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job.ranks()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return transport::find_hosts(job, everyone).count > 1;
-}
-
-}  // namespace
 
 // A mover without a processor of its own takes one from a worker: measured, that costs more than it hides.
 bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
@@ -117,60 +113,85 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                             .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)});
 }
 
-Result<Score> score(const Session::State& state, const Context& context, const Prepared& prepared,
-                    const run::Feed& feed, const run::Weights& weights) {
+Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph) {
+  WEFT_TRY(planned, plan_alone(state, prepared, graph));
+  WEFT_TRY(proof, require_proof(state, prepared, graph, planned));
+  AskedPlan asked;
+  if (!proof.holds) asked.unproven = proof.text;
+  WEFT_TRY(folded, run::fold_weights(planned.plan));
+  if (folded) {
+    asked.once = std::move(folded->once);
+    planned.plan = std::move(folded->batch);
+  }
+  WEFT_TRY(rank, start_rank(std::move(planned.plan), prepared));
+  asked.rank = std::move(rank);
+  return asked;
+}
+
+Status give_weights(AskedPlan& asked, const Prepared& prepared, const run::Weights& weights) {
+  run::Tensors computed;
+  if (asked.once) {
+    WEFT_TRY(made,
+             run::compute_once(asked.once->clone(), weights,
+                               {.workers = prepared.threads,
+                                .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)}));
+    computed = std::move(made);
+  }
+  return run::write_weights(*asked.rank, weights, computed);
+}
+
+// The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
+Result<Scorer::Part*> Scorer::part_for(std::int64_t left) {
+  for (Part& part : parts_)
+    if (&part == &parts_.front() ? part.batch <= left : part.batch == left) return &part;
+  WEFT_TRY(bound, bind_again(state_, prepared_, Mode::infer, {}, context_.interrupted));
+  WEFT_TRY(size, batch_size(bound.graph));
+  if (left < size.size) {
+    size.size = left;
+    WEFT_TRY(smaller, bind_again(state_, prepared_, Mode::infer, {&size, 1}, context_.interrupted));
+    bound = std::move(smaller);
+  }
+  Part part;
+  part.batch = size.size;
+  part.has_loss =
+      !bound.graph.outputs().empty() && bound.graph.type(bound.graph.outputs()[0].value).rank() == 0;
+  part.has_answers = add_cross_entropy_outputs(bound.graph);
+  WEFT_TRY(plan, start_asked(state_, prepared_, std::move(bound.graph)));
+  part.plan = std::move(plan);
+  parts_.push_back(std::move(part));
+  return &parts_.back();
+}
+
+Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch) {
   Score total;
   Answers answers;
-  bool has_answers = false;
-  std::unique_ptr<exec::Rank> rank;
-  std::int64_t batch = 0;
-  while (total.examples < feed.test_examples()) {
-    if (context.interrupted && context.interrupted()) return user_error("interrupted");
-    const std::int64_t left = feed.test_examples() - total.examples;
-    if (rank == nullptr || left < batch) {
-      // The last batch may be smaller: a plan of its own, since a mean is over the whole batch.
-      WEFT_TRY(first, bind_again(state, prepared, Mode::infer, {}, context.interrupted));
-      WEFT_TRY(size, batch_size(first.graph));
-      if (left < size.size) {
-        size.size = left;
-        WEFT_TRY(smaller, bind_again(state, prepared, Mode::infer, {&size, 1}, context.interrupted));
-        first = std::move(smaller);
-      }
-      batch = size.size;
-      const plan::Type loss =
-          first.graph.outputs().empty() ? plan::Type{} : first.graph.type(first.graph.outputs()[0].value);
-      if (first.graph.outputs().empty() || loss.rank() != 0)
-        return user_error(fmt::format("the first output of {} is no single number to average over the data",
-                                      prepared.run->model.text),
-                          "let the model's last SELECT begin with the loss", prepared.run->model.span);
-      has_answers = add_cross_entropy_outputs(first.graph);
-      WEFT_TRY(planned, plan_alone(state, prepared, first.graph));
-      WEFT_TRY(proof, require_proof(state, prepared, first.graph, planned));
-      if (!proof.holds) total.unproven = proof.text;
-      first.graph = std::move(planned.plan);
-      // The weights stay as they are from batch to batch: so does what is made of them alone.
-      run::Tensors computed;
-      WEFT_TRY(folded, run::fold_weights(first.graph));
-      if (folded) {
-        WEFT_TRY(made, run::compute_once(
-                           std::move(folded->once), weights,
-                           {.workers = prepared.threads,
-                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)}));
-        computed = std::move(made);
-        first.graph = std::move(folded->batch);
-      }
-      WEFT_TRY(started, start_rank(std::move(first.graph), prepared));
-      rank = std::move(started);
-      WEFT_TRY_STATUS(run::write_weights(*rank, weights, computed));
+  double loss = 0;
+  const Part* filled = nullptr;
+  while (total.examples < feed_.test_examples()) {
+    if (context_.interrupted && context_.interrupted()) return user_error("interrupted");
+    WEFT_TRY(part, part_for(feed_.test_examples() - total.examples));
+    if (!part->has_loss && !on_batch)
+      return user_error(
+          fmt::format("the first output of {} is no single number to average over the data",
+                      prepared_.run->model.text),
+          "let the model's last SELECT begin with the loss, or write what comes out: INTO 'out.csv'",
+          prepared_.run->model.span);
+    exec::Rank& rank = *part->plan.rank;
+    if (filled != part) WEFT_TRY_STATUS(give_weights(part->plan, prepared_, weights));
+    filled = part;
+    if (!part->plan.unproven.empty()) total.unproven = part->plan.unproven;
+    feed_.fill_test(rank, total.examples);
+    WEFT_TRY_STATUS(rank.step());
+    if (part->has_loss) {
+      WEFT_TRY(number, rank.number(rank.program().outputs.front()));
+      loss += static_cast<double>(part->batch) * number;
+      total.loss = 0;
     }
-    feed.fill_test(*rank, total.examples);
-    WEFT_TRY_STATUS(rank->step());
-    WEFT_TRY(loss, rank->number(rank->program().outputs.front()));
-    total.loss += static_cast<double>(batch) * loss;
-    if (has_answers) WEFT_TRY_STATUS(count_answers(*rank, answers));
-    total.examples += batch;
+    if (part->has_answers) WEFT_TRY_STATUS(count_answers(rank, answers));
+    if (on_batch) WEFT_TRY_STATUS(on_batch(rank, part->batch));
+    total.examples += part->batch;
   }
-  if (total.examples > 0) total.loss /= static_cast<double>(total.examples);
+  if (total.loss) total.loss = loss / static_cast<double>(total.examples);
   if (answers.all > 0) total.accuracy = static_cast<double>(answers.right) / static_cast<double>(answers.all);
   return total;
 }

@@ -86,11 +86,11 @@ std::string describe_ranks(const run::LocalRanksOptions& options) {
 
 Result<std::unique_ptr<run::Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
                                             const plan::Graph& graph) {
-  if (!run.data) return run::made_up_feed(graph, 0);
-  auto opened = run::open_feed(std::string(run.data->text), graph, {settings.running.holdout, 0});
+  if (run.data.empty()) return run::made_up_feed(graph, 0);
+  auto opened = run::open_feed(data_of(run), graph, {settings.running.holdout, 0});
   if (!opened.ok()) {
     Error error = std::move(opened).error();
-    error.span = run.data->span;
+    error.span = run.data[0].file.span;
     if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
     return error;
   }

@@ -117,6 +117,11 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
   return machine > 0 ? machine / static_cast<double>(cluster.devices()) : 0;
 }
 
+cluster::Cluster alone(const cluster::Cluster& cluster) {
+  if (cost::is_local(cluster)) return {"LOCAL 1", cluster.device, {cluster::Axis{"rank", 1, {}}}};
+  return one_of(cluster.device);
+}
+
 namespace {
 
 std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Rule& rule) {
@@ -124,12 +129,6 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
   if (const auto known = state.proven_rules.find(text); known != state.proven_rules.end())
     return known->second;
   return state.proven_rules.emplace(text, as_proven(rule, state.warnings)).first->second;
-}
-
-// One of its devices, for itself.
-cluster::Cluster alone(const cluster::Cluster& cluster) {
-  if (cost::is_local(cluster)) return {"LOCAL 1", cluster.device, {cluster::Axis{"rank", 1, {}}}};
-  return {cluster.device.name, cluster.device, {cluster::Axis{"rank", 1, {}}}};
 }
 
 // `distribution`: as a user or another rank has it; empty: to be searched for.

@@ -24,6 +24,9 @@ price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& setting
 // they are LOCAL. REQUIRES: the cluster outlives it.
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster);
 
+// One of its devices, for itself: its mesh is rank=1.
+cluster::Cluster alone(const cluster::Cluster& cluster);
+
 // What the optimizer makes of the plan for its target, as settings and hints say. Alternatives to its
 // distribution are looked at where `compare`.
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare);

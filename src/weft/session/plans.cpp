@@ -31,9 +31,11 @@ Status for_each_run(const std::string& text,
   if (!source.ok()) return in_text(text, std::move(source).error());
   Session::State state;
   load_shipped(state.catalog);
-  const Context context{Format::text, explain::kUsualWidth, *source, {}, {}};
+  const Context context{Format::text, explain::kUsualWidth, *source, {}, {}, {}, {}};
   const auto one = [&](const language::syntax::Statement& statement) -> Status {
     switch (statement.kind) {
+      case StatementKind::run_file:
+        return user_error("RUN is not followed here", "give the file itself to weft plan", statement.span);
       case StatementKind::run: return take(state, statement.as<language::syntax::Run>());
       case StatementKind::explain: return take(state, *statement.as<language::syntax::Explain>().run);
       case StatementKind::set:
@@ -169,13 +171,20 @@ Reply run(const PlanShow& request) {
   const auto show = [&]() -> Result<std::string> {
     WEFT_TRY(written, read_laid_out(request.file, request.mesh));
     std::string shown;
+    auto nodes = nlohmann::ordered_json::array();
     for (std::size_t n = 0; n < written.graph.node_count(); ++n) {
       const plan::NodeView node = written.graph.view(plan::NodeId(n));
-      shown +=
-          fmt::format("{} {:<70} {}\n", ops::find_communication(node.op()) != nullptr ? '*' : ' ',
-                      plan::print(written.graph, node.id()),
-                      print(written.layouts[node.result(0).value], written.mesh, written.graph.symbols()));
+      const bool communicates = ops::find_communication(node.op()) != nullptr;
+      const std::string text = plan::print(written.graph, node.id()),
+                        layout = print(written.layouts[node.result(0).value], written.mesh,
+                                       written.graph.symbols());
+      shown += fmt::format("{} {:<70} {}\n", communicates ? '*' : ' ', text, layout);
+      nodes.push_back({{"node", text}, {"layout", layout}, {"communicates", communicates}});
     }
+    if (request.format == Format::json)
+      return nlohmann::ordered_json{{"nodes", std::move(nodes)}}.dump(
+                 -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+             "\n";
     return shown;
   };
   return to_reply(show());

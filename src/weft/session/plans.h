@@ -34,6 +34,7 @@ Reply run(const PlanPrice& request);
 struct PlanShow {
   std::string file = {};
   std::string mesh = {};
+  Format format = Format::text;
 };
 Reply run(const PlanShow& request);
 

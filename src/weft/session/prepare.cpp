@@ -40,10 +40,33 @@ Result<cluster::Cluster> target_of(const language::Catalog& catalog,
                         target ? target->span : Span{});
     return cluster::Cluster{fmt::format("LOCAL {}", ranks), core->second, {cluster::Axis{"rank", ranks, {}}}};
   }
-  const auto found = catalog.clusters.find(target->cluster.text);
-  if (found == catalog.clusters.end())
-    return language::unknown("cluster", target->cluster, language::names_of(catalog.clusters));
-  return found->second;
+  if (const auto found = catalog.clusters.find(target->cluster.text); found != catalog.clusters.end())
+    return found->second;
+  if (const auto found = catalog.devices.find(target->cluster.text); found != catalog.devices.end())
+    return one_of(found->second);
+  std::vector<std::string_view> names = language::names_of(catalog.clusters);
+  for (const std::string_view device : language::names_of(catalog.devices)) names.push_back(device);
+  Error error = language::unknown("cluster or device", target->cluster, names);
+  if (error.hint.starts_with("SHOW ")) error.hint = "SHOW CLUSTERS and SHOW DEVICES list them";
+  return error;
+}
+
+language::syntax::Target named_target(std::string_view name, Span span) {
+  return {.local = false, .ranks = {}, .cluster = {name, span}, .span = span};
+}
+
+std::vector<run::DataFile> data_of(const Run& run) {
+  std::vector<run::DataFile> files;
+  for (const language::syntax::DataFile& file : run.data)
+    files.push_back({std::string(file.input.text), std::string(file.file.text)});
+  return files;
+}
+
+// Without a link it would be taken for a rank of this machine, with what was measured here.
+cluster::Cluster one_of(const cluster::Device& device) {
+  cluster::Axis alone{"rank", 1, {}};
+  alone.link.name = "none";
+  return {device.name, device, {std::move(alone)}};
 }
 
 namespace {
@@ -61,41 +84,48 @@ search::FixedPart fixed_by(std::span<const KeptHint> hints) {
   return fixed;
 }
 
-// A checkpoint that could not be written is better known before the training than after it.
+// A file that could not be written is better known before the work than after it.
+Status check_folder_of(const std::string& file, Span span) {
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code problem;
+  if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
+  Error error = world_error(fmt::format("cannot save to {}: there is no folder {}", file, folder.string()),
+                            "make the folder first");
+  error.span = span;
+  return error;
+}
+
 Status check_checkpoint(const RunOptions& running, Span span) {
   if (running.checkpoint.empty()) {
     if (running.checkpoint_every == 0) return {};
     return user_error("checkpoint_every needs a file to save to",
                       "for example: checkpoint = 'model.safetensors'", span);
   }
-  const std::filesystem::path folder = std::filesystem::path(running.checkpoint).parent_path();
-  std::error_code problem;
-  if (folder.empty() || std::filesystem::is_directory(folder, problem)) return {};
-  Error error = world_error(
-      fmt::format("cannot save to {}: there is no folder {}", running.checkpoint, folder.string()),
-      "make the folder first");
-  error.span = span;
-  return error;
+  return check_folder_of(running.checkpoint, span);
 }
 
 Status check_train(const Run& run, const Settings& settings) {
   const std::string model = language::print_name(run.model.text);
-  if (!run.data)
+  if (run.data.empty())
     return user_error("TRAIN needs data to learn from",
                       fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", model), run.span);
   if (!run.steps)
     return user_error("TRAIN needs a number of steps",
-                      fmt::format("TRAIN {} FROM '{}' STEPS 1000", model, run.data->text), run.span);
+                      fmt::format("TRAIN {} FROM '{}' STEPS 1000", model, run.data[0].file.text), run.span);
   if (run.steps->whole == 0)
     return user_error("TRAIN needs at least one step", "STEPS 1000", run.steps->span);
+  if (settings.running.test_every > 0 && settings.running.holdout == 0)
+    return user_error("test_every needs rows to test on", "for example: holdout = 1000", run.span);
+  WEFT_TRY_STATUS(check_folder_of(settings.running.log, run.span));
   return check_checkpoint(settings.running, run.span);
 }
 
-Status check_infer(const Run& run, const Session::State& state) {
-  if (!run.data)
+Status check_asked(const Run& run, const Session::State& state) {
+  if (run.task == Task::infer && run.data.empty())
     return user_error("INFER needs data to be asked about",
                       fmt::format("INFER {} FROM 'data.csv'", language::print_name(run.model.text)),
                       run.span);
+  if (run.into) WEFT_TRY_STATUS(check_folder_of(std::string(run.into->text), run.into->span));
   if (!state.weights.contains(std::string(run.model.text)))
     return user_error(fmt::format("{} has learned nothing yet", run.model.text),
                       "TRAIN it, or LOAD what was saved", run.model.span);
@@ -141,7 +171,8 @@ Status check_runs_here(const Prepared& prepared) {
   if (!run.target || !run.target->ranks) return {};
   const std::int64_t ranks = run.target->ranks->whole;
   if (ranks > 1 && run.task != Task::train)
-    return user_error(fmt::format("INFER runs on one rank of this machine: LOCAL {}", ranks),
+    return user_error(fmt::format("{} runs on one rank of this machine: LOCAL {}",
+                                  run.task == Task::infer ? "INFER" : "GENERATE", ranks),
                       "ON LOCAL runs one rank; SET threads says on how many threads", run.target->span);
   if (ranks < 1 || ranks > run::kMostLocalRanks)
     return user_error(fmt::format("this machine runs 1 to {} ranks: LOCAL {}", run::kMostLocalRanks, ranks),
@@ -175,6 +206,22 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
   return bound;
 }
 
+namespace {
+
+// Without ON, what is planned is planned for the setting `device`; what runs runs here.
+Result<cluster::Cluster> target_for(const Session::State& state, const Settings& settings, const Run& run,
+                                    Purpose purpose) {
+  if (run.target || purpose != Purpose::plan || settings.device.empty())
+    return target_of(state.catalog, run.target);
+  auto found = target_of(state.catalog, named_target(settings.device, run.span));
+  if (found.ok()) return found;
+  Error error = std::move(found).error();
+  error.message = fmt::format("the setting device names an {}", error.message);
+  return error;
+}
+
+}  // namespace
+
 Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose purpose,
                          const std::function<bool()>& interrupted) {
   Prepared prepared;
@@ -183,14 +230,14 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   WEFT_TRY(names, sizes_of(state.catalog, run.model));
   WEFT_TRY(overrides, apply_list(prepared.settings, run.settings, names, run.model.text));
   prepared.overrides = std::move(overrides);
-  WEFT_TRY(target, target_of(state.catalog, run.target));
+  WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
   prepared.target = std::move(target);
   prepared.ranks = prepared.target.devices();
   prepared.threads = threads_of(prepared.settings);
   prepared.fixed = fixed_by(state.hints);
   if (purpose == Purpose::run) {
     WEFT_TRY_STATUS(check_runs_here(prepared));
-    WEFT_TRY_STATUS(prepared.trains() ? check_train(run, prepared.settings) : check_infer(run, state));
+    WEFT_TRY_STATUS(prepared.trains() ? check_train(run, prepared.settings) : check_asked(run, state));
   }
   const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
   WEFT_TRY(bound, bind_again(state, prepared, mode, {}, interrupted));

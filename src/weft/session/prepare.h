@@ -20,6 +20,7 @@
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
 #include "weft/language/bind.h"
+#include "weft/run/feed.h"
 #include "weft/search/distribution/distribution_space.h"
 #include "weft/session/settings.h"
 #include "weft/session/state.h"
@@ -28,8 +29,9 @@
 namespace weft::session {
 
 enum class Purpose : std::uint8_t {
-  plan,  // for any cluster: nothing runs
-  run    // here and now: with data, on ranks that this machine can start
+  plan,     // for any cluster: nothing runs
+  measure,  // here, unless ON says otherwise
+  run       // here and now: with data, on ranks that this machine can start
 };
 
 struct Prepared {
@@ -51,6 +53,9 @@ struct Prepared {
 // REQUIRES: the statement outlives what is prepared.
 Result<Prepared> prepare(const Session::State& state, const language::syntax::Run& run, Purpose purpose,
                          const std::function<bool()>& interrupted = {});
+
+// The files of FROM.
+std::vector<run::DataFile> data_of(const language::syntax::Run& run);
 
 // Fails where this machine cannot run it: on another cluster, on more ranks than can be started.
 Status check_runs_here(const Prepared& prepared);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
@@ -85,9 +86,12 @@ Result<std::string> answer(const Profile& request) {
     WEFT_TRY(measured, take_part(job, request));
     text = std::move(measured);
   }
-  if (request.to.empty() || text.empty()) return text;
-  WEFT_TRY_STATUS(write_file_atomically(request.to, text));
-  return std::string();
+  if (text.empty()) return text;  // not rank 0
+  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, text));
+  if (request.format == Format::text) return request.to.empty() ? text : std::string();
+  nlohmann::ordered_json json = {{"cluster", request.name}};
+  json[request.to.empty() ? "script" : "file"] = request.to.empty() ? text : request.to;
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ struct Profile {
   bool quick = false;                        // a tenth of the time
   std::string model = {};                    // measure the units of its step instead of the machine
   std::string with = {};                     // sizes and settings of that: "b = 8"
+  Format format = Format::text;
   std::function<void(std::string_view)> on_note = {};  // told what is being measured, a line each
 };
 Reply run(const Profile& request);

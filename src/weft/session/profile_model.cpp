@@ -71,6 +71,7 @@ Result<std::string> profile_model(const Profile& request) {
                         {"units off by", explain::Align::right},
                         {"now", explain::Align::right},
                         {"distribution"}});
+  auto rows = nlohmann::ordered_json::array();
   for (const std::int32_t ranks : sizes) {
     std::string plan;
     // What is measured may lead to another plan, which is then measured too.
@@ -85,15 +86,21 @@ Result<std::string> profile_model(const Profile& request) {
       const nlohmann::json& measured = json["measured"];
       // One rank alone has no plan that was predicted.
       const bool alone = ranks == 1;
+      rows.push_back({{"ranks", ranks}, {"measured", measured}});
+      if (!alone)
+        rows.back().update(
+            {{"step_seconds", json.value("step_seconds", 0.0)}, {"plan", json.value("plan", "")}});
       table.add({fmt::format("{}", ranks),
                  print_seconds(measured.value(alone ? "seconds_a_step" : "step_seconds", 0.0)),
                  alone ? "" : print_seconds(json.value("step_seconds", 0.0)),
-                 measured_percent(measured, "median_error_before"), measured_percent(measured, "median_error_after"),
-                 alone ? "" : json.value("plan", "")});
+                 measured_percent(measured, "median_error_before"),
+                 measured_percent(measured, "median_error_after"), alone ? "" : json.value("plan", "")});
       if (alone || json.value("plan", "") == plan) break;
       plan = json.value("plan", "");
     }
   }
+  if (request.format == Format::json)
+    return nlohmann::ordered_json{{"model", request.model}, {"rows", std::move(rows)}}.dump() + "\n";
   return table.print();
 }
 

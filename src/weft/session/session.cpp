@@ -10,6 +10,7 @@
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 #include "weft/language/print.h"
+#include "weft/session/measured_cluster.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
@@ -44,7 +45,9 @@ std::pair<std::string_view, std::string_view> created(const Statement& statement
   }
 }
 
-Answer run(Session::State& state, const Context& context, const Statement& statement) {
+}  // namespace
+
+Answer run_statement(Session::State& state, const Context& context, const Statement& statement) {
   using enum StatementKind;
   switch (statement.kind) {
     case create_device:
@@ -59,23 +62,25 @@ Answer run(Session::State& state, const Context& context, const Statement& state
     case describe: return run_describe(state, context, statement.as<language::syntax::Describe>());
     case save: return run_save(state, context, statement.as<language::syntax::Save>());
     case load: return run_load(state, context, statement.as<language::syntax::Load>());
+    case run_file: return run_script(state, context, statement.as<language::syntax::RunFile>());
     case synthesize: return run_synthesize(state, statement.as<language::syntax::Synthesize>());
     case StatementKind::run: {
       const auto& task = statement.as<language::syntax::Run>();
-      return task.task == language::syntax::Task::train ? run_train(state, context, task)
-                                                        : run_infer(state, context, task);
+      switch (task.task) {
+        case language::syntax::Task::train: return run_train(state, context, task);
+        case language::syntax::Task::infer: return run_infer(state, context, task);
+        case language::syntax::Task::generate: return run_generate(state, context, task);
+      }
     }
   }
   return user_error("unknown statement", {}, statement.span);
 }
 
-}  // namespace
-
 Answer run_create(Session::State& state, const Context& context, const Statement& statement) {
   language::BindOptions options;
   options.plan_limit = state.settings.plan_limit;
   options.interrupted = context.interrupted;
-  WEFT_TRY_STATUS(language::define(state.catalog, context.source, statement, options));
+  WEFT_TRY_STATUS(define_object(state.catalog, context.source, statement, options));
   const auto [what, name] = created(statement);
   return done(context.format, statement.kind == StatementKind::drop ? "dropped" : "created", what, name);
 }
@@ -83,6 +88,9 @@ Answer run_create(Session::State& state, const Context& context, const Statement
 Answer run_set(Session::State& state, const Context& context, const language::syntax::Set& set) {
   Settings changed = state.settings;
   WEFT_TRY_STATUS(apply(changed, set.name, set.value));
+  // What does not exist is better known now than with the next EXPLAIN.
+  if (set.name.text == "device" && !changed.device.empty())
+    WEFT_TRY_STATUS(target_of(state.catalog, named_target(changed.device, set.value.span)));
   state.settings = changed;
   std::string value;
   for (const SettingSpec& spec : setting_specs())
@@ -181,18 +189,23 @@ Reply Session::execute(std::string_view text) {
     auto source = language::parse_and_keep(text);
     if (!source.ok()) return fail(source.error(), text);
     bool answered = false, last_was_long = false;
-    for (const Statement* statement : (*source)->script.statements) {
-      if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
-      const Context context{format, width, *source, interrupted, on_progress};
-      auto answer = run(*state_, context, *statement);
-      if (on_statement_end) on_statement_end();
-      if (!answer.ok()) return fail(answer.error(), text);
+    const auto tell = [&](const std::string& answer) {
+      if (answer.empty()) return;
       // A blank line keeps answers apart, but a run of one-line ones stays together.
-      const bool is_long = std::ranges::count(*answer, '\n') > 1;
+      const bool is_long = std::ranges::count(answer, '\n') > 1;
       if (format == Format::text && answered && (is_long || last_was_long)) say("\n");
-      say(*answer);
+      say(answer);
       answered = true;
       last_was_long = is_long;
+    };
+    state_->scripts.clear();
+    const Context context{format, width, *source, interrupted, on_progress, on_statement_end, tell};
+    for (const Statement* statement : (*source)->script.statements) {
+      if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
+      auto answer = run_statement(*state_, context, *statement);
+      if (on_statement_end) on_statement_end();
+      if (!answer.ok()) return fail(answer.error(), text);
+      tell(*answer);
     }
     reply.complaint = state_->warnings.take();
   } catch (const InternalError& error) {

@@ -178,6 +178,15 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.checkpoint); }},
     running_count<&RunOptions::checkpoint_every>(
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
+    {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::word && value.kind != ValueKind::text)
+         return user_error("expected the name of a device or a cluster", "for example: device = h100",
+                           value.span);
+       settings.device = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return settings.device.empty() ? "''" : settings.device; }},
     {"distribution", "how plans are spread over a cluster, instead of a search; '' is to search",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample =
@@ -198,8 +207,24 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
+    {"holdout_by", "which rows are held out: end, or seed: drawn by it from anywhere",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kWays[] = {"end", "seed"};
+       WEFT_TRY(text, word_of(value, kWays));
+       settings.running.holdout_drawn = text == "seed";
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.running.holdout_drawn ? "seed" : "end"); }},
     training_number<&Training::learning_rate, not_negative>("learning_rate",
                                                             "the size of an optimizer's steps"),
+    {"log", "a file that TRAIN writes the loss of every step to: .csv, or a name with tfevents; '' is none",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::text)
+         return user_error("expected the name of a file", "for example: log = 'loss.csv'", value.span);
+       settings.running.log = value.text;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", settings.running.log); }},
     {"memory_limit", "bytes a device may use; 0 is all it has",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0)
@@ -283,6 +308,15 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
     running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
+    {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));
+       settings.running.temperature = given;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.running.temperature); }},
+    running_count<&RunOptions::test_every>(
+        "test_every", "steps from one test on the holdout to the next while TRAIN runs; 0 is one at the end"),
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),
     {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
@@ -295,6 +329,26 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return settings.running.transport; }},
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
 };
+
+// What others call a setting, or do with one.
+std::string other_word_for(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"lr", "the learning rate is written learning_rate = 0.001"},
+      {"wd", "it is written weight_decay = 0.01"},
+      {"batch_size", "the batch is a size of the model: its first index, WITH (b = 32)"},
+      {"epochs", "TRAIN counts steps: STEPS 1000"},
+      {"dtype", "it is written precision = bf16"},
+      {"gpus", "say what to plan for with ON: ON pod, ON h100"},
+      {"dp", "data parallel is an index sliced across the ranks: distribution = 'rank=4: slice b'"},
+      {"tp", "tensor parallel is an index sliced across the ranks: distribution = 'gpu=8: slice h, f'"},
+      {"pp",
+       "plans have no pipeline stages yet: layers are spread by slicing, distribution = 'node=4: slice b'"},
+      {"zero", "ZeRO is shard: distribution = 'rank=4: slice b, shard optimizer'"},
+  };
+  for (const auto& [word, advice] : kWords)
+    if (word == name) return std::string(advice);
+  return {};
+}
 
 const SettingSpec* find_setting(std::string_view name) {
   for (const SettingSpec& spec : kSpecs)
@@ -315,7 +369,8 @@ std::vector<std::string_view> setting_names() {
 Status apply(Settings& settings, const language::syntax::Name& name, const Value& value) {
   const SettingSpec* spec = find_setting(name.text);
   if (spec == nullptr) {
-    std::string hint = did_you_mean(name.text, setting_names());
+    std::string hint = other_word_for(name.text);
+    if (hint.empty()) hint = did_you_mean(name.text, setting_names());
     return user_error(fmt::format("unknown setting: {}", name.text),
                       hint.empty() ? "SHOW SETTINGS lists them" : std::move(hint), name.span);
   }
@@ -348,7 +403,8 @@ Result<std::vector<language::SizeOverride>> apply_list(Settings& settings,
     if (find_setting(setting.name.text) == nullptr) {
       std::vector<std::string_view> names = setting_names();
       names.insert(names.begin(), sizes.begin(), sizes.end());
-      std::string hint = did_you_mean(setting.name.text, names);
+      std::string hint = other_word_for(setting.name.text);
+      if (hint.empty()) hint = did_you_mean(setting.name.text, names);
       if (hint.empty()) hint = fmt::format("sizes of {} are {}", model, fmt::join(sizes, ", "));
       return user_error(fmt::format("no size of {} and no setting: {}", model, setting.name.text),
                         std::move(hint), setting.name.span);

@@ -15,11 +15,15 @@ namespace weft::session {
 
 // How TRAIN and INFER run on this machine.
 struct RunOptions {
-  std::int64_t threads = 0;  // 0: as many as there are processors
-  std::int64_t seed = 0;     // of initial values and the order of the data
-  std::int64_t holdout = 0;  // rows, or bytes of a text, at the end of the data that training does not see
-  bool restart = false;      // from new initial values, whatever was learned before
-  std::string checkpoint;    // a file to save to while training
+  std::int64_t threads = 0;     // 0: as many as there are processors
+  std::int64_t seed = 0;        // of initial values and the order of the data
+  std::int64_t holdout = 0;     // rows, or bytes of a text, at the end of the data that training does not see
+  bool holdout_drawn = false;   // the holdout is drawn by the seed, from anywhere
+  std::int64_t test_every = 0;  // steps from one test on the holdout to the next; 0: one at the end
+  std::string log;              // a file for the loss of every step
+  double temperature = 0;       // of GENERATE; 0: what is likeliest
+  bool restart = false;         // from new initial values, whatever was learned before
+  std::string checkpoint;       // a file to save to while training
   std::int64_t checkpoint_every = 0;    // steps; 0: only when training is over
   std::string transport = "automatic";  // between the ranks of LOCAL n
   std::string algorithm;        // what their collectives run (price/asked_algorithms.h); empty: as priced
@@ -30,7 +34,8 @@ struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
   std::int64_t plan_limit = 1'000'000;
   plan::DType precision = plan::DType::f32;
-  std::string distribution;          // how plans are spread over a cluster; empty: as the search finds
+  std::string device;        // or a cluster: what EXPLAIN plans for without ON; empty: a core of this machine
+  std::string distribution;  // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 1000;  // distributions that the search may look at
   std::optional<bool> rules =
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin

@@ -136,6 +136,11 @@ Listing show_rules(const Session::State&) {
   return listing;
 }
 
+std::span<const std::string> origins_of(const language::Catalog& catalog, std::string_view cluster) {
+  const auto found = catalog.origins.find(cluster);
+  return found == catalog.origins.end() ? std::span<const std::string>() : found->second;
+}
+
 struct Shown {
   std::string_view word;
   Listing (*list)(const Session::State& state);
@@ -192,8 +197,9 @@ Answer run_describe(const Session::State& state, const Context& context,
                                           : text;
   }
   if (const auto found = catalog.clusters.find(name); found != catalog.clusters.end())
-    return context.format == Format::json ? explain::print_json(found->second)
-                                          : explain::print_text(found->second, context.width);
+    return context.format == Format::json
+               ? explain::print_json(found->second, origins_of(catalog, name))
+               : explain::print_text(found->second, context.width, origins_of(catalog, name));
   if (const auto found = catalog.devices.find(name); found != catalog.devices.end())
     return context.format == Format::json ? explain::print_json(found->second)
                                           : explain::print_text(found->second);

@@ -41,6 +41,7 @@ struct Session::State {
   // What was said of plans that were proven, so that the same plan is not proven again (prove_plan.h).
   mutable std::map<Digest, std::string> proven;
   mutable Warnings warnings;
+  std::vector<std::string> scripts;  // that RUN is running, the outermost first
 };
 
 // What a statement may read besides the session's state.
@@ -50,6 +51,9 @@ struct Context {
   std::shared_ptr<const language::ParsedText> source;
   std::function<bool()> interrupted;
   std::function<void(const explain::Progress&)> on_progress;
+  std::function<void()> on_statement_end;
+  // Takes the answer of a statement that another one runs; what RUN says comes as it goes.
+  std::function<void(const std::string&)> tell;
 };
 
 using Answer = Result<std::string>;
@@ -63,8 +67,11 @@ Answer run_describe(const Session::State& state, const Context& context,
                     const language::syntax::Describe& describe);
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run);
 Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run);
+Answer run_generate(Session::State& state, const Context& context, const language::syntax::Run& run);
 Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save);
 Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load);
+// The statements of a file, as if they stood in its place.
+Answer run_script(Session::State& state, const Context& context, const language::syntax::RunFile& run);
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& explain);
 
@@ -75,8 +82,18 @@ Answer run_synthesize(const Session::State& state, const language::syntax::Synth
 Result<std::vector<std::string_view>> sizes_of(const language::Catalog& catalog,
                                                const language::syntax::Name& model);
 
-// The cluster a statement is ON; LOCAL 1 without ON.
+// One statement of any kind.
+Answer run_statement(Session::State& state, const Context& context,
+                     const language::syntax::Statement& statement);
+
+// The cluster or device a statement is ON; LOCAL 1 without ON.
 Result<cluster::Cluster> target_of(const language::Catalog& catalog,
                                    const std::optional<language::syntax::Target>& target);
+
+// As ON names it.
+language::syntax::Target named_target(std::string_view name, Span span);
+
+// One of these devices by itself, which is not this machine.
+cluster::Cluster one_of(const cluster::Device& device);
 
 }  // namespace weft::session

@@ -11,8 +11,10 @@
 #include "weft/run/local_ranks_run.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/predictions.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
+#include "weft/session/training_log.h"
 
 namespace weft::session {
 namespace {
@@ -31,25 +33,29 @@ Error about_data(Error error, Span span) {
     error.hint =
         error.fault == Fault::world
             ? "FROM names a file, seen from the folder that weft runs in"
-            : "a row of a table is the model's inputs one after the other; what ends in neither .csv nor "
-              ".npy is text";
+            : "a row of a table is the model's inputs one after the other; what ends in none of .csv, .npy "
+              "and .npz is text";
   return error;
 }
+
+constexpr std::int64_t kMostJsonValues = 10'000;  // that an answer carries; INTO takes any number
 
 // Three digits are enough to see a loss fall.
 std::string print_loss(double loss) { return fmt::format("{:.3g}", loss); }
 
-std::string print_score(const Score& score, std::string_view example, bool held_out) {
+// `where`: "tested on the last"
+std::string print_score(const Score& score, std::string_view example, std::string_view where) {
   std::string_view what = example == "tokens" ? "windows" : "rows";
   if (score.examples == 1) what.remove_suffix(1);
-  std::string text = fmt::format("{} {} {}: loss {}", held_out ? "tested on the last" : "on",
-                                 print_exact(score.examples), what, print_loss(score.loss));
+  std::string text = fmt::format("{} {} {}", where, print_exact(score.examples), what);
+  if (score.loss) text += fmt::format(": loss {}", print_loss(*score.loss));
   if (score.accuracy) text += fmt::format(", accuracy {:.4f}", *score.accuracy);
   return text + "\n";
 }
 
 Json to_json(const Score& score) {
-  Json json = {{"examples", score.examples}, {"loss", score.loss}};
+  Json json = {{"examples", score.examples}};
+  if (score.loss) json["loss"] = *score.loss;
   if (score.accuracy) json["accuracy"] = *score.accuracy;
   return json;
 }
@@ -157,22 +163,35 @@ Answer run_train(Session::State& state, const Context& context, const language::
     start.seed = static_cast<std::uint64_t>(running.seed);
   start.model = model;
   start.sizes = prepared.named_sizes();
-  auto feed = run::open_feed(std::string(run.data->text), prepared.plan.graph, {running.holdout, start.seed});
-  if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
+  auto feed = run::open_feed(
+      data_of(run), prepared.plan.graph,
+      {.holdout = running.holdout, .seed = start.seed, .holdout_drawn = running.holdout_drawn});
+  if (!feed.ok()) return about_data(std::move(feed).error(), run.data[0].file.span);
 
   const std::int64_t first_step = start.step;
   Watch watch(context, run, **feed, first_step);
   run::DistributedRun training;
   training.training = {
       .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
+  auto opened = TrainingLog::open(running.log, first_step);
+  if (!opened.ok()) return at(std::move(opened).error(), run.span);
+  TrainingLog& log = *opened;
+  Scorer scorer(state, context, prepared, **feed);
   training.training.on_step = [&](const run::StepReport& report) -> Status {
     watch.see(report);
-    return {};
+    return log.add(report);
   };
-  if (running.checkpoint_every > 0) {
-    training.is_due = [every = running.checkpoint_every](std::int64_t step) { return step % every == 0; };
-    training.on_weights = [&](std::int64_t, const run::Weights& weights) -> Status {
-      return formats::save(running.checkpoint, run::to_checkpoint(weights));
+  const auto is_due = [](std::int64_t every, std::int64_t step) { return every > 0 && step % every == 0; };
+  if (running.checkpoint_every > 0 || running.test_every > 0) {
+    training.is_due = [&](std::int64_t step) {
+      return is_due(running.checkpoint_every, step) || is_due(running.test_every, step);
+    };
+    training.on_weights = [&](std::int64_t step, const run::Weights& weights) -> Status {
+      if (is_due(running.checkpoint_every, step))
+        WEFT_TRY_STATUS(formats::save(running.checkpoint, run::to_checkpoint(weights)));
+      if (!is_due(running.test_every, step)) return {};
+      WEFT_TRY(tested, scorer.score(weights));
+      return log.add(step, tested);
     };
   }
   auto done = prepared.ranks > 1 ? train_on_ranks(state, prepared, **feed, start, training)
@@ -191,10 +210,12 @@ Answer run_train(Session::State& state, const Context& context, const language::
 
   std::optional<Score> tested;
   if (running.holdout > 0) {
-    auto found = score(state, context, prepared, **feed, weights);
+    auto found = log.tested_at(weights.step) ? Result<Score>(log.last_test()) : scorer.score(weights);
     if (!found.ok()) return at(std::move(found).error(), run.span);
     tested = *found;
+    if (!log.tested_at(weights.step)) WEFT_TRY_STATUS(log.add(weights.step, *tested));
   }
+  WEFT_TRY_STATUS(log.finish());
   const double rate = static_cast<double>((*feed)->examples_per_step()) *
                       static_cast<double>(outcome.steps_done) / std::max(outcome.seconds, 1e-9);
   if (context.format == Format::json) {
@@ -207,6 +228,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
                  {fmt::format("{}_per_second", (*feed)->example()), rate},
                  {"threads", done->threads}};
     if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
+    json["curve"] = log.curve();
     if (tested) json["test"] = to_json(*tested);
     if (!done->unproven.empty()) json["unproven"] = done->unproven;
     return json.dump() + "\n";
@@ -214,7 +236,9 @@ Answer run_train(Session::State& state, const Context& context, const language::
   std::string text =
       fmt::format("trained {} from step {} to {}: loss {} to {}\n", model, print_exact(first_step),
                   print_exact(weights.step), print_loss(outcome.first_loss), print_loss(outcome.last_loss));
-  if (tested) text += print_score(*tested, (*feed)->example(), true);
+  if (tested)
+    text += print_score(*tested, (*feed)->example(),
+                        running.holdout_drawn ? "tested on a drawn" : "tested on the last");
   const std::string on = fmt::format("{} thread{}", done->threads, done->threads == 1 ? "" : "s");
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
                       prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
@@ -230,20 +254,39 @@ Answer run_infer(Session::State& state, const Context& context, const language::
   WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
   const run::Weights& weights = state.weights.at(std::string(run.model.text));
   // Every row counts: a batch need not be full.
-  auto feed = run::open_feed(std::string(run.data->text), prepared.plan.graph,
-                             {prepared.settings.running.holdout, weights.seed, /*partial_batches=*/true});
-  if (!feed.ok()) return about_data(std::move(feed).error(), run.data->span);
-  auto found = score(state, context, prepared, **feed, weights);
+  auto feed = run::open_feed(data_of(run), prepared.plan.graph,
+                             {.holdout = prepared.settings.running.holdout,
+                              .seed = weights.seed,
+                              .partial_batches = true,
+                              .holdout_drawn = prepared.settings.running.holdout_drawn});
+  if (!feed.ok()) return about_data(std::move(feed).error(), run.data[0].file.span);
+  const bool json_rows = context.format == Format::json;
+  Predictions predictions(run.into ? Predictions::kAll : json_rows ? kMostJsonValues : 0);
+  Scorer scorer(state, context, prepared, **feed);
+  Scorer::OnBatch on_batch;
+  if (run.into || json_rows)
+    on_batch = [&](const exec::Rank& rank, std::int64_t examples) { return predictions.add(rank, examples); };
+  auto found = scorer.score(weights, on_batch);
   if (!found.ok()) return at(std::move(found).error(), run.span);
+  if (run.into) {
+    Status written = predictions.write(std::string(run.into->text), run.model.text);
+    if (!written.ok()) return at(std::move(written).error(), run.into->span);
+  }
   if (context.format == Format::json) {
     Json json = {{"inferred", run.model.text}};
     json.update(to_json(*found));
+    if (run.into) json["into"] = run.into->text;
+    if (!run.into) json.update(predictions.to_json());
     if (!found->unproven.empty()) json["unproven"] = found->unproven;
     return json.dump() + "\n";
   }
-  return fmt::format("{} after {} step{}, {}{}{}", run.model.text, print_exact(weights.step),
-                     weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), false),
-                     found->unproven, found->unproven.empty() ? "" : "\n");
+  std::string text = fmt::format("{} after {} step{}, {}{}{}", run.model.text, print_exact(weights.step),
+                                 weights.step == 1 ? "" : "s", print_score(*found, (*feed)->example(), "on"),
+                                 found->unproven, found->unproven.empty() ? "" : "\n");
+  if (run.into)
+    text += fmt::format("wrote {} of {} to {}\n", predictions.what(), print_exact(found->examples),
+                        run.into->text);
+  return text;
 }
 
 }  // namespace weft::session

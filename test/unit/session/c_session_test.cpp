@@ -62,7 +62,7 @@ TEST(CSession, AnErrorHasItsPlaceAndHint) {
   const weft_error* error = executed.error();
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->status, WEFT_USER);
-  EXPECT_STREQ(error->message, "unknown cluster: pood");
+  EXPECT_STREQ(error->message, "unknown cluster or device: pood");
   EXPECT_STREQ(error->hint, "did you mean 'pod'?");
   EXPECT_STREQ(error->text, statements);
   EXPECT_EQ(error->line, 2);
@@ -70,9 +70,9 @@ TEST(CSession, AnErrorHasItsPlaceAndHint) {
   EXPECT_EQ(std::string(error->text + error->offset, error->length), "pood");
   EXPECT_STREQ(
       error->report,
-      "error 2:23: unknown cluster: pood\n  EXPLAIN TRAIN gpt2 ON pood\n                        ^^^^\n"
+      "error 2:23: unknown cluster or device: pood\n  EXPLAIN TRAIN gpt2 ON pood\n                        ^^^^\n"
       "  did you mean 'pod'?\n");
-  EXPECT_STREQ(weft_last_error(), "unknown cluster: pood");
+  EXPECT_STREQ(weft_last_error(), "unknown cluster or device: pood");
 }
 
 // A layer is bound where a model uses it: the mistake is in the layer's text, not in the one that was executed.
