@@ -63,7 +63,8 @@ TEST(Program, AnswersWrongArgumentsWithAHint) {
   expect("--format xml -c 'SHOW MODELS'", "error: unknown format: xml\n  text or json\n");
   expect("--format jsn", "error: unknown format: jsn\n  did you mean 'json'?\n");
   expect("run", "error: run needs a file\n  weft run FILE; - is the standard input\n");
-  expect("-c 'SHOW MODELS' run x.weft", "error: -c does not go with run\n  give one of the two\n");
+  expect("-c 'SHOW MODELS' help", "error: -c does not go with help\n  give one of the two\n");
+  expect("help -i x.weft", "error: -i does not go with help\n  give one of the two\n");
   expect("-z", "error: unknown option: -z\n  weft --help lists what there is\n");
 }
 
@@ -79,6 +80,76 @@ TEST(Program, RunsStatementsFilesAndTheStandardInputAlike) {
   EXPECT_EQ(shell("$weft <" + file).text, statement.text);
   EXPECT_EQ(shell("$weft -c 'SHOW MODELS' -c 'SHOW MODELS;'").text, statement.text + statement.text);
   EXPECT_EQ(shell("$weft run " + file + " " + file).text, statement.text + statement.text);
+}
+
+TEST(Program, RunsStatementsAfterFilesInOneSession) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "seed.weft") << "SET seed = 7;\n";
+  const std::string file = folder / "seed.weft";
+  EXPECT_EQ(shell("$weft run " + file + " -c 'SET threads = 2' -c \"RUN '" + file + "'\"").text,
+            "seed = 7\nthreads = 2\nseed = 7\n");
+  // Without a terminal the rest comes from the standard input.
+  EXPECT_EQ(shell("echo 'SET threads = 3' | $weft -i " + file + " -c 'SET threads = 2'").text,
+            "seed = 7\nthreads = 2\nthreads = 3\n");
+  const Outcome missing = shell("echo 'SET threads = 3' | $weft -i nosuch.weft");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_EQ(missing.text, "error: cannot read 'nosuch.weft': no such file or directory\n");
+}
+
+// Whatever goes wrong is one JSON object among the answers, with a code that says so.
+TEST(Program, AnswersErrorsInJson) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "wrong.weft") << "SET seed = 3;\nDESCRIBE gpt22;\n";
+  const auto expect = [](const std::string& arguments, int code, const std::string& text) {
+    const Outcome outcome = shell("$weft " + arguments + " 2>/dev/null");
+    EXPECT_EQ(outcome.exit_code, code) << arguments;
+    EXPECT_EQ(outcome.text, text) << arguments;
+  };
+  expect("--format json -c 'SET seed = 3; DESCRIBE gpt22'", 1,
+         "{\"set\":\"seed\",\"value\":\"3\"}\n"
+         "{\"error\":{\"message\":\"no model, layer, cluster or device is named gpt22\",\"line\":1,"
+         "\"column\":24,\"hint\":\"did you mean 'gpt2'?\"}}\n");
+  const std::string file = folder / "wrong.weft";
+  expect("run --format json " + file, 1,
+         "{\"set\":\"seed\",\"value\":\"3\"}\n"
+         "{\"error\":{\"message\":\"no model, layer, cluster or device is named gpt22\",\"line\":2,"
+         "\"column\":10,\"hint\":\"did you mean 'gpt2'?\",\"file\":\"" +
+             file + "\"}}\n");
+  const auto nowhere = [](const std::string& message, const std::string& hint) {
+    return fmt::format("{{\"error\":{{\"message\":\"{}\",\"line\":null,\"column\":null,\"hint\":\"{}\"}}}}\n",
+                       message, hint);
+  };
+  expect("rnu --format json", 1, nowhere("unknown command: rnu", "did you mean 'run'?"));
+  expect("run nosuch.weft --format=json", 2,
+         nowhere("cannot read 'nosuch.weft': no such file or directory", ""));
+  expect("help modles --format json", 1, nowhere("no help on 'modles'", "did you mean 'models'?"));
+  expect("collective cost all_reduce_ring --on dgx_h10 --format json", 1,
+         nowhere("unknown cluster: dgx_h10", "did you mean 'dgx_h100'?"));
+  expect("collective shwo --format json", 1,
+         nowhere("weft collective cannot do: shwo", "did you mean 'show'?"));
+  expect("launch --format json -n 2", 1, nowhere("launch needs a program", "weft launch -n 4 PROGRAM"));
+  for (const std::string command :
+       {"rules show no_such_rule", "plan show nosuch.plan", "plan prove nosuch.plan",
+        "simulate nosuch --network nosuch.yml", "profile --name 1", "tune --ranks 0",
+        "bench no-such-collective", "collective check nosuch.xml", "collective convert nosuch.xml out.json",
+        "collective compile nosuch", "collective show nosuch.xml", "collective run nosuch.xml",
+        "collective fit nosuch.txt", "collective choose nonsense --on pod", "collective list nonsense",
+        "rules apply nosuch.json", "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1"}) {
+    const Outcome outcome = shell("$weft " + command + " --format json 2>/dev/null");
+    EXPECT_NE(outcome.exit_code, 0) << command;
+    const std::size_t last = outcome.text.rfind("{\"error\":{\"message\":");
+    EXPECT_NE(last, std::string::npos) << command << "\n" << outcome.text;
+  }
+}
+
+TEST(Program, HelpNamesEveryCommand) {
+  const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
+  for (const std::string command : {"run", "rules", "plan", "collective", "launch", "simulate", "profile",
+                                    "tune", "bench", "doctor", "help"}) {
+    EXPECT_NE(usage.find("\n  weft " + command), std::string::npos) << command;
+    EXPECT_NE(page.find("\n  weft " + command), std::string::npos) << command;
+  }
+  EXPECT_NE(page.find("\n  weft -i"), std::string::npos);
 }
 
 TEST(Program, NamesTheScriptThatIsWrong) {
@@ -141,12 +212,13 @@ TEST(Program, RanksOfALauncherGiveOneAnswer) {
 // weft at a terminal, as a person would use it.
 class Prompt {
  public:
-  explicit Prompt(const std::string& state_home) {
+  explicit Prompt(const std::string& state_home, const std::string& loaded = {}) {
     child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
     if (child_ != 0) return;
     setenv("XDG_STATE_HOME", state_home.c_str(), 1);
     setenv("TERM", "xterm", 1);
     setenv("LC_ALL", "C.UTF-8", 1);
+    if (!loaded.empty()) execl(WEFT_PROGRAM, "weft", "-i", loaded.c_str(), static_cast<char*>(nullptr));
     execl(WEFT_PROGRAM, "weft", static_cast<char*>(nullptr));
     _exit(127);
   }
@@ -218,6 +290,18 @@ TEST(Prompt, AnswersAndLeavesOnCtrlD) {
   prompt.until("gpt2");
   prompt.until("weft> ");
   prompt.type(kCtrlD);
+  EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+TEST(Prompt, HasWhatWasLoaded) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "mine.weft") << "CREATE MODEL mine (b = 2) INPUT x[b] AS SELECT sum(x) FROM x;\n";
+  Prompt prompt(folder.path(), folder / "mine.weft");
+  prompt.until("created model mine");
+  prompt.until("weft> ");
+  prompt.type("DESCRIBE mine;\r");
+  prompt.until("model mine (b = 2)");
+  prompt.type("\\q\r");
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 

@@ -16,21 +16,27 @@ constexpr std::string_view kCollectiveUsage =
     R"(weft collective: write, check, convert, price, choose and run collective algorithms
 
 usage:
-  weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE]
+  weft collective check PROGRAM... [--target msccl|rccl|azure|mscclpp] [--slots N] [--as COLLECTIVE] [--effort N]
   weft collective convert IN OUT [--dialect msccl|azure] [--operands runtime|sender|automatic] [--as COLLECTIVE]
+                          [--effort N]
   weft collective compile ALGORITHM [-o OUT] [--protocol P] [--instances N] [--slots N] [--passes LIST]
   weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
   weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [-o OUT]
   weft collective fit TABLE... [--every-other]
   weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp] [--bytes 1MiB] [--type f32] [--op sum]
-                      [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE]
-  weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S]
+                      [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE] [--effort N]
+  weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
   weft collective list [COLLECTIVE]
 
 PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
 parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by its ending.
-`weft help collective` explains each. --format json answers in JSON.
+--effort N lets reading and checking take N times a second and 200 MB. `weft help collective` explains each.
+--format json answers in JSON.
 )";
+
+void add_effort(CLI::App* command, std::int64_t& effort) {
+  command->add_option("--effort", effort)->check(CLI::Range(1, 1 << 20));
+}
 
 CLI::App* add_check(CLI::App& app, CollectiveCheck& check) {
   CLI::App* command = app.add_subcommand("check");
@@ -38,7 +44,7 @@ CLI::App* add_check(CLI::App& app, CollectiveCheck& check) {
   command->add_option("--target", check.target);
   command->add_option("--slots", check.slots)->check(CLI::Range(0, 1 << 20));
   command->add_option("--as", check.as);
-  command->add_option("--effort", check.effort)->check(CLI::Range(1, 1 << 20));
+  add_effort(command, check.effort);
   add_format(command, check.format);
   return command;
 }
@@ -50,6 +56,8 @@ CLI::App* add_convert(CLI::App& app, CollectiveConvert& convert) {
   command->add_option("--dialect", convert.dialect);
   command->add_option("--operands", convert.operands);
   command->add_option("--as", convert.as);
+  add_effort(command, convert.effort);
+  add_format(command, convert.format);
   return command;
 }
 
@@ -65,6 +73,7 @@ CLI::App* add_compile(CLI::App& app, CollectiveCompile& compile) {
   command->add_flag("--out-of-place", compile.out_of_place);
   command->add_option("--passes", compile.passes);
   command->add_option("--dialect", compile.dialect);
+  add_format(command, compile.format);
   return command;
 }
 
@@ -112,6 +121,7 @@ CLI::App* add_run(CLI::App& app, CollectiveRun& request) {
   command->add_option("--timeout", request.timeout);
   command->add_flag("--verify", request.verify);
   command->add_option("--as", request.as);
+  add_effort(command, request.effort);
   add_format(command, request.format);
   return command;
 }
@@ -122,6 +132,7 @@ CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
   command->add_option("-o,--output", show.to);
   command->add_option("--on", show.cluster);
   command->add_option("--size", show.size);
+  add_effort(command, show.effort);
   add_format(command, show.format);
   return command;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "subcommands.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/transport/launch.h"
@@ -17,12 +18,13 @@ namespace {
 constexpr std::string_view kLaunchUsage = R"(weft launch: start the ranks of a job on this machine
 
 usage:
-  weft launch -n RANKS [--tag] [--grace TIME] [--timeout TIME] PROGRAM [ARGUMENT...]
+  weft launch -n RANKS [--tag] [--grace TIME] [--timeout TIME] [--format text|json] PROGRAM [ARGUMENT...]
 
   -n RANKS        how many processes
   --tag           begin every line that a rank writes with its number: [2] ...
   --grace TIME    how long the others have to report a rank that failed before they are ended (5 s)
   --timeout TIME  end all ranks after this time
+  --format json   say in JSON what goes wrong
 
 `weft help launch` tells what ranks find in their environment.
 )";
@@ -39,7 +41,7 @@ Status read_time(const std::string& text, std::string_view option, std::chrono::
 }
 
 Error unknown_option(const std::string& option) {
-  constexpr std::string_view kOptions[] = {"-n", "--tag", "--grace", "--timeout", "--help"};
+  constexpr std::string_view kOptions[] = {"-n", "--tag", "--grace", "--timeout", "--format", "--help"};
   const std::string hint = did_you_mean(option, kOptions);
   return user_error(fmt::format("unknown option: {}", option),
                     hint.empty() ? "weft launch --help lists what there is" : hint);
@@ -61,6 +63,8 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   app.add_flag("--tag", tag);
   app.add_option("--grace", grace);
   app.add_option("--timeout", timeout);
+  session::Format format = session::Format::text;  // main() looks at it
+  add_format(&app, format);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -91,7 +95,6 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   WEFT_TRY(end, transport::launch(options));
   LaunchReply reply{end.code(), end.what()};
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
-  if (!reply.complaint.empty()) reply.complaint = fmt::format("error: {}\n", reply.complaint);
   return reply;
 }
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "bench.h"
 #include "collective.h"
@@ -28,8 +29,10 @@
 #include "simulate.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
+#include "weft/language/complaint.h"
 #include "weft/run/local_ranks.h"
 #include "weft/run/rank_program.h"
+#include "weft/session/reply.h"
 #include "weft/session/session.h"
 
 namespace weft {
@@ -42,7 +45,8 @@ constexpr std::string_view kWeftUsage = R"(weft plans deep learning the way a da
 usage:
   weft                     a prompt; or a script from the standard input
   weft run FILE [FILE...]  run scripts one after another; - is the standard input
-  weft -c 'STATEMENT'      run a statement; may be given several times
+  weft -c 'STATEMENT'      run a statement; may be given several times, and after run FILE
+  weft -i FILE             run a script, then a prompt with what it created; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
   weft plan ...            prove and price plans for several ranks
   weft collective ...      check, convert, price, choose and run collective algorithms
@@ -55,7 +59,7 @@ usage:
   weft help [TOPIC]        the language, topic by topic
 
 options:
-  --format text|json       how answers are written (text)
+  --format text|json       how answers are written (text); in JSON an error is one too, and the exit code tells
   --version                print the version
   -h, --help               print this
 
@@ -67,17 +71,74 @@ struct Arguments {
   std::string format = "text";
   std::vector<std::string> statements;
   std::vector<std::string> files;
+  std::vector<std::string> loaded;  // before a prompt
   std::string topic;
   bool run = false, help = false, usage = false, version = false;
 };
 
 int code(ExitCode exit_code) { return static_cast<int>(exit_code); }
 
-int fail(const Error& error) {
-  complain(fmt::format("error: {}\n", error.message));
-  if (!error.hint.empty()) complain(fmt::format("  {}\n", error.hint));
-  return static_cast<int>(error.fault);
+// Whether JSON is asked for: known before the arguments are read, since they may be wrong. What follows the
+// program of `launch` is the program's own.
+bool asks_for_json(int argc, char** argv) {
+  const bool launches = argc > 1 && std::string_view(argv[1]) == "launch";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i], next = i + 1 < argc ? argv[i + 1] : "";
+    if (argument == "--format=json" || (argument == "--format" && next == "json")) return true;
+    if (launches && i > 1 && (argument == "--" || (!argument.starts_with('-') && argv[i - 1][0] != '-')))
+      return false;
+  }
+  return false;
 }
+
+// Says what went wrong: in words on the standard error, or as JSON among the answers.
+class Complaints {
+ public:
+  Complaints(Output& output, bool json) : output_(output), json_(json) {}
+
+  int fail(const Error& error) {
+    if (json_) {
+      output_.write(session::error_json(error, {}));
+    } else {
+      complain(fmt::format("error: {}\n", error.message));
+      if (!error.hint.empty()) complain(fmt::format("  {}\n", error.hint));
+    }
+    return static_cast<int>(error.fault);
+  }
+
+  // `text` was run, and `name` tells whose it is.
+  void tell(const session::Reply& reply, std::string_view text = {}, std::string_view name = {}) {
+    if (json_ && reply.exit_code != ExitCode::ok) {
+      const std::string shown =
+          reply.error ? language::complain(*reply.error, text_of(*reply.error, text)) : reply.complaint;
+      // Warnings stand before the error and are no answer.
+      if (reply.complaint.ends_with(shown))
+        complain(reply.complaint.substr(0, reply.complaint.size() - shown.size()));
+      if (reply.error || !reply.complaint.empty())
+        output_.write(
+            session::error_json(reply.error ? *reply.error : error_in(reply.complaint), text, name));
+      return;
+    }
+    if (!reply.complaint.empty())
+      complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
+  }
+
+ private:
+  static std::string_view text_of(const Error& error, std::string_view text) {
+    return error.text != nullptr ? std::string_view(*error.text) : text;
+  }
+
+  // Of a complaint that is all there is: "error: 2 lines are no rule".
+  static Error error_in(std::string_view complaint) {
+    constexpr std::string_view kBegin = "error: ";
+    if (const std::size_t at = complaint.rfind(kBegin); at != std::string_view::npos)
+      complaint.remove_prefix(at + kBegin.size());
+    return user_error(std::string(complaint.substr(0, complaint.find('\n'))));
+  }
+
+  Output& output_;
+  bool json_;
+};
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
@@ -102,6 +163,7 @@ Result<Arguments> read_arguments(int argc, char** argv) {
   app.add_flag("--version", given.version);
   app.add_option("--format", given.format);
   app.add_option("-c", given.statements)->allow_extra_args(false);
+  app.add_option("-i", given.loaded)->allow_extra_args(false);
   CLI::App* run = app.add_subcommand("run")->fallthrough();
   run->add_option("FILE", given.files);
   CLI::App* help = app.add_subcommand("help")->fallthrough();
@@ -123,32 +185,33 @@ Result<Arguments> read_arguments(int argc, char** argv) {
   if (given.run && given.files.empty()) {
     return user_error("run needs a file", "weft run FILE; - is the standard input");
   }
-  if (!given.statements.empty() && (given.run || given.help)) {
-    return user_error(fmt::format("-c does not go with {}", given.run ? "run" : "help"),
+  if (given.help && !(given.statements.empty() && given.loaded.empty())) {
+    return user_error(fmt::format("{} does not go with help", given.statements.empty() ? "-i" : "-c"),
                       "give one of the two");
   }
   return given;
 }
 
 // Runs one text and prints its answer; `name` tells whose text a complaint is about.
-int execute(session::Session& session, Output& output, std::string_view text, std::string_view name = {}) {
+int execute(session::Session& session, Output& output, Complaints& complaints, std::string_view text,
+            std::string_view name = {}) {
   session.width = output_width();
   const session::Reply reply = session.execute(text);
   output.write(reply.output);
   if (output.broken()) {
     const Status written = output.status();
-    return written.ok() ? code(ExitCode::ok) : fail(written.error());
+    return written.ok() ? code(ExitCode::ok) : complaints.fail(written.error());
   }
-  if (!reply.complaint.empty())
-    complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
+  complaints.tell(reply, text, name);
   return code(reply.exit_code);
 }
 
-int run_files(session::Session& session, Output& output, const std::vector<std::string>& files) {
+int run_files(session::Session& session, Output& output, Complaints& complaints,
+              const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     const Result<std::string> text = read_script(file);
-    if (!text.ok()) return fail(text.error());
-    const int result = execute(session, output, *text, file == "-" ? "" : file);
+    if (!text.ok()) return complaints.fail(text.error());
+    const int result = execute(session, output, complaints, *text, file == "-" ? "" : file);
     if (result != code(ExitCode::ok) || output.broken()) return result;
   }
   return code(ExitCode::ok);
@@ -169,44 +232,73 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   return {};
 }
 
-int run_statements(session::Session& session, Output& output, const std::vector<std::string>& statements) {
+int run_statements(session::Session& session, Output& output, Complaints& complaints,
+                   const std::vector<std::string>& statements) {
   for (const std::string& statement : statements) {
-    const int result = execute(session, output, statement);
+    const int result = execute(session, output, complaints, statement);
     if (result != code(ExitCode::ok) || output.broken()) return result;
   }
   return code(ExitCode::ok);
 }
 
-int print(Output& output, const session::Reply& reply) {
+// Scripts, then statements, then what is typed or piped in, where that is wanted.
+int run_session(session::Session& session, Output& output, Complaints& complaints, const Arguments& given) {
+  const auto is_done = [&](int result) { return result != code(ExitCode::ok) || output.broken(); };
+  for (const auto* files : {&given.loaded, &given.files})
+    if (const int result = run_files(session, output, complaints, *files); is_done(result)) return result;
+  if (const int result = run_statements(session, output, complaints, given.statements); is_done(result))
+    return result;
+  if (given.loaded.empty() && (given.run || !given.statements.empty())) return code(ExitCode::ok);
+  if (isatty(STDIN_FILENO) != 0) return run_repl(session, output);
+  return run_files(session, output, complaints, {"-"});
+}
+
+int print(Output& output, Complaints& complaints, const session::Reply& reply) {
   output.write(reply.output);
-  complain(reply.complaint);
+  complaints.tell(reply);
   const Status written = output.status();
-  return written.ok() ? code(reply.exit_code) : fail(written.error());
+  return written.ok() ? code(reply.exit_code) : complaints.fail(written.error());
+}
+
+// A text of the program's own: as it is, or as one field.
+session::Reply own_text(std::string_view name, std::string_view text, bool json) {
+  if (!json) return {ExitCode::ok, std::string(text), {}};
+  return {ExitCode::ok, nlohmann::json{{name, text}}.dump() + "\n", {}};
 }
 
 int main_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
+  const bool json = asks_for_json(argc, argv);
   Output output;
+  Complaints complaints(output, json);
   if (command == "launch") {
     const Result<LaunchReply> reply = run_launch(argc - 1, argv + 1, output);
-    if (!reply.ok()) return fail(reply.error());
-    complain(reply->complaint);
+    if (!reply.ok()) return complaints.fail(reply.error());
+    if (!reply->complaint.empty()) complaints.fail(world_error(reply->complaint));
     return reply->exit_code;
   }
   if (const auto reply = run_command(command, argc - 1, argv + 1, output)) {
-    return reply->ok() ? print(output, **reply) : fail(reply->error());
+    return reply->ok() ? print(output, complaints, **reply) : complaints.fail(reply->error());
   }
   const Result<Arguments> read = read_arguments(argc, argv);
-  if (!read.ok()) return fail(read.error());
+  if (!read.ok()) return complaints.fail(read.error());
   const Arguments& given = *read;
 
-  if (given.usage) return print(output, {ExitCode::ok, std::string(kWeftUsage), {}});
-  if (given.version) return print(output, {ExitCode::ok, "weft " WEFT_VERSION "\n", {}});
-  if (given.help) return print(output, session::help(given.topic));
+  if (given.usage) return print(output, complaints, own_text("usage", kWeftUsage, json));
+  if (given.version) {
+    return print(
+        output, complaints,
+        json ? own_text("version", WEFT_VERSION, json) : own_text({}, "weft " WEFT_VERSION "\n", json));
+  }
+  if (given.help) {
+    session::Reply page = session::help(given.topic);
+    if (page.exit_code == ExitCode::ok) page = own_text("help", page.output, json);
+    return print(output, complaints, page);
+  }
 
   interrupt::install();
   session::Session session;
-  session.format = given.format == "json" ? session::Format::json : session::Format::text;
+  session.format = json ? session::Format::json : session::Format::text;
   ProgressDisplay progress;
   // Of ranks that a launcher started, the first speaks; of what goes wrong, each.
   if (run::launched_rank() == 0)
@@ -216,10 +308,7 @@ int main_of(int argc, char** argv) {
   session.on_output = [&](std::string_view text) { output.write(text); };
   session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = [&] { return interrupt::requested() || output.broken(); };
-  if (!given.statements.empty()) return run_statements(session, output, given.statements);
-  if (given.run) return run_files(session, output, given.files);
-  if (isatty(STDIN_FILENO) != 0) return run_repl(session, output);
-  return run_files(session, output, {"-"});
+  return run_session(session, output, complaints, given);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::string_view kPlanUsage = R"(weft plan: plans for several ranks
 usage:
   weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
   weft plan price FILE [--cluster CLUSTER|FILE|'LOCAL n'] [--mesh MESH] [--format text|json]
-  weft plan show FILE [--mesh MESH]
+  weft plan show FILE [--mesh MESH] [--format text|json]
 
 FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it. `weft help plan` explains each.
 )";
@@ -42,6 +42,7 @@ CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
   CLI::App* command = app.add_subcommand("show");
   command->add_option("FILE", show.file)->required();
   command->add_option("--mesh", show.mesh);
+  add_format(command, show.format);
   return command;
 }
 

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "command.h"
+#include "subcommands.h"
 #include "weft/session/profile.h"
 
 namespace weft {
@@ -18,6 +19,7 @@ constexpr std::string_view kProfileUsage =
 
 usage:
   weft profile [--ranks N] [--transport shm,tcp] [-o FILE.weft] [--name here] [--quick] [--statistics FILE]
+               [--format text|json]
   weft profile --model NAME [--with 'b = 8'] [--ranks N] [--quick]      the units of a model's step
 
 Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
@@ -33,6 +35,7 @@ void add_options(CLI::App& app, session::Profile& profile) {
   app.add_flag("--quick", profile.quick);
   app.add_option("--model", profile.model);
   app.add_option("--with", profile.with);
+  add_format(&app, profile.format);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "interrupt.h"
 #include "line_editor.h"
+#include "weft/session/reply.h"
 
 namespace weft {
 namespace {
@@ -89,7 +90,10 @@ int run_repl(session::Session& session, Output& output) {
   });
   const auto answer = [&](const session::Reply& reply) {
     output.write(reply.output);
-    complain(reply.complaint);
+    if (session.format == session::Format::json && reply.error)
+      output.write(session::error_json(*reply.error, typed));
+    else
+      complain(reply.complaint);
   };
 
   output.write("Weft " WEFT_VERSION ". Statements end in ; -- \\h helps, \\q leaves.\n");
