@@ -43,13 +43,13 @@ Result<session::Reply> run_doctor(int argc, char** argv) {
   }
   if (help) return session::Reply{session::ExitCode::ok, std::string(kDoctorUsage), {}};
   WEFT_TRY(patients, transport::ask_ranks(process, kPatience));
-  if (format == session::Format::json)
-    return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
-  if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
-  if (process) {
+  if (process && patients.empty()) {
     return world_error(fmt::format("process {} is not a rank of a job here", *process),
                        "weft doctor asks all ranks");
   }
+  if (format == session::Format::json)
+    return session::Reply{session::ExitCode::ok, explain::print_json(patients), {}};
+  if (!patients.empty()) return session::Reply{session::ExitCode::ok, explain::print_text(patients), {}};
   return session::Reply{session::ExitCode::ok, "no rank of a job runs on this machine\n", {}};
 }
 

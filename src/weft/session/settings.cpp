@@ -207,14 +207,14 @@ constexpr SettingSpec kSpecs[] = {
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
-    {"holdout_by", "which rows are held out: end, or seed: drawn by it from anywhere",
+    {"holdout_by", "which rows are held out: the last, or those that the seed draws from anywhere",
      [](Settings& settings, const Value& value) -> Status {
-       constexpr std::string_view kWays[] = {"end", "seed"};
+       constexpr std::string_view kWays[] = {"last", "seed"};
        WEFT_TRY(text, word_of(value, kWays));
        settings.running.holdout_drawn = text == "seed";
        return {};
      },
-     [](const Settings& settings) { return std::string(settings.running.holdout_drawn ? "seed" : "end"); }},
+     [](const Settings& settings) { return std::string(settings.running.holdout_drawn ? "seed" : "last"); }},
     training_number<&Training::learning_rate, not_negative>("learning_rate",
                                                             "the size of an optimizer's steps"),
     {"log", "a file that TRAIN writes the loss of every step to: .csv, or a name with tfevents; '' is none",

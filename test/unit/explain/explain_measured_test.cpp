@@ -56,7 +56,7 @@ chosen    one core, the plan as it is written
 step      48 us at best, by the roofline of core
 bound by  memory: 100 % of the step
 memory    3.91 KiB, < 1 % of 977 KiB: inputs 3.91 KiB
-try       EXPLAIN ANALYZE to measure it here; ON h100, ON pod or SET device to plan it for others
+try       (PAGE 'step.html') draws the timeline; ON pod plans it for 32 devices
 
 step          operators  result          moved  at best  bound by
 forward                               46.9 KiB    48 us  memory

@@ -99,8 +99,8 @@ TEST(Csv, WantsNumbers) {
             "digits.csv line 9, value 2 (pixels): expected a number, found '0x10'");
   EXPECT_EQ(error_of(eight + "0,+-1,7"),
             "digits.csv line 9, value 2 (pixels): expected a number, found '+-1'");
-  EXPECT_EQ(error_of(eight + "0,\"1\",7"),
-            "digits.csv line 9, value 2 (pixels): expected a number, found '\"1\"'");
+  EXPECT_EQ(error_of(eight + "0,\"1\"x,7"),
+            "digits.csv line 9: expected a comma after a value in quotes, found 'x,7'");
   EXPECT_EQ(
       error_of(eight + "0,\x01\xff" + std::string(100, 'x') + ",7"),
       "digits.csv line 9, value 2 (pixels): expected a number, found '??" + std::string(38, 'x') + "...'");

@@ -67,9 +67,9 @@ TEST_F(DataFileTest, TheEndingTellsTheFormat) {
   EXPECT_EQ(read_table(npy, kSmall).error().message,
             npy + " is not an npy file: expected it to begin with \\x93NUMPY");
   EXPECT_EQ(read_table("a.parquet", kSmall).error().message,
-            "a.parquet: expected a name that ends in .csv, .csv.gz or .npy");
+            "a.parquet: expected a name that ends in .csv, .csv.gz, .npy or .npz");
   EXPECT_EQ(read_table("a.gz", kSmall).error().message,
-            "a.gz: expected a name that ends in .csv, .csv.gz or .npy");
+            "a.gz: expected a name that ends in .csv, .csv.gz, .npy or .npz");
 }
 
 TEST_F(DataFileTest, TextIsTheBytes) {

@@ -173,7 +173,7 @@ TEST(Answers, AHoldoutIsDrawnByTheSeed) {
     return trained["test"]["loss"].get<double>();
   };
   EXPECT_EQ(test("seed", 1), test("seed", 1));
-  EXPECT_NE(test("seed", 1), test("end", 1));
+  EXPECT_NE(test("seed", 1), test("last", 1));
   EXPECT_NE(test("seed", 1), test("seed", 2));
 }
 
