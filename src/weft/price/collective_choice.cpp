@@ -29,22 +29,29 @@ bool has_parameter(const collective::Algorithm& algorithm, std::string_view name
 // Whether messages follow each other so that smaller ones could overlap. Where it is not known, they might.
 bool has_chains(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
   collective::Arguments arguments;
-  fill_parameters(algorithm, cluster, arguments);
+  fill_parameters(algorithm, cluster, 1, arguments);
   const auto claimed = collective::claims(algorithm, arguments);
   return !claimed.ok() || claimed->steps.value_or(3) > 2;
 }
 
-// An algorithm with the parameters worth trying: pipelined and spread over channels where it can be.
+// An algorithm with the parameters worth trying: pipelined where it can be, and spread over one channel, for
+// short messages, some, and as many as fill the links. Channels are what an algorithm calls so, or instances.
 std::vector<Variant> variants(const collective::Algorithm& algorithm, const CollectiveCluster& cluster) {
-  std::vector<Variant> found = {{algorithm.name(), 1}};
-  if (!has_chains(algorithm, cluster)) return found;
-  if (has_parameter(algorithm, "channels")) {
-    found.push_back({algorithm.name() + "(channels=4)", 1});
-    found.push_back({algorithm.name() + "(channels=8)", 1});
-  } else {
-    if (has_parameter(algorithm, "chunks")) found.push_back({algorithm.name() + "(chunks=8)", 1});
-    found.push_back({algorithm.name(), 8});
+  const bool chained = has_chains(algorithm, cluster);
+  std::vector<std::int32_t> channels = {1};
+  if (chained) channels.insert(channels.end(), {4, 8});
+  if (const std::int32_t full = channels_of(cluster); std::ranges::find(channels, full) == channels.end())
+    channels.push_back(full);
+  std::vector<Variant> found;
+  const bool has_channels = has_parameter(algorithm, "channels");
+  for (const std::int32_t count : channels) {
+    if (has_channels)
+      found.push_back({fmt::format("{}(channels={})", algorithm.name(), count), 1});
+    else if (count != 4)
+      found.push_back({algorithm.name(), count});
   }
+  if (chained && !has_channels && has_parameter(algorithm, "chunks"))
+    found.push_back({algorithm.name() + "(chunks=8)", 1});
   return found;
 }
 
@@ -59,9 +66,11 @@ Result<std::vector<Variant>> references(const ChoiceQuestion& question) {
   return found;
 }
 
+std::string family_of(const std::string& reference) { return reference.substr(0, reference.find('(')); }
+
 // Adds the variant with every protocol, or says why it is left out.
 void add_candidates(PricedChoice& made, const Variant& variant, const CollectiveCluster& cluster,
-                    bool asked_for) {
+                    bool asked_for, bool first_of_its_kind) {
   using enum collective::Protocol;
   for (const collective::Protocol protocol : {simple, ll, ll128}) {
     Result<PricedProgram> program = prepare(variant.reference, cluster, protocol, variant.instances);
@@ -69,9 +78,9 @@ void add_candidates(PricedChoice& made, const Variant& variant, const Collective
       program =
           user_error(fmt::format("{} steps are too many to try unasked", program->actions.actions.size()));
     if (!program.ok()) {
-      const bool plain = !variant.reference.ends_with(')') && variant.instances == 1;
-      if (plain || asked_for)  // else it was said of the plain one
-        made.left_out.push_back(fmt::format("{}: {}", variant.reference, program.error().message));
+      if (first_of_its_kind || asked_for)  // else it was said of the first
+        made.left_out.push_back(fmt::format(
+            "{}: {}", asked_for ? variant.reference : family_of(variant.reference), program.error().message));
       return;
     }
     program->parameters.most_slices = kMostSlices;
@@ -138,7 +147,7 @@ std::vector<Variant> shipped_variants(collective::Kind kind, const CollectiveClu
   return found;
 }
 
-std::string PricedCandidate::family() const { return reference.substr(0, reference.find('(')); }
+std::string PricedCandidate::family() const { return family_of(reference); }
 
 std::string_view nccl_algorithm(collective::Kind kind, std::string_view family) {
   const std::string prefix = fmt::format("{}_", name(kind));
@@ -166,7 +175,12 @@ Result<PricedChoice> choose(const ChoiceQuestion& question) {
   made.nodes = cluster.topology.devices / cluster.local;
   WEFT_TRY(tried, references(question));
   const bool asked_for = !question.candidates.empty();
-  for (const Variant& variant : tried) add_candidates(made, variant, cluster, asked_for);
+  std::string_view before;
+  for (const Variant& variant : tried) {
+    const std::string_view family =
+        std::string_view(variant.reference).substr(0, variant.reference.find('('));
+    add_candidates(made, variant, cluster, asked_for, family != std::exchange(before, family));
+  }
   if (made.candidates.empty())
     return user_error(fmt::format("no candidate for {} runs on {}", name(made.kind), made.cluster),
                       made.left_out.empty() ? "" : made.left_out.front());

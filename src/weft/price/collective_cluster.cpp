@@ -31,8 +31,22 @@ Result<CollectiveCluster> wires_of(const cluster::Cluster& found) {
   return made;
 }
 
+// One block moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
+std::int32_t threadblocks_for(double bytes_per_second) {
+  constexpr double kBlockRate = 20e9, kMostThreadblocks = 24;
+  return static_cast<std::int32_t>(
+      std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostThreadblocks));
+}
+
+std::int32_t channels_of(const CollectiveCluster& cluster) {
+  double rate = 0;
+  for (const cluster::DirectedLink& link : cluster.topology.links)
+    if (link.from == 0) rate += link.bytes_per_second;
+  return threadblocks_for(rate);
+}
+
 void fill_parameters(const collective::Algorithm& algorithm, const CollectiveCluster& cluster,
-                     collective::Arguments& arguments) {
+                     std::int32_t instances, collective::Arguments& arguments) {
   const auto give = [&](std::string_view name, std::int64_t value) {
     const auto takes = [&](const collective::Algorithm::Parameter& parameter) {
       return parameter.name == name;
@@ -40,6 +54,7 @@ void fill_parameters(const collective::Algorithm& algorithm, const CollectiveClu
     if (std::ranges::any_of(algorithm.parameters(), takes)) arguments.try_emplace(std::string(name), value);
   };
   give("ranks", cluster.topology.devices);
+  if (instances == 1) give("channels", channels_of(cluster));
   if (cluster.local > 1 && cluster.local < cluster.topology.devices) give("local", cluster.local);
   if (cluster.sides.size() == 2) {
     give("rows", cluster.sides[0]);

@@ -34,7 +34,7 @@ Result<PricedProgram> prepare(const std::string& reference, const CollectiveClus
                               collective::Protocol protocol, std::int32_t instances) {
   WEFT_TRY(source,
            formats::read_collective(reference, {.complete = [&](const auto& algorithm, auto& arguments) {
-                                      fill_parameters(algorithm, cluster, arguments);
+                                      fill_parameters(algorithm, cluster, instances, arguments);
                                     }}));
   PricedProgram priced;
   priced.name = reference;

@@ -65,13 +65,6 @@ bool is_even_group(const cluster::Link& link) {
 
 }  // namespace
 
-// One block moves 20 to 24 GB/s (sim/collective/run_parameters.cpp).
-std::int32_t threadblocks_for(double bytes_per_second) {
-  constexpr double kBlockRate = 20e9, kMostThreadblocks = 24;
-  return static_cast<std::int32_t>(
-      std::clamp(std::ceil(bytes_per_second / kBlockRate), 2.0, kMostThreadblocks));
-}
-
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
                                            const cluster::Link& link) {
   std::vector<Usual> variants = usual_winners(kind, threadblocks_for(link.bytes_per_second));

@@ -31,9 +31,6 @@ struct GroupCandidate {
   std::optional<cost::Growth> growth;  // nothing: it follows no rule, and is not carried on to more ranks
 };
 
-// How many threadblocks of a device fill its link.
-std::int32_t threadblocks_for(double bytes_per_second);
-
 // Who wins somewhere among all shipped algorithms where any two ranks of a group are equally near; elsewhere
 // all that are shipped as well.
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
