@@ -90,8 +90,9 @@ class Outliner {
       Entry made = finish(child);
       content.digest_of(made.content);
       add_totals(entry, made);
-      fold(entry.children, std::move(made));
+      entry.children.push_back(std::move(made));
     }
+    fold(entry.children);
     entry.content = content.digest();
     return entry;
   }
@@ -104,15 +105,62 @@ class Outliner {
     for (std::size_t i = 0; i < 4; ++i) to.seconds_by_limit[i] += from.seconds_by_limit[i];
   }
 
-  static void fold(std::vector<Entry>& children, Entry made) {
-    if (!children.empty() && made.repeated && children.back().repeated &&
-        children.back().content == made.content) {
-      ++children.back().times;
-      add_totals(children.back(), made);
-      add_measured_below(children.back(), made);
-      return;
+  static bool alike(const Entry& a, const Entry& b) {
+    return a.repeated && b.repeated && a.times == b.times && a.content == b.content;
+  }
+
+  // How often the `length` entries from `first` on stand there one after another.
+  static std::size_t turns(const std::vector<Entry>& entries, std::size_t first, std::size_t length) {
+    std::size_t end = first + length;
+    while (end < entries.size() && alike(entries[end - length], entries[end])) ++end;
+    return (end - first) / length;
+  }
+
+  // The layers of one turn under an entry of their own.
+  static Entry group_of(std::span<Entry> layers) {
+    Entry group;
+    group.name = "repeat";
+    group.repeated = true;
+    Hasher content;
+    content.text(group.name);
+    for (Entry& layer : layers) {
+      content.digest_of(layer.content).number(static_cast<std::uint64_t>(layer.times));
+      add_totals(group, layer);
+      layer.repeated = layer.times > 1;  // how often is said of the group
+      group.children.push_back(std::move(layer));
     }
-    children.push_back(std::move(made));
+    group.content = content.digest();
+    return group;
+  }
+
+  // Layers that stand alone first, then those that take turns: what is shown once is the shortest stretch.
+  static void fold(std::vector<Entry>& children) {
+    constexpr std::size_t kMostLayers = 32;  // of a REPEAT that are looked for
+    for (std::size_t length = 1; length <= kMostLayers; ++length) {
+      if (2 * length > children.size()) return;
+      std::vector<Entry> folded;
+      for (std::size_t first = 0; first < children.size();) {
+        const std::size_t count = children[first].repeated ? turns(children, first, length) : 1;
+        if (count < 2) {
+          folded.push_back(std::move(children[first++]));
+          continue;
+        }
+        const auto turn = [&](std::size_t t) {
+          return std::span(children).subspan(first + t * length, length);
+        };
+        Entry whole = length == 1 ? std::move(children[first]) : group_of(turn(0));
+        const std::int64_t each = whole.times;
+        for (std::size_t t = 1; t < count; ++t) {
+          Entry next = length == 1 ? std::move(turn(t)[0]) : group_of(turn(t));
+          whole.times += each;
+          add_totals(whole, next);
+          add_measured_below(whole, next);
+        }
+        folded.push_back(std::move(whole));
+        first += count * length;
+      }
+      children = std::move(folded);
+    }
   }
 
   // Entries of one content have the same nodes and children.

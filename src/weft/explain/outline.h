@@ -5,10 +5,13 @@
 //   ├─ n1             layer-norm, mul, add
 //   ├─ q              contract, add
 //   ...
+//   repeat × 32                                 layers that take turns, alike in every turn
+//   ├─ attention
+//   └─ experts
 //
-// Every plan node that runs belongs to one entry. Neighbouring iterations of a layer fold into one
-// when they hold the same operators on the same types; figures of a folded entry are for all of them,
-// those of its nodes and children for one. Measured times differ between iterations, so one is the mean.
+// Every plan node that runs belongs to one entry. Neighbouring iterations of a layer, or of several that take
+// turns, fold into one when they hold the same operators on the same types; figures of a folded entry are for
+// all of them, those of its nodes and children for one. Measured times differ between iterations, so one is the mean.
 #pragma once
 #include <span>
 #include <string>
