@@ -305,6 +305,34 @@ TEST(Prompt, HasWhatWasLoaded) {
   EXPECT_EQ(prompt.exit_code(), 0);
 }
 
+// A search shows how far it is on a terminal; Ctrl-C has it answer with what it found, and however often it is
+// pressed the session stays.
+TEST(Prompt, CtrlCEndsASearchWithTheBestFound) {
+  const TemporaryFolder folder;
+  Prompt prompt(folder.path());
+  prompt.until("weft> ");
+  prompt.type("SET prove = false; EXPLAIN (SUMMARY) TRAIN resnet50 ON superpod WITH (b = 8192);\r");
+  prompt.until("  best ");
+  prompt.type(kCtrlC);
+  prompt.type(kCtrlC);
+  prompt.type(kCtrlC);
+  prompt.until("the search was interrupted, this is the best it had found");
+  prompt.until("weft> ");
+  prompt.type("SHOW MODELS;\r");
+  prompt.until("gpt2");
+  prompt.until("weft> ");
+  prompt.type(kCtrlD);
+  EXPECT_EQ(prompt.exit_code(), 0);
+}
+
+TEST(Program, SaysNothingOfASearchInAPipe) {
+  const Outcome outcome = shell(
+      "$weft -c \"SET prove = false; EXPLAIN (SUMMARY) TRAIN resnet50 ON pod WITH (b = 64, seconds = 1)\"");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+  EXPECT_EQ(outcome.text.find("looked at"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("more seconds: when they were up"), std::string::npos) << outcome.text;
+}
+
 TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());

@@ -10,11 +10,11 @@ namespace {
 
 constexpr int kExitCode = 128 + SIGINT;  // as shells report it
 
-std::atomic<bool> flag = false;
+std::atomic<bool> flag = false, stays = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
 
 void on_signal(int) {
-  if (flag.exchange(true)) _exit(kExitCode);
+  if (flag.exchange(true) && !stays) _exit(kExitCode);
 }
 
 }  // namespace
@@ -25,6 +25,8 @@ void install() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
 }
+
+void stay() { stays = true; }
 
 bool requested() { return flag; }
 

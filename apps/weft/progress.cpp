@@ -47,7 +47,7 @@ ProgressDisplay::ProgressDisplay() : unicode_(speaks_unicode()) {
 void ProgressDisplay::show(const explain::Progress& progress) {
   if (terminal_)
     show_bar(progress);
-  else
+  else if (!progress.search)
     show_line(progress);
 }
 

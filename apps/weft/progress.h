@@ -1,7 +1,7 @@
-// progress.h -- shows how far a training is, on the standard error.
+// progress.h -- shows how far a training or a search is, on the standard error.
 //
 // On a terminal a bar that is drawn over itself and gone when the answer comes; elsewhere plain lines,
-// about ten a training and one a minute in long ones.
+// about ten a training and one a minute in long ones, and none of a search.
 #pragma once
 #include "weft/explain/progress.h"
 

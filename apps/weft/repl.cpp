@@ -84,6 +84,7 @@ void remember(LineEditor& editor, std::string statement) {
 }  // namespace
 
 int run_repl(session::Session& session, Output& output) {
+  interrupt::stay();
   std::string typed;  // the lines of the statement so far
   LineEditor editor(history_file(), [&](std::string_view before) {
     return session.complete(fmt::format("{}{}", typed, before));

@@ -121,10 +121,30 @@ std::string bar(const Progress& progress, std::size_t length, bool unicode) {
   return text;
 }
 
+std::string search_line(const Progress& progress, const SearchProgress& search, std::size_t columns) {
+  const std::string name = name_of(progress);
+  const std::string looked =
+      fmt::format("looked at {} plan{}", print_exact(progress.step), progress.step == 1 ? "" : "s");
+  const std::string best =
+      search.best_seconds > 0 ? "best " + print_seconds(search.best_seconds) : "none fits yet";
+  const std::string bound = search.bound_seconds > 0 ? "bound " + print_seconds(search.bound_seconds) : "";
+  const auto seconds = static_cast<std::int64_t>(search.seconds);
+  const std::string clock = fmt::format("{}:{:02}", seconds / kMinute, seconds % kMinute);
+  for (int kept = 4; kept >= 0; --kept) {
+    const auto from = [&](int least, std::string_view part) { return kept >= least ? part : ""; };
+    const std::string_view model = from(3, name);
+    const std::string tail = join({looked, from(1, best), from(4, bound), from(2, clock)});
+    if (tail.size() + (model.empty() ? 0 : columns_of(model) + 2) <= columns) return join({model, tail});
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string progress_bar(const Progress& progress, int width, bool unicode) {
   constexpr std::size_t kShortestBar = 8, kLongestBar = 30;
+  if (progress.search)
+    return search_line(progress, *progress.search, static_cast<std::size_t>(std::max(width, 0)));
   const auto columns = static_cast<std::size_t>(std::max(width, 0));
   const std::string name = name_of(progress), step = step_of(progress), loss = loss_of(progress);
   const std::string rate = rate_of(progress), left = clock_left(progress);

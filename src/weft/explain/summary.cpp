@@ -62,9 +62,15 @@ std::string next_of(const DistributedExplanation& explanation) {
     if (ratio > 1.25 || ratio < 0.8)
       return "it once more: what this run measured is remembered, and the next prediction is made of it";
   }
-  if (choice.outcome.ended != search::Ended::settled)
-    return fmt::format("a larger search_limit: the search stopped for {}",
-                       search::name(choice.outcome.ended));
+  switch (choice.outcome.ended) {
+    case search::Ended::settled: break;
+    case search::Ended::estimate_limit:
+      return fmt::format("a larger search_limit: the search stopped for {}",
+                         search::name(choice.outcome.ended));
+    case search::Ended::time_limit: return "more seconds: when they were up, the search was not over";
+    case search::Ended::interrupted:
+      return "it again and wait: the search was interrupted, this is the best it had found";
+  }
   if (std::string text = faster_precision(explanation.cluster.device, explanation.precision); !text.empty())
     return text;
   if (std::string text = faster_with_memory(explanation); !text.empty()) return text;

@@ -1,6 +1,7 @@
 #include "weft/search/optimize.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include <fmt/format.h>
@@ -37,11 +38,18 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
 // Rules judged the plan on one device. Spread over several, the plan as it was written may be better: products
 // that were merged no longer slice apart. Then it is taken again.
 Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
+  ChooseOptions options = problem.distribution;
   const auto spread_of = [&](const plan::Graph& plan) {
-    return choose_distribution(plan, *problem.cluster, *problem.machine, problem.distribution);
+    const auto began = std::chrono::steady_clock::now();
+    auto spread = choose_distribution(plan, *problem.cluster, *problem.machine, options);
+    options.budget.seconds -= std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return spread;
   };
+  const bool twice = choice.rewritten && problem.least_gain > 0;
+  if (twice) options.advise = {};
   Result<DistributionChoice> spread = spread_of(choice.plan);
-  if (choice.rewritten && problem.least_gain > 0) {
+  if (twice) {
+    if (!spread.ok()) options.advise = problem.distribution.advise;
     Result<DistributionChoice> written = spread_of(*problem.plan);
     const bool pays =
         spread.ok() && (!written.ok() || spread->chosen.prediction.seconds <
@@ -108,6 +116,9 @@ constexpr Stage kStages[] = {
     {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},
 };
 
+// Left out where the search before it was ended by hand.
+bool is_search(const Stage& stage) { return stage.run == rewrite_communication_stage; }
+
 }  // namespace
 
 std::span<const Stage> stages() { return kStages; }
@@ -129,6 +140,8 @@ Result<Choice> optimize(const Problem& problem) {
     if (stage.several && problem.cluster->devices() < 2)
       report.was = StageReport::Was::not_needed;
     else if (std::ranges::find(problem.off, stage.name) != problem.off.end())
+      report.was = StageReport::Was::off;
+    else if (choice.spread && choice.spread->outcome.ended == Ended::interrupted && is_search(stage))
       report.was = StageReport::Was::off;
     if (report.was == StageReport::Was::run) {
       WEFT_TRY(next, stage.run(problem, std::move(choice), report));

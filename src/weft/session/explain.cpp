@@ -184,7 +184,7 @@ Answer run_explain(const Session::State& state, const Context& context,
     about.cluster = explanation.cluster;
     return explain_distributed(state, context, prepared, std::move(about), explain_options);
   }
-  auto planned = plan_for(state, prepared, /*compare=*/true);
+  auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));

@@ -34,8 +34,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
     return user_error(
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
-  Result<search::Choice> planned = options.analyze ? plan_for_ranks(state, prepared, /*compare=*/true)
-                                                   : plan_for(state, prepared, /*compare=*/true);
+  Result<search::Choice> planned = options.analyze
+                                       ? plan_for_ranks(state, prepared, /*compare=*/true, &context)
+                                       : plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) {
     Error error = std::move(planned).error();
     if (!error.span.known()) error.span = run.span;
@@ -45,7 +46,13 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
 
-  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, *planned));
+  Proof proof{false, "not proven: the search was interrupted"};
+  if (!was_interrupted(*planned)) {
+    WEFT_TRY(found, require_proof(state, prepared, prepared.plan.graph, *planned));
+    proof = std::move(found);
+  } else if (options.analyze) {
+    return user_error("interrupted", "nothing was run");
+  }
   about.proof = proof.text;
   about.proven = proof.holds;
 

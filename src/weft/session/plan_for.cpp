@@ -17,6 +17,7 @@
 #include "weft/search/rewrite/rewrite_plan.h"
 #include "weft/session/learn.h"
 #include "weft/session/rule_source.h"
+#include "weft/session/what_fits.h"
 #include "weft/session/written_plan.h"
 
 namespace weft::session {
@@ -131,10 +132,29 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
   return state.proven_rules.emplace(text, as_proven(rule, state.warnings)).first->second;
 }
 
+// Whether a plan that does not fit is answered with what does.
+enum class Advice : std::uint8_t { given, not_asked };
+
+search::Watching watching_by(const Context& context, const Prepared& prepared) {
+  search::Watching watching;
+  watching.interrupted = context.interrupted;
+  if (context.on_progress)
+    watching.on_progress = [&context, &prepared](const search::SearchProgress& now) {
+      explain::Progress progress;
+      progress.model = prepared.run->model.text;
+      progress.step = now.looked_at;
+      progress.has_loss = false;
+      progress.search = explain::SearchProgress{now.best_seconds, now.bound_seconds, now.seconds};
+      context.on_progress(progress);
+    };
+  return watching;
+}
+
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
-                                    const plan::Graph& graph, const std::string& distribution, bool compare) {
+                                    const plan::Graph& graph, const std::string& distribution, bool compare,
+                                    const Context* context = nullptr, Advice advice = Advice::given) {
   const cluster::Cluster one = alone(target);
   if (cost::is_local(target))
     state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
@@ -157,9 +177,20 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   options.memory_bytes = memory_of_a_rank(settings, target);
   options.fixed = prepared.fixed;
   options.budget.estimates = settings.search_limit;
+  if (settings.seconds > 0) options.budget.seconds = settings.seconds;
+  if (context != nullptr) options.watching = watching_by(*context, prepared);
   options.alternatives = compare;
   options.devices_a_rank = machine.workers;
   options.known = state.known_plans.get();
+  if (advice == Advice::given)
+    options.advise = [&](const search::TooLarge& large) {
+      return what_fits(state, prepared, large,
+                       [&](const Settings& other, const cluster::Cluster& on, const plan::Graph& plan) {
+                         return optimize_for(state, other, prepared, on, plan, {}, /*compare=*/false, context,
+                                             Advice::not_asked)
+                             .ok();
+                       });
+    };
   if (!distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(distribution));
     options.given = std::move(given);
@@ -169,9 +200,14 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
 
 }  // namespace
 
-Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare) {
+Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
+                                const Context* context) {
   return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
-                      prepared.settings.distribution, compare);
+                      prepared.settings.distribution, compare, context);
+}
+
+bool was_interrupted(const search::Choice& choice) {
+  return choice.spread && choice.spread->outcome.ended == search::Ended::interrupted;
 }
 
 Result<search::Choice> plan_alone(const Session::State& state, const Prepared& prepared,
@@ -203,9 +239,10 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
 
 }  // namespace
 
-Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare) {
+Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare,
+                                      const Context* context) {
   // All search, so that none waits for another longer than it would by itself; a rank that failed speaks too.
-  Result<search::Choice> found = plan_for(state, prepared, compare);
+  Result<search::Choice> found = plan_for(state, prepared, compare, context);
   WEFT_TRY(job, run::launched_job());
   if (job == nullptr) return found;
   std::string mine;

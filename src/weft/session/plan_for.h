@@ -28,8 +28,13 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 cluster::Cluster alone(const cluster::Cluster& cluster);
 
 // What the optimizer makes of the plan for its target, as settings and hints say. Alternatives to its
-// distribution are looked at where `compare`.
-Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare);
+// distribution are looked at where `compare`. `context` is told how far the search is and may interrupt it: then
+// the best found so far is the answer.
+Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
+                                const Context* context = nullptr);
+
+// Whether the search was ended by hand: a step is not to run then.
+bool was_interrupted(const search::Choice& choice);
 
 // Of another plan in its place, of one device.
 Result<search::Choice> plan_alone(const Session::State& state, const Prepared& prepared,
@@ -37,6 +42,7 @@ Result<search::Choice> plan_alone(const Session::State& state, const Prepared& p
 
 // The same for ranks that a launcher started: each plans by itself, and machines differ in what they have
 // measured, so what rank 0 found is what all run. Collective: every rank calls it as often.
-Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare);
+Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare,
+                                      const Context* context = nullptr);
 
 }  // namespace weft::session

@@ -67,4 +67,9 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
                                         std::span<const language::SizeOverride> sizes = {},
                                         const std::function<bool()>& interrupted = {});
 
+// All of it once more with other sizes.
+Result<Prepared> prepare_again(const Session::State& state, const Prepared& prepared,
+                               std::span<const language::SizeOverride> sizes,
+                               const std::function<bool()>& interrupted = {});
+
 }  // namespace weft::session

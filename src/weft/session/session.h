@@ -49,10 +49,10 @@ class Session {
   // Called with each statement's output as soon as it has it, instead of collecting it in the reply.
   std::function<void(std::string_view)> on_output;
   // Asked between statements and now and then inside long ones; true stops the session cleanly
-  // with "interrupted" (a user error).
+  // with "interrupted" (a user error). A search for a plan ends with the best it has found: EXPLAIN shows that.
   std::function<bool()> interrupted;
 
-  // Told how far a TRAIN is, ten times a second at most; nobody is by default.
+  // Told how far a TRAIN or a search is, ten times a second at most; nobody is by default.
   std::function<void(const explain::Progress&)> on_progress;
   // Called when a statement is over, before its output or complaint comes.
   std::function<void()> on_statement_end;

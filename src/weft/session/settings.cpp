@@ -85,6 +85,13 @@ std::string print_truth_or_automatic(const std::optional<bool>& setting) {
   return !setting ? "automatic" : *setting ? "true" : "false";
 }
 
+Status set_seconds(Settings& settings, double given, const Value& value) {
+  if (given < 0)
+    return user_error("expected a time that is not negative", "0 is as long as it needs", value.span);
+  settings.seconds = given;
+  return {};
+}
+
 // Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
 Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
   constexpr std::string_view kExample = "for example: optimizer_off = 'rewrite, rewrite communication'";
@@ -307,6 +314,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
+    {"seconds", "that the search for a plan may take; 0 is as long as it needs",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
+         WEFT_TRY(given, quantity(value, Dimension::seconds));
+         return set_seconds(settings, given, value);
+       }
+       WEFT_TRY(given, number_within(value, 0, 1e9, "a number of seconds that is not negative"));
+       return set_seconds(settings, given, value);
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
     {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
      [](Settings& settings, const Value& value) -> Status {

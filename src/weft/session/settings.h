@@ -37,6 +37,7 @@ struct Settings {
   std::string device;        // or a cluster: what EXPLAIN plans for without ON; empty: a core of this machine
   std::string distribution;  // how plans are spread over a cluster; empty: as the search finds
   std::int64_t search_limit = 1000;  // distributions that the search may look at
+  double seconds = 0;                // that it may take; 0: as long as it needs
   std::optional<bool> rules =
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out

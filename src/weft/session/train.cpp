@@ -133,9 +133,11 @@ Result<Trained> train_alone(const Session::State& state, const Prepared& prepare
   return trained;
 }
 
-Result<Trained> train_on_ranks(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
-                               const run::Weights& start, const run::DistributedRun& run) {
-  WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false));
+Result<Trained> train_on_ranks(const Session::State& state, const Context& context, const Prepared& prepared,
+                               const run::Feed& feed, const run::Weights& start,
+                               const run::DistributedRun& run) {
+  WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false, &context));
+  if (was_interrupted(choice)) return user_error("interrupted", "nothing was trained");
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
   const search::DistributionChoice& spread = *choice.spread;
   WEFT_TRY(options, local_ranks_of(prepared, spread.chosen.prediction));
@@ -194,7 +196,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
       return log.add(step, tested);
     };
   }
-  auto done = prepared.ranks > 1 ? train_on_ranks(state, prepared, **feed, start, training)
+  auto done = prepared.ranks > 1 ? train_on_ranks(state, context, prepared, **feed, start, training)
                                  : train_alone(state, prepared, **feed, start, training);
   if (!done.ok()) return at(std::move(done).error(), run.span);
   const run::TrainingOutcome& outcome = done->outcome;

@@ -146,6 +146,7 @@ void weft_session_on_progress(weft_session* session, weft_on_progress function, 
     session->session.on_progress = nullptr;
     if (function != nullptr)
       session->session.on_progress = [function, data](const weft::explain::Progress& now) {
+        if (now.search) return;  // of trainings alone
         const weft_progress progress = {.model = now.model.c_str(),
                                         .step = now.step,
                                         .steps = now.steps,

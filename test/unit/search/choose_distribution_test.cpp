@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "distribute_case.h"
 #include "search_case.h"
+#include "weft/search/distribution/known_plans.h"
 
 namespace weft::search {
 namespace {
@@ -38,6 +41,76 @@ TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
   EXPECT_EQ(texts, (std::vector<std::string>{"node=2, gpu=4", "node=2, gpu_a=2, gpu_b=2"}));
   const std::vector<std::string> whole = {"gpu"};
   EXPECT_EQ(meshes_of(pod, whole).size(), 1u);
+}
+
+TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  const Machine machine = machine_with_peak(pod);
+  const auto whole = choose_distribution(plan.graph, pod, machine);
+  ASSERT_TRUE(whole.ok()) << whole.error().message;
+  ChooseOptions options;
+  bool seen = false;
+  int asked_after = 0;
+  // The watch asks before each plan: what has been looked at by the tenth question is all there will be.
+  options.watching.interrupted = [&, asked = 0]() mutable {
+    return ++asked > 10 ? ++asked_after, true : false;
+  };
+  const auto ended = choose_distribution(plan.graph, pod, machine, options);
+  ASSERT_TRUE(ended.ok()) << ended.error().message;
+  EXPECT_EQ(ended->outcome.ended, Ended::interrupted);
+  EXPECT_EQ(asked_after, 1);
+  EXPECT_LT(ended->outcome.estimates, whole->outcome.estimates);
+  EXPECT_FALSE(ended->chosen.prediction.classes.empty());
+  EXPECT_GE(ended->chosen.prediction.seconds, whole->chosen.prediction.seconds);
+  options.watching.interrupted = [&] { return seen = true; };
+  const auto nothing = choose_distribution(plan.graph, pod, machine, options);
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.error().message, "interrupted");
+}
+
+// What a search that was cut short came to is not what the same question gets later.
+TEST(Search, AnInterruptedChoiceIsNotRemembered) {
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  Machine machine = machine_with_peak(pod);
+  machine.digest = Hasher().text("pod").digest();
+  KnownPlans known;
+  ChooseOptions options;
+  options.known = &known;
+  options.watching.interrupted = [asked = 0]() mutable { return ++asked > 10; };
+  const auto ended = choose_distribution(plan.graph, pod, machine, options);
+  ASSERT_TRUE(ended.ok()) << ended.error().message;
+  ASSERT_EQ(ended->outcome.ended, Ended::interrupted);
+  options.watching = {};
+  const auto again = choose_distribution(plan.graph, pod, machine, options);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_FALSE(again->from_plan_cache);
+  EXPECT_EQ(again->outcome.ended, Ended::settled);
+}
+
+TEST(Search, AnswersWithinItsSecondsWithWhatItHasFoundByThen) {
+  const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
+  const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
+  const Machine machine = machine_with_peak(pod);
+  ChooseOptions options;
+  options.budget.seconds = 0;
+  const auto hurried = choose_distribution(plan.graph, pod, machine, options);
+  ASSERT_TRUE(hurried.ok()) << hurried.error().message;
+  EXPECT_EQ(hurried->outcome.ended, Ended::time_limit);
+  EXPECT_GT(hurried->outcome.estimates, 0);
+  EXPECT_LE(hurried->outcome.estimates, 8);
+}
+
+TEST(SearchWatch, TellsItsOwnThreadAlone) {
+  int asked = 0;
+  SearchWatch watch({.interrupted = [&] { return ++asked > 1; }});
+  EXPECT_FALSE(watch.over());
+  std::thread([&] { EXPECT_FALSE(watch.over()); }).join();
+  EXPECT_EQ(asked, 1);
+  EXPECT_TRUE(watch.over());
+  std::thread([&] { EXPECT_TRUE(watch.over()); }).join();
+  EXPECT_TRUE(watch.was_interrupted());
 }
 
 TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {

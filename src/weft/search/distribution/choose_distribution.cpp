@@ -49,7 +49,7 @@ class Chooser {
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        evaluator_(graph, machine, options.known),
+        evaluator_(graph, machine, options.known, watching_of(options)),
         roles_(distribute::index_roles(graph)),
         limit_(options.memory_bytes > 0 ? options.memory_bytes : std::numeric_limits<double>::infinity()) {}
 
@@ -65,11 +65,12 @@ class Chooser {
 
   Result<DistributionChoice> run() {
     WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
+    LowerBound bound = lower_bound(graph_, cluster_, options_.devices_a_rank);
+    evaluator_.watch().expect(bound.seconds);
     WEFT_TRY_STATUS(options_.given ? take_given() : take_best(space));
     choice_.layers = evaluator_.folded_layers() > 0 ? evaluator_.layers() : 0;
     choice_.folded = evaluator_.folded_layers();
     choice_.search_seconds = since_start();
-    LowerBound bound = lower_bound(graph_, cluster_, options_.devices_a_rank);
     choice_.lower_bound_seconds = bound.seconds;
     choice_.lower_bound_why = std::move(bound.why);
     if (options_.alternatives) {
@@ -84,6 +85,12 @@ class Chooser {
   }
 
  private:
+  static Watching watching_of(const ChooseOptions& options) {
+    Watching watching = options.watching;
+    watching.seconds = options.budget.seconds;
+    return watching;
+  }
+
   double since_start() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
@@ -105,6 +112,8 @@ class Chooser {
     budget.memory_bytes = limit_;
     const DistributionStrategy& strategy = options_.strategy != nullptr ? *options_.strategy : by_parts();
     choice_.outcome = strategy.search(space, evaluator_, budget);
+    if (choice_.outcome.best.empty() && choice_.outcome.ended == Ended::interrupted)
+      return user_error("interrupted", "no plan was found till then");
     if (choice_.outcome.best.empty())
       return choice_.outcome.failure ? *choice_.outcome.failure
                                      : user_error("no distribution was looked at", "allow more estimates");
@@ -117,6 +126,8 @@ class Chooser {
   // Packed, a plan takes up to some percent longer than its estimate, since values that take turns in memory
   // wait for one another, and plans alike wait alike: so the best of each mesh is looked at.
   std::vector<Found> finalists() const {
+    // Who ends a search does not wait for more than the plan itself.
+    if (evaluator_.watch().over()) return choice_.outcome.best;
     constexpr double kNear = 1.06;
     constexpr std::size_t kMost = 3;
     const std::vector<Found>& best = choice_.outcome.best;
@@ -157,17 +168,15 @@ class Chooser {
     const sim::Prediction& smallest = choice_.chosen.prediction;
     std::string_view what;
     const double bytes = largest(smallest.memory, what);
-    const double times = smallest.peak_bytes / limit_;
-    return user_error(
-        fmt::format("no plan fits in {} a rank: the smallest found takes {}, {} of it {} ({})",
-                    print_bytes(limit_), print_bytes(smallest.peak_bytes), print_bytes(bytes), what,
-                    print(choice_.distribution)),
-        what == "activations" || what == "scratch"
-            ? fmt::format("a batch {:.1f} times smaller would fit, or about as many times more devices",
-                          times)
-            : fmt::format("about {:.0f} devices would hold it, or a memory_limit of {}",
-                          times * static_cast<double>(cluster_.devices()) + 0.5,
-                          print_bytes(smallest.peak_bytes)));
+    std::string advice;
+    if (evaluator_.watch().over())
+      advice = fmt::format("another may: the search stopped for {}", name(choice_.outcome.ended));
+    else if (options_.advise)
+      advice = options_.advise({smallest.peak_bytes, limit_, what == "activations" || what == "scratch"});
+    return user_error(fmt::format("no plan fits in {} a rank: the smallest found takes {}, {} of it {} ({})",
+                                  print_bytes(limit_), print_bytes(smallest.peak_bytes), print_bytes(bytes),
+                                  what, print(choice_.distribution)),
+                      std::move(advice));
   }
 
   void estimate_at_once(const std::vector<std::vector<Distribution>>& families) {
@@ -193,7 +202,7 @@ class Chooser {
   // An estimate that beats the choice is looked into with every layer. Families do not heed hints, and where
   // a distribution was given it stays.
   void take_if_better(Alternative& family) {
-    if (options_.given || family.distribution == choice_.distribution) return;
+    if (options_.given || family.distribution == choice_.distribution || evaluator_.watch().over()) return;
     if (!family.fits || family.evaluation.seconds >= choice_.chosen.prediction.seconds) return;
     Result<PredictedPlan> whole = evaluator_.predict(family.distribution);
     if (!whole.ok()) return;
@@ -253,7 +262,7 @@ Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const c
   if (known != nullptr && (!options.alternatives || !known->alternatives.empty()))
     return chooser.take_known(*known);
   WEFT_TRY(choice, chooser.run());
-  options.known->keep_choice(key, choice);
+  if (choice.outcome.ended != Ended::interrupted) options.known->keep_choice(key, choice);
   return choice;
 }
 

@@ -18,6 +18,12 @@
 
 namespace weft::search {
 
+// The smallest plan that was found, where none fits.
+struct TooLarge {
+  double bytes = 0, limit = 0;    // a rank
+  bool grows_with_batch = false;  // most of it does
+};
+
 struct ChooseOptions {
   double memory_bytes = 0;  // that a rank may take; 0: no limit
   FixedPart fixed;
@@ -28,6 +34,10 @@ struct ChooseOptions {
   bool alternatives = true;
   int devices_a_rank = 1;       // processors of this machine that a local rank has
   KnownPlans* known = nullptr;  // where choices and estimates are kept; null: nowhere
+  // Who looks on and may end it; its seconds are the budget's. What was found till then is chosen from.
+  Watching watching = {};
+  // What the error says to do where no plan fits; asked for once, and not where the search was ended early.
+  std::function<std::string(const TooLarge&)> advise = {};
 };
 
 struct Alternative {
@@ -55,7 +65,7 @@ struct DistributionChoice : ChosenDistribution {
   PredictedPlan chosen;
 };
 
-// Fails where a hint cannot be kept, nothing could be evaluated, or no plan fits: then with the smallest
+// Fails where a hint cannot be kept, nothing could be evaluated before it ended, or no plan fits: then with the smallest
 // memory that was found and what would make it fit.
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                const Machine& machine, const ChooseOptions& options = {});

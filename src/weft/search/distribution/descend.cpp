@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
 #include "weft/search/distribution/distribution_search.h"
@@ -8,7 +7,6 @@ namespace weft::search {
 namespace {
 
 using distribute::Distribution;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kStarts = 3;  // seeds that are followed downhill
 // So many are simulated before the others are weighed against what they came to, whatever the number of
@@ -42,9 +40,7 @@ class DistributionDescent {
         here = downhill(std::move(here), &DistributionSpace::neighbours);
       } while (step(here, &DistributionSpace::refinements));
     }
-    outcome_.estimates = evaluator_.estimates();
-    outcome_.failed = evaluator_.failures();
-    outcome_.ruled_out = evaluator_.ruled_out();
+    outcome_.close(evaluator_);
     return std::move(outcome_);
   }
 
@@ -65,10 +61,9 @@ class DistributionDescent {
   // Leaves what is known and what the budget has room for.
   void keep_within_budget(std::vector<const Distribution*>& batch) {
     std::int64_t room = budget_.estimates - evaluator_.estimates();
-    const bool late = std::chrono::duration<double>(Clock::now() - began_).count() > budget_.seconds;
     std::erase_if(batch, [&](const Distribution* distribution) {
-      if (evaluator_.knows(*distribution) || (!late && room-- > 0)) return false;
-      outcome_.ended = late ? Ended::time_limit : Ended::estimate_limit;
+      if (evaluator_.knows(*distribution) || room-- > 0) return false;
+      outcome_.ended = Ended::estimate_limit;
       return true;
     });
   }
@@ -110,6 +105,8 @@ class DistributionDescent {
     }
     Found found(distribution, *evaluation, budget_.memory_bytes);
     outcome_.add(found);
+    const Score& best = outcome_.best.front().score;
+    evaluator_.watch().see(evaluator_.estimates() + evaluator_.ruled_out(), best.fits ? best.seconds : 0);
     return found;
   }
 
@@ -136,7 +133,6 @@ class DistributionDescent {
   const DistributionSpace& space_;
   Evaluator& evaluator_;
   const DistributionBudget& budget_;
-  const Clock::time_point began_ = Clock::now();
   SearchOutcome outcome_;
 };
 
@@ -155,6 +151,7 @@ std::string_view name(Ended ended) {
     case Ended::settled: return "no neighbour was better by a thousandth";
     case Ended::estimate_limit: return "the limit of estimates was reached";
     case Ended::time_limit: return "the time was up";
+    case Ended::interrupted: return "it was interrupted";
   }
   return {};
 }
@@ -177,6 +174,14 @@ void SearchOutcome::add(const Found& found) {
     return one.distribution.mesh == found.distribution.mesh && ++of_mesh > kMostOfAMesh;
   });
   if (best.size() > kMost) best.pop_back();
+}
+
+void SearchOutcome::close(Evaluator& evaluator) {
+  estimates = evaluator.estimates();
+  failed = evaluator.failures();
+  ruled_out = evaluator.ruled_out();
+  SearchWatch& watch = evaluator.watch();
+  if (watch.over()) ended = watch.was_interrupted() ? Ended::interrupted : Ended::time_limit;
 }
 
 const DistributionStrategy& descend() {

@@ -3,8 +3,8 @@
 //   descend     from the best seeds of all meshes downhill, first axis by axis, then index by index
 //   by_parts    the same, and then, part by part of the model, what is better done otherwise there
 //
-// A strategy sees the space and the evaluator and nothing else. It is deterministic unless a limit of seconds
-// is set, and says why it stopped.
+// A strategy sees the space and the evaluator and nothing else. It is deterministic unless it is interrupted or
+// a limit of seconds is set, and says why it stopped.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -23,7 +23,7 @@ struct DistributionBudget {
   double memory_bytes = std::numeric_limits<double>::infinity();  // that a rank may take
 };
 
-enum class Ended : std::uint8_t { settled, estimate_limit, time_limit };
+enum class Ended : std::uint8_t { settled, estimate_limit, time_limit, interrupted };
 std::string_view name(Ended ended);  // "no neighbour was better"
 
 // Those that fit come before those that do not; then the faster, or the smaller.
@@ -69,6 +69,8 @@ struct SearchOutcome {
 
   // Puts it where it belongs among the best, and in the trail where it is the best.
   void add(const Found& found);
+  // Takes over what the evaluator has counted, and from its watch why the search ended early, if it did.
+  void close(Evaluator& evaluator);
 };
 
 class DistributionStrategy {

@@ -46,10 +46,14 @@ Evaluation continued(const TimeLine& line, const Evaluation& a, const Evaluation
   return whole;
 }
 
-std::vector<Result<Evaluation>> answer_all(std::size_t questions,
+Error ended_before() { return user_error("the search ended before this was looked at"); }
+
+std::vector<Result<Evaluation>> answer_all(std::size_t questions, SearchWatch& watch,
                                            const std::function<Result<Evaluation>(std::size_t)>& answer) {
-  std::vector<Result<Evaluation>> found(questions, Evaluation());
-  do_all(questions, [&](std::size_t q) { found[q] = answer(q); });
+  std::vector<Result<Evaluation>> found(questions, ended_before());
+  do_all(questions, [&](std::size_t q) {
+    if (!watch.over()) found[q] = answer(q);
+  });
   return found;
 }
 
@@ -65,10 +69,11 @@ Evaluation PredictedPlan::evaluation() const {
           prediction.traffic};
 }
 
-Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known)
+Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known, Watching watching)
     : graph_(graph),
       machine_(std::move(machine)),
-      known_plans_(machine_.digest == Digest() ? nullptr : known) {
+      known_plans_(machine_.digest == Digest() ? nullptr : known),
+      watch_(std::move(watching)) {
   layers_ = repeated_layers(graph);
   if (layers_ > kLonger) {
     shorter_ = fold(graph, kShorter);
@@ -184,14 +189,14 @@ distribute::Distribution Evaluator::without_dropped_layers(
 
 std::vector<Result<Evaluation>> Evaluator::refine(
     std::span<const distribute::Distribution> distributions) const {
-  return answer_all(distributions.size(), [&](std::size_t d) -> Result<Evaluation> {
+  return answer_all(distributions.size(), watch_, [&](std::size_t d) -> Result<Evaluation> {
     WEFT_TRY(predicted, predict(distributions[d], {.timeline = false, .alike = true}));
     return predicted.evaluation();
   });
 }
 
 std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
-  return answer_all(questions.size(), [&](std::size_t q) -> Result<Evaluation> {
+  return answer_all(questions.size(), watch_, [&](std::size_t q) -> Result<Evaluation> {
     WEFT_TRY(part, spread(*questions[q].part, questions[q].distribution));
     return simulate(part);
   });
@@ -205,7 +210,8 @@ const std::string& Evaluator::plainest(const std::string& text) const {
 Result<Evaluation> Evaluator::estimate(const distribute::Distribution& distribution) {
   const distribute::Distribution* const one[] = {&distribution};
   estimate_all(one);
-  return known_.find(plainest(distribute::print(distribution)))->second;
+  const auto known = known_.find(plainest(distribute::print(distribution)));
+  return known != known_.end() ? known->second : ended_before();
 }
 
 std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribution> distributions) {
@@ -223,12 +229,17 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
   const std::size_t kept = kMostKept / std::max<std::size_t>(signatures_->nodes(), 1);
   std::vector<std::optional<Result<Glance>>> glances(unseen.size());
   do_all(unseen.size(), [&](std::size_t u) {
+    if (watch_.over()) return;
     glances[u].emplace(glance(distributions[unseen[u]]));
     if (glances[u]->ok() && u >= kept) (*glances[u])->spread = Spread();
   });
   spreads_.clear();
   for (std::size_t u = 0; u < unseen.size(); ++u) {
     const std::string& text = texts[unseen[u]];
+    if (!glances[u]) {
+      least_.erase(text);
+      continue;
+    }
     if (!glances[u]->ok()) {
       least_.erase(text);
       known_.emplace(text, glances[u]->error());
@@ -248,8 +259,9 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
   for (std::size_t d = 0; d < texts.size(); ++d) {
     const std::string& text = plainest(texts[d]);
     const auto known = known_.find(text);
+    const auto least = least_.find(text);
     if (known == known_.end())
-      found[d] = least_.at(text);
+      found[d] = least != least_.end() ? least->second : Least{kAny, kAny};
     else
       found[d] =
           known->second.ok() ? Least{known->second->seconds, known->second->peak_bytes} : Least{kAny, kAny};
@@ -262,7 +274,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
     const distribute::Distribution* distribution;
     std::string text;
     const Spread* ready = nullptr;  // of the longer version, or of the whole plan
-    Result<Evaluation> longer = Evaluation(), shorter = Evaluation();
+    std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: the search ended before
   };
   std::vector<Job> jobs;
   for (const distribute::Distribution* distribution : distributions) {
@@ -273,6 +285,7 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
   }
   const std::size_t versions = longer_ ? 2 : 1;
   do_all(jobs.size() * versions, [&](std::size_t j) {
+    if (watch_.over()) return;
     Job& job = jobs[j / versions];
     if (j % versions == 1)
       job.shorter = simulate_shorter(*job.distribution);
@@ -280,11 +293,15 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
       job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
   });
   for (Job& job : jobs) {
+    if (!job.longer || (longer_ && !job.shorter)) continue;
     least_.erase(job.text);
     spreads_.erase(job.text);
-    if (longer_ && job.shorter.ok() && job.longer.ok())
-      job.longer = continued(TimeLine(kShorter, kLonger, layers_), *job.shorter, *job.longer);
-    known_.emplace(std::move(job.text), std::move(job.shorter.ok() ? job.longer : job.shorter));
+    Result<Evaluation>& whole = *job.longer;
+    if (longer_ && !job.shorter->ok())
+      whole = std::move(*job.shorter);
+    else if (longer_ && whole.ok())
+      whole = continued(TimeLine(kShorter, kLonger, layers_), **job.shorter, *whole);
+    known_.emplace(std::move(job.text), std::move(whole));
   }
 }
 

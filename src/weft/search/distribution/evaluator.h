@@ -24,6 +24,7 @@
 #include "weft/distribute/signatures.h"
 #include "weft/search/distribution/fold.h"
 #include "weft/search/distribution/least_of_plan.h"
+#include "weft/search/distribution/search_watch.h"
 #include "weft/sim/step/predict.h"
 
 namespace weft::search {
@@ -61,10 +62,12 @@ struct PredictedPlan {
 
 class Evaluator {
  public:
+  // Once the watch is over, nothing is evaluated any more: answers are those that are known, or an error.
   // REQUIRES: the graph outlives it, and `known` where there is one.
-  Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr);
+  Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* known = nullptr, Watching watching = {});
 
   const plan::Graph& graph() const { return graph_; }
+  SearchWatch& watch() const { return watch_; }
 
   Result<Evaluation> estimate(const distribute::Distribution& distribution);
   // What these take at least (least_of_plan.h), without simulating them: of those that were, what they take;
@@ -138,6 +141,7 @@ class Evaluator {
   std::map<std::string, Spread, std::less<>> spreads_;       // of some of them, the latest
   std::map<std::string, std::string, std::less<>> same_as_;  // others by the first
   std::map<Digest, std::string> first_with_;                 // by plan
+  mutable SearchWatch watch_;
   // By structure and mesh.
   mutable std::mutex mutex_;
   mutable std::map<Digest, Evaluation> plans_;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -216,11 +215,10 @@ class ByParts final : public DistributionStrategy {
  public:
   SearchOutcome search(const DistributionSpace& space, Evaluator& evaluator,
                        const DistributionBudget& budget) const override {
-    const auto began = std::chrono::steady_clock::now();
     DistributionBudget first = budget;
     first.estimates -= std::min(kWholePlans, budget.estimates / 8);
     SearchOutcome outcome = descend().search(space, evaluator, first);
-    if (outcome.best.empty() || outcome.ended == Ended::time_limit) return outcome;
+    if (outcome.best.empty() || evaluator.watch().over()) return outcome;
     const Chain chain = chain_of(evaluator.graph());
     if (!chain.why_not.empty() || chain.kinds > kMostKinds) {
       outcome.parts = "not planned part by part: " +
@@ -234,15 +232,9 @@ class ByParts final : public DistributionStrategy {
         bases.push_back(found.distribution);
     const Score before = outcome.best.front().score;
     std::int64_t estimates = 0;
-    for (const Distribution& base : bases) {
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() > budget.seconds) {
-        outcome.ended = Ended::time_limit;
-        break;
-      }
-      estimates += improve(space, evaluator, budget, chain, base, outcome);
-    }
-    outcome.estimates = evaluator.estimates();
-    outcome.failed = evaluator.failures();
+    for (const Distribution& base : bases)
+      if (!evaluator.watch().over()) estimates += improve(space, evaluator, budget, chain, base, outcome);
+    outcome.close(evaluator);
     const Score after = outcome.best.front().score;
     outcome.parts = fmt::format("{} parts of {} kinds, {} estimates of parts: {}", chain.parts.size(),
                                 chain.kinds, estimates, what_it_won(before, after));
