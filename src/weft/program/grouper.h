@@ -83,6 +83,7 @@ class Grouper {
 
   const plan::Graph& graph_;
   const Readers& readers_;
+  ProductOrders orders_;
   const std::vector<bool>& needed_;
   const bool any_float_;
   const std::vector<plan::ValueId> next_;

@@ -20,7 +20,12 @@ using plan::ValueId;
 
 Grouper::Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
                  bool any_float)
-    : graph_(graph), readers_(readers), needed_(needed), any_float_(any_float), next_(next_values(graph)) {
+    : graph_(graph),
+      readers_(readers),
+      orders_(readers),
+      needed_(needed),
+      any_float_(any_float),
+      next_(next_values(graph)) {
   made_.places.resize(graph.value_count());
   made_.group.assign(graph.value_count(), kNoGroup);
   made_.recomputed.assign(graph.value_count(), false);
@@ -116,8 +121,7 @@ bool Grouper::is_product(const NodeView& node) const {
 void Grouper::add_product(const NodeView& node) {
   Place a = stored(node.input(0)), b = stored(node.input(1));
   const auto place_c = [&] {
-    return place_in_order(BufferId(node.result(0).value), node.result_type(0),
-                          choose_product_order(node, a, b, readers_));
+    return place_in_order(BufferId(node.result(0).value), node.result_type(0), orders_.choose(node, a, b));
   };
   Place c = place_c();
   if (!as_matrix_product(a, b, c)) {

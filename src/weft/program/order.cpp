@@ -118,6 +118,41 @@ double reader_cost(const Reader& reader, const Place& place) {
   return is_plain(seen) ? 0 : copy;
 }
 
+// All that a choice looks at, as numbers: where the operands lie, and what reads the result as what.
+std::vector<std::uint64_t> key_of(const plan::NodeView& contraction, const Place& a, const Place& b,
+                                  std::span<const Reader> readers) {
+  std::vector<std::uint64_t> key;
+  const auto type = [&](ValueId value) { return contraction.graph().value(value).type.value; };
+  const auto add_symbols = [&](std::span<const Symbol> symbols) {
+    key.push_back(symbols.size());
+    for (const Symbol symbol : symbols) key.push_back(symbol.value);
+  };
+  key.push_back(type(contraction.result(0)));
+  for (const Place* place : {&a, &b}) {
+    key.push_back(place->axes.size());
+    for (const Axis& axis : place->axes) {
+      key.push_back(axis.index.value);
+      key.push_back(static_cast<std::uint64_t>(axis.size));
+      key.push_back(static_cast<std::uint64_t>(axis.stride));
+    }
+  }
+  for (const Reader& reader : readers) {
+    const NodeView& node = reader.node;
+    key.push_back(reinterpret_cast<std::uintptr_t>(&node.op()));
+    key.push_back(reader.operand);
+    for (const ValueId input : node.node().inputs) key.push_back(type(input));
+    key.push_back(type(node.result(0)));
+    add_symbols(reader.names);
+    if (&node.op() == &ops::local_exchange()) add_symbols(wanted_by_exchange(node));
+    if (&node.op() == &ops::softmax() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
+      add_symbols(node.indices(0));
+  }
+  return key;
+}
+
+Order best_order(const NodeView& contraction, const Place& a, const Place& b, std::span<const Reader> found,
+                 const std::vector<Symbol>& names);
+
 }  // namespace
 
 Readers::Readers(const plan::Graph& graph) : begins_(graph.value_count() + 1) {
@@ -146,14 +181,22 @@ Order order_of(const Place& place) {
   return order;
 }
 
-Order choose_product_order(const NodeView& contraction, const Place& a, const Place& b,
-                           const Readers& readers) {
+Order ProductOrders::choose(const NodeView& contraction, const Place& a, const Place& b) {
   const plan::Type to = contraction.result_type(0);
   std::vector<Symbol> names;
   for (const plan::Dim& dim : to.dims) names.push_back(dim.index);
   std::vector<Reader> found;
-  find_readers(contraction.graph(), contraction.result(0), names, readers, 0, found);
+  find_readers(contraction.graph(), contraction.result(0), names, readers_, 0, found);
+  const auto [known, is_new] = chosen_.try_emplace(key_of(contraction, a, b, found));
+  if (is_new) known->second = best_order(contraction, a, b, found, names);
+  return known->second;
+}
 
+namespace {
+
+Order best_order(const NodeView& contraction, const Place& a, const Place& b, std::span<const Reader> found,
+                 const std::vector<Symbol>& names) {
+  const plan::Type to = contraction.result_type(0);
   std::vector<Order> candidates = {names};
   const auto propose = [&](Order order) {
     if (std::ranges::find(candidates, order) == candidates.end()) candidates.push_back(std::move(order));
@@ -186,5 +229,7 @@ Order choose_product_order(const NodeView& contraction, const Place& a, const Pl
   }
   return *best;
 }
+
+}  // namespace
 
 }  // namespace weft::program

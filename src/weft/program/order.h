@@ -5,6 +5,8 @@
 // would take one for each head of each sentence. What is done with the result counts too, so the
 // choice looks at its readers.
 #pragma once
+#include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -30,8 +32,17 @@ class Readers {
 // The indices of a place from slowest to fastest. Repeated ones (stride 0) come first.
 Order order_of(const Place& place);
 
-// For a contraction of two values that lie at `a` and `b`.
-Order choose_product_order(const plan::NodeView& contraction, const Place& a, const Place& b,
-                           const Readers& readers);
+// The orders chosen for contractions of one graph, so that those of layers that are alike are chosen once.
+class ProductOrders {
+ public:
+  explicit ProductOrders(const Readers& readers) : readers_(readers) {}
+
+  // For a contraction of two values that lie at `a` and `b`.
+  Order choose(const plan::NodeView& contraction, const Place& a, const Place& b);
+
+ private:
+  const Readers& readers_;
+  std::map<std::vector<std::uint64_t>, Order> chosen_;  // by all that a choice looks at
+};
 
 }  // namespace weft::program

@@ -198,6 +198,15 @@ std::vector<Distribution> DistributionSpace::megatron() const {
         found.push_back({option.mesh, std::move(uses), {}});
       }
   }
+  // Where there are more nodes than a batch has rows, the model is cut across some of them as well.
+  for (const MeshOption& option : free_meshes_) {
+    const std::size_t axes = option.mesh.axes.size();
+    if (axes != 3 || option.cluster_axis[0] != option.cluster_axis[1]) continue;
+    for (const List& model : {roles_.model, joined(roles_.model, roles_.sequence)})
+      for (const Shard shard : {Shard::nothing, Shard::optimizer})
+        found.push_back(
+            {option.mesh, {{batch(), shard}, {model, Shard::nothing}, {model, Shard::nothing}}, {}});
+  }
   return found;
 }
 

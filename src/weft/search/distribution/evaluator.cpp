@@ -118,6 +118,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
   WEFT_TRY(made, spread(distribution));
   const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds};
   Least least = least_of_plan(made.plan, quickest);
+  const double longer = least.seconds;
   if (longer_) {
     // Without the layer that the shorter version lacks.
     std::vector<bool> counts;
@@ -128,7 +129,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
     least = {line.at(shorter.seconds, least.seconds), line.at(shorter.bytes, least.bytes)};
   }
   const Digest plan = key_of(made.plan);
-  return Glance{std::move(made), plan, least};
+  return Glance{std::move(made), plan, least, least.seconds - longer};
 }
 
 Digest Evaluator::key_of(const distribute::DistributedPlan& plan) const {
@@ -196,8 +197,11 @@ std::vector<Result<Evaluation>> Evaluator::refine(
 }
 
 std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
+  std::map<const plan::Graph*, distribute::Signatures> signatures;
+  for (const PartQuestion& question : questions) signatures.try_emplace(question.part, *question.part);
   return answer_all(questions.size(), watch_, [&](std::size_t q) -> Result<Evaluation> {
-    WEFT_TRY(part, spread(*questions[q].part, questions[q].distribution));
+    const plan::Graph* const graph = questions[q].part;
+    WEFT_TRY(part, spread(*graph, questions[q].distribution, &signatures.at(graph)));
     return simulate(part);
   });
 }
@@ -252,6 +256,7 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
       continue;
     }
     least_[text] = made.least;
+    further_seconds_[text] = made.further_seconds;
     if (u < kept) spreads_.emplace(text, std::move(made.spread));
   }
 
@@ -269,12 +274,12 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
   return found;
 }
 
-void Evaluator::estimate_all(std::span<const distribute::Distribution* const> distributions) {
+void Evaluator::estimate_all(std::span<const distribute::Distribution* const> distributions, double bar) {
   struct Job {
     const distribute::Distribution* distribution;
     std::string text;
     const Spread* ready = nullptr;  // of the longer version, or of the whole plan
-    std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: the search ended before
+    std::optional<Result<Evaluation>> longer = {}, shorter = {};  // nothing: not looked at
   };
   std::vector<Job> jobs;
   for (const distribute::Distribution* distribution : distributions) {
@@ -283,15 +288,25 @@ void Evaluator::estimate_all(std::span<const distribute::Distribution* const> di
     if (const auto made = spreads_.find(job.text); made != spreads_.end()) job.ready = &made->second;
     jobs.push_back(std::move(job));
   }
-  const std::size_t versions = longer_ ? 2 : 1;
-  do_all(jobs.size() * versions, [&](std::size_t j) {
+  do_all(jobs.size(), [&](std::size_t j) {
     if (watch_.over()) return;
-    Job& job = jobs[j / versions];
-    if (j % versions == 1)
-      job.shorter = simulate_shorter(*job.distribution);
-    else
-      job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
+    Job& job = jobs[j];
+    job.longer = job.ready != nullptr ? simulate(*job.ready) : simulate_longer(*job.distribution);
   });
+  // Another version for the slope is worth its time only where the first leaves hope.
+  const auto rule_out = [&](const Job& job) {
+    const auto further = further_seconds_.find(job.text);
+    if (!longer_ || !job.longer || !job.longer->ok() || further == further_seconds_.end()) return false;
+    const double least = (*job.longer)->seconds + further->second;
+    if (least < bar) return false;
+    least_[job.text].seconds = least;
+    return true;
+  };
+  std::erase_if(jobs, rule_out);
+  if (longer_)
+    do_all(jobs.size(), [&](std::size_t j) {
+      if (!watch_.over()) jobs[j].shorter = simulate_shorter(*jobs[j].distribution);
+    });
   for (Job& job : jobs) {
     if (!job.longer || (longer_ && !job.shorter)) continue;
     least_.erase(job.text);

@@ -77,8 +77,10 @@ class Evaluator {
   bool is_repeated(const distribute::Distribution& distribution) const {
     return same_as_.contains(distribute::print(distribution));
   }
-  // Makes these known.
-  void estimate_all(std::span<const distribute::Distribution* const> distributions);
+  // Makes these known, but for those that take `bar` seconds or more by what their longer version took and
+  // what each further layer takes at least.
+  void estimate_all(std::span<const distribute::Distribution* const> distributions,
+                    double bar = std::numeric_limits<double>::infinity());
   Result<PredictedPlan> predict(const distribute::Distribution& distribution,
                                 const sim::PredictOptions& options = {}) const;
 
@@ -116,6 +118,7 @@ class Evaluator {
     Spread spread;
     Digest plan;
     Least least;
+    double further_seconds = 0;  // of it, those of the layers that the longer version lacks
   };
 
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
@@ -137,10 +140,11 @@ class Evaluator {
   KnownPlans* known_plans_;
   // By the distribution's text, of the first of those that lead to one plan.
   std::map<std::string, Result<Evaluation>, std::less<>> known_;
-  std::map<std::string, Least, std::less<>> least_;          // of those that were not simulated
-  std::map<std::string, Spread, std::less<>> spreads_;       // of some of them, the latest
-  std::map<std::string, std::string, std::less<>> same_as_;  // others by the first
-  std::map<Digest, std::string> first_with_;                 // by plan
+  std::map<std::string, Least, std::less<>> least_;             // of those that were not simulated
+  std::map<std::string, double, std::less<>> further_seconds_;  // of all that were glanced at
+  std::map<std::string, Spread, std::less<>> spreads_;          // of some of them, the latest
+  std::map<std::string, std::string, std::less<>> same_as_;     // others by the first
+  std::map<Digest, std::string> first_with_;                    // by plan
   mutable SearchWatch watch_;
   // By structure and mesh.
   mutable std::mutex mutex_;

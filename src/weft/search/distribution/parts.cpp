@@ -14,6 +14,7 @@ namespace {
 using distribute::Distribution;
 
 constexpr std::size_t kBases = 2;         // of what the descent found, each on a mesh of its own
+constexpr double kNearBest = 1.05;        // a base that is farther behind is not made the best by parts
 constexpr std::size_t kMostKinds = 128;   // of parts
 constexpr std::int64_t kWholePlans = 12;  // whole plans estimated at the end
 constexpr double kNoPrice = std::numeric_limits<double>::infinity();
@@ -226,8 +227,10 @@ class ByParts final : public DistributionStrategy {
       return outcome;
     }
     std::vector<Distribution> bases;
+    const Score& best = outcome.best.front().score;
     for (const Found& found : outcome.best)
-      if (bases.size() < kBases &&
+      if (bases.size() < kBases && found.score.fits == best.fits &&
+          found.score.seconds <= kNearBest * best.seconds &&
           std::ranges::find(bases, found.distribution.mesh, &Distribution::mesh) == bases.end())
         bases.push_back(found.distribution);
     const Score before = outcome.best.front().score;
@@ -246,8 +249,10 @@ class ByParts final : public DistributionStrategy {
                               const DistributionBudget& budget, const Chain& chain, const Distribution& base,
                               SearchOutcome& outcome) {
     Improving parts(space, evaluator, chain, base);
-    constexpr double kMostPairs = 800;
-    if (!parts.measure(std::min(kMostPairs, 2.0 * static_cast<double>(budget.estimates))))
+    // Where parts are large, pairs of them cost as much as whole plans: no more than so many of these.
+    constexpr double kMostPairs = 800, kMostWholePlans = 20;
+    const double in_whole_plans = kMostWholePlans * static_cast<double>(chain.parts.size()) / 2;
+    if (!parts.measure(std::min({kMostPairs, in_whole_plans, 2.0 * static_cast<double>(budget.estimates)})))
       return parts.estimates();
     const Result<Evaluation> whole = evaluator.estimate(base);
     const double a_byte =
