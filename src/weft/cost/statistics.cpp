@@ -51,6 +51,11 @@ constexpr std::array<Table, 4> kTables = {{
      "PRIMARY KEY (machine, what, threads, bytes)) WITHOUT ROWID"},
 }};
 
+std::string_view name_of(const Table& table) {
+  constexpr std::string_view kBefore = "CREATE TABLE ";
+  return table.sql.substr(kBefore.size(), table.sql.find(' ', kBefore.size()) - kBefore.size());
+}
+
 bool is_name(std::string_view text) { return !text.empty() && text.size() <= kLongestName; }
 bool is_number_of_ranks(std::int64_t ranks) {
   return ranks >= 1 && ranks <= std::numeric_limits<std::int32_t>::max();
@@ -350,6 +355,36 @@ Result<std::vector<OperatorTime>> Statistics::operator_times() const {
       [](const Query& query) -> std::optional<OperatorTime> {
         return OperatorTime{.unit = query.text(0), .seconds = query.real(1), .measured_at = query.integer(2)};
       });
+}
+
+Result<std::int64_t> Statistics::rows() const {
+  std::int64_t rows = 0;
+  if (!state_->database) return rows;
+  for (const Table& table : kTables) {
+    if (table.since > state_->schema) continue;
+    WEFT_TRY(query, state_->database->prepare(
+                        fmt::format("SELECT count(*) FROM {} WHERE machine = ?", name_of(table))));
+    query.bind(1, std::string_view(state_->machine));
+    WEFT_TRY(there, query.step());
+    if (there) rows += query.integer(0);
+  }
+  return rows;
+}
+
+Result<std::int64_t> Statistics::clear() {
+  std::int64_t rows = 0;
+  WEFT_TRY_STATUS(change(*state_->database, [&]() -> Status {
+    WEFT_TRY(before, this->rows());
+    rows = before;
+    for (const Table& table : kTables) {
+      WEFT_TRY(query,
+               state_->database->prepare(fmt::format("DELETE FROM {} WHERE machine = ?", name_of(table))));
+      query.bind(1, std::string_view(state_->machine));
+      WEFT_TRY_STATUS(query.run());
+    }
+    return {};
+  }));
+  return rows;
 }
 
 }  // namespace weft::cost

@@ -105,6 +105,9 @@ class Statistics {
   Result<std::vector<OperatorTime>> operator_times() const;
   Result<std::vector<Rate>> rates() const;
 
+  Result<std::int64_t> rows() const;  // of this machine, in all tables
+  Result<std::int64_t> clear();       // forgets them; how many there were
+
   struct State;
 
  private:

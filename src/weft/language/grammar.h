@@ -46,6 +46,7 @@ class Grammar {
   const syntax::Statement* set();
   const syntax::Statement* hint();
   const syntax::Statement* show();
+  const syntax::Statement* clear();
   const syntax::Statement* describe();
   const syntax::Statement* save();
   const syntax::Statement* load();

@@ -49,6 +49,7 @@ enum class Keyword : std::uint8_t {
   kw_across,
   kw_analyze,
   kw_cast,
+  kw_clear,
   kw_cluster,
   kw_describe,
   kw_device,
@@ -89,7 +90,7 @@ inline constexpr auto kSpellings = std::to_array<std::string_view>({
     "", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "ELSE", "END", "FALSE", "FROM", "GROUP", "INF",
     "INIT", "INPUT", "JOIN", "NOT", "OF", "ON", "OR", "OVER", "PARAMETER", "PARTITION", "REPEAT",
     "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
-    "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "GENERATE", "HINT", "INFER",
+    "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "GENERATE", "HINT", "INFER",
     "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
     "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
     "VERBOSE", "WITHIN"});

@@ -19,7 +19,7 @@ constexpr std::size_t kShown = 40;  // bytes of a token that a message repeats
 
 constexpr auto kStatementWords =
     std::to_array<std::string_view>({"CREATE", "DROP", "EXPLAIN", "TRAIN", "INFER", "GENERATE", "SET", "HINT",
-                                     "SHOW", "DESCRIBE", "SAVE", "LOAD", "RUN", "SYNTHESIZE"});
+                                     "SHOW", "CLEAR", "DESCRIBE", "SAVE", "LOAD", "RUN", "SYNTHESIZE"});
 
 // Words of other SQLs, and what WeftQL has in their place.
 constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::string_view>>({
@@ -49,6 +49,7 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"text, json or plan after FORMAT", "write EXPLAIN (FORMAT json) INFER name"},
     {"SLICE or REPLICATE", "write HINT SLICE b ACROSS node, or HINT REPLICATE w ACROSS node"},
     {"what to show, such as MODELS", "write SHOW MODELS"},
+    {"what to clear, such as STATISTICS", "write CLEAR STATISTICS"},
     {"= or TO after the setting's name", "write SET name = value"},
     {"'(' and a query", "write name AS (SELECT ... FROM ...)"},
     {"',' or FROM", "a SELECT says where its tensors come from: SELECT ... FROM x"},

@@ -1,4 +1,4 @@
-// statement  = create | drop | explain | run | generate | set | hint | show | describe | save | load
+// statement  = create | drop | explain | run | generate | set | hint | show | clear | describe | save | load
 //            | include | synthesize
 // drop       = DROP ( DEVICE | CLUSTER | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
@@ -12,6 +12,7 @@
 // hint       = HINT item {"," item}
 // item       = SLICE name [ OF name ] ACROSS name | REPLICATE name ACROSS name
 // show       = SHOW name
+// clear      = CLEAR name
 // describe   = DESCRIBE name [ WITH settings ]
 // save       = SAVE name TO string
 // load       = LOAD name FROM string
@@ -42,6 +43,7 @@ const Statement* Grammar::statement() {
     case Keyword::kw_set: return set();
     case Keyword::kw_hint: return hint();
     case Keyword::kw_show: return show();
+    case Keyword::kw_clear: return clear();
     case Keyword::kw_describe: return describe();
     case Keyword::kw_save: return save();
     case Keyword::kw_load: return load();
@@ -245,6 +247,14 @@ const Statement* Grammar::show() {
   const Name what = name("what to show, such as MODELS");
   expect_end({});
   return make<Show>(start, what);
+}
+
+const Statement* Grammar::clear() {
+  const std::uint32_t start = here();
+  advance();
+  const Name what = name("what to clear, such as STATISTICS");
+  expect_end({});
+  return make<Clear>(start, what);
 }
 
 const Statement* Grammar::describe() {

@@ -93,6 +93,10 @@ void Printer::lay_out(const Statement& statement) {
       out_ += "SHOW ";
       write(statement.as<Show>().what);
       break;
+    case StatementKind::clear:
+      out_ += "CLEAR ";
+      write(statement.as<Clear>().what);
+      break;
     case StatementKind::describe: {
       const auto& describe = statement.as<Describe>();
       out_ += "DESCRIBE ";

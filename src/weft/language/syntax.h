@@ -78,6 +78,7 @@ enum class StatementKind : std::uint8_t {
   set,
   hint,
   show,
+  clear,
   describe,
   save,
   load,
@@ -207,6 +208,11 @@ struct Hint : Statement {
 
 struct Show : Statement {
   static constexpr auto kKind = StatementKind::show;
+  Name what;  // any word
+};
+
+struct Clear : Statement {
+  static constexpr auto kKind = StatementKind::clear;
   Name what;  // any word
 };
 

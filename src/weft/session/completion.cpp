@@ -9,11 +9,11 @@
 namespace weft::session {
 namespace {
 
-constexpr std::string_view kStatements[] = {"CREATE", "DESCRIBE", "DROP", "EXPLAIN", "GENERATE",
-                                            "HINT",   "INFER",    "LOAD", "RUN",     "SAVE",
-                                            "SET",    "SHOW",     "TRAIN"};
-constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES", "FUNCTIONS", "HINTS",
-                                            "LAYERS",   "MODELS",  "OPERATORS", "SETTINGS"};
+constexpr std::string_view kStatements[] = {"CLEAR",    "CREATE", "DESCRIBE", "DROP", "EXPLAIN",
+                                            "GENERATE", "HINT",   "INFER",    "LOAD", "RUN",
+                                            "SAVE",     "SET",    "SHOW",     "TRAIN"};
+constexpr std::string_view kShownNames[] = {"CLUSTERS", "DEVICES",   "FUNCTIONS", "HINTS",     "LAYERS",
+                                            "MODELS",   "OPERATORS", "SETTINGS",  "STATISTICS"};
 constexpr std::string_view kCreated[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL", "OR REPLACE"};
 constexpr std::string_view kDropped[] = {"CLUSTER", "DEVICE", "LAYER", "MODEL"};
 constexpr std::string_view kExplained[] = {"INFER", "TRAIN", "VERBOSE", "(FORMAT json)", "(FORMAT plan)"};
@@ -58,6 +58,8 @@ std::vector<std::string> Session::complete(std::string_view before) const {
     offer(kStatements, true);
   } else if (previous == "SHOW") {
     offer(kShownNames, true);
+  } else if (previous == "CLEAR") {
+    offer(std::initializer_list<std::string_view>{"STATISTICS"}, true);
   } else if (previous == "CREATE") {
     offer(kCreated, true);
   } else if (previous == "DROP") {

@@ -5,6 +5,7 @@
 
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
+#include "weft/base/other_work.h"
 #include "weft/cost/liveness.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
@@ -65,7 +66,7 @@ void describe_plan(const Prepared& prepared, const search::Choice& choice,
 
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
 // task took. The session's weights stay as they are.
-Result<MeasuredAlone> measure(const Context& context, const Prepared& prepared,
+Result<MeasuredAlone> measure(const Session::State& state, const Context& context, const Prepared& prepared,
                               const explain::Explanation& explanation) {
   WEFT_TRY_STATUS(check_runs_here(prepared));
   const language::syntax::Run& run = *prepared.run;
@@ -86,6 +87,7 @@ Result<MeasuredAlone> measure(const Context& context, const Prepared& prepared,
   WEFT_TRY_STATUS(run::write_initial(*rank, static_cast<std::uint64_t>(prepared.settings.running.seed)));
   // The first steps touch memory for the first time; they are not counted.
   constexpr std::int64_t kWarmUp = 2;
+  const OtherWork others;
   std::vector<program::Timeline> timelines;
   for (std::int64_t step = 0; step < kWarmUp + steps; ++step) {
     if (context.interrupted && context.interrupted()) return user_error("interrupted");
@@ -96,9 +98,10 @@ Result<MeasuredAlone> measure(const Context& context, const Prepared& prepared,
   }
   const program::Program& program = rank->program();
   // The next prediction may use it; a database that cannot be written to is no reason not to measure.
-  if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
-    (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
-                      &explanation.cluster.device);
+  if (is_remembered(state, prepared.settings, others.share()))
+    if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
+      (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
+                        &explanation.cluster.device);
   MeasuredAlone measured;
   measured.step = {
       program::attribute(program, timelines,
@@ -202,7 +205,7 @@ Answer run_explain(const Session::State& state, const Context& context,
   }
   std::optional<MeasuredAlone> measured;
   if (statement.analyze) {
-    auto measurement = measure(context, prepared, explanation);
+    auto measurement = measure(state, context, prepared, explanation);
     if (!measurement.ok()) return placed(std::move(measurement).error(), statement.span);
     measured = std::move(*measurement);
     explanation.measurement = measured->step;

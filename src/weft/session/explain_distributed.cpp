@@ -81,7 +81,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   formats::Trace trace = trace_of(choice.chosen.prediction);
   std::optional<DistributedMeasurement> measured;
   if (options.analyze) {
-    WEFT_TRY(found, measure_distributed(context, prepared, choice, shown.ranks.front()));
+    WEFT_TRY(found, measure_distributed(state, context, prepared, choice, shown.ranks.front()));
     measured = std::move(found);
     about.measured = measured->step;
     for (std::size_t rank = 0; rank < measured->ranks.size(); ++rank)

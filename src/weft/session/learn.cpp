@@ -16,6 +16,17 @@
 #include "weft/transport/machine_ranks.h"
 
 namespace weft::session {
+
+bool is_remembered(const Session::State& state, const Settings& settings, double others) {
+  constexpr double kMostOthers = 0.15;  // of the processors: above it times of a unit vary by more than that
+  if (settings.running.remember) return *settings.running.remember;
+  if (others <= kMostOthers) return true;
+  state.warnings.add(
+      "what was measured is not remembered",
+      user_error(fmt::format("other processes had {:.0f} % of the processors meanwhile", 100 * others),
+                 "measure again when the machine is idle, or SET remember = true"));
+  return false;
+}
 namespace {
 
 using language::Mode;

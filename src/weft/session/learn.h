@@ -16,6 +16,10 @@
 
 namespace weft::session {
 
+// Whether what was measured while others had that share of the processors is kept for later plans. If not, a
+// warning says why.
+bool is_remembered(const Session::State& state, const Settings& settings, double others);
+
 // How the ranks of a statement are started: threads are shared out among them, and they run the algorithms that
 // were priced. Of ranks of several hosts nothing is known here but their number: there the communicator
 // chooses, unless algorithms were asked for.

@@ -6,6 +6,7 @@
 
 #include "weft/base/machine.h"
 #include "weft/base/median.h"
+#include "weft/base/other_work.h"
 #include "weft/cost/exchange_times.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
@@ -105,7 +106,7 @@ std::string_view name_of(comm::TransportKind transport) {
 // A database that cannot be written to is no reason not to measure.
 Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksOptions& options,
                   const Settings& settings, const cluster::Cluster& cluster,
-                  const distribute::DistributedPlan& plan, std::int32_t shown,
+                  const distribute::DistributedPlan& plan, std::int32_t shown, bool remembered,
                   DistributedMeasurement& found) {
   const cost::Concurrency concurrency{options.ranks, options.workers};
   const price::CostsOn costs = costs_of(cluster, settings, options.workers);
@@ -125,6 +126,7 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
     WEFT_TRY(before, costs(plan.mesh, known.ok() ? &*known : nullptr));
     found.step.error_before = median_error(program, plan.mesh, before, measured);
   }
+  if (!remembered) return {};
   auto statistics = cost::Statistics::open({}, cost::Access::write);
   if (!statistics.ok()) return {};
   if (!cost::learn(*statistics, program, timelines, concurrency, &cluster.device).ok() ||
@@ -140,7 +142,8 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
 
 }  // namespace
 
-Result<DistributedMeasurement> measure_distributed(const Context& context, const Prepared& prepared,
+Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
+                                                   const Prepared& prepared,
                                                    const search::DistributionChoice& choice,
                                                    std::int32_t shown) {
   const distribute::DistributedPlan& plan = choice.chosen.plan;
@@ -157,7 +160,9 @@ Result<DistributedMeasurement> measure_distributed(const Context& context, const
   run::DistributedRun request;
   request.training = {.first_step = 0, .steps = kWarmUp + steps, .interrupted = context.interrupted};
   request.measure_from = kWarmUp;
+  const OtherWork others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
+  const bool remembered = is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");
@@ -193,7 +198,7 @@ Result<DistributedMeasurement> measure_distributed(const Context& context, const
   for (const Timeline& timeline : timelines)
     exposed.push_back(program::step_parts(program, timeline).exposed);
   found.step.exposed_communication_seconds = median(std::move(exposed));
-  WEFT_TRY_STATUS(learn_from(outcome, options, settings, cluster, plan, shown, found));
+  WEFT_TRY_STATUS(learn_from(outcome, options, settings, cluster, plan, shown, remembered, found));
   return found;
 }
 

@@ -25,7 +25,8 @@ struct DistributedMeasurement {
 // Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
 // numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.
 // Fails where the cluster is not this machine.
-Result<DistributedMeasurement> measure_distributed(const Context& context, const Prepared& prepared,
+Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
+                                                   const Prepared& prepared,
                                                    const search::DistributionChoice& choice,
                                                    std::int32_t shown);
 

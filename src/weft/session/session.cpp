@@ -59,6 +59,7 @@ Answer run_statement(Session::State& state, const Context& context, const Statem
     case set: return run_set(state, context, statement.as<language::syntax::Set>());
     case hint: return run_hint(state, context, statement.as<language::syntax::Hint>());
     case show: return run_show(state, context, statement.as<language::syntax::Show>());
+    case StatementKind::clear: return run_clear(state, context, statement.as<language::syntax::Clear>());
     case describe: return run_describe(state, context, statement.as<language::syntax::Describe>());
     case save: return run_save(state, context, statement.as<language::syntax::Save>());
     case load: return run_load(state, context, statement.as<language::syntax::Load>());

@@ -291,6 +291,13 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.prove ? "true" : "false"); }},
+    {"remember",
+     "whether later plans rest on what EXPLAIN ANALYZE measures; automatic is where nothing else ran "
+     "meanwhile",
+     [](Settings& settings, const Value& value) -> Status {
+       return set_truth_or_automatic(settings.running.remember, value);
+     },
+     [](const Settings& settings) { return print_truth_or_automatic(settings.running.remember); }},
     {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "restart"));

@@ -26,7 +26,9 @@ struct RunOptions {
   std::string checkpoint;       // a file to save to while training
   std::int64_t checkpoint_every = 0;    // steps; 0: only when training is over
   std::string transport = "automatic";  // between the ranks of LOCAL n
-  std::string algorithm;        // what their collectives run (price/asked_algorithms.h); empty: as priced
+  std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced
+  std::optional<bool>
+      remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
   std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free
 };
 

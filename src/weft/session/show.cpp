@@ -12,6 +12,7 @@
 #include "weft/language/print.h"
 #include "weft/ops/operators.h"
 #include "weft/rule/library.h"
+#include "weft/session/show_statistics.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
@@ -145,10 +146,11 @@ struct Shown {
   std::string_view word;
   Listing (*list)(const Session::State& state);
 };
-constexpr Shown kShown[] = {
-    {"MODELS", show_models},       {"LAYERS", show_layers},       {"CLUSTERS", show_clusters},
-    {"DEVICES", show_devices},     {"SETTINGS", show_settings},   {"HINTS", show_hints},
-    {"FUNCTIONS", show_functions}, {"OPERATORS", show_operators}, {"RULES", show_rules}};
+constexpr Shown kShown[] = {{"MODELS", show_models},       {"LAYERS", show_layers},
+                            {"CLUSTERS", show_clusters},   {"DEVICES", show_devices},
+                            {"SETTINGS", show_settings},   {"HINTS", show_hints},
+                            {"FUNCTIONS", show_functions}, {"OPERATORS", show_operators},
+                            {"RULES", show_rules},         {"STATISTICS", show_statistics}};
 
 }  // namespace
 

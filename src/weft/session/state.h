@@ -63,6 +63,7 @@ Answer run_create(Session::State& state, const Context& context,
 Answer run_set(Session::State& state, const Context& context, const language::syntax::Set& set);
 Answer run_hint(Session::State& state, const Context& context, const language::syntax::Hint& hint);
 Answer run_show(const Session::State& state, const Context& context, const language::syntax::Show& show);
+Answer run_clear(const Session::State& state, const Context& context, const language::syntax::Clear& clear);
 Answer run_describe(const Session::State& state, const Context& context,
                     const language::syntax::Describe& describe);
 Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run);

@@ -68,6 +68,23 @@ class StatisticsTest : public testing::Test {
   std::string file_ = folder_ / "deep/er/statistics.sqlite";
 };
 
+TEST_F(StatisticsTest, ClearForgetsTheRowsOfOneMachine) {
+  auto mine = open();
+  ASSERT_TRUE(mine.ok()) << mine.error().message;
+  ASSERT_TRUE(mine->add(std::vector{time_of(4096, 2e-6), time_of(256, 1e-6)}).ok());
+  ASSERT_TRUE(mine->add(std::vector{OperatorTime{"copy", 1e-6, 1}}).ok());
+  auto other = open(Access::write, "n");
+  ASSERT_TRUE(other->add(std::vector{Rate{"copy", 1, 0, 1e9, 1}}).ok());
+  EXPECT_EQ(*mine->rows(), 3);
+  EXPECT_EQ(*mine->clear(), 3);
+  EXPECT_EQ(*mine->rows(), 0);
+  EXPECT_EQ(*mine->clear(), 0);
+  EXPECT_TRUE(mine->collective_times()->empty());
+  EXPECT_EQ(*open(Access::read, "n")->rows(), 1);
+  // A file that is not there has none.
+  EXPECT_EQ(*Statistics::open(folder_ / "none.sqlite", Access::read, "m")->rows(), 0);
+}
+
 TEST_F(StatisticsTest, RowsComeBackInOrder) {
   {
     auto statistics = open();

@@ -204,5 +204,30 @@ TEST(ProfileModel, KeepsTheTimesOfAModelsUnits) {
   EXPECT_GT(statistics->operator_times()->size(), 3u);
 }
 
+// What others disturbed is not what later plans rest on, unless it is asked for; and it can be forgotten.
+TEST(Statistics, AreKeptWhenRememberedShownAndCleared) {
+  const OwnStatistics own;
+  if (const auto opened = cost::Statistics::open({}, cost::Access::write); !opened.ok())
+    GTEST_SKIP() << opened.error().message;
+  Session session;
+  const auto say = [&](std::string_view text) {
+    const Reply reply = session.execute(text);
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    return reply.output;
+  };
+  EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
+  EXPECT_EQ(say("CLEAR STATISTICS"), "cleared statistics: 0 rows of this machine\n");
+  say("SET remember = false; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
+  EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
+  say("SET remember = true; EXPLAIN ANALYZE TRAIN digits_mlp STEPS 1 WITH (b = 8)");
+  EXPECT_NE(say("SHOW STATISTICS").find("times of operators"), std::string::npos);
+  const std::string cleared = say("CLEAR STATISTICS");
+  EXPECT_NE(cleared, "cleared statistics: 0 rows of this machine\n");
+  EXPECT_EQ(say("SHOW STATISTICS"), "no statistics\n");
+  // CLEAR is a name like any other elsewhere.
+  say("CREATE MODEL clear (b = 2) INPUT clear[b] AS SELECT sum(clear) AS y FROM clear");
+  EXPECT_NE(session.execute("CLEAR MODELS").complaint.find("cannot clear 'MODELS'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft::session

@@ -1,0 +1,43 @@
+// How much of the machine others used, by what the system counts.
+#include "weft/base/other_work.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kStat =
+    "cpu  100 0 100 9999 0 0 0 0 0 0\n"
+    "cpu0 10 1 20 5000 7 2 3 4 9 9\n"
+    "cpu1 100 0 0 5000 0 0 0 0 0 0\n"
+    "cpu12 1000 0 0 5000 0 0 0 0 0 0\n"
+    "intr 12 cpu0 5\n";
+
+TEST(OtherWork, CountsTheProcessorsThatMayBeUsed) {
+  EXPECT_EQ(busy_ticks(kStat, std::vector{0}), 40);  // 10 + 1 + 20 + 2 + 3 + 4: neither idle nor waiting
+  EXPECT_EQ(busy_ticks(kStat, std::vector{1}), 100);
+  EXPECT_EQ(busy_ticks(kStat, std::vector{0, 1, 12}), 1140);
+  EXPECT_EQ(busy_ticks(kStat, std::vector{2}), 0);
+  EXPECT_EQ(busy_ticks("cpu0", std::vector{0}), 0);
+  EXPECT_EQ(busy_ticks("", std::vector{0}), 0);
+}
+
+TEST(OtherWork, IsWhatWasBusyWithoutUs) {
+  // Two processors for ten seconds: twelve busy, four of them ours.
+  EXPECT_DOUBLE_EQ(share_of_others({100, 50}, {112, 54}, 10, 2), 0.4);
+  EXPECT_EQ(share_of_others({100, 50}, {104, 54}, 10, 2), 0);
+  EXPECT_EQ(share_of_others({100, 50}, {103, 54}, 10, 2), 0);  // ticks and our own clock need not agree
+  EXPECT_EQ(share_of_others({100, 50}, {200, 50}, 10, 2), 1);
+  EXPECT_EQ(share_of_others({100, 50}, {101, 50}, 0.1, 2), 0);  // too short to tell
+}
+
+TEST(OtherWork, OfThisMachineIsAShare) {
+  const OtherWork work;
+  EXPECT_GE(work.share(), 0);
+  EXPECT_LE(work.share(), 1);
+}
+
+}  // namespace
+}  // namespace weft
