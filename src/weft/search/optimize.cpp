@@ -78,6 +78,9 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
   report.said = found.why_not;
   if (!found.plan) return choice;
   choice.spread->chosen = std::move(*found.plan);
+  for (Alternative& family : choice.spread->alternatives)
+    if (family.distribution == choice.spread->distribution)
+      family.evaluation = choice.spread->chosen.evaluation();
   choice.communication_trail = std::move(found.trail);
   report.changed = true;
   report.said = rewrites(choice.communication_trail.size());

@@ -113,6 +113,25 @@ TEST(SearchWatch, TellsItsOwnThreadAlone) {
   EXPECT_TRUE(watch.was_interrupted());
 }
 
+// Fewer rows than nodes: nobody would leave most nodes to compute the same, so Megatron cuts the model there.
+TEST(Search, AFamilyBesideTheChoiceIsNoStrawMan) {
+  std::vector<language::SizeOverride> sizes = small_gpt(2);
+  std::erase_if(sizes, [](const auto& size) { return size.name == "b"; });
+  sizes.push_back({"b", 2, {}});
+  const train::TrainingPlan plan = training_plan("gpt2", sizes);
+  const cluster::Cluster pod = cluster(8, 2, 1e11, 1e10, /*flops=*/1e9);
+  const Machine machine = machine_with_peak(pod);
+  const auto choice = choose_distribution(plan.graph, pod, machine);
+  ASSERT_TRUE(choice.ok()) << choice.error().message;
+  const auto family = std::ranges::find(choice->alternatives, "Megatron", &Alternative::name);
+  ASSERT_NE(family, choice->alternatives.end());
+  Evaluator evaluator(plan.graph, machine);
+  const auto plain =
+      evaluator.estimate(distribute::read_distribution("node=8: slice b; gpu=2: slice f, h, v").value());
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  EXPECT_LT(family->evaluation.seconds, 0.8 * plain->seconds);
+}
+
 TEST(Evaluator, AFoldedEstimateIsNearTheWhole) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(10));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);

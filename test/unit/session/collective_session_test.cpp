@@ -266,6 +266,31 @@ TEST(CollectiveChoose, KeepsWhatItWasAskedFor) {
   EXPECT_GT(chosen["ranges"][0]["runners_up"][0]["ratio"], 2);
 }
 
+// Eight channels do not fill NVLink: the choice is no slower than a ring with as many as do.
+TEST(CollectiveChoose, TriesAsManyChannelsAsFillTheLinks) {
+  CollectiveChoose request;
+  request.collective = "allreduce";
+  request.cluster = "dgx_h100";
+  request.sizes = "1GiB";
+  request.format = Format::json;
+  const auto seconds_of_best = [](const nlohmann::json& chosen) {
+    for (const auto& candidate : chosen["candidates"])
+      if (candidate["name"] == chosen["ranges"][0]["best"]) return candidate["seconds"][0][1].get<double>();
+    return 0.0;
+  };
+  const double best = seconds_of_best(nlohmann::json::parse(run(request).output));
+  request.candidates = {"all_reduce_ring(channels=23)"};
+  const double asked = seconds_of_best(nlohmann::json::parse(run(request).output));
+  request.candidates = {"all_reduce_ring"};
+  const double unasked = seconds_of_best(nlohmann::json::parse(run(request).output));
+  request.candidates = {"all_reduce_ring(channels=8)"};
+  const double eight = seconds_of_best(nlohmann::json::parse(run(request).output));
+  EXPECT_GT(best, 0);
+  EXPECT_LE(best, asked);
+  EXPECT_EQ(unasked, asked);  // what the machine would run it with
+  EXPECT_LT(asked, eight);
+}
+
 // NCCL's own algorithms are far behind what else there is here, yet its tuner can have no other.
 TEST(CollectiveChoose, ATunerTableHasTheBestThatNcclHas) {
   const TemporaryFolder folder;

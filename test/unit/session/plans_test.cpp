@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "temporary_folder.h"
 #include "weft/base/file.h"
@@ -253,6 +255,30 @@ TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
   expect_refused(price(replaced(written(), "= contract ", "= contrakt ")), "contract");
   expect_refused(price(replaced(written(), "# mesh: ", "# mehs: ")), "does not say its mesh");
   EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
+}
+
+// What the error advises was planned: the same statement with that batch passes, and so does the larger limit.
+TEST(Plans, WhatAnErrorAdvisesFits) {
+  const auto statement = [](std::string_view batch, std::string_view limit) {
+    return fmt::format(
+        "EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 2, b = {}, memory_limit = '{}', "
+        "search_limit = 30, prove = false)",
+        batch, limit);
+  };
+  Session session;
+  const Reply refused = session.execute(statement("64", "100 MiB"));
+  ASSERT_EQ(refused.exit_code, ExitCode::user_error);
+  ASSERT_TRUE(refused.error.has_value());
+  std::smatch advice;
+  ASSERT_TRUE(std::regex_match(refused.error->hint, advice,
+                               std::regex("b = ([0-9]+) fits, or a memory_limit of ([0-9.]+ [KMGT]iB)")))
+      << refused.error->hint;
+  for (const std::string& advised :
+       {statement(advice[1].str(), "100 MiB"), statement("64", advice[2].str())}) {
+    Session fresh;
+    const Reply reply = fresh.execute(advised);
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << advised << "\n" << reply.complaint;
+  }
 }
 
 }  // namespace

@@ -104,6 +104,10 @@ class Evaluator {
   // Layers of the plan that an estimate stands for, and those it looks at; both 0 when it looks at all.
   std::int64_t layers() const { return layers_; }
   std::int64_t folded_layers() const { return longer_ ? kLonger : 0; }
+  // Which part of the plan an estimate simulates, both versions together; 1: all of it, once.
+  double looked_at() const {
+    return longer_ ? static_cast<double>(kShorter + kLonger) / static_cast<double>(layers_) : 1;
+  }
 
  private:
   static constexpr std::int64_t kShorter = 4, kLonger = 5;

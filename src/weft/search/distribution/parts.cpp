@@ -251,7 +251,8 @@ class ByParts final : public DistributionStrategy {
     Improving parts(space, evaluator, chain, base);
     // Where parts are large, pairs of them cost as much as whole plans: no more than so many of these.
     constexpr double kMostPairs = 800, kMostWholePlans = 20;
-    const double in_whole_plans = kMostWholePlans * static_cast<double>(chain.parts.size()) / 2;
+    const double in_whole_plans =
+        kMostWholePlans * evaluator.looked_at() * static_cast<double>(chain.parts.size()) / 2;
     if (!parts.measure(std::min({kMostPairs, in_whole_plans, 2.0 * static_cast<double>(budget.estimates)})))
       return parts.estimates();
     const Result<Evaluation> whole = evaluator.estimate(base);
