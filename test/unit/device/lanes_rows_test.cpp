@@ -45,6 +45,21 @@ TEST(LanesReductions, SumsInOneOrder) {
   EXPECT_EQ(sum_lanes(x.data(), 3000), sum_in_order(x.data(), 3000));
 }
 
+// As close as rounding the exact sum once, however long it is; added to one f32 it would be 1e-4 off.
+TEST(LanesReductions, LongSumsKeepTheirLastBits) {
+  constexpr std::size_t kMany = std::size_t{1} << 22;
+  Floats x(kMany);
+  double exact = 0, squares = 0;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    x[i] = static_cast<float>(uniform_at(3, 0, i));
+    exact += static_cast<double>(x[i]);
+    squares += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  }
+  const auto n = static_cast<std::int64_t>(kMany);
+  EXPECT_NEAR(static_cast<double>(sum_lanes(x.data(), n)), exact, 2e-7 * exact);
+  EXPECT_NEAR(static_cast<double>(dot_lanes(x.data(), x.data(), n)), squares, 2e-7 * squares);
+}
+
 TEST(LanesReductions, MaxAndMin) {
   EXPECT_EQ(max_lanes(nullptr, 0), -kInfinity);
   EXPECT_EQ(min_lanes(nullptr, 0), kInfinity);

@@ -43,6 +43,29 @@ TEST(RunPlan, ComputesWithWhatIsGiven) {
   EXPECT_EQ(numbers(run->outputs.at("y")), (std::vector<float>{4, 5, 10, 11}));
 }
 
+// Of all elements, of rows and of columns: none may lose what a double would keep.
+TEST(RunPlan, LongSumsKeepTheirLastBits) {
+  constexpr std::int64_t kRows = 1 << 16, kColumns = 48;
+  std::vector<float> x(static_cast<std::size_t>(kRows * kColumns));
+  std::vector<double> columns(kColumns);
+  double all = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = 1.0f + static_cast<float>(i * 2654435761u % 1000) * 1e-3f;
+    all += static_cast<double>(x[i]);
+    columns[i % kColumns] += static_cast<double>(x[i]);
+  }
+  const plan::Graph graph = read(
+      "%0 = input {name=x, type=f32[b=65536,d=48]}\n%1 = reduce %0 {kind=sum, to=[]}\n"
+      "%2 = reduce %0 {kind=sum, to=[d]}\n%3 = reduce %0 {kind=mean, to=[]}\n"
+      "return sum=%1, columns=%2, mean=%3\n");
+  const auto run = run::run_plan(graph, {{"x", tensor({kRows, kColumns}, x)}});
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  EXPECT_NEAR(numbers(run->outputs.at("sum"))[0], all, 5e-7 * all);
+  EXPECT_NEAR(numbers(run->outputs.at("mean"))[0], all / static_cast<double>(x.size()), 1e-6);
+  const std::vector<float> found = numbers(run->outputs.at("columns"));
+  for (std::size_t c = 0; c < found.size(); ++c) EXPECT_NEAR(found[c], columns[c], 5e-7 * columns[c]) << c;
+}
+
 TEST(RunPlan, MakesUpTheSameNumbersEachTime) {
   const plan::Graph graph = read(kSources + "%2 = contract %0, %1 {to=[b,f]}\nreturn y=%2\n");
   const auto first = run::run_plan(graph, {}, {.seed = 3}),

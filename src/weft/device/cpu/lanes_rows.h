@@ -15,9 +15,17 @@ inline constexpr auto kPlus = [](Vector a, Vector b) { return a + b; };
 inline constexpr auto kLarger = [](Vector a, Vector b) { return lane::maximum(a, b); };
 inline constexpr auto kSmaller = [](Vector a, Vector b) { return lane::minimum(a, b); };
 
+// So many elements are added up in f32; the sums of longer stretches in double, or their last bits would go.
+inline constexpr std::int64_t kStretch = 4096;
+
 template <class Element>
 float sum_of(std::int64_t n, Element element) {
-  return fold(n, 0, kPlus, element);
+  if (n <= kStretch) return fold(n, 0, kPlus, element);
+  double total = 0;
+  for (std::int64_t first = 0; first < n; first += kStretch)
+    total += static_cast<double>(fold(n - first < kStretch ? n - first : kStretch, 0, kPlus,
+                                      [=](std::int64_t i, auto lanes) { return element(first + i, lanes); }));
+  return static_cast<float>(total);
 }
 
 [[gnu::flatten]] inline float sum(const float* x, std::int64_t n) {

@@ -36,9 +36,14 @@ class RowKernel final : public Kernel {
  public:
   RowKernel(const program::Program& program, const RowLoop& loop, std::byte* memory) : loop_(loop) {
     for (const RowOperand& operand : loop.operands) bases_.push_back(address(program, operand.place, memory));
-    for (const program::Accumulator& accumulator : loop.accumulators)
-      accumulators_.push_back({accumulator.memory, accumulator.elements, accumulator.partials.valid(),
-                               identity(accumulator.monoid)});
+    for (const program::Accumulator& accumulator : loop.accumulators) {
+      Sum& sum = accumulators_.emplace_back(Sum{accumulator.memory, accumulator.elements,
+                                                accumulator.partials.valid(), identity(accumulator.monoid)});
+      if (accumulator.monoid != Monoid::sum || sum.elements > kMostTotals) continue;
+      sum.total = totals_;
+      totals_ += sum.elements;
+      sum.interval = std::max(kAddends, kAddends * sum.elements / std::max<std::int64_t>(loop.block, 1));
+    }
     RowRegisters placed = place_registers(loop_);
     registers_ = std::move(placed.registers);
     steps_ = std::move(placed.steps);
@@ -50,7 +55,8 @@ class RowKernel final : public Kernel {
     const std::int64_t operands = static_cast<std::int64_t>(bases_.size());
     return (registers + operands) * static_cast<std::int64_t>(sizeof(float*)) +
            static_cast<std::int64_t>(loop_.outer.size() * sizeof(std::int64_t)) +
-           (registers + (slots_ + 1) * slot_length()) * static_cast<std::int64_t>(sizeof(float)) + 64;
+           (registers + (slots_ + 1) * slot_length()) * static_cast<std::int64_t>(sizeof(float)) + 64 +
+           totals_ * static_cast<std::int64_t>(sizeof(double));
   }
 
   void run(const program::Task& task, std::byte* scratch) const override {
@@ -59,6 +65,7 @@ class RowKernel final : public Kernel {
       float* first = reinterpret_cast<float*>(bases_[sum.memory]);
       if (sum.partial) first += static_cast<std::int64_t>(task.chunk) * sum.elements;
       std::fill_n(first, sum.elements, sum.identity);
+      if (sum.interval > 0) std::fill_n(frame.totals + sum.total, sum.elements, 0.0);
     }
     const std::int64_t blocks = loop_.blocks();
     for (std::int64_t item = task.begin; item < task.end; ++item) {
@@ -66,10 +73,13 @@ class RowKernel final : public Kernel {
         go_to_row(frame, item / blocks, item == task.begin, task.chunk);
       if (loop_.end) {
         run_to_end(frame);
-        continue;
+      } else {
+        const std::int64_t start = blocks == 1 ? 0 : item % blocks * loop_.block;
+        run_block(frame, start, std::min(loop_.block, loop_.length - start));
       }
-      const std::int64_t start = blocks == 1 ? 0 : item % blocks * loop_.block;
-      run_block(frame, start, std::min(loop_.block, loop_.length - start));
+      for (const Sum& sum : accumulators_)
+        if (sum.interval > 0 && (item + 1 == task.end || (item + 1 - task.begin) % sum.interval == 0))
+          add_to_totals(sum, frame, task.chunk, item + 1 == task.end);
     }
   }
 
@@ -79,6 +89,8 @@ class RowKernel final : public Kernel {
     std::int64_t elements;
     bool partial;
     float identity;
+    std::int64_t total = 0;     // its first among the totals
+    std::int64_t interval = 0;  // items after which it is added to them; 0: never
   };
 
   // A worker's view while it runs: where each register and operand is at this row.
@@ -88,7 +100,22 @@ class RowKernel final : public Kernel {
     std::int64_t* at;      // the outer loops
     float* singles;
     float* slots;
+    double* totals;
   };
+
+  // What an element adds up in f32 before it goes to its total, which is a double: the longer a sum grows in
+  // f32, the more of each addend is lost. Not of many elements: few rows then meet in one.
+  static constexpr std::int64_t kAddends = 64, kMostTotals = 8192;
+
+  void add_to_totals(const Sum& sum, const Frame& frame, std::uint32_t chunk, bool last) const {
+    float* const memory = reinterpret_cast<float*>(bases_[sum.memory]) +
+                          (sum.partial ? static_cast<std::int64_t>(chunk) * sum.elements : 0);
+    double* const total = frame.totals + sum.total;
+    for (std::int64_t i = 0; i < sum.elements; ++i) {
+      total[i] += static_cast<double>(memory[i]);
+      memory[i] = last ? static_cast<float>(total[i]) : 0;
+    }
+  }
 
   std::int64_t slot_length() const { return (loop_.block + 15) / 16 * 16; }
 
@@ -100,6 +127,7 @@ class RowKernel final : public Kernel {
     frame.singles = reinterpret_cast<float*>(frame.at + loop_.outer.size());
     const auto slots = reinterpret_cast<std::uintptr_t>(frame.singles + loop_.is_run.size());
     frame.slots = reinterpret_cast<float*>((slots + 63) / 64 * 64);
+    frame.totals = reinterpret_cast<double*>(frame.slots + (slots_ + 1) * slot_length());
     for (std::size_t r = 0; r < registers_.size(); ++r) {
       frame.registers[r] = registers_[r].home == RowRegister::Home::slot
                                ? frame.slots + registers_[r].slot * slot_length()
@@ -282,6 +310,7 @@ class RowKernel final : public Kernel {
   std::vector<RowRegister> registers_;
   std::vector<PlacedStep> steps_;
   std::int64_t slots_ = 0;  // one more is for products that are accumulated
+  std::int64_t totals_ = 0;
 };
 
 }  // namespace
