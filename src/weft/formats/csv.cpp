@@ -41,7 +41,7 @@ bool begins_as_number(std::string_view text) {
   return !text.empty() && std::string_view("0123456789+-.").find(text[0]) != std::string_view::npos;
 }
 
-bool is_finite(float value) { return std::isfinite(value); }
+bool is_finite(std::floating_point auto value) { return std::isfinite(value); }
 bool is_finite(std::integral auto) { return true; }
 
 template <class T>
@@ -79,8 +79,8 @@ const char* read_short(const char* at, const char* end, float& value) {
   return at;
 }
 
-// Other fields are integers, for which from_chars is quick.
-const char* read_short(const char*, const char*, std::integral auto&) { return nullptr; }
+// Other fields are integers, for which from_chars is quick, or doubles, which are few.
+const char* read_short(const char*, const char*, auto&) { return nullptr; }
 
 // Reads a value in any spelling: a plus sign, a whole number with a point, a number too small for
 // its type, which is zero.

@@ -9,9 +9,10 @@ Status check(std::span<const Field> fields) {
   std::int64_t width = 0;
   for (const Field& field : fields) {
     WEFT_CHECK(field.width > 0, field.name);
-    if (field.dtype != plan::DType::f32 && !plan::is_integer(field.dtype))
+    if (field.dtype != plan::DType::f32 && field.dtype != plan::DType::f64 && !plan::is_integer(field.dtype))
       return user_error(
-          fmt::format("{}: data files fill f32, i32 and i64, found {}", field.name, plan::name(field.dtype)),
+          fmt::format("{}: data files fill f32, f64, i32 and i64, found {}", field.name,
+                      plan::name(field.dtype)),
           fmt::format("declare it OF f32 and CAST it to {} in the model", plan::name(field.dtype)));
     if (field.width > kMostWidth - width)
       return user_error(fmt::format("a row of data is too wide: expected at most {} values", kMostWidth));
@@ -49,6 +50,7 @@ Values make_values(plan::DType dtype, std::int64_t count) {
   switch (dtype) {
     case plan::DType::i32: return std::vector<std::int32_t>(size);
     case plan::DType::i64: return std::vector<std::int64_t>(size);
+    case plan::DType::f64: return std::vector<double>(size);
     default: return std::vector<float>(size);
   }
 }

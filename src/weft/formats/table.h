@@ -38,7 +38,8 @@ Status check(std::span<const Field> fields);
 std::int64_t row_width(std::span<const Field> fields);
 std::string describe(std::span<const Field> fields);  // "pixels 64, label 1"
 
-using Values = std::variant<std::vector<float>, std::vector<std::int32_t>, std::vector<std::int64_t>>;
+using Values = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int32_t>,
+                            std::vector<std::int64_t>>;
 
 Values make_values(plan::DType dtype, std::int64_t count);  // zeros. REQUIRES: check() allows the dtype
 
@@ -51,7 +52,7 @@ class Table {
   std::int64_t rows() const { return rows_; }
   std::span<const Field> fields() const { return fields_; }
 
-  // All rows of one field. REQUIRES: T is the field's: float, std::int32_t or std::int64_t.
+  // All rows of one field. REQUIRES: T is the field's: float, double, std::int32_t or std::int64_t.
   template <class T>
   std::span<const T> values(std::size_t field) const {
     const auto* numbers = std::get_if<std::vector<T>>(&values_[field]);

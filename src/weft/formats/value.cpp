@@ -8,7 +8,10 @@ namespace {
 constexpr std::size_t kLongestShown = 40;  // letters
 
 std::string_view spelled(plan::DType dtype) {
-  return dtype == plan::DType::i32 ? "int32" : dtype == plan::DType::i64 ? "int64" : "float32";
+  return dtype == plan::DType::i32   ? "int32"
+         : dtype == plan::DType::i64 ? "int64"
+         : dtype == plan::DType::f64 ? "float64"
+                                     : "float32";
 }
 
 std::string range(plan::DType dtype) {
@@ -17,6 +20,7 @@ std::string range(plan::DType dtype) {
   switch (dtype) {
     case plan::DType::i32: return fmt::format("a whole number from {} to {}", Int32::min(), Int32::max());
     case plan::DType::i64: return fmt::format("a whole number from {} to {}", Int64::min(), Int64::max());
+    case plan::DType::f64: return "a number from -1.8e+308 to 1.8e+308";
     default: return "a number from -3.4e+38 to 3.4e+38";
   }
 }

@@ -37,6 +37,12 @@ inline Misfit fit(double found, float& value) {
   return std::isfinite(value) ? Misfit::none : Misfit::out_of_range;
 }
 
+inline Misfit fit(double found, double& value) {
+  if (!std::isfinite(found)) return Misfit::not_finite;
+  value = found;
+  return Misfit::none;
+}
+
 template <std::integral T>
 Misfit fit(std::int64_t found, T& value) {
   if (!std::in_range<T>(found)) return Misfit::out_of_range;
@@ -44,8 +50,9 @@ Misfit fit(std::int64_t found, T& value) {
   return Misfit::none;
 }
 
-inline Misfit fit(std::int64_t found, float& value) {
-  value = static_cast<float>(found);
+template <std::floating_point T>
+Misfit fit(std::int64_t found, T& value) {
+  value = static_cast<T>(found);
   return Misfit::none;
 }
 

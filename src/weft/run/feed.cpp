@@ -76,6 +76,7 @@ void write_numbers(const InputMemory& input, std::int64_t first, std::span<const
   const plan::DType dtype = input.dtype;
   std::byte* memory = input.bytes.data();
   const bool same = (std::is_same_v<T, float> && dtype == plan::DType::f32) ||
+                    (std::is_same_v<T, double> && dtype == plan::DType::f64) ||
                     (std::is_same_v<T, std::int32_t> && dtype == plan::DType::i32) ||
                     (std::is_same_v<T, std::int64_t> && dtype == plan::DType::i64);
   if (same) {
@@ -168,6 +169,8 @@ class TableFeed final : public Feed {
     const formats::Field& field = table_.fields()[f];
     if (field.dtype == plan::DType::f32)
       write_numbers(input, at * field.width, table_.row<float>(f, row));
+    else if (field.dtype == plan::DType::f64)
+      write_numbers(input, at * field.width, table_.row<double>(f, row));
     else if (field.dtype == plan::DType::i32)
       write_numbers(input, at * field.width, table_.row<std::int32_t>(f, row));
     else
@@ -359,6 +362,9 @@ Status check_whole(const formats::Table& table, std::size_t field, const Input& 
   return {};
 }
 
+// A table holds it as f32, from which it is rounded once.
+bool is_half(plan::DType dtype) { return dtype == plan::DType::f16 || dtype == plan::DType::bf16; }
+
 // The rows of all inputs, out of one file or one for each.
 Result<formats::Table> read_tables(std::span<const DataFile> files, std::span<const formats::Field> fields) {
   if (files.size() == 1 && files[0].input.empty()) return formats::read_table(files[0].path, fields);
@@ -408,7 +414,7 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
       return user_error(fmt::format("input {} is bool, which a table does not hold", input.name),
                         "declare it OF int32");
     fields.push_back({input.name, input.type.elements() / batch,
-                      plan::is_real(input.type.dtype) ? plan::DType::f32 : input.type.dtype});
+                      is_half(input.type.dtype) ? plan::DType::f32 : input.type.dtype});
     for (const plan::Dim& dim : input.type.dims.subspan(1)) fields.back().shape.push_back(dim.size);
   }
   WEFT_TRY(table, read_tables(files, fields));

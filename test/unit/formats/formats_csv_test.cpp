@@ -162,7 +162,7 @@ TEST(Csv, NoticesColumnsInAnotherOrder) {
 TEST(Csv, FillsOnlySomeTypes) {
   const std::vector<Field> half = {{"x", 1, DType::bf16}};
   const auto table = parse_csv("1", half, "x.csv");
-  EXPECT_EQ(table.error().message, "x: data files fill f32, i32 and i64, found bf16");
+  EXPECT_EQ(table.error().message, "x: data files fill f32, f64, i32 and i64, found bf16");
 }
 
 // A row wider than any memory costs no memory.
