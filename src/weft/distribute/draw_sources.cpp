@@ -13,7 +13,7 @@ using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
 
-constexpr std::size_t kOver = 0, kScatterSize = 1;    // attributes
+constexpr std::size_t kOver = 0, kScatterSize = 1, kClasses = 0;  // attributes
 constexpr std::int64_t kFewSteps = 8;                 // counters and steps, which exponents are made of
 constexpr std::int64_t kPeakOneIn = 16, kTrueIn = 8;  // how often
 
@@ -24,6 +24,7 @@ std::int64_t picked_by(const NodeView& node, std::size_t operand) {
   if (op == &ops::scatter_add() && operand == 0) return node.integer(kScatterSize);
   if ((op == &ops::cross_entropy() || op == &ops::cross_entropy_gradient()) && operand == 1)
     return node.input_type(0).size_of(node.symbol(kOver));
+  if (op == &ops::labelled()) return node.integer(kClasses);
   return 0;
 }
 

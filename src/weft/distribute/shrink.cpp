@@ -36,7 +36,7 @@ constexpr std::int64_t kGrouped = 12;  // channels that come in groups: of two r
 constexpr std::size_t kPositionSize = 1, kScatterAlong = 0, kScatterCount = 1, kTopOver = 0, kTopInto = 1,
                       kTopCount = 2, kSliceAlong = 0, kSliceBegin = 1, kSliceEnd = 2, kGroups = 2,
                       kReducedCount = 2, kSlotExpertCount = 0, kSlotCapacities = 1, kRotaryPairs = 1,
-                      kSplitFrom = 0, kSplitTo = 1;
+                      kSplitFrom = 0, kSplitTo = 1, kEntropyOver = 0, kLabelledClasses = 0;
 
 bool slides(const plan::Operator& op) {
   return &op == &ops::conv2d() || &op == &ops::max_pool() || &op == &ops::avg_pool();
@@ -259,6 +259,7 @@ class Shrinker {
     if (op == &ops::conv2d() && node.integer(kGroups) > 1)
       attributes[kGroups] = small(node.input(0)).dims[1].size / small(node.input(1)).dims[1].size;
     if (op == &ops::slot()) seat(node, attributes);
+    if (op == &ops::labelled()) count_classes(node, attributes);
     if (op == &ops::slice()) WEFT_TRY_STATUS(cut(node, attributes));
     return attributes;
   }
@@ -273,6 +274,18 @@ class Shrinker {
       if (into.rank() != 2 || into.dims[0].size != experts || into.dims[1].size != seats) continue;
       attributes[kSlotExpertCount] = size_of(class_of(node.result(0), into.dims[0].index));
       attributes[kSlotCapacities] = size_of(class_of(node.result(0), into.dims[1].index));
+      return;
+    }
+  }
+
+  // The classes are those of the cross-entropy that reads the same labels.
+  void count_classes(const NodeView& labelled, std::vector<AttributeValue>& attributes) {
+    for (std::size_t n = 0; n < graph_.node_count(); ++n) {
+      const NodeView node = graph_.view(NodeId(n));
+      if (&node.op() != &ops::cross_entropy() || node.input(1) != labelled.input(0)) continue;
+      const Symbol over = node.symbol(kEntropyOver);
+      if (node.input_type(0).size_of(over) != labelled.integer(kLabelledClasses)) continue;
+      attributes[kLabelledClasses] = size_of(class_of(node.input(0), over));
       return;
     }
   }

@@ -128,6 +128,54 @@ Result<ValueId> Binder::sum_of_many(std::span<const ValueId> factors, std::span<
   return ops::add_transpose(graph_, values.back(), kept);
 }
 
+Result<ValueId> Binder::rows_that_count(const Product& product) {
+  for (const ValueId factor : product.factors) {
+    // The loss may have been renamed or cut since: so are the rows.
+    InlineVector<plan::NodeId, 8> since;
+    plan::NodeView node = graph_.view(graph_.value(factor).producer);
+    const auto is_any = [&](auto... accessors) { return ((&node.op() == &accessors()) || ...); };
+    while (is_any(ops::cast, ops::transpose, ops::rename, ops::slice, ops::split, ops::merge)) {
+      since.push_back(node.id());
+      node = graph_.view(graph_.value(node.input(0)).producer);
+    }
+    if (!is_any(ops::cross_entropy)) continue;
+    const DType dtype = graph_.type(factor).dtype;
+    WEFT_TRY(counted, ops::add_labelled(graph_, node.input(1), node.input_type(0).size_of(node.symbol(0)),
+                                        dtype == DType::f64 ? dtype : DType::f32));
+    for (std::size_t i = since.size(); i-- > 0;) {
+      node = graph_.view(since[i]);
+      if (is_any(ops::cast, ops::transpose)) continue;
+      WEFT_TRY(same, is_any(ops::rename) ? ops::add_rename(graph_, counted, node.indices(0), node.indices(1))
+                     : is_any(ops::slice)
+                         ? ops::add_slice(graph_, counted, node.symbol(0), node.integer(1), node.integer(2))
+                     : is_any(ops::split) ? ops::add_split(graph_, counted, node.symbol(0), node.type(1).dims)
+                                          : ops::add_merge(graph_, counted, node.indices(0), node.symbol(1)));
+      counted = same;
+    }
+    return counted;
+  }
+  return ValueId();
+}
+
+// In f32 at least: a sum over many rows is no number for a few bits.
+Result<ValueId> Binder::mean_of_rows(Product& product, ValueId counted, std::span<const Symbol> kept) {
+  const DType dtype = graph_.type(product.factors.front()).dtype, wide = graph_.type(counted).dtype;
+  const plan::Type rows = graph_.type(counted);
+  SymbolList kept_rows;
+  for (const Dim& dim : rows.dims)
+    if (std::ranges::find(kept, dim.index) != kept.end()) kept_rows.push_back(dim.index);
+  WEFT_TRY(count, ops::add_reduce(graph_, "sum", counted, kept_rows));
+  WEFT_TRY(one, ops::add_constant(graph_, 1, wide));
+  WEFT_TRY(divisor, ops::add_pointwise(graph_, ops::maximum(), {count, one}));
+  for (ValueId& factor : product.factors) {
+    WEFT_TRY(cast, ops::add_cast(graph_, factor, wide));
+    factor = cast;
+  }
+  WEFT_TRY(sum, sum_of_product(product, kept));
+  WEFT_TRY(mean, ops::add_pointwise(graph_, ops::div(), {sum, divisor}));
+  return ops::add_cast(graph_, mean, dtype);
+}
+
 Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope) {
   WEFT_TRY_STATUS(check_arguments(call, spec));
   if (!call.windowed && scope.in_aggregate)
@@ -188,7 +236,15 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
     WEFT_TRY(sum, at(call.span, sum_of_product(product, kept)));
     value = sum;
   } else if (spec.name == "mean") {
-    if (product.factors.size() == 1 && reduced > 1) {
+    WEFT_TRY(counted, at(call.span, rows_that_count(product)));
+    const auto is_reduced = [&](const Dim& dim) { return std::ranges::find(kept, dim.index) == kept.end(); };
+    if (counted.valid() && std::ranges::any_of(graph_.type(counted).dims, is_reduced)) {
+      for (const Dim& dim : graph_.type(counted).dims)
+        if (is_reduced(dim)) reduced /= static_cast<double>(dim.size);
+      WEFT_TRY(mean, at(call.span, mean_of_rows(product, counted, kept)));
+      value = mean;
+      product.coefficient /= reduced;
+    } else if (product.factors.size() == 1 && reduced > 1) {
       WEFT_TRY(mean, at(call.span, ops::add_reduce(graph_, "mean", product.factors.front(), kept)));
       value = mean;
     } else {

@@ -241,7 +241,11 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
       return user_error(
           fmt::format("labels must be whole numbers, found {}", plan::name(graph_.type(labels).dtype)),
           "declare them OF int32", call.arguments[1].value->span);
-    WEFT_TRY(loss, at(call.span, ops::add_cross_entropy(graph_, x, labels, over.front())));
+    WEFT_TRY(smoothing, number_argument(call, "smoothing", 0, scope));
+    if (smoothing < 0 || smoothing >= 1)
+      return user_error(fmt::format("smoothing must be at least 0 and less than 1, found {}", smoothing),
+                        "for example: smoothing => 0.1", named_argument(call, "smoothing")->value->span);
+    WEFT_TRY(loss, at(call.span, ops::add_cross_entropy(graph_, x, labels, over.front(), smoothing)));
     return Bound::of(loss);
   }
   WEFT_TRY(epsilon, number_argument(call, "epsilon", 1e-5, scope));
@@ -336,6 +340,9 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
   return Bound::of(positions ? top.positions : top.values);
 }
 
+// Exact in every number type that counts steps, with room to count on.
+constexpr double kDropoutSteps = 1 << 23;
+
 Result<ValueId> Binder::step() {
   if (step_.valid()) return step_;
   const Symbol label = graph_.label();
@@ -343,7 +350,8 @@ Result<ValueId> Binder::step() {
   graph_.set_label({});
   graph_.set_scope({});
   WEFT_TRY(type, graph_.intern_type(plan::DType::i64, {}));
-  WEFT_TRY(value, ops::add_state(graph_, "step", type));
+  // Its own count, which no optimizer shares, from a number that the seed draws: other seeds, other masks.
+  WEFT_TRY(value, ops::add_state(graph_, "dropout.step", type, {"uniform", 0, kDropoutSteps}));
   graph_.set_label(label);
   graph_.set_scope(scope);
   return step_ = value;
@@ -374,6 +382,11 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
     return Bound::of(whole);
   }
   WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
+  if (spec.name == "stop_gradient") {
+    if (bound.is_number()) return bound;
+    WEFT_TRY(stopped, at(call.span, ops::add_stop_gradient(graph_, bound.value)));
+    return Bound::of(stopped);
+  }
   WEFT_TRY(x, as_real(bound));
   if (spec.name == "rotary") {
     WEFT_TRY(along, index_argument(call, "along", graph_.type(x)));

@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 4> kConv = {"stride", "padding", "padding
 constexpr std::array<std::string_view, 3> kPool = {"size", "stride", "padding"};
 constexpr std::array<std::string_view, 1> kAlong = {"along"};
 constexpr std::array<std::string_view, 1> kRate = {"rate"};
+constexpr std::array<std::string_view, 1> kSmoothing = {"smoothing"};
 constexpr std::array<std::string_view, 3> kRotary = {"along", "pairs", "base"};
 
 // clang-format off
@@ -33,8 +34,8 @@ constexpr FunctionSpec kFunctions[] = {
     {"conv2d", image, 2, 2, "conv2d(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1])",
      "convolves x[batch, in, height, width] with w[out, in / groups, height, width]", kConv},
     {"cos", pointwise, 1, 1, "cos(x)", "cosine", {}, ops::cos, [](double x) { return std::cos(x); }},
-    {"cross_entropy", window, 2, 2, "cross_entropy(logits, label) OVER (PARTITION BY ...)",
-     "minus the log of the probability that softmax(logits) gives to the label"},
+    {"cross_entropy", window, 2, 2, "cross_entropy(logits, label [, smoothing => 0]) OVER (PARTITION BY ...)",
+     "minus the log of the probability that softmax(logits) gives to the label; 0 where the label is no class", kSmoothing},
     {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; nothing in INFER", kRate},
     {"erf", pointwise, 1, 1, "erf(x)", "error function", {}, ops::erf, [](double x) { return std::erf(x); }},
     {"exp", pointwise, 1, 1, "exp(x)", "e to the x", {}, ops::exp, [](double x) { return std::exp(x); }},
@@ -49,7 +50,7 @@ constexpr FunctionSpec kFunctions[] = {
     {"max", aggregate, 1, 1, "max(x) [OVER (PARTITION BY ...)]", "largest over the indices outside GROUP BY"},
     {"max_pool", image, 1, 1, "max_pool(x, size => 2 [, stride => size] [, padding => 0])",
      "largest of each window over the last two indices", kPool},
-    {"mean", aggregate, 1, 1, "mean(x) [OVER (PARTITION BY ...)]", "mean over the indices outside GROUP BY"},
+    {"mean", aggregate, 1, 1, "mean(x) [OVER (PARTITION BY ...)]", "mean over the indices outside GROUP BY; of cross_entropy, over the rows that have a label"},
     {"min", aggregate, 1, 1, "min(x) [OVER (PARTITION BY ...)]", "smallest over the indices outside GROUP BY"},
     {"pow", pointwise, 2, 2, "pow(x, y)", "x to the y", {}, ops::pow},
     {"relu", pointwise, 1, 1, "relu(x)", "x where positive, else zero", {}, ops::relu, [](double x) { return std::fmax(x, 0.0); }},
@@ -66,6 +67,7 @@ constexpr FunctionSpec kFunctions[] = {
      "a place for each choice of one of x experts in queues of c places: expert * c + place, or -1 when full"},
     {"softmax", window, 1, 1, "softmax(x) OVER (PARTITION BY ...)", "exp(x) over its sum along the indices outside PARTITION BY"},
     {"sqrt", pointwise, 1, 1, "sqrt(x)", "square root", {}, ops::sqrt, [](double x) { return std::sqrt(x); }},
+    {"stop_gradient", other, 1, 1, "stop_gradient(x)", "x itself, through which TRAIN sends nothing back"},
     {"sum", aggregate, 1, 1, "sum(x) [OVER (PARTITION BY ...)]", "sum over the indices outside GROUP BY; sum(a * b) is a contraction"},
     {"tanh", pointwise, 1, 1, "tanh(x)", "hyperbolic tangent", {}, ops::tanh, [](double x) { return std::tanh(x); }},
     {"top_k", routing, 2, 2, "top_k(x, k) OVER (PARTITION BY ...)", "the k largest, largest first, along a new index k"},

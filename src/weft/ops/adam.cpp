@@ -5,7 +5,8 @@
 //   adam    w' = w - lr * update
 //   adamw   w' = w - lr * (update + decay * w)      weight decay apart from the gradient
 //
-// Operands: w, g, m, v, step (one integer, 0 at first). Results: w', m', v'. Kingma and Ba,
+// Operands: w, g, m, v, step (one integer, 0 at first), and where a schedule gives one the rate that lr is
+// multiplied by. Results: w', m', v'. Kingma and Ba,
 // "Adam", ICLR 2015; Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
 #include <array>
 
@@ -34,12 +35,13 @@ class AdamOperator final : public OperatorOf<AdamOperator> {
     return std::span(kAdamAttributes).first(decays_ ? kAdamAttributes.size() : kAdamDecay);
   }
   std::size_t fewest_inputs() const override { return 5; }
-  std::size_t most_inputs() const override { return 5; }
+  std::size_t most_inputs() const override { return 6; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     for (const std::size_t i : {1u, 2u, 3u}) WEFT_TRY_STATUS(same_type(node, 0, i));
     WEFT_TRY_STATUS(expect_step(node, 4));
+    WEFT_TRY_STATUS(expect_rate(node, 5));
     for (int k = 0; k < 3; ++k) WEFT_TRY_STATUS(results.add(node.input_type(0)));
     return {};
   }
@@ -51,7 +53,9 @@ class AdamOperator final : public OperatorOf<AdamOperator> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const auto& n = at.numbers;
-    const T one = n.from(1), lr = n.from(node.real(kAdamLr)), epsilon = n.from(node.real(kAdamEpsilon));
+    const T one = n.from(1), epsilon = n.from(node.real(kAdamEpsilon));
+    T lr = n.from(node.real(kAdamLr));
+    if (at.input_count() > 5) lr *= at.input(5).data[0];
     const T beta1 = n.from(node.real(kAdamBeta1)), beta2 = n.from(node.real(kAdamBeta2));
     const T decay = decays_ ? n.from(node.real(kAdamDecay)) : T();
     const T times = at.input(4).data[0] + one;

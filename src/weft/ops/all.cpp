@@ -12,6 +12,7 @@ const plan::OperatorSet& all() {
       &contract(), &reduce(),
       // views and moves
       &broadcast(), &transpose(), &rename(), &split(), &merge(), &slice(), &pad(), &concat(), &cast(),
+      &stop_gradient(),
       // pointwise
       &add(), &sub(), &mul(), &div(), &mod(), &pow(), &maximum(), &minimum(), &neg(), &abs(), &equal(),
       &not_equal(), &less(), &less_equal(), &greater(), &greater_equal(), &logical_and(), &logical_or(),
@@ -20,6 +21,7 @@ const plan::OperatorSet& all() {
       &silu_gradient(),
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
+      &labelled(),
       // joins on a value
       &gather(), &scatter_add(), &top_k(), &slot(),
       // images

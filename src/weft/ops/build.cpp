@@ -30,6 +30,12 @@ Result<plan::NodeId> several(Graph& graph, const Operator& op, Operands operands
   return graph.add(op, span_of(operands), {attributes.begin(), attributes.size()});
 }
 
+// An optimizer's node: its last operand, the rate, is left out where there is none.
+Result<plan::NodeId> optimizer(Graph& graph, const Operator& op, Operands operands, Attributes attributes) {
+  const std::size_t given = operands.size() - (operands.end()[-1].valid() ? 0 : 1);
+  return graph.add(op, span_of(operands).first(given), {attributes.begin(), attributes.size()});
+}
+
 bool same_order(const plan::Type& type, Indices indices) {
   return std::ranges::equal(type.dims, indices, {}, &plan::Dim::index);
 }
@@ -191,9 +197,16 @@ Result<BatchNormalized> add_batch_norm(Graph& graph, ValueId x, ValueId mean, Va
                          graph.result(node, 3)};
 }
 
-Result<ValueId> add_cross_entropy(Graph& graph, ValueId logits, ValueId label, Symbol over) {
-  return one(graph, cross_entropy(), {logits, label}, {over});
+Result<ValueId> add_cross_entropy(Graph& graph, ValueId logits, ValueId label, Symbol over,
+                                  double smoothing) {
+  return one(graph, cross_entropy(), {logits, label}, {over, smoothing});
 }
+
+Result<ValueId> add_labelled(Graph& graph, ValueId label, std::int64_t classes, plan::DType dtype) {
+  return one(graph, labelled(), {label}, {classes, dtype});
+}
+
+Result<ValueId> add_stop_gradient(Graph& graph, ValueId x) { return one(graph, stop_gradient(), {x}); }
 
 Result<ValueId> add_gather(Graph& graph, ValueId positions, ValueId table, Symbol along, std::int64_t begin) {
   return one(graph, gather(), {positions, table}, {along, begin});
@@ -235,29 +248,30 @@ Result<ValueId> add_dropout(Graph& graph, ValueId x, ValueId step, double rate, 
   return rate == 0 ? Result<ValueId>(x) : one(graph, dropout(), {x, step}, {rate, stream});
 }
 
-Result<ValueId> add_sgd(Graph& graph, ValueId weight, ValueId gradient, double lr) {
-  return one(graph, sgd(), {weight, gradient}, {lr});
+Result<ValueId> add_sgd(Graph& graph, ValueId weight, ValueId gradient, double lr, ValueId rate) {
+  WEFT_TRY(node, optimizer(graph, sgd(), {weight, gradient, rate}, {lr}));
+  return graph.result(node);
 }
 
 Result<MomentumStep> add_momentum(Graph& graph, ValueId weight, ValueId gradient, ValueId velocity, double lr,
-                                  double mu) {
-  WEFT_TRY(node, several(graph, momentum(), {weight, gradient, velocity}, {lr, mu}));
+                                  double mu, ValueId rate) {
+  WEFT_TRY(node, optimizer(graph, momentum(), {weight, gradient, velocity, rate}, {lr, mu}));
   return MomentumStep{graph.result(node, 0), graph.result(node, 1)};
 }
 
 Result<AdamStep> add_adam(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second,
-                          ValueId step, const AdamSettings& settings) {
+                          ValueId step, const AdamSettings& settings, ValueId rate) {
   const auto& [lr, beta1, beta2, epsilon] = settings;
-  WEFT_TRY(node,
-           several(graph, adam(), {weight, gradient, first, second, step}, {lr, beta1, beta2, epsilon}));
+  WEFT_TRY(node, optimizer(graph, adam(), {weight, gradient, first, second, step, rate},
+                           {lr, beta1, beta2, epsilon}));
   return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
 }
 
 Result<AdamStep> add_adamw(Graph& graph, ValueId weight, ValueId gradient, ValueId first, ValueId second,
-                           ValueId step, const AdamSettings& settings, double decay) {
+                           ValueId step, const AdamSettings& settings, double decay, ValueId rate) {
   const auto& [lr, beta1, beta2, epsilon] = settings;
-  WEFT_TRY(node, several(graph, adamw(), {weight, gradient, first, second, step},
-                         {lr, beta1, beta2, epsilon, decay}));
+  WEFT_TRY(node, optimizer(graph, adamw(), {weight, gradient, first, second, step, rate},
+                           {lr, beta1, beta2, epsilon, decay}));
   return AdamStep{graph.result(node, 0), graph.result(node, 1), graph.result(node, 2)};
 }
 

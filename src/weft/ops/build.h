@@ -52,6 +52,7 @@ Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op, Valu
 Result<plan::ValueId> add_pointwise(plan::Graph& graph, const Operator& op,
                                     std::initializer_list<plan::ValueId> operands);
 Result<plan::ValueId> add_cast(plan::Graph& graph, plan::ValueId x, plan::DType to);
+Result<plan::ValueId> add_stop_gradient(plan::Graph& graph, plan::ValueId x);
 
 // Views and moves.
 Result<plan::ValueId> add_broadcast(plan::Graph& graph, plan::ValueId x,
@@ -83,7 +84,10 @@ Result<BatchNormalized> add_batch_norm(plan::Graph& graph, plan::ValueId x, plan
                                        plan::ValueId variance, Indices over, BatchNormMode mode,
                                        double epsilon = 1e-5, double momentum = 0.1);
 Result<plan::ValueId> add_cross_entropy(plan::Graph& graph, plan::ValueId logits, plan::ValueId label,
-                                        Symbol over);
+                                        Symbol over, double smoothing = 0);
+// 1 where a label names one of the classes, else 0.
+Result<plan::ValueId> add_labelled(plan::Graph& graph, plan::ValueId label, std::int64_t classes,
+                                   plan::DType dtype);
 
 // Joins on a value, and routing.
 Result<plan::ValueId> add_gather(plan::Graph& graph, plan::ValueId positions, plan::ValueId table,
@@ -116,7 +120,7 @@ Result<plan::ValueId> add_rotary(plan::Graph& graph, plan::ValueId x, Symbol alo
 Result<plan::ValueId> add_dropout(plan::Graph& graph, plan::ValueId x, plan::ValueId step, double rate,
                                   std::int64_t stream);
 
-// One step of an optimizer: the next weight and the next moments.
+// One step of an optimizer: the next weight and the next moments. `rate`, where it is given, multiplies lr.
 struct MomentumStep {
   plan::ValueId weight, momentum;
 };
@@ -126,15 +130,17 @@ struct AdamStep {
 struct AdamSettings {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
-Result<plan::ValueId> add_sgd(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient, double lr);
+Result<plan::ValueId> add_sgd(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient, double lr,
+                              plan::ValueId rate = {});
 Result<MomentumStep> add_momentum(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
-                                  plan::ValueId velocity, double lr, double mu = 0.9);
+                                  plan::ValueId velocity, double lr, double mu = 0.9,
+                                  plan::ValueId rate = {});
 Result<AdamStep> add_adam(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
                           plan::ValueId first, plan::ValueId second, plan::ValueId step,
-                          const AdamSettings& settings = {});
+                          const AdamSettings& settings = {}, plan::ValueId rate = {});
 Result<AdamStep> add_adamw(plan::Graph& graph, plan::ValueId weight, plan::ValueId gradient,
                            plan::ValueId first, plan::ValueId second, plan::ValueId step,
-                           const AdamSettings& settings = {}, double decay = 0.01);
+                           const AdamSettings& settings = {}, double decay = 0.01, plan::ValueId rate = {});
 
 // Between the ranks along a mesh axis. `kind` is sum, max or min.
 Result<plan::ValueId> add_all_reduce(plan::Graph& graph, plan::ValueId x, std::string_view axis,

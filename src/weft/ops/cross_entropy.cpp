@@ -2,6 +2,10 @@
 //
 //   loss[..] = log(sum over c of exp(logits[.., c])) - logits[.., label]
 //
+// With `smoothing` s a label is not quite sure: it has 1 - s of the weight, and all classes share s evenly.
+//
+//   loss[..] = log(sum over c of exp(logits[.., c])) - (1 - s) logits[.., label] - s mean over c of logits[.., c]
+//
 // A label outside 0 .. size(c)-1 marks a row to be ignored: its loss and its gradient are zero.
 #include <array>
 
@@ -16,8 +20,9 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kCrossEntropyAttributes = {{{"over", AttributeKind::index}}};
-constexpr std::size_t kCrossEntropyOver = 0;
+constexpr std::array<plan::AttributeSpec, 2> kCrossEntropyAttributes = {
+    {{"over", AttributeKind::index}, {"smoothing", AttributeKind::real, false, 0}}};
+constexpr std::size_t kCrossEntropyOver = 0, kCrossEntropySmoothing = 1;
 
 class CrossEntropy final : public OperatorOf<CrossEntropy> {
  public:
@@ -28,6 +33,7 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyOver)));
+    WEFT_TRY_STATUS(expect_smoothing(node.real(kCrossEntropySmoothing)));
     return results.add(node.input_type(0).dtype, rows);
   }
 
@@ -45,9 +51,10 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
 
   Status gradient(Gradient& g) const override {
     const NodeView& node = g.node();
-    const plan::AttributeValue over = node.symbol(kCrossEntropyOver);
+    const std::array<plan::AttributeValue, 2> attributes = {node.symbol(kCrossEntropyOver),
+                                                            node.real(kCrossEntropySmoothing)};
     const std::initializer_list<plan::ValueId> operands = {node.input(0), node.input(1), g.of_result()};
-    WEFT_TRY(value, g.graph.add_value(cross_entropy_gradient(), operands, {&over, 1}));
+    WEFT_TRY(value, g.graph.add_value(cross_entropy_gradient(), operands, attributes));
     g.set(0, value);
     return {};
   }
@@ -60,7 +67,8 @@ class CrossEntropy final : public OperatorOf<CrossEntropy> {
       if (label < 0) continue;
       const T* x = at.input(0).data.data() + labels.rows.starts[row];
       const auto [shift, total] = labels.exponentials(x);
-      at.result(0).data[row] = shift + at.numbers.apply(Function::log, total) - x[labels.rows.columns[label]];
+      at.result(0).data[row] = shift + at.numbers.apply(Function::log, total) -
+                               labels.wanted(x, label, at.node().real(kCrossEntropySmoothing));
     }
   }
 };

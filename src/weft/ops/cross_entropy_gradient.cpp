@@ -1,6 +1,6 @@
 // cross-entropy-gradient: from the gradient of the loss to that of the logits.
 //
-//   dlogits[.., c] = (softmax(logits)[.., c] - [c = label[..]]) * dloss[..]
+//   dlogits[.., c] = (softmax(logits)[.., c] - (1 - s) [c = label[..]] - s / size(c)) * dloss[..]
 //
 // One node, since the parts of it (softmax, one-hot, difference) are each as large as the logits.
 #include <algorithm>
@@ -18,8 +18,9 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 1> kCrossEntropyGradientAttributes = {{{"over", AttributeKind::index}}};
-constexpr std::size_t kCrossEntropyGradientOver = 0;
+constexpr std::array<plan::AttributeSpec, 2> kCrossEntropyGradientAttributes = {
+    {{"over", AttributeKind::index}, {"smoothing", AttributeKind::real, false, 0}}};
+constexpr std::size_t kCrossEntropyGradientOver = 0, kCrossEntropyGradientSmoothing = 1;
 
 class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
  public:
@@ -30,6 +31,7 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY(rows, labelled_rows(node, node.symbol(kCrossEntropyGradientOver)));
+    WEFT_TRY_STATUS(expect_smoothing(node.real(kCrossEntropyGradientSmoothing)));
     const plan::Type dloss = node.input_type(2);
     if (dloss.dtype != node.input_type(0).dtype || !std::ranges::equal(dloss.dims, rows))
       return user_error(fmt::format("operand 2 must be the gradient of the loss: expected {}, found {}",
@@ -48,6 +50,9 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
   template <class T>
   void evaluate(Evaluation<T>& at) const {
     const Labels<T> labels(at, at.node().symbol(kCrossEntropyGradientOver));
+    const double smoothing = at.node().real(kCrossEntropyGradientSmoothing);
+    const T sure = at.numbers.from(1 - smoothing);
+    const T each = at.numbers.from(smoothing / static_cast<double>(labels.rows.columns.size()));
     for (std::size_t row = 0; row < labels.rows.starts.size(); ++row) {
       const std::int64_t label = labels.of(row);
       if (label < 0) continue;
@@ -56,8 +61,8 @@ class CrossEntropyGradient final : public OperatorOf<CrossEntropyGradient> {
       const T dloss = at.input(2).data[row];
       const auto [shift, total] = labels.exponentials(x);
       for (const std::int64_t column : labels.rows.columns)
-        dx[column] = at.numbers.divide(at.numbers.apply(Function::exp, x[column] - shift), total) * dloss;
-      dx[labels.rows.columns[label]] -= dloss;
+        dx[column] = (at.numbers.divide(at.numbers.apply(Function::exp, x[column] - shift), total) - each) * dloss;
+      dx[labels.rows.columns[label]] -= sure * dloss;
     }
   }
 };

@@ -17,4 +17,9 @@ Result<DimList> labelled_rows(const plan::NodeView& node, Symbol over) {
   return rows;
 }
 
+Status expect_smoothing(double smoothing) {
+  if (smoothing >= 0 && smoothing < 1) return {};
+  return user_error(fmt::format("smoothing must be at least 0 and below 1, found {}", smoothing));
+}
+
 }  // namespace weft::ops

@@ -14,6 +14,9 @@ namespace weft::ops {
 // (operand 1) is an integer for each such row.
 Result<DimList> labelled_rows(const plan::NodeView& node, Symbol over);
 
+// Fails unless it is a share of the weight: at least 0 and below 1.
+Status expect_smoothing(double smoothing);
+
 template <class T>
 class Labels {
  public:
@@ -28,6 +31,16 @@ class Labels {
   std::int64_t of(std::size_t row) const {
     const std::int64_t label = at_.numbers.to_integer(at_.input(1).data[places_[row]]);
     return label >= 0 && label < static_cast<std::int64_t>(rows.columns.size()) ? label : -1;
+  }
+
+  // The logit that the row should have made largest; smoothed, it is mixed with the mean of all.
+  T wanted(const T* x, std::int64_t label, double smoothing) const {
+    const T own = x[rows.columns[static_cast<std::size_t>(label)]];
+    if (smoothing == 0) return own;
+    T total = T();
+    for (const std::int64_t column : rows.columns) total += x[column];
+    return at_.numbers.from(1 - smoothing) * own +
+           at_.numbers.from(smoothing / static_cast<double>(rows.columns.size())) * total;
   }
 
   // The largest logit of a row and the sum of exp(logit - largest). The field, which has no

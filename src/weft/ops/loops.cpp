@@ -89,6 +89,14 @@ Status expect_step(const NodeView& node, std::size_t operand) {
                                 print(type, node.graph().symbols())));
 }
 
+Status expect_rate(const NodeView& node, std::size_t operand) {
+  if (operand >= node.input_count()) return {};
+  const plan::Type type = node.input_type(operand);
+  if (is_real(type.dtype) && type.rank() == 0) return {};
+  return user_error(fmt::format("operand {} must be one real number, the rate: expected f32[], found {}",
+                                operand, print(type, node.graph().symbols())));
+}
+
 Status expect_between(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (low <= value && value <= high) return {};
   return user_error(fmt::format("{} must be from {} to {}, found {}", what, low, high, value));

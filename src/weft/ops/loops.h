@@ -37,6 +37,9 @@ Status expect(const plan::NodeView& node, std::size_t operand, Elements elements
 // Fails unless the operand is one integer, the number of a training step.
 Status expect_step(const plan::NodeView& node, std::size_t operand);
 
+// Fails unless the operand is one real number, or is not there: what a schedule multiplies the learning rate by.
+Status expect_rate(const plan::NodeView& node, std::size_t operand);
+
 // Fails unless low <= value <= high: "stride must be from 1 to 1099511627776, found 0".
 Status expect_between(std::string_view what, std::int64_t value, std::int64_t low, std::int64_t high);
 

@@ -30,6 +30,7 @@ const Operator& slice();
 const Operator& pad();
 const Operator& concat();
 const Operator& cast();
+const Operator& stop_gradient();
 
 // Pointwise, all in pointwise.cpp. The words `and`, `or`, `not` are taken in C++.
 const Operator& add();
@@ -76,6 +77,7 @@ const Operator& rms_norm();
 const Operator& batch_norm();
 const Operator& cross_entropy();
 const Operator& cross_entropy_gradient();
+const Operator& labelled();
 
 // Joins on a value, and routing.
 const Operator& gather();

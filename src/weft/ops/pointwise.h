@@ -68,7 +68,7 @@ Status div(Gradient& g);
 Status mod(Gradient& g);
 Status pow(Gradient& g);
 Status extremum(
-    Gradient& g);  // maximum and minimum: the operand that is the result gets it, the first on a tie
+    Gradient& g);  // maximum and minimum: the operand that is the result gets it, each a half on a tie
 Status neg(Gradient& g);
 Status abs(Gradient& g);
 Status select(Gradient& g);

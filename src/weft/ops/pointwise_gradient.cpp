@@ -89,23 +89,48 @@ Status mod(Gradient& g) {
   return t.f.status();
 }
 
-// da = dy * b * a^(b-1),  db = dy * y * log a
+// da = dy * b * a^(b-1),  db = dy * y * log a; but 0 where b = 0, and where a = 0 <= b: there y is constant.
 Status pow(Gradient& g) {
   Terms t(g);
   const ValueId a = t.operand(0), b = t.operand(1);
   if (g.wants(0)) {
-    const ValueId slope = t.f(ops::mul(), {t.f(ops::pow(), {a, t.f(ops::sub(), {b, t.f.number(1, b)})}), b});
+    const plan::NodeView exponent = g.graph.view(g.graph.value(b).producer);
+    const bool never_zero = &exponent.op() == &ops::constant() && exponent.real(0) != 0;
+    ValueId slope = t.f(ops::mul(), {t.f(ops::pow(), {a, t.f(ops::sub(), {b, t.f.number(1, b)})}), b});
+    if (!never_zero)
+      slope = t.f(ops::select(), {t.f(ops::equal(), {b, t.f.number(0, b)}), t.f.number(0, slope), slope});
     g.set(0, t.f.product({t.dy, slope}, t.dims(0)));
   }
-  if (g.wants(1)) g.set(1, t.f.product({t.f(ops::mul(), {t.dy, t.y}), t.f(ops::log(), {a})}, t.dims(1)));
+  if (g.wants(1)) {
+    const ValueId zero = t.f.number(0, a);
+    const ValueId flat =
+        t.f(ops::logical_and(), {t.f(ops::equal(), {a, zero}), t.f(ops::greater_equal(), {b, zero})});
+    const ValueId slope = t.f(ops::mul(), {t.y, t.f(ops::log(), {a})});
+    g.set(1, t.f.product({t.dy, t.f(ops::select(), {flat, zero, slope})}, t.dims(1)));
+  }
   return t.f.status();
 }
 
+// On a tie each gets one half; but a number is a bound, and up to a bound the whole gradient passes.
 Status extremum(Gradient& g) {
   Terms t(g);
   const bool is_max = g.node().op().name() == "maximum";
-  const ValueId first = t.f(is_max ? ops::greater_equal() : ops::less_equal(), {t.operand(0), t.operand(1)});
-  return choose(t, first, 0);
+  const ValueId zero = t.f.number(0, t.dy);
+  for (const std::size_t i : {0u, 1u}) {
+    if (!g.wants(i)) continue;
+    const ValueId own = t.operand(i), other = t.operand(1 - i);
+    const bool bounded = g.graph.node(g.graph.value(other).producer).op == &ops::constant();
+    if (bounded) {
+      const ValueId within = t.f(is_max ? ops::greater_equal() : ops::less_equal(), {own, other});
+      t.give(i, t.f(ops::select(), {within, t.dy, zero}));
+      continue;
+    }
+    const ValueId wins = t.f(is_max ? ops::greater() : ops::less(), {own, other});
+    const ValueId half = t.f(ops::mul(), {t.dy, t.f.number(0.5, t.dy)});
+    const ValueId tied = t.f(ops::select(), {t.f(ops::equal(), {own, other}), half, zero});
+    t.give(i, t.f(ops::select(), {wins, t.dy, tied}));
+  }
+  return t.f.status();
 }
 
 Status select(Gradient& g) {
@@ -118,10 +143,12 @@ Status neg(Gradient& g) {
   return unary(t, t.f(ops::neg(), {t.dy}));
 }
 
+// At zero, where it has no slope, 0.
 Status abs(Gradient& g) {
   Terms t(g);
-  const ValueId below = t.f(ops::less(), {t.x, t.f.number(0, t.x)});
-  return unary(t, t.f(ops::select(), {below, t.f(ops::neg(), {t.dy}), t.dy}));
+  const ValueId zero = t.f.number(0, t.x);
+  const ValueId negative = t.f(ops::select(), {t.f(ops::less(), {t.x, zero}), t.f(ops::neg(), {t.dy}), zero});
+  return unary(t, t.f(ops::select(), {t.f(ops::greater(), {t.x, zero}), t.dy, negative}));
 }
 
 Status exp(Gradient& g) {

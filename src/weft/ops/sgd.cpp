@@ -1,6 +1,8 @@
 // sgd: plain gradient descent.
 //
-//   w' = w - lr * g
+//   w' = w - lr * rate * g
+//
+// Operands: w, g, and the rate of a schedule where there is one.
 #include <array>
 
 #include "weft/ops/loops.h"
@@ -20,11 +22,12 @@ class Sgd final : public OperatorOf<Sgd> {
   std::string_view name() const override { return "sgd"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kSgdAttributes; }
   std::size_t fewest_inputs() const override { return 2; }
-  std::size_t most_inputs() const override { return 2; }
+  std::size_t most_inputs() const override { return 3; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(same_type(node, 0, 1));
+    WEFT_TRY_STATUS(expect_rate(node, 2));
     return results.add(node.input_type(0));
   }
 
@@ -33,7 +36,8 @@ class Sgd final : public OperatorOf<Sgd> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    const T lr = at.numbers.from(at.node().real(kSgdLr));
+    T lr = at.numbers.from(at.node().real(kSgdLr));
+    if (at.input_count() > 2) lr *= at.input(2).data[0];
     for (std::size_t i = 0; i < at.input(0).data.size(); ++i)
       at.result(0).data[i] = at.input(0).data[i] - lr * at.input(1).data[i];
   }

@@ -33,7 +33,14 @@ bool has_own_kernel(const NodeView& node) {
   return is_class_loss(node) || is_optimizer_step(node) ||
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
-                ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm);
+                ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled);
+}
+
+// Statistics by channel, or by share of the batch and channel.
+bool has_channels(const NodeView& node) {
+  const Type x = node.input_type(0), channel = node.input_type(1);
+  return channel.rank() == 1 || (channel.rank() == 2 && x.position(channel.dims[0].index) == 0 &&
+                                 std::ranges::equal(channel.dims, node.input_type(2).dims));
 }
 
 // A queue for each expert is counted in a worker's own memory.
@@ -50,7 +57,7 @@ std::string why_by_type(const NodeView& node) {
     if (refused(dtype)) return fmt::format("its elements are {}", plan::name(dtype));
   }
   // What is summed, ranked or turned is f32.
-  const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot);
+  const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot, ops::labelled);
   const DType worked = node.input_type(is_any(node, ops::scatter_add) ? 1 : 0).dtype;
   if ((!whole_first || is_any(node, ops::scatter_add)) && worked != DType::f32)
     return fmt::format("its elements are {}", plan::name(worked));
@@ -76,7 +83,9 @@ std::string why_by_definition(const NodeView& node) {
     return "it has no kernel";
   }
   if (std::string why = why_by_type(node); !why.empty()) return why;
-  if (is_any(node, ops::batch_norm) && node.input_type(1).rank() != 1)
+  if (is_any(node, ops::labelled) && node.result_type(0).dtype != DType::f32)
+    return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
+  if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
   if (is_any(node, ops::gather) && node.input_type(1).dtype != DType::f32 &&
       plan::size_in_bytes(node.input_type(1).dtype) == 2)

@@ -27,7 +27,7 @@ bool just(const std::vector<bool>& addends, std::initializer_list<std::size_t> o
 // Elements moved, repeated or dropped, with zeros between them: whatever the monoid, as it keeps zero alone.
 bool moves_elements(const plan::Operator& op) {
   return is_one_of(op, {&ops::transpose(), &ops::rename(), &ops::split(), &ops::merge(), &ops::slice(),
-                        &ops::pad(), &ops::concat(), &ops::broadcast()});
+                        &ops::pad(), &ops::concat(), &ops::broadcast(), &ops::stop_gradient()});
 }
 
 // Numbers that stay what they are; a fraction dropped or a truth value is no linear function.

@@ -42,9 +42,9 @@ Result<std::vector<ValueId>> RowOpener::open(const plan::NodeView& node, std::sp
   else if (&node.op() == &ops::softmax())
     made = {softmax_of(inputs[0], node.indices(0))};
   else if (&node.op() == &ops::cross_entropy())
-    made = {cross_entropy_of(inputs[0], inputs[1], node.symbol(0))};
+    made = {cross_entropy_of(inputs[0], inputs[1], node.symbol(0), node.real(1))};
   else
-    made = {cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0))};
+    made = {cross_entropy_gradient_of(inputs[0], inputs[1], inputs[2], node.symbol(0), node.real(1))};
   WEFT_TRY_STATUS(f_.status());
   for (std::size_t k = 0; k < made.size(); ++k) {
     const plan::Type type = node.result_type(k);
@@ -104,24 +104,37 @@ ValueId RowOpener::is_label(ValueId label, Dim classes) {
   return f_(ops::equal(), {f_.cast(place, DType::f32), f_.cast(label, DType::f32)});
 }
 
-ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over) {
+ValueId RowOpener::cross_entropy_of(ValueId x, ValueId label, Symbol over, double smoothing) {
   const auto [peak, total] = rows_of(x, {&over, 1}, false);
   if (!f_.status().ok()) return {};
   const plan::Type logits = graph_.type(x);
   const ValueId picked = f_.keep([&] { return ops::add_gather(graph_, label, x, over); });
-  const ValueId loss =
-      f_(ops::sub(), {f_(ops::add(), {peak, f_(ops::log(), {total})}), f_.cast(picked, wide(logits.dtype))});
+  ValueId wanted = f_.cast(picked, wide(logits.dtype));
+  if (smoothing > 0) {
+    const std::vector<Symbol> kept = ops::indices_of(ops::without(logits.dims, {&over, 1}));
+    const ValueId all = f_.reduce("sum", f_.cast(x, wide(logits.dtype)), kept);
+    const double each = smoothing / static_cast<double>(logits.size_of(over));
+    wanted = f_(ops::add(), {f_(ops::mul(), {wanted, f_.number(1 - smoothing, wanted)}),
+                             f_(ops::mul(), {all, f_.number(each, all)})});
+  }
+  const ValueId loss = f_(ops::sub(), {f_(ops::add(), {peak, f_(ops::log(), {total})}), wanted});
   return f_(ops::select(), {has_label(label, {over, logits.size_of(over)}), loss, f_.number(0, total)});
 }
 
-ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over) {
+ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId dloss, Symbol over,
+                                             double smoothing) {
   const auto [peak, total] = rows_of(x, {&over, 1}, false);
   if (!f_.status().ok()) return {};
   const plan::Type logits = graph_.type(x);
   const Dim classes{over, logits.size_of(over)};
   const ValueId times = f_.cast(dloss, wide(logits.dtype)), zero = f_.number(0, total);
-  const ValueId share = f_(ops::mul(), {exponential(x, peak), f_(ops::div(), {times, total})});
-  const ValueId one = f_(ops::select(), {is_label(label, classes), times, zero});
+  ValueId share = f_(ops::mul(), {exponential(x, peak), f_(ops::div(), {times, total})}), sure = times;
+  if (smoothing > 0) {
+    const double each = smoothing / static_cast<double>(classes.size);
+    share = f_(ops::sub(), {share, f_(ops::mul(), {times, f_.number(each, times)})});
+    sure = f_(ops::mul(), {times, f_.number(1 - smoothing, times)});
+  }
+  const ValueId one = f_(ops::select(), {is_label(label, classes), sure, zero});
   return f_(ops::select(), {has_label(label, classes), f_(ops::sub(), {share, one}), zero});
 }
 

@@ -6,6 +6,7 @@
 //                                           loss   = peak + log(total) - picked
 //
 //   its gradient                            exp(x - peak) * dloss / total - (dloss where v = label)
+//     with smoothing s                      1 - s of the label's part, and s / size(v) of every word's
 //   softmax x over t                        exp(x - peak) / total
 //
 //   batch-norm x over b, h, w               mean     = reduce x {kind=mean}                    addends of sum
@@ -55,9 +56,9 @@ class RowOpener {
   plan::ValueId is_label(plan::ValueId label, plan::Dim classes);
 
   plan::ValueId softmax_of(plan::ValueId x, std::span<const Symbol> over);
-  plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over);
+  plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over, double smoothing);
   plan::ValueId cross_entropy_gradient_of(plan::ValueId x, plan::ValueId label, plan::ValueId dloss,
-                                          Symbol over);
+                                          Symbol over, double smoothing);
   std::vector<plan::ValueId> batch_norm_of(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
 
   plan::Graph& graph_;

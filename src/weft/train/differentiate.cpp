@@ -42,6 +42,7 @@ std::vector<char> depends_on(const Graph& graph, std::span<const ValueId> wanted
   for (const ValueId value : wanted) depends[value.value] = 1;
   for (std::size_t id = 0; id <= last.value; ++id) {
     const NodeView node = graph.view(NodeId(id));
+    if (&node.op() == &ops::stop_gradient()) continue;
     const bool any =
         std::ranges::any_of(node.node().inputs, [&](ValueId input) { return depends[input.value] != 0; });
     for (std::size_t k = 0; any && k < node.result_count(); ++k)

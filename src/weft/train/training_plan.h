@@ -29,7 +29,20 @@ struct TrainingOptions {
   double momentum = 0.9;                              // momentum
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0.01;                         // adamw
+  bool decay_vectors =
+      true;                // whether it shrinks parameters of fewer than two indices: biases, gains of norms
+  double clip_norm = 0;    // what the gradients' norm, of all of them together, may be at most; 0: anything
+  double accumulate = 1;   // steps whose gradients are averaged for one update
+  bool scheduled = false;  // the learning rate is multiplied by the state kRateName, which the run writes
 };
+
+// The parameter that an optimizer keeps a moment of under this name: "w1" of "w1.first"; "" where it is none.
+std::string_view parameter_of_moment(std::string_view name);
+
+// The state that counts the steps which Adam's moments have seen.
+inline constexpr std::string_view kStepName = "step";
+// The state that a run writes before each step of a schedule.
+inline constexpr std::string_view kRateName = "schedule.rate";
 
 struct TrainingPlan {
   plan::Graph graph;

@@ -40,6 +40,7 @@ merge | f32[h=4,e=1] | {along=[h,e], into=h}
 slice | f32[b=2,d=5,c=2] | {along=d, begin=1, end=4}
 pad | f32[b=2,d=3,c=2] | {along=d, before=2, after=1}
 concat | f32[b=2,d=3,c=2] | f32[b=2,d=1,c=2] | f32[b=2,d=2,c=2] | {along=d}
+stop-gradient | f32[b=2,d=3]
 cast | f32[b=2,d=3] | {to=f64}
 cast | f32[b=2,d=3] | {to=bool}
 cast | i32[b=2] < 5 | {to=f32}
@@ -55,7 +56,10 @@ batch-norm:4 | f32[b=1,c=3] | f32[c=3] | f32[c=3] > 0 | {over=[b], epsilon=0.5}
 batch-norm:4 | f32[b=3,c=2,g=2] | f32[g=2,c=2] | f32[c=2,g=2] > 0 | {over=[b], mode=infer, momentum=0.3}
 cross-entropy | f32[b=4,c=3] | i32[b=4] < 3 | {over=c}
 cross-entropy | f32[c=3,b=2,s=2] | i32[s=2,b=2] < 3 | {over=c}
+cross-entropy | f32[b=4,c=3] | i32[b=4] < 3 | {over=c, smoothing=0.2}
 cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c}
+cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c, smoothing=0.2}
+labelled | i32[b=2,s=3] < 5 | {classes=3, dtype=f32}
 gather | i32[b=2,s=3] < 4 | f32[v=4,d=3] | {along=v}
 gather | i32[b=2,s=3] < 4 | f32[b=2,v=4] | {along=v}
 gather | i32[] < 2 | f32[v=3] | {along=v}
@@ -93,9 +97,12 @@ rotary | f32[b=2,s=3,e=4] | {along=s, pairs=e}
 rotary | f32[e=2,b=2,s=3] | {along=s, pairs=e, base=100, inverse=1}
 dropout | f32[b=3,d=4] | i64[] < 5 | {rate=0.5, stream=3}
 sgd | f32[d=3,f=2] | f32[d=3,f=2] | {lr=0.1}
+sgd | f32[d=3,f=2] | f32[d=3,f=2] | f32[] | {lr=0.1}
 momentum:2 | f32[d=3,f=2] | f32[d=3,f=2] | f32[d=3,f=2] | {lr=0.1}
+momentum:2 | f32[d=3,f=2] | f32[d=3,f=2] | f32[d=3,f=2] | f32[] | {lr=0.1}
 adam:3 | f32[d=3] | f32[d=3] | f32[d=3] | f32[d=3] > 0 | i64[] < 5 | {lr=0.1}
 adamw:3 | f32[d=3] | f32[d=3] | f32[d=3] | f32[d=3] > 0 | i64[] < 5 | {decay=0.2}
+adamw:3 | f32[d=3] | f32[d=3] | f32[d=3] | f32[d=3] > 0 | i64[] < 5 | f32[] | {decay=0.2}
 select | bool[b=2,c=3] | f32[c=3,d=2] | f32[b=2]
 select | bool[] | i32[c=3] < 5 | i32[] < 5
 and | bool[b=2,c=3] | bool[c=3]

@@ -52,6 +52,8 @@ cross-entropy | f32[v=5,b=3] | i64[b=3] < 6 | {over=v}
 cross-entropy | f32[b=3,v=5,s=4] | i32[s=4,b=3] < 6 | {over=v}
 cross-entropy | f32[v=1] | i32[] < 2 | {over=v}
 cross-entropy | bf16[b=3,v=5] | i32[b=3] < 6 | {over=v}
+cross-entropy | f32[b=3,v=5] | i32[b=3] < 6 | {over=v, smoothing=0.3}
+cross-entropy-gradient | f32[b=3,v=5] | i32[b=3] < 6 | f32[b=3] | {over=v, smoothing=0.3}
 cross-entropy-gradient | f32[b=3,s=4,v=5] | i32[b=3,s=4] < 6 | f32[b=3,s=4] | {over=v}
 cross-entropy-gradient | f32[v=5,b=3,s=2] | i32[s=2,b=3] < 6 | f32[b=3,s=2] | {over=v}
 cross-entropy-gradient | bf16[b=3,v=5] | i32[b=3] < 6 | bf16[b=3] | {over=v}

@@ -102,6 +102,9 @@ dropout | f32[d=2] | i64[] | {rate=1} | ! rate must be at least 0 and below 1, f
 dropout | f32[d=2] | f32[] | {rate=0.5} | ! operand 1 must be one integer, the step: expected i64[], found f32[]
 sgd | f32[d=2] | f32[d=3] | {lr=1} | ! operands 0 and 1 must have one type, found f32[d=2] and f32[d=3]
 momentum:2 | f32[d=2] | f32[d=2] | bf16[d=2] | {lr=1} | ! operands 0 and 2 must have one type, found f32[d=2] and bf16[d=2]
+cross-entropy | f32[b=2,c=3] | i32[b=2] | {over=c, smoothing=1} | ! smoothing must be at least 0 and below 1, found 1
+labelled | f32[b=2] | {classes=3, dtype=f32} | ! operand 0 must be integer, found f32
+sgd | f32[d=2] | f32[d=2] | f32[d=2] | {lr=1} | ! operand 2 must be one real number, the rate: expected f32[], found f32[d=2]
 adam:3 | f32[d=2] | f32[d=2] | f32[d=2] | f32[d=2] | i64[d=2] | ! operand 4 must be one integer, the step
 adamw:3 | i32[d=2] | i32[d=2] | i32[d=2] | i32[d=2] | i64[] | ! operand 0 must be real, found i32
 conv2d | f32[b=1,c=1,h=4,w=4] | f32[o=1,i=1,r=3,q=3] | {high=5} | ! a number of windows must be from 1 to 4, found 5

@@ -82,6 +82,10 @@ batch-norm:4 | f32[b=2,c=1] = 1 3 | f32[c=1] = 10 | f32[c=1] = 5 | {over=[b], ep
 batch-norm:4 | f32[b=2,c=1] = 1 3 | f32[c=1] = 1 | f32[c=1] = 4 | {over=[b], epsilon=0, mode=infer} | => 0 1 ; 1 ; 4 ; 0.5
 cross-entropy | f32[b=3,c=2] = 0 0 0 0 1 2 | i32[b=3] = 0 5 -1 | {over=c} | => 0.6931471805599453 0 0
 cross-entropy-gradient | f32[b=3,c=2] = 0 0 0 0 1 2 | i32[b=3] = 0 5 -1 | f32[b=3] = 2 2 2 | {over=c} | => -1 1 0 0 0 0
+cross-entropy | f32[b=3,c=2] = 0 0 2 0 1 2 | i32[b=3] = 0 0 -1 | {over=c, smoothing=0.5} | => 0.6931471805599453 0.6269280110429727 0
+cross-entropy-gradient | f32[b=2,c=2] = 0 0 1 2 | i32[b=2] = 0 -1 | f32[b=2] = 2 2 | {over=c, smoothing=0.5} | => -0.5 0.5 0 0
+labelled | i32[s=4] = 1 0 2 -1 | {classes=2, dtype=f32} | => 1 1 0 0
+stop-gradient | f32[d=2] = 1 2 | => 1 2
 gather | i32[s=4] = 1 0 7 -1 | f32[v=2,d=2] = 1 2 3 4 | {along=v} | => 3 4 1 2 0 0 0 0
 gather | i32[b=2] = 1 0 | f32[b=2,v=2] = 1 2 3 4 | {along=v} | => 2 3
 scatter-add | i32[s=3] = 1 1 -1 | f32[s=3] = 1 2 4 | {along=n, size=3, to=[n]} | => 0 3 0
@@ -103,6 +107,9 @@ avg-pool-gradient | f32[h=1,w=1] = 4 | {size=2, stride=1, type=f32[h=2,w=2]} | =
 rotary | f32[s=2,e=2] = 1 2 1 0 | {along=s, pairs=e} | => 1 2 0.5403023058681398 0.8414709848078965
 dropout | f32[d=3] = 1 2 3 | i64[] = 7 | {rate=0} | => 1 2 3
 sgd | f32[d=2] = 1 2 | f32[d=2] = 10 20 | {lr=0.1} | => 0 0
+sgd | f32[d=2] = 1 2 | f32[d=2] = 10 20 | f32[] = 0.5 | {lr=0.1} | => 0.5 1
+momentum:2 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 4 | f32[] = 0.5 | {lr=0.1, momentum=0.5} | => 0.8 ; 4
+adam:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | f32[] = 0.5 | {lr=0.1} | => 0.95 ; 0.2 ; 0.004
 momentum:2 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 4 | {lr=0.1, momentum=0.5} | => 0.6 ; 4
 adam:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1} | => 0.9 ; 0.2 ; 0.004
 adamw:3 | f32[d=1] = 1 | f32[d=1] = 2 | f32[d=1] = 0 | f32[d=1] = 0 | i64[] = 0 | {lr=0.1, decay=0.5} | => 0.85 ; 0.2 ; 0.004

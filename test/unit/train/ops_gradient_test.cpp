@@ -8,6 +8,8 @@
 
 #include "ops_case.h"
 #include "weft/ops/build.h"
+#include "weft/ops/loops.h"
+#include "weft/plan/text.h"
 #include "weft/plan/verify.h"
 #include "weft/train/differentiate.h"
 
@@ -35,6 +37,8 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "adam",
     "adamw",
     "cross-entropy-gradient",
+    "labelled",
+    "stop-gradient",  // by intent: see StopsWhereItIsTold
     "max-pool-gradient",
     "gelu-gradient",
     "gelu-tanh-gradient",
@@ -136,6 +140,63 @@ TEST(OpsGradient, EveryOperatorIsCheckedOrKnownToHaveNone) {
     if (has_gradient(c, graph_of(c))) covered.insert(c.op);
   for (const std::string_view name : all().names())
     EXPECT_NE(covered.contains(name), kWithoutGradient.contains(name)) << name;
+}
+
+// The gradients of `op` at given operands, where the result's is one: what PyTorch's autograd gives there.
+std::vector<std::vector<double>> slopes(const std::string& text) {
+  Result<plan::Graph> read = plan::read("plan p\n" + text, all());
+  if (!read.ok()) throw std::runtime_error(read.error().message);
+  plan::Graph graph = std::move(*read);
+  const plan::ValueId y = graph.outputs()[0].value;
+  const plan::ValueId loss = *add_reduce(graph, "sum", y, {});
+  std::vector<plan::ValueId> wanted;
+  Tensors<double> inputs;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (const plan::NodeView node = graph.view(plan::NodeId(n)); &node.op() == &parameter())
+      wanted.push_back(node.result(0));
+  const auto gradients = train::differentiate(graph, loss, wanted);
+  if (!gradients.ok()) throw std::runtime_error(gradients.error().message);
+  graph.clear_outputs();
+  for (const plan::ValueId gradient : *gradients) graph.add_output(graph.symbol("d"), gradient);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const plan::NodeView source = graph.view(graph.value(wanted[i]).producer);
+    inputs[std::string(source.word(0))] = {
+        sizes_of(source.result_type(0).dims),
+        i == 0 ? std::vector<double>{-1, 0, 2} : std::vector<double>{-1, 1, 0}};
+  }
+  std::vector<std::vector<double>> found;
+  for (const Tensor<double>& output : outputs_of(graph, inputs)) found.push_back(output.data);
+  return found;
+}
+
+TEST(OpsGradient, TiesAndCornersAreSharedAsElsewhere) {
+  const std::string a = "%0 = parameter {name=a, type=f32[d=3]}\n",
+                    b = "%1 = parameter {name=b, type=f32[d=3]}\n";
+  const std::string zero = "%1 = constant {value=0, dtype=f32}\n";
+  using Slopes = std::vector<std::vector<double>>;
+  EXPECT_EQ(slopes(a + b + "%2 = maximum %0, %1\nreturn y=%2\n"), (Slopes{{0.5, 0, 1}, {0.5, 1, 0}}));
+  EXPECT_EQ(slopes(a + b + "%2 = minimum %0, %1\nreturn y=%2\n"), (Slopes{{0.5, 1, 0}, {0.5, 0, 1}}));
+  // A number is a bound, as of clamp: at the bound the gradient passes, from whichever side it is written.
+  EXPECT_EQ(slopes(a + zero + "%2 = maximum %0, %1\nreturn y=%2\n"), (Slopes{{0, 1, 1}}));
+  EXPECT_EQ(slopes(a + zero + "%2 = maximum %1, %0\nreturn y=%2\n"), (Slopes{{0, 1, 1}}));
+  EXPECT_EQ(slopes(a + zero + "%2 = minimum %1, %0\nreturn y=%2\n"), (Slopes{{1, 1, 0}}));
+  EXPECT_EQ(slopes(a + "%1 = abs %0\nreturn y=%1\n"), (Slopes{{-1, 0, 1}}));
+  EXPECT_EQ(slopes(a + "%1 = relu %0\nreturn y=%1\n"), (Slopes{{0, 0, 1}}));
+  EXPECT_EQ(slopes(a + "%1 = reduce %0 {kind=max, to=[]}\nreturn y=%1\n"), (Slopes{{0, 0, 1}}));
+  // Whatever x is, x^0 is 1; 0^0 and 0^1 are no corner either.
+  EXPECT_EQ(slopes(a + zero + "%2 = pow %0, %1\nreturn y=%2\n"), (Slopes{{0, 0, 0}}));
+  EXPECT_EQ(slopes(a + "%1 = constant {value=2, dtype=f32}\n%2 = pow %0, %1\nreturn y=%2\n"),
+            (Slopes{{-2, 0, 4}}));
+  EXPECT_EQ(
+      slopes("%0 = constant {value=0, dtype=f32}\n%1 = parameter {name=b, type=f32[d=3]}\n%2 = mul %1, %1\n"
+             "%3 = pow %0, %2\nreturn y=%3\n"),
+      (Slopes{{0, 0, 0}}));
+}
+
+TEST(OpsGradient, StopsWhereItIsTold) {
+  const std::string a = "%0 = parameter {name=a, type=f32[d=3]}\n";
+  using Slopes = std::vector<std::vector<double>>;
+  EXPECT_EQ(slopes(a + "%1 = stop-gradient %0\n%2 = mul %1, %0\nreturn y=%2\n"), (Slopes{{-1, 0, 2}}));
 }
 
 TEST(OpsGradient, OperatorsWithoutOneSaySo) {

@@ -136,13 +136,26 @@ auto with_whole_numbers(const Call& at, std::size_t i, Run run) {
 // Rows of classes one after the other, with labels and their gradients in the order of the rows.
 std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
   const std::int64_t classes = at.node.input_type(0).size_of(at.node.symbol(0));
+  const double smoothing = at.node.real(1);
+  const LabelWeights weights{static_cast<float>(1 - smoothing),
+                             static_cast<float>(smoothing / static_cast<double>(classes))};
   return with_whole_numbers(at, 1, [&](const auto* labels) {
     if (&at.node.op() == &ops::cross_entropy())
       return call([=](const Task& t, std::byte*) {
-        cross_entropy(t.begin, t.end, classes, at.f32(0), labels, at.result());
+        cross_entropy(t.begin, t.end, classes, at.f32(0), labels, at.result(), weights);
       });
     return call([=](const Task& t, std::byte*) {
-      cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), labels, at.f32(2), at.result());
+      cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), labels, at.f32(2), at.result(), weights);
+    });
+  });
+}
+
+std::unique_ptr<Kernel> make_labelled(const Call& at) {
+  const std::int64_t classes = at.node.integer(0), count = at.node.input_type(0).elements();
+  return with_whole_numbers(at, 0, [&](const auto* labels) {
+    return call([=](const Task&, std::byte*) {
+      for (std::int64_t i = 0; i < count; ++i)
+        at.result()[i] = static_cast<float>(labels[i] >= 0 && labels[i] < classes);
     });
   });
 }
@@ -235,23 +248,29 @@ std::unique_ptr<Kernel> make_slot(const Call& at) {
 
 std::unique_ptr<Kernel> make_optimizer(const Call& at) {
   const NodeView& node = at.node;
+  const bool is_adam = &node.op() == &ops::adam() || &node.op() == &ops::adamw();
+  const std::size_t last = is_adam ? 5 : &node.op() == &ops::momentum() ? 3 : 2;
+  const double lr = node.real(0);
+  // The learning rate of a step: a schedule, where there is one, lessens it.
+  const auto lr_now = [=] { return at.in.size() > last ? lr * static_cast<double>(*at.f32(last)) : lr; };
   if (&node.op() == &ops::sgd()) {
-    const auto lr = static_cast<float>(node.real(0));
     return call([=](const Task& t, std::byte*) {
-      sgd_lanes(t.end - t.begin, lr, at.f32(0) + t.begin, at.f32(1) + t.begin, at.result() + t.begin);
+      sgd_lanes(t.end - t.begin, static_cast<float>(lr_now()), at.f32(0) + t.begin, at.f32(1) + t.begin,
+                at.result() + t.begin);
     });
   }
   if (&node.op() == &ops::momentum()) {
-    const MomentumStep step{static_cast<float>(node.real(0)), static_cast<float>(node.real(1))};
+    const auto mu = static_cast<float>(node.real(1));
     return call([=](const Task& t, std::byte*) {
+      const MomentumStep step{static_cast<float>(lr_now()), mu};
       momentum_lanes(t.end - t.begin, step, at.f32(0) + t.begin, at.f32(1) + t.begin, at.f32(2) + t.begin,
                      at.result(0) + t.begin, at.result(1) + t.begin);
     });
   }
-  const double lr = node.real(0), beta1 = node.real(1), beta2 = node.real(2), epsilon = node.real(3);
+  const double beta1 = node.real(1), beta2 = node.real(2), epsilon = node.real(3);
   const double decay = &node.op() == &ops::adamw() ? node.real(4) : 0;
   return call([=](const Task& t, std::byte*) {
-    const AdamStep step = adam_step(lr, beta1, beta2, epsilon, *at.i64(4), decay);
+    const AdamStep step = adam_step(lr_now(), beta1, beta2, epsilon, *at.i64(4), decay);
     adam_lanes(t.end - t.begin, step, at.f32(0) + t.begin, at.f32(1) + t.begin, at.f32(2) + t.begin,
                at.f32(3) + t.begin, at.result(0) + t.begin, at.result(1) + t.begin, at.result(2) + t.begin);
   });
@@ -303,9 +322,7 @@ std::unique_ptr<Kernel> make_rotary(const Call& at) {
 std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   const NodeView& node = at.node;
   const Type x = node.input_type(0), channel = node.input_type(1);
-  const bool shared = channel.rank() == 2 && x.position(channel.dims[0].index) == 0 &&
-                      std::ranges::equal(channel.dims, node.input_type(2).dims);
-  if (channel.rank() != 1 && !shared) return nullptr;
+  const bool shared = channel.rank() == 2;
   const auto middle = static_cast<std::size_t>(x.position(channel.dims.back().index));
   const std::int64_t shares = shared ? x.dims[0].size : 1;
   BatchNorm norm{.channels = channel.dims.back().size,
@@ -378,6 +395,7 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
   if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
     return make_pool(at);
   if (is_any(ops::cross_entropy, ops::cross_entropy_gradient)) return make_cross_entropy(at);
+  if (is_any(ops::labelled)) return make_labelled(at);
   if (is_any(ops::gather)) return make_gather(at);
   if (is_any(ops::scatter_add)) return make_scatter_add(at);
   if (is_any(ops::top_k)) return make_top_k(at);
