@@ -1,5 +1,8 @@
 #include "weft/exec/device_memory.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -107,6 +110,16 @@ Status DeviceMemory::copy_in(device::Address to, std::span<const std::byte> from
   }
   copies_->copy_in(to, from);
   return copies_->synchronize();
+}
+
+void DeviceMemory::forget(device::Address from, std::int64_t bytes) {
+  if (own_ == nullptr || !device_->host_accessible() || bytes <= 0) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGE_SIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(device_->host(from));
+  const std::uintptr_t first = (begin + page - 1) / page * page,
+                       last = (begin + static_cast<std::uintptr_t>(bytes)) / page * page;
+  // Where the machine does not take it, it stays: nothing is wrong then.
+  if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 Status DeviceMemory::copy_out(std::span<std::byte> to, device::Address from) const {

@@ -45,6 +45,9 @@ class DeviceMemory {
   Status copy_in(device::Address to, std::span<const std::byte> from);
   Status copy_out(std::span<std::byte> to, device::Address from) const;
 
+  // Whole pages of it go back to the machine, where it is memory of the host's and of this rank alone.
+  void forget(device::Address from, std::int64_t bytes);
+
   // Hands the operand and the result to `move` in memory that the host reaches. One thread a stream of the
   // program. REQUIRES: what the operand waits for is done.
   using Move = std::function<Status(std::byte* operand, std::byte* result)>;

@@ -39,6 +39,55 @@ std::int64_t bytes_of(const program::Port& port) {
 
 }  // namespace
 
+namespace {
+
+// By its definition every element of operands and results is a double.
+std::int64_t definition_bytes(const program::Unit& unit) {
+  const auto* const call = std::get_if<program::OperatorCall>(&unit.kernel);
+  if (call == nullptr) return 0;
+  std::int64_t elements = 0;
+  for (const program::Place& place : call->operands) elements += place.elements();
+  for (const program::Place& place : call->results) elements += place.elements();
+  return elements * static_cast<std::int64_t>(sizeof(double));
+}
+
+// What one worker needs for any of the units.
+struct WorkerBytes {
+  std::int64_t scratch = 0, definition = 0;
+
+  void see(const program::Unit& unit, const device::Kernel& kernel) {
+    scratch = std::max(scratch, kernel.scratch_bytes());
+    if (kernel.is_reference()) definition = std::max(definition, definition_bytes(unit));
+  }
+  // What has no kernel is one task, so seldom do two workers compute by definition at once.
+  std::int64_t of(int workers) const { return workers * scratch + definition; }
+};
+
+Error too_large(const program::Program& program, std::int64_t bytes, const RankOptions& options) {
+  const auto print = [](std::int64_t count) { return print_bytes(static_cast<double>(count)); };
+  const std::string held =
+      options.memory_held > 0
+          ? fmt::format(", and {} are taken by what was learned before", print(options.memory_held))
+          : std::string();
+  return world_error(fmt::format("{} needs {} of memory, {} kept and {} for the step{}; the limit is {}",
+                                 program.graph->name, print(bytes), print(program.persistent_bytes),
+                                 print(bytes - program.persistent_bytes), held, print(options.memory_limit)),
+                     "a smaller batch needs less; SET memory_limit sets the limit");
+}
+
+}  // namespace
+
+Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers) {
+  WorkerBytes needed;
+  alignas(64) static std::byte nowhere[64];  // kernels are made for an address, and none of these is run
+  for (const program::Unit& unit : program.units) {
+    if (std::holds_alternative<program::Exchange>(unit.kernel)) continue;
+    WEFT_TRY(kernel, device.make_kernel(program, unit, device::Address(nowhere)));
+    needed.see(unit, *kernel);
+  }
+  return needed.of(workers);
+}
+
 struct Rank::State {
   State(program::Program what, const RankOptions& options, std::shared_ptr<device::Device> where)
       : program(std::move(what)),
@@ -98,7 +147,7 @@ struct Rank::State {
   }
 
   program::Program program;
-  const std::int64_t bytes;
+  std::int64_t bytes;
   Exchanger* const exchanger;
   const std::shared_ptr<device::Device> device;
   std::unique_ptr<DeviceMemory> memory;
@@ -123,11 +172,10 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
                        print_bytes(static_cast<double>(program.persistent_bytes)),
                        print_bytes(static_cast<double>(program.work_bytes)));
   };
-  if (options.memory_limit > 0 && bytes > options.memory_limit)
-    return world_error(fmt::format("{} needs {} of memory, {}; the limit is {}", program.graph->name,
-                                   print_bytes(static_cast<double>(bytes)), describe(),
-                                   print_bytes(static_cast<double>(options.memory_limit))),
-                       "a smaller batch needs less; SET memory_limit sets the limit");
+  const auto exceeds = [&](std::int64_t taken) {
+    return options.memory_limit > 0 && taken > options.memory_limit - options.memory_held;
+  };
+  if (exceeds(bytes)) return too_large(program, bytes, options);
   // Asked of the machine first: a step that does not fit would be killed, not told.
   const std::int64_t available = device->available_memory();
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
@@ -149,7 +197,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   for (const program::Port& port : state->program.inputs)
     WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));
 
-  std::int64_t scratch = 0;
+  WorkerBytes needed;
   for (const program::Unit& unit : state->program.units) {
     if (std::holds_alternative<program::Exchange>(unit.kernel)) {
       state->kernels.push_back(nullptr);
@@ -157,11 +205,14 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     }
     WEFT_TRY(kernel, state->device->make_kernel(state->program, unit, state->memory->address()));
     state->kernels.push_back(std::move(kernel));
-    scratch = std::max(scratch, state->kernels.back()->scratch_bytes());
+    needed.see(unit, *state->kernels.back());
   }
   // Threads that do the work themselves are as many streams. A device that does it elsewhere is given all of
   // it on one stream, in the order of the program.
   int workers = std::max(options.workers, 1);
+  const std::int64_t scratch = needed.scratch;
+  state->bytes += needed.of(workers);
+  if (exceeds(state->bytes)) return too_large(state->program, state->bytes, options);
   for (int worker = 0; worker < workers; ++worker) {
     auto stream = state->device->make_stream({.scratch_bytes = scratch, .on_caller = true});
     if (!stream.ok())
@@ -278,6 +329,15 @@ Status Rank::run_in_order(std::span<const std::uint32_t> tasks) {
   for (const std::uint32_t task : tasks)
     if (!state_->run(task, 0)) break;
   return state_->finish();
+}
+
+void Rank::forget_step() {
+  state_->memory->forget(state_->memory->address() + state_->program.persistent_bytes,
+                         state_->program.work_bytes);
+}
+
+void Rank::forget(const program::Port& port) {
+  state_->memory->forget(state_->at(port.place), bytes_of(port));
 }
 
 int Rank::workers() const { return state_->crew->workers(); }

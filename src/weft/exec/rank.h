@@ -36,6 +36,7 @@ struct RankOptions {
   std::shared_ptr<device::Device> device = nullptr;  // none: the processor
   int workers = 1;                // threads that launch; one where the device itself does the work
   std::int64_t memory_limit = 0;  // bytes it may take; 0: what the machine gives
+  std::int64_t memory_held = 0;   // of the limit, by what lives beside it: what was learned before
 
   // Of a rank that is one of several. Must outlive it.
   Exchanger* exchanger = nullptr;
@@ -45,6 +46,10 @@ struct RankOptions {
   bool oversubscribed = false;  // this machine runs more threads than it has processors
   std::int32_t ranks_here = 1;  // that share this machine's memory
 };
+
+// What a rank of the program takes beyond the program's own memory: what its workers have to themselves, and
+// what a node without a kernel allocates when it is computed by its definition. Takes nothing.
+Result<std::int64_t> bytes_beside(const program::Program& program, device::Device& device, int workers);
 
 class Rank {
  public:
@@ -81,9 +86,14 @@ class Rank {
   Status keep(std::vector<std::byte>& bytes) const;
   Status put_back(std::span<const std::byte> bytes);
 
+  // Gives memory back to the machine, where it is the rank's own: that of a step, or of a port. What was there
+  // is lost. For the end, when what was learned is taken: no step comes after.
+  void forget_step();
+  void forget(const program::Port& port);
+
   int workers() const;
   std::size_t reference_units() const;  // nodes that have no kernel
-  std::int64_t bytes() const;           // all it took
+  std::int64_t bytes() const;           // all it took, with what its workers have to themselves
 
  private:
   struct State;

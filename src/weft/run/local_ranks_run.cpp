@@ -90,7 +90,9 @@ class Loop {
         run_(run),
         weights_(std::move(weights)),
         everywhere_(everywhere),
-        is_first_(member.number() == 0) {}
+        is_first_(member.number() == 0) {
+    if (!run.sizes.empty()) weights_.sizes = run.sizes;
+  }
 
   // `step` is written on the way: where it was when it failed.
   Status run(std::int64_t& step) {
@@ -129,6 +131,7 @@ class Loop {
  private:
   Status one_step(std::int64_t i, std::int64_t step) {
     member_.feed(feed_, step);
+    WEFT_TRY_STATUS(write_rate(member_.rank(), run_.training.schedule, step));
     if (!run_.measure_from || i < *run_.measure_from) return member_.rank().step();
     program::Timeline timeline;
     const auto begin = Clock::now();
@@ -211,6 +214,7 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   part.start.tensors.clear();
   DistributedRun run;
   run.training.first_step = part.first_step;
+  run.training.schedule = part.schedule;
   run.measure_from = part.measure_from;
   Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
   std::int64_t step = part.first_step;
@@ -245,7 +249,8 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     if (recipe.empty())
       return world_error("other processes cannot be given this data",
                          "SET transport = inproc runs ranks as threads");
-    return print_training_part(plan, options, recipe, start, run.training.first_step, run.measure_from);
+    return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
+                               run.measure_from);
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure) return explain(*failure, death ? &*death : nullptr, step);

@@ -31,6 +31,9 @@ struct DistributedRun {
   // All functions are called on rank 0 alone, which tells the others.
   TrainingRun training;
 
+  // The model's sizes in this run, for what is learned to remember; none: those that it had before.
+  std::vector<std::pair<std::string, std::int64_t>> sizes = {};
+
   // What is learned, gathered on rank 0: after steps that `is_due` names (by the number of steps done since
   // the model's first), given to `on_weights`. An error ends the run.
   std::function<bool(std::int64_t step)> is_due = {};

@@ -20,16 +20,24 @@ using Clock = std::chrono::steady_clock;
 // parameters once; running so many steps again takes as long as it took.
 constexpr std::int64_t kStepsBetweenCopies = 50;
 
+// A copy is beyond what a rank says that it takes, so it must be little: beside the rank, or at all.
+constexpr std::int64_t kFewBytes = 4 << 20, kLittleBeside = 50;
+
 class LastCopy {
  public:
+  explicit LastCopy(const exec::Rank& rank)
+      : kept_(rank.program().persistent_bytes <= std::max(kFewBytes, rank.bytes() / kLittleBeside)) {}
+
   Status keep(const exec::Rank& rank, std::int64_t step) {
     step_ = step;
-    return rank.keep(bytes_);
+    return kept_ ? rank.keep(bytes_) : Status();
   }
+  bool is_kept() const { return kept_; }
   Status put_back(exec::Rank& rank) const { return rank.put_back(bytes_); }
   std::int64_t step() const { return step_; }
 
  private:
+  const bool kept_;
   std::vector<std::byte> bytes_;
   std::int64_t step_ = 0;
 };
@@ -82,14 +90,34 @@ std::string describe_node(const program::Program& program, plan::NodeId id) {
   return fmt::format("{}{}{}", node.op->name(), path.empty() ? "" : " in ", path);
 }
 
+// What is left to see where there is no copy to start from: the parameters that are spoiled by now.
+std::string spoiled_parameters(const exec::Rank& rank) {
+  std::string names;
+  std::size_t count = 0;
+  for (const program::Port& port : rank.program().parameters) {
+    const auto held = rank.read(port);
+    if (!held.ok() || !plan::is_real(port.place.dtype)) continue;
+    bool finite = true;
+    for (std::int64_t i = 0; finite && i < port.place.elements(); ++i)
+      finite = std::isfinite(device::load_element(port.place.dtype, held->data(), i));
+    constexpr std::size_t kShown = 3;
+    if (!finite && count++ < kShown) names += (names.empty() ? "" : ", ") + port.name;
+  }
+  if (count == 0) return "; all parameters are finite";
+  return fmt::format("; {} of {} parameters are not finite by now: {}{}", count,
+                     rank.program().parameters.size(), names, count > 3 ? ", ..." : "");
+}
+
 // Runs the steps from the copy on again, one task at a time, until a number is not finite.
-Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& copy, std::int64_t step,
-                         double loss) {
+Error explain_divergence(exec::Rank& rank, const Feed& feed, const Schedule& schedule, const LastCopy& copy,
+                         std::int64_t step, double loss) {
   const std::string message = print_divergence(loss, step + 1);
   std::string hint = "a smaller learning_rate may help";
+  if (!copy.is_kept()) return user_error(message + spoiled_parameters(rank), std::move(hint));
   if (Status back = copy.put_back(rank); !back.ok()) return std::move(back).error();
   for (std::int64_t again = copy.step(); again <= step; ++again) {
     feed.fill(rank, again);
+    if (Status rate = write_rate(rank, schedule, again); !rate.ok()) return std::move(rate).error();
     for (std::uint32_t t = 0; t < rank.program().tasks.size(); ++t) {
       if (Status ran = rank.run_in_order({&t, 1}); !ran.ok()) return std::move(ran).error();
       auto fault = find_fault(rank, rank.program().tasks[t]);
@@ -108,7 +136,7 @@ Error explain_divergence(exec::Rank& rank, const Feed& feed, const LastCopy& cop
 
 Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run) {
   TrainingOutcome outcome;
-  LastCopy copy;
+  LastCopy copy(rank);
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < run.steps; ++i) {
     const std::int64_t step = run.first_step + i;
@@ -118,11 +146,12 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     }
     if (i % kStepsBetweenCopies == 0) WEFT_TRY_STATUS(copy.keep(rank, step));
     feed.fill(rank, step);
+    WEFT_TRY_STATUS(write_rate(rank, run.schedule, step));
     WEFT_TRY_STATUS(rank.step());
     WEFT_TRY(loss, rank.number(rank.program().outputs.front()));
     outcome.last_loss = loss;
     if (!std::isfinite(outcome.last_loss))
-      return explain_divergence(rank, feed, copy, step, outcome.last_loss);
+      return explain_divergence(rank, feed, run.schedule, copy, step, outcome.last_loss);
     if (i == 0) outcome.first_loss = outcome.last_loss;
     outcome.steps_done = i + 1;
     outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -2,7 +2,8 @@
 //
 // A loss that is no number any more ends it. The steps since the last copy of the rank's memory are
 // then run again, task by task, which finds the very value that first was not finite: the same
-// contents give the same bits, so it happens again.
+// contents give the same bits, so it happens again. Of a large model no copy is made: it
+// would be memory that nobody was told of.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/exec/rank.h"
 #include "weft/run/feed.h"
+#include "weft/run/schedule.h"
 
 namespace weft::run {
 
@@ -24,6 +26,7 @@ struct StepReport {
 struct TrainingRun {
   std::int64_t first_step = 0;  // steps taken in earlier runs
   std::int64_t steps = 0;       // to take now
+  Schedule schedule = {};       // of the learning rate
   std::function<bool()> interrupted = {};
   // After each step; an error ends the run. Called often: whoever listens picks what to show.
   std::function<Status(const StepReport&)> on_step = {};

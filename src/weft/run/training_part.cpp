@@ -52,6 +52,24 @@ LocalRanksOptions read_options(const json& from) {
   return options;
 }
 
+json print_schedule(const Schedule& schedule) {
+  return {{"kind", name(schedule.kind)}, {"warmup", schedule.warmup}, {"first", schedule.first},
+          {"steps", schedule.steps},     {"end", schedule.end},       {"every", schedule.every},
+          {"factor", schedule.factor}};
+}
+
+Schedule read_schedule(const json& from) {
+  Schedule schedule;
+  schedule.kind = find_schedule(from.at("kind").get<std::string>()).value_or(ScheduleKind::constant);
+  schedule.warmup = from.at("warmup");
+  schedule.first = from.at("first");
+  schedule.steps = from.at("steps");
+  schedule.end = from.at("end");
+  schedule.every = from.at("every");
+  schedule.factor = from.at("factor");
+  return schedule;
+}
+
 void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
@@ -63,12 +81,14 @@ Error damaged() { return world_error("the work that a rank was given is damaged"
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
+                                           const Schedule& schedule,
                                            std::optional<std::int64_t> measure_from) {
   json header = {{"plan", plan::print(plan.graph)},
                  {"mesh", plan::print(plan.mesh)},
                  {"options", print_options(options)},
                  {"feed", feed},
                  {"first_step", first_step},
+                 {"schedule", print_schedule(schedule)},
                  {"model", start.model},
                  {"step", start.step},
                  {"seed", start.seed},
@@ -114,6 +134,7 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.options = read_options(header.at("options"));
   part.feed = header.at("feed");
   part.first_step = header.at("first_step");
+  part.schedule = read_schedule(header.at("schedule"));
   if (header.contains("measure_from")) part.measure_from = header["measure_from"].get<std::int64_t>();
   part.start.model = header.at("model");
   part.start.step = header.at("step");

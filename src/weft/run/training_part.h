@@ -19,6 +19,7 @@
 #include "weft/distribute/distribute.h"
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks.h"
+#include "weft/run/schedule.h"
 #include "weft/run/weights.h"
 
 namespace weft::run {
@@ -29,12 +30,14 @@ struct TrainingPart {
   std::string feed;  // its recipe
   Weights start;
   std::int64_t first_step = 0;
+  Schedule schedule = {};
   std::optional<std::int64_t> measure_from;
 };
 
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
+                                           const Schedule& schedule,
                                            std::optional<std::int64_t> measure_from);
 Result<TrainingPart> read_training_part(std::span<const std::byte> bytes);
 

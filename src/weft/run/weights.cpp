@@ -9,6 +9,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
+#include "weft/train/training_plan.h"
 
 namespace weft::run {
 namespace {
@@ -19,6 +20,14 @@ Status write_initial(exec::Rank& rank, const Port& port, std::uint64_t seed) {
   const plan::Graph& graph = *rank.program().graph;
   const plan::NodeView source = graph.view(graph.value(port.value).producer);
   return rank.write(port, [&](std::span<std::byte> memory) { run::write_initial(source, seed, memory); });
+}
+
+Status read(const exec::Rank& rank, const Port& port, Weights& weights) {
+  WEFT_TRY(held, rank.read(port));
+  const std::span<const std::byte> bytes = held.bytes();
+  weights.tensors.emplace(port.name,
+                          Tensor{port.place.dtype, shape_of(port.place), {bytes.begin(), bytes.end()}});
+  return {};
 }
 
 std::string print_shape(plan::DType dtype, std::span<const std::int64_t> shape) {
@@ -105,13 +114,50 @@ Status write_weights(exec::Rank& rank, const Weights& weights,
 Status read_weights(const exec::Rank& rank, Weights& weights) {
   weights.tensors.clear();
   for (const auto* ports : {&rank.program().parameters, &rank.program().states})
+    for (const Port& port : *ports) WEFT_TRY_STATUS(read(rank, port, weights));
+  return {};
+}
+
+Status take_weights(exec::Rank& rank, Weights& weights) {
+  weights.tensors.clear();
+  rank.forget_step();
+  for (const auto* ports : {&rank.program().parameters, &rank.program().states})
     for (const Port& port : *ports) {
-      WEFT_TRY(held, rank.read(port));
-      const std::span<const std::byte> bytes = held.bytes();
-      weights.tensors.emplace(port.name,
-                              Tensor{port.place.dtype, shape_of(port.place), {bytes.begin(), bytes.end()}});
+      WEFT_TRY_STATUS(read(rank, port, weights));
+      rank.forget(port);
     }
   return {};
+}
+
+void keep_moments(Weights& learned, Weights before) {
+  for (auto& [name, tensor] : before.tensors)
+    if (learned.tensors.contains(train::parameter_of_moment(name)) || name == train::kStepName)
+      learned.tensors.try_emplace(name, std::move(tensor));
+}
+
+void keep_moments(formats::Checkpoint& learned, const Weights& before) {
+  for (const auto& [name, tensor] : before.tensors)
+    if ((learned.find(train::parameter_of_moment(name)) != nullptr || name == train::kStepName) &&
+        learned.find(name) == nullptr)
+      learned.tensors.push_back({name, tensor.dtype, tensor.shape, tensor.bytes});
+}
+
+std::int64_t bytes_of(const Weights& weights) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, tensor] : weights.tensors) bytes += static_cast<std::int64_t>(tensor.bytes.size());
+  return bytes;
+}
+
+Result<RankCheckpoint> to_checkpoint(const exec::Rank& rank, const Weights& weights) {
+  RankCheckpoint made{to_checkpoint(without_tensors(weights)), {}};
+  for (const auto* ports : {&rank.program().parameters, &rank.program().states})
+    for (const Port& port : *ports) {
+      WEFT_TRY(held, rank.read(port));
+      made.held.push_back(std::move(held));
+      made.checkpoint.tensors.push_back(
+          {port.name, port.place.dtype, shape_of(port.place), made.held.back().bytes()});
+    }
+  return made;
 }
 
 formats::Checkpoint to_checkpoint(const Weights& weights) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/exec/host_bytes.h"
 #include "weft/exec/rank.h"
 #include "weft/formats/safetensors.h"
 
@@ -56,8 +57,24 @@ Status write_weights(exec::Rank& rank, const Weights& weights,
 
 // Takes the rank's parameters and states.
 Status read_weights(const exec::Rank& rank, Weights& weights);
+// The same when no step comes any more: each gives its memory back once it is taken, so that the rank and
+// what it learned are not in memory twice.
+Status take_weights(exec::Rank& rank, Weights& weights);
+
+// What other optimizers keep of the parameters goes on with them: those of `before` that `learned` lacks.
+void keep_moments(Weights& learned, Weights before);
+std::int64_t bytes_of(const Weights& weights);
 
 formats::Checkpoint to_checkpoint(const Weights& weights);
+
+// What a rank has learned by now, without a copy of it: until the next step. `weights` says all but the tensors.
+struct RankCheckpoint {
+  formats::Checkpoint checkpoint;
+  std::vector<exec::HostBytes> held;  // what the checkpoint's tensors point into
+};
+Result<RankCheckpoint> to_checkpoint(const exec::Rank& rank, const Weights& weights);
+// As keep_moments().
+void keep_moments(formats::Checkpoint& learned, const Weights& before);
 
 // Fails when the file is of another model.
 Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::string_view model,

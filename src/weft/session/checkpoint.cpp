@@ -13,12 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::int64_t bytes_of(const run::Weights& weights) {
-  std::int64_t bytes = 0;
-  for (const auto& [name, tensor] : weights.tensors) bytes += static_cast<std::int64_t>(tensor.bytes.size());
-  return bytes;
-}
-
 // Fails unless the file holds every parameter of the model, as the model's text has it at those sizes.
 Status check_parameters(const Session::State& state, const Context& context,
                         const language::syntax::Name& model, const run::Weights& weights,
@@ -67,7 +61,7 @@ Answer run_save(const Session::State& state, const Context& context, const langu
     error.span = save.file.span;
     return error;
   }
-  const std::int64_t bytes = bytes_of(found->second);
+  const std::int64_t bytes = run::bytes_of(found->second);
   if (context.format == Format::json)
     return Json{{"saved", save.name.text}, {"step", found->second.step}, {"file", path}, {"bytes", bytes}}
                .dump() +

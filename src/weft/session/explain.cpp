@@ -6,9 +6,10 @@
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/base/other_work.h"
-#include "weft/cost/liveness.h"
+#include "weft/cost/mesh_links.h"
 #include "weft/cost/operator_time.h"
 #include "weft/cost/statistics.h"
+#include "weft/exec/rank.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
@@ -18,6 +19,7 @@
 #include "weft/session/plan_for.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
+#include "weft/sim/step/memory_curve.h"
 
 namespace weft::session {
 
@@ -30,38 +32,52 @@ Error placed(Error error, Span span) {
   return error;
 }
 
-double bytes_of_sources(const plan::Graph& graph, std::string_view kind) {
-  double bytes = 0;
-  for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (graph.node(NodeId(n)).op->name() == kind)
-      bytes += static_cast<double>(graph.type(graph.result(NodeId(n))).bytes());
-  return bytes;
+// What a rank takes of memory: what the program that runs the plan says, which is what TRAIN and INFER compile.
+Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
+                                                   const plan::Graph& graph) {
+  const bool here = cost::is_local(prepared.target);
+  // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
+  constexpr std::size_t kMostPacked = 8000;
+  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                                     {.workers = here ? prepared.threads : 1,
+                                      .any_float = !here,
+                                      .pack = graph.node_count() <= kMostPacked}));
+  double beside = 0;
+  if (here) {
+    WEFT_TRY(processor, device::open_device("cpu"));
+    WEFT_TRY(bytes, exec::bytes_beside(program, *processor, prepared.threads));
+    beside = static_cast<double>(bytes);
+  }
+  const double all = static_cast<double>(program.bytes()) + beside;
+  sim::MemoryByKind kinds = sim::memory_by_kind(program, all);
+  if (!prepared.trains())
+    return std::vector<explain::MemoryItem>{{"parameters", kinds.parameters},
+                                            {"states", kinds.optimizer},
+                                            {"activations", kinds.activations + kinds.scratch},
+                                            {"inputs", kinds.inputs}};
+  std::vector<explain::MemoryItem> items = {{"parameters", kinds.parameters},
+                                            {"gradients", kinds.gradients},
+                                            {"optimizer", prepared.plan.optimizer_bytes},
+                                            {"states", kinds.optimizer - prepared.plan.optimizer_bytes},
+                                            {"activations", kinds.activations},
+                                            {"inputs", kinds.inputs},
+                                            {"scratch", kinds.scratch}};
+  const auto known = state.weights.find(std::string(prepared.run->model.text));
+  if (here && known != state.weights.end() && !prepared.settings.running.restart)
+    items.push_back({"learned before", static_cast<double>(run::bytes_of(known->second))});
+  return items;
 }
 
 // The phases of the plan of one device, and what they hold in memory.
-void describe_plan(const Prepared& prepared, const search::Choice& choice,
-                   explain::Explanation& explanation) {
-  const train::TrainingPlan& plan = prepared.plan;
-  const plan::Graph& graph = choice.plan;
-  if (!prepared.trains()) {
-    explanation.phases = {plan::Phase::forward};
-    explanation.memory = {{"parameters", bytes_of_sources(graph, "parameter")},
-                          {"states", bytes_of_sources(graph, "state")},
-                          {"activations", cost::peak_live_bytes(graph)},
-                          {"inputs", bytes_of_sources(graph, "input")}};
-    return;
-  }
-  explanation.kept = choice.rewritten ? train::kept_values(graph) : plan.kept;
-  double activations = 0;
-  for (const plan::ValueId value : explanation.kept)
-    activations += static_cast<double>(graph.type(value).bytes());
+Status describe_plan(const Session::State& state, const Prepared& prepared, const search::Choice& choice,
+                     explain::Explanation& explanation) {
+  WEFT_TRY(memory, memory_of(state, prepared, choice.plan));
+  explanation.memory = std::move(memory);
+  explanation.phases = {plan::Phase::forward};
+  if (!prepared.trains()) return {};
   explanation.phases = {plan::Phase::forward, plan::Phase::backward, plan::Phase::update};
-  explanation.memory = {{"parameters", plan.parameter_bytes},
-                        {"gradients", plan.gradient_bytes},
-                        {"optimizer", plan.optimizer_bytes},
-                        {"states", bytes_of_sources(graph, "state") - plan.optimizer_bytes},
-                        {"activations", activations},
-                        {"inputs", bytes_of_sources(graph, "input")}};
+  explanation.kept = choice.rewritten ? train::kept_values(choice.plan) : prepared.plan.kept;
+  return {};
 }
 
 // Runs the plan for a few steps, on the data given or on made-up numbers, and writes down how long each
@@ -196,8 +212,9 @@ Answer run_explain(const Session::State& state, const Context& context,
     explanation.rewriting = {choice.seconds_before, choice.seconds_at_best, choice.trail, choice.stopped};
   explanation.stages = choice.reports;
   explanation.proof = proof.text;
-  describe_plan(prepared, choice, explanation);
   if (explain_options.plan) return plan::print(*explanation.graph);
+  if (Status described = describe_plan(state, prepared, choice, explanation); !described.ok())
+    return placed(std::move(described).error(), run.span);
   if (!run.target || run.target->local) {
     const auto program =
         program::compile(std::make_shared<plan::Graph>(choice.plan.clone()), {.pack = false, .tiles = false});

@@ -116,12 +116,14 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   return options;
 }
 
-Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared) {
+Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
+                                               std::int64_t held_bytes) {
   WEFT_TRY(program,
            program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = prepared.threads}));
   return exec::Rank::start(std::move(program),
                            {.workers = prepared.threads,
-                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit)});
+                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit),
+                            .memory_held = held_bytes});
 }
 
 Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph) {
@@ -177,6 +179,7 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
   Score total;
   Answers answers;
   double loss = 0;
+  std::int64_t rows = 0;
   const Part* filled = nullptr;
   while (total.examples < feed_.test_examples()) {
     if (context_.interrupted && context_.interrupted()) return user_error("interrupted");
@@ -193,16 +196,20 @@ Result<Score> Scorer::score(const run::Weights& weights, const OnBatch& on_batch
     if (!part->plan.unproven.empty()) total.unproven = part->plan.unproven;
     feed_.fill_test(rank, total.examples);
     WEFT_TRY_STATUS(rank.step());
+    // A batch counts by its rows that have a label, as they do within it.
+    const std::int64_t before = answers.all;
+    if (part->has_answers) WEFT_TRY_STATUS(count_answers(rank, answers));
+    const std::int64_t now = part->has_answers ? answers.all - before : part->batch;
     if (part->has_loss) {
       WEFT_TRY(number, rank.number(rank.program().outputs.front()));
-      loss += static_cast<double>(part->batch) * number;
+      loss += static_cast<double>(now) * number;
+      rows += now;
       total.loss = 0;
     }
-    if (part->has_answers) WEFT_TRY_STATUS(count_answers(rank, answers));
     if (on_batch) WEFT_TRY_STATUS(on_batch(rank, part->batch));
     total.examples += part->batch;
   }
-  if (total.loss) total.loss = loss / static_cast<double>(total.examples);
+  if (rows > 0) total.loss = loss / static_cast<double>(rows);
   if (answers.all > 0) total.accuracy = static_cast<double>(answers.right) / static_cast<double>(answers.all);
   return total;
 }

@@ -96,12 +96,21 @@ Status check_folder_of(const std::string& file, Span span) {
 }
 
 Status check_checkpoint(const RunOptions& running, Span span) {
-  if (running.checkpoint.empty()) {
-    if (running.checkpoint_every == 0) return {};
+  if (running.checkpoint.empty() && running.checkpoint_best.empty() && running.checkpoint_every > 0)
     return user_error("checkpoint_every needs a file to save to",
                       "for example: checkpoint = 'model.safetensors'", span);
-  }
-  return check_folder_of(running.checkpoint, span);
+  if (!running.checkpoint_best.empty() && running.checkpoint_every == 0)
+    return user_error("checkpoint_best needs checkpoint_every, the steps from one to the next",
+                      "for example: checkpoint_every = 100", span);
+  WEFT_TRY_STATUS(check_folder_of(running.checkpoint, span));
+  return check_folder_of(running.checkpoint_best, span);
+}
+
+Status check_schedule(const RunOptions& running, std::int64_t steps, Span span) {
+  const std::int64_t all = running.schedule_steps > 0 ? running.schedule_steps : steps;
+  if (running.warmup <= all) return {};
+  return user_error(fmt::format("warmup takes {} steps of a schedule of {}", running.warmup, all),
+                    "a shorter warmup, or more STEPS", span);
 }
 
 Status check_train(const Run& run, const Settings& settings) {
@@ -117,6 +126,7 @@ Status check_train(const Run& run, const Settings& settings) {
   if (settings.running.test_every > 0 && settings.running.holdout == 0)
     return user_error("test_every needs rows to test on", "for example: holdout = 1000", run.span);
   WEFT_TRY_STATUS(check_folder_of(settings.running.log, run.span));
+  WEFT_TRY_STATUS(check_schedule(settings.running, run.steps->whole, run.span));
   return check_checkpoint(settings.running, run.span);
 }
 
@@ -130,6 +140,24 @@ Status check_asked(const Run& run, const Session::State& state) {
     return user_error(fmt::format("{} has learned nothing yet", run.model.text),
                       "TRAIN it, or LOAD what was saved", run.model.span);
   return {};
+}
+
+// What was learned or loaded knows the sizes that it is of. How many examples a step takes is no such size:
+// the index that the first input begins with.
+void take_learned_sizes(const Session::State& state, const language::syntax::Name& model,
+                        std::span<const std::string_view> declared,
+                        std::vector<language::SizeOverride>& overrides) {
+  const auto known = state.weights.find(std::string(model.text));
+  if (known == state.weights.end()) return;
+  const language::syntax::Body& body = state.catalog.models.find(model.text)->second.statement->body;
+  const std::string_view batch = body.inputs.empty() || body.inputs[0].indices.empty()
+                                     ? std::string_view()
+                                     : body.inputs[0].indices[0].text;
+  for (const auto& [name, size] : known->second.sizes) {
+    const bool given = std::ranges::find(overrides, name, &language::SizeOverride::name) != overrides.end();
+    if (given || name == batch || std::ranges::find(declared, name) == declared.end()) continue;
+    overrides.push_back({name, size, {}});
+  }
 }
 
 int threads_of(const Settings& settings) {
@@ -230,6 +258,9 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   WEFT_TRY(names, sizes_of(state.catalog, run.model));
   WEFT_TRY(overrides, apply_list(prepared.settings, run.settings, names, run.model.text));
   prepared.overrides = std::move(overrides);
+  prepared.settings.training.scheduled = prepared.settings.running.warmup > 0 ||
+                                         prepared.settings.running.schedule != run::ScheduleKind::constant;
+  if (!prepared.settings.running.restart) take_learned_sizes(state, run.model, names, prepared.overrides);
   WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
   prepared.target = std::move(target);
   prepared.ranks = prepared.target.devices();

@@ -142,11 +142,46 @@ constexpr SettingSpec running_count(std::string_view name, std::string_view summ
           [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
 }
 
+// A share of the running options: from 0 to 1.
+template <double RunOptions::*kField>
+constexpr SettingSpec running_share(std::string_view name, std::string_view summary) {
+  return {name, summary,
+          [](Settings& settings, const Value& value) -> Status {
+            WEFT_TRY(given, number_within(value, 0, 1, "a number from 0 to 1"));
+            settings.running.*kField = given;
+            return {};
+          },
+          [](const Settings& settings) { return fmt::format("{}", settings.running.*kField); }};
+}
+
+// A file of the running options; '' is none.
+template <std::string RunOptions::*kField>
+constexpr SettingSpec running_file(std::string_view name, std::string_view summary) {
+  return {name, summary,
+          [](Settings& settings, const Value& value) -> Status {
+            if (value.kind != ValueKind::text)
+              return user_error("expected the name of a file", "for example: 'digits.safetensors'",
+                                value.span);
+            settings.running.*kField = value.text;
+            return {};
+          },
+          [](const Settings& settings) { return fmt::format("'{}'", settings.running.*kField); }};
+}
+
 using enum Range;
 using Training = train::TrainingOptions;
 constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
+    {"accumulate", "steps whose gradients are averaged for one update of the parameters",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 1, 1e6, "a whole number from 1 to 1,000,000"));
+       if (given != std::floor(given))
+         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       settings.training.accumulate = given;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.training.accumulate); }},
     {"algorithm", "what runs the collectives of LOCAL's ranks, by name; '' is what the prices choose",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kExample = "for example: algorithm = 'all_reduce_ring; all_gather_bruck'";
@@ -174,17 +209,16 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return std::string(settings.local_norms ? "local" : "global"); }},
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
-    {"checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none",
-     [](Settings& settings, const Value& value) -> Status {
-       if (value.kind != ValueKind::text)
-         return user_error("expected the name of a file", "for example: checkpoint = 'digits.safetensors'",
-                           value.span);
-       settings.running.checkpoint = value.text;
-       return {};
-     },
-     [](const Settings& settings) { return fmt::format("'{}'", settings.running.checkpoint); }},
+    running_file<&RunOptions::checkpoint>(
+        "checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none"),
+    running_file<&RunOptions::checkpoint_best>(
+        "checkpoint_best",
+        "a file for the best of what is tested every checkpoint_every steps: the least loss on the holdout, "
+        "or in training; '' is none"),
     running_count<&RunOptions::checkpoint_every>(
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
+    training_number<&Training::clip_norm, not_negative>(
+        "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
     {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)
@@ -321,6 +355,21 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.search_limit); }},
+    {"schedule", "how the learning rate changes: constant, linear, cosine or step",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(text, word_of(value, run::schedule_names()));
+       settings.running.schedule = *run::find_schedule(text);
+       return {};
+     },
+     [](const Settings& settings) { return std::string(run::name(settings.running.schedule)); }},
+    running_share<&RunOptions::schedule_end>("schedule_end",
+                                             "the share of it that linear and cosine leave at the end"),
+    running_count<&RunOptions::schedule_every>(
+        "schedule_every", "steps after which step lowers it; 0 is a third of the schedule's"),
+    running_share<&RunOptions::schedule_factor>("schedule_factor", "what step multiplies it by"),
+    running_count<&RunOptions::schedule_steps>("schedule_steps",
+                                               "steps of the schedule, from the model's first on; 0 is those "
+                                               "of the TRAIN at hand, from its first on"),
     {"seconds", "that the search for a plan may take; 0 is as long as it needs",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
@@ -331,7 +380,7 @@ constexpr SettingSpec kSpecs[] = {
        return set_seconds(settings, given, value);
      },
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
-    running_count<&RunOptions::seed>("seed", "of initial values and of the order of the data"),
+    running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
     {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));
@@ -351,7 +400,18 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return settings.running.transport; }},
+    running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing"),
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
+    {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",
+     [](Settings& settings, const Value& value) -> Status {
+       constexpr std::string_view kParts[] = {"all", "matrices"};
+       WEFT_TRY(text, word_of(value, kParts));
+       settings.training.decay_vectors = text == "all";
+       return {};
+     },
+     [](const Settings& settings) {
+       return std::string(settings.training.decay_vectors ? "all" : "matrices");
+     }},
 };
 
 // What others call a setting, or do with one.

@@ -93,6 +93,48 @@ class Watch {
   double shown_ = -1;
 };
 
+// The statement's steps, or as many from the model's first on, so that a training in parts is one at once.
+run::Schedule schedule_of(const RunOptions& running, std::int64_t first_step, std::int64_t steps) {
+  const bool whole = running.schedule_steps > 0;
+  return {.kind = running.schedule,
+          .warmup = running.warmup,
+          .first = whole ? 0 : first_step,
+          .steps = whole ? running.schedule_steps : steps,
+          .end = running.schedule_end,
+          .every = running.schedule_every,
+          .factor = running.schedule_factor};
+}
+
+// Keeps the checkpoint of the least loss: as it was tested, or else the mean of the steps since the last.
+class BestCheckpoint {
+ public:
+  explicit BestCheckpoint(const RunOptions& running) : path_(running.checkpoint_best) {}
+
+  void see(const run::StepReport& report) {
+    last_ = report.step;
+    sum_ += report.loss;
+    ++count_;
+  }
+
+  Status offer(const formats::Checkpoint& learned, std::optional<double> tested) {
+    const double loss = tested.value_or(sum_ / static_cast<double>(std::max<std::int64_t>(count_, 1)));
+    sum_ = 0;
+    count_ = 0;
+    if (step_ > 0 && !(loss < loss_)) return {};
+    step_ = last_;
+    loss_ = loss;
+    return formats::save(path_, learned);
+  }
+
+  std::int64_t step() const { return step_; }  // 0: none yet
+  double loss() const { return loss_; }
+
+ private:
+  const std::string& path_;
+  std::int64_t step_ = 0, last_ = 0, count_ = 0;
+  double loss_ = 0, sum_ = 0;
+};
+
 // What a TRAIN came to, on one rank or several.
 struct Trained {
   run::TrainingOutcome outcome;
@@ -104,29 +146,32 @@ struct Trained {
   bool reports = true;       // false for a rank of a launcher's that is not the first
 };
 
+// What is learned so far.
+using OnCheckpoint = std::function<Status(std::int64_t step, formats::Checkpoint learned)>;
+
 Result<Trained> train_alone(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
-                            const run::Weights& start, const run::DistributedRun& run) {
+                            const run::Weights& start, const run::DistributedRun& run,
+                            const OnCheckpoint& on_checkpoint) {
   WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
-  WEFT_TRY(rank, start_rank(std::move(choice.plan), prepared));
+  WEFT_TRY(rank, start_rank(std::move(choice.plan), prepared, run::bytes_of(start)));
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
   Trained trained;
   trained.unproven = proof.holds ? std::string() : proof.text;
   trained.weights = run::without_tensors(start);
-  const auto take = [&](std::int64_t step) {
-    trained.weights.step = step;
-    return run::read_weights(*rank, trained.weights);
-  };
+  trained.weights.sizes = run.sizes;
   run::TrainingRun training = run.training;
   training.on_step = [&](const run::StepReport& report) -> Status {
     WEFT_TRY_STATUS(run.training.on_step(report));
     if (!run.is_due || !run.is_due(report.step)) return {};
-    WEFT_TRY_STATUS(take(report.step));
-    return run.on_weights(report.step, trained.weights);
+    trained.weights.step = report.step;
+    WEFT_TRY(learned, run::to_checkpoint(*rank, trained.weights));
+    return on_checkpoint(report.step, learned.checkpoint);
   };
   WEFT_TRY(outcome, run::run_training(*rank, feed, training));
-  WEFT_TRY_STATUS(take(start.step + outcome.steps_done));
+  trained.weights.step = start.step + outcome.steps_done;
+  WEFT_TRY_STATUS(run::take_weights(*rank, trained.weights));
   trained.outcome = outcome;
   trained.threads = rank->workers();
   trained.by_definition = program::find_by_definition(rank->program());
@@ -135,7 +180,11 @@ Result<Trained> train_alone(const Session::State& state, const Prepared& prepare
 
 Result<Trained> train_on_ranks(const Session::State& state, const Context& context, const Prepared& prepared,
                                const run::Feed& feed, const run::Weights& start,
-                               const run::DistributedRun& run) {
+                               const run::DistributedRun& training, const OnCheckpoint& on_checkpoint) {
+  run::DistributedRun run = training;
+  run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
+    return on_checkpoint(step, run::to_checkpoint(weights));
+  };
   WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false, &context));
   if (was_interrupted(choice)) return user_error("interrupted", "nothing was trained");
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
@@ -158,13 +207,11 @@ Answer run_train(Session::State& state, const Context& context, const language::
   const RunOptions& running = prepared.settings.running;
   const std::string model(run.model.text);
   const auto known = running.restart ? state.weights.end() : state.weights.find(model);
-  run::Weights start;
-  if (known != state.weights.end())
-    start = known->second;
-  else
-    start.seed = static_cast<std::uint64_t>(running.seed);
-  start.model = model;
-  start.sizes = prepared.named_sizes();
+  run::Weights fresh;
+  fresh.model = model;
+  fresh.seed = static_cast<std::uint64_t>(running.seed);
+  // What was learned before stays the session's: if this goes wrong, it is still there.
+  const run::Weights& start = known != state.weights.end() ? known->second : fresh;
   auto feed = run::open_feed(
       data_of(run), prepared.plan.graph,
       {.holdout = running.holdout, .seed = start.seed, .holdout_drawn = running.holdout_drawn});
@@ -173,33 +220,45 @@ Answer run_train(Session::State& state, const Context& context, const language::
   const std::int64_t first_step = start.step;
   Watch watch(context, run, **feed, first_step);
   run::DistributedRun training;
-  training.training = {
-      .first_step = first_step, .steps = run.steps->whole, .interrupted = context.interrupted};
+  training.training = {.first_step = first_step,
+                       .steps = run.steps->whole,
+                       .schedule = schedule_of(running, first_step, run.steps->whole),
+                       .interrupted = context.interrupted};
+  training.sizes = prepared.named_sizes();
   auto opened = TrainingLog::open(running.log, first_step);
   if (!opened.ok()) return at(std::move(opened).error(), run.span);
   TrainingLog& log = *opened;
   Scorer scorer(state, context, prepared, **feed);
+  BestCheckpoint best(running);
   training.training.on_step = [&](const run::StepReport& report) -> Status {
     watch.see(report);
+    best.see(report);
     return log.add(report);
   };
   const auto is_due = [](std::int64_t every, std::int64_t step) { return every > 0 && step % every == 0; };
-  if (running.checkpoint_every > 0 || running.test_every > 0) {
+  if (running.checkpoint_every > 0 || running.test_every > 0)
     training.is_due = [&](std::int64_t step) {
       return is_due(running.checkpoint_every, step) || is_due(running.test_every, step);
     };
-    training.on_weights = [&](std::int64_t step, const run::Weights& weights) -> Status {
-      if (is_due(running.checkpoint_every, step))
-        WEFT_TRY_STATUS(formats::save(running.checkpoint, run::to_checkpoint(weights)));
-      if (!is_due(running.test_every, step)) return {};
+  const OnCheckpoint look_at = [&](std::int64_t step, formats::Checkpoint learned) -> Status {
+    const bool saves = is_due(running.checkpoint_every, step), tests = is_due(running.test_every, step);
+    run::keep_moments(learned, start);
+    if (saves && !running.checkpoint.empty()) WEFT_TRY_STATUS(formats::save(running.checkpoint, learned));
+    std::optional<double> loss;
+    if (tests || (saves && !running.checkpoint_best.empty() && running.holdout > 0)) {
+      WEFT_TRY(weights, run::from_checkpoint(learned, model, "what was learned"));
       WEFT_TRY(tested, scorer.score(weights));
-      return log.add(step, tested);
-    };
-  }
-  auto done = prepared.ranks > 1 ? train_on_ranks(state, context, prepared, **feed, start, training)
-                                 : train_alone(state, prepared, **feed, start, training);
+      if (tests) WEFT_TRY_STATUS(log.add(step, tested));
+      loss = tested.loss;
+    }
+    if (!saves || running.checkpoint_best.empty()) return {};
+    return best.offer(learned, running.holdout > 0 ? loss : std::nullopt);
+  };
+  auto done = prepared.ranks > 1 ? train_on_ranks(state, context, prepared, **feed, start, training, look_at)
+                                 : train_alone(state, prepared, **feed, start, training, look_at);
   if (!done.ok()) return at(std::move(done).error(), run.span);
   const run::TrainingOutcome& outcome = done->outcome;
+  if (known != state.weights.end()) run::keep_moments(done->weights, std::move(known->second));
   const run::Weights& weights = state.weights[model] = std::move(done->weights);
   if (!done->reports) return std::string();
   if (!running.checkpoint.empty()) {
@@ -232,6 +291,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
     if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
     json["curve"] = log.curve();
     if (tested) json["test"] = to_json(*tested);
+    if (best.step() > 0) json["best"] = {{"step", best.step()}, {"loss", best.loss()}};
     if (!done->unproven.empty()) json["unproven"] = done->unproven;
     return json.dump() + "\n";
   }
@@ -241,6 +301,9 @@ Answer run_train(Session::State& state, const Context& context, const language::
   if (tested)
     text += print_score(*tested, (*feed)->example(),
                         running.holdout_drawn ? "tested on a drawn" : "tested on the last");
+  if (best.step() > 0)
+    text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best.step()),
+                        print_loss(best.loss()), running.checkpoint_best);
   const std::string on = fmt::format("{} thread{}", done->threads, done->threads == 1 ? "" : "s");
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
                       prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
