@@ -128,8 +128,10 @@ Result<ValueId> Binder::sum_of_many(std::span<const ValueId> factors, std::span<
   return ops::add_transpose(graph_, values.back(), kept);
 }
 
-Result<ValueId> Binder::rows_that_count(const Product& product) {
+Result<ValueId> Binder::rows_that_count(const Product& product, std::span<const Symbol> kept) {
   for (const ValueId factor : product.factors) {
+    const auto is_kept = [&](const Dim& dim) { return std::ranges::find(kept, dim.index) != kept.end(); };
+    if (std::ranges::all_of(graph_.type(factor).dims, is_kept)) continue;
     // The loss may have been renamed or cut since: so are the rows.
     InlineVector<plan::NodeId, 8> since;
     plan::NodeView node = graph_.view(graph_.value(factor).producer);
@@ -236,11 +238,10 @@ Result<Bound> Binder::bind_aggregate(const syntax::Call& call, const FunctionSpe
     WEFT_TRY(sum, at(call.span, sum_of_product(product, kept)));
     value = sum;
   } else if (spec.name == "mean") {
-    WEFT_TRY(counted, at(call.span, rows_that_count(product)));
-    const auto is_reduced = [&](const Dim& dim) { return std::ranges::find(kept, dim.index) == kept.end(); };
-    if (counted.valid() && std::ranges::any_of(graph_.type(counted).dims, is_reduced)) {
+    WEFT_TRY(counted, at(call.span, rows_that_count(product, kept)));
+    if (counted.valid()) {
       for (const Dim& dim : graph_.type(counted).dims)
-        if (is_reduced(dim)) reduced /= static_cast<double>(dim.size);
+        if (std::ranges::find(kept, dim.index) == kept.end()) reduced /= static_cast<double>(dim.size);
       WEFT_TRY(mean, at(call.span, mean_of_rows(product, counted, kept)));
       value = mean;
       product.coefficient /= reduced;

@@ -193,8 +193,9 @@ class Binder {
   Result<plan::ValueId> sum_of_many(std::span<const plan::ValueId> factors, std::span<const Symbol> kept);
   Result<plan::ValueId> multiply_factors(std::span<const plan::ValueId> factors);
   Result<plan::ValueId> scale(plan::ValueId value, double factor);
-  // 1 for each row that counts and 0 for the rest, where a factor is a cross-entropy; else invalid.
-  Result<plan::ValueId> rows_that_count(const Product& product);
+  // 1 for each row that counts and 0 for the rest, where a factor is a cross-entropy of which not all rows
+  // are kept; else invalid.
+  Result<plan::ValueId> rows_that_count(const Product& product, std::span<const Symbol> kept);
   Result<plan::ValueId> mean_of_rows(Product& product, plan::ValueId counted, std::span<const Symbol> kept);
   Status same_dtype(Product& product);
 

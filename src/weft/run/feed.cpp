@@ -45,6 +45,11 @@ void find_limit(const plan::Graph& graph, ValueId value, Input& input) {
         limit = node.input_type(0).size_of(node.symbol(0));
         input.may_be_negative = true;
       }
+      // Where classes are cut the loss is written out; what counts its rows still says that these are labels.
+      if (&node.op() == &ops::labelled()) {
+        limit = node.integer(0);
+        input.may_be_negative = true;
+      }
       if (limit > 0) input.limit = input.limit == 0 ? limit : std::min(input.limit, limit);
       if (node.op().is_view()) find_limit(graph, node.result(0), input);
     }

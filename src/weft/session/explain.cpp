@@ -36,20 +36,25 @@ Error placed(Error error, Span span) {
 Result<std::vector<explain::MemoryItem>> memory_of(const Session::State& state, const Prepared& prepared,
                                                    const plan::Graph& graph) {
   const bool here = cost::is_local(prepared.target);
+  // Of one core, as the times are, unless more are asked for.
+  const int threads = here && prepared.settings.running.threads > 0 ? prepared.threads : 1;
   // Packing many thousand buffers takes longer than an explanation may: what no packing goes below will do.
   constexpr std::size_t kMostPacked = 8000;
-  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(graph.clone()),
-                                     {.workers = here ? prepared.threads : 1,
-                                      .any_float = !here,
-                                      .pack = graph.node_count() <= kMostPacked}));
+  WEFT_TRY(program, program::compile(
+                        std::make_shared<plan::Graph>(graph.clone()),
+                        {.workers = threads, .any_float = !here, .pack = graph.node_count() <= kMostPacked}));
+  const auto own = static_cast<double>(program.bytes());
   double beside = 0;
   if (here) {
     WEFT_TRY(processor, device::open_device("cpu"));
-    WEFT_TRY(bytes, exec::bytes_beside(program, *processor, prepared.threads));
-    beside = static_cast<double>(bytes);
+    WEFT_TRY(bytes, exec::bytes_beside(program, *processor, threads));
+    // A little more or less, as the kernels of one machine or another take, is not worth a word.
+    constexpr double kLittle = 1 << 20, kLittleBeside = 0.05;
+    if (const auto more = static_cast<double>(bytes); more > std::max(kLittle, kLittleBeside * own))
+      beside = more;
   }
-  const double all = static_cast<double>(program.bytes()) + beside;
-  sim::MemoryByKind kinds = sim::memory_by_kind(program, all);
+  const double all = own + beside;
+  const sim::MemoryByKind kinds = sim::memory_by_kind(program, all);
   if (!prepared.trains())
     return std::vector<explain::MemoryItem>{{"parameters", kinds.parameters},
                                             {"states", kinds.optimizer},

@@ -160,7 +160,10 @@ constexpr SettingSpec running_file(std::string_view name, std::string_view summa
   return {name, summary,
           [](Settings& settings, const Value& value) -> Status {
             if (value.kind != ValueKind::text)
-              return user_error("expected the name of a file", "for example: 'digits.safetensors'",
+              return user_error("expected the name of a file",
+                                kField == &RunOptions::checkpoint
+                                    ? "for example: checkpoint = 'digits.safetensors'"
+                                    : "for example: checkpoint_best = 'best.safetensors'",
                                 value.span);
             settings.running.*kField = value.text;
             return {};

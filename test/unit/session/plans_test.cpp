@@ -121,7 +121,8 @@ TEST_F(Plans, AnotherOperatorIsRefusedWithItsNodeAndRank) {
 }
 
 TEST_F(Plans, AnotherAttributeIsRefused) {
-  expect_refused(prove(replaced(written(), "kind=mean", "kind=sum")), "(reduce at loss)");
+  expect_refused(prove(replaced(written(), "{over=c}", "{over=c, smoothing=0.5}")),
+                 "(cross-entropy at loss)");
 }
 
 TEST_F(Plans, AddendsThatAreNeverCombinedAreRefused) {
@@ -219,8 +220,8 @@ TEST_F(Plans, APlanChangedByHandHasAPriceOfItsOwn) {
   const std::string text = explained("plan", kOnOwn);
   const std::string gathers =
       replaced(replaced(text, "return ",
-                        "%59 = all-gather %13 {axis=node, along=b} : f32[b=64,c=10] @logits\nreturn "),
-               "logits=%13", "logits=%59");
+                        "%64 = all-gather %13 {axis=node, along=b} : f32[b=64,c=10] @logits\nreturn "),
+               "logits=%13", "logits=%64");
   EXPECT_EQ(sent(gathers) - sent(text), 32 * 10 * 4);
 }
 

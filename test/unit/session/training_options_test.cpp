@@ -354,9 +354,9 @@ const std::string kWide =
     "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label; ";
 
 double explained_bytes(Session& session, const std::string& what) {
+  const Json explained = run_json(session, "EXPLAIN " + what);
   double bytes = 0;
-  for (const auto& [kind, count] : run_json(session, "EXPLAIN " + what)["memory"].items())
-    bytes += count.get<double>();
+  for (const Json& count : explained["memory"]) bytes += count.get<double>();
   return bytes;
 }
 

@@ -56,13 +56,13 @@ const WrongPlan kWrongPlans[] = {
     {"LabelMaskDroppedBackward", kGpt,
      R"(= select (%\d+), (%\d+), %\d+ : (f32\[b=64,s=256,v=256\] @loss in backward\n%\d+ = (?!select|sub)))",
      "= select $1, $2, $2 : $3", kWrong},
-    {"CountOfSmallSizes", kGpt, R"(\{kind=mean, to=\[\], count=\d+\})", "{kind=mean, to=[], count=15}",
+    {"ClassesOfSmallSizes", kSmallGpt, R"(\{classes=\d+)", "{classes=5", kWrong},
+    {"RowsOfARank", kGpt, R"((%\d+ = all-reduce (%\d+) \{axis=node\} : f32\[\] @loss\n%\d+ = maximum )%\d+)",
+     "$1$2", "on mesh axis node"},
+    {"RowsNotCounted", kMlp, R"(= maximum (%\d+), (%\d+) : f32\[\] @loss)", "= maximum $2, $2 : f32[] @loss",
      kWrong},
-    {"CountOfARank", kGpt, R"(\{kind=mean, to=\[\], count=16384\})", "{kind=mean, to=[], count=4096}",
+    {"MaxForSum", kMlp, R"(\{kind=sum, to=\[\]\}( : f32\[\] @loss\n%\d+ = div))", "{kind=max, to=[]}$1",
      kWrong},
-    {"CountOfARankInPlace", kMlp, R"(\{kind=mean, to=\[\], count=8\})", "{kind=mean, to=[], count=4}",
-     kWrong},
-    {"MaxForMean", kMlp, R"(\{kind=mean, to=\[\], count=8\})", "{kind=max, to=[]}", kWrong},
     {"EpsilonOther", kGpt, R"((= layer-norm %\d+ \{over=\[d\])\})", "$1, epsilon=0.001}", kWrong},
     {"LearningRate", kMlp, R"(lr=0.001\})", "lr=0.01}", kWrong},
     {"AdamBeta", kLargeMlp, R"((= adam [^:{]*) : )", "$1 {beta1=0.95} : ", kWrong},
@@ -79,12 +79,12 @@ const WrongPlan kWrongPlans[] = {
     {"InitialDeviation", kMlp, "init=normal, b=0.18", "init=normal, b=0.5", "w1 begins as normal(0, 0.5)"},
     {"InitialKind", kGpt, "init=normal, b=0.02", "init=uniform, a=-0.02, b=0.02", "begins as uniform"},
     {"InitialBias", kInfer, R"((name=b1, type=f32\[f=128\]))", "$1, init=ones", "b1 begins as ones"},
-    {"NextElsewhere", kMlp, R"x(return (.*)"next b2"=%33)x",
-     "%34 = slice-across %33 {axis=rank, along=c} in update\nreturn $1\"next b2\"=%34",
+    {"NextElsewhere", kMlp, R"x(return (.*)"next b2"=(%\d+))x",
+     "%99 = slice-across $2 {axis=rank, along=c} in update\nreturn $1\"next b2\"=%99",
      "output next b2 is sliced(c) on rank, b2 itself replicated"},
-    {"LossOfARank", kMlp, "return loss=%15",
-     "%34 = slice-across %14 {axis=rank, along=b} in update\n%35 = reduce %34 {kind=mean, to=[], count=8} in "
-     "update\nreturn loss=%35",
+    {"LossOfARank", kMlp, "return loss=%20",
+     "%38 = slice-across %14 {axis=rank, along=b} in update\n%39 = reduce %38 {kind=mean, to=[], count=8} in "
+     "update\nreturn loss=%39",
      "output loss is partial(sum) on rank: it must be whole"},
     {"InputOfItsOwn", kInfer, R"((name=pixels, type=f32\[b=4096,p=64\], layout="))", "$1varying on gpu, ",
      "varying operands go with"},
@@ -161,12 +161,12 @@ TEST(WrongPlan, MayNotRoundWhatOneDeviceKeeps) {
   const std::string path = folder / "step.plan";
   Session session;
   std::string text = session.execute("EXPLAIN (FORMAT plan) " + std::string(kMlp)).output;
-  text = std::regex_replace(text, std::regex("return (.*)\"next b2\"=%33"),
-                            "%34 = cast %33 {to=bf16} in update\n%35 = cast %34 {to=f32} in update\n"
-                            "return $1\"next b2\"=%35");
+  text = std::regex_replace(text, std::regex("return (.*)\"next b2\"=%37"),
+                            "%38 = cast %37 {to=bf16} in update\n%39 = cast %38 {to=f32} in update\n"
+                            "return $1\"next b2\"=%39");
   ASSERT_TRUE(write_file_atomically(path, text).ok());
   const Reply reply = run(PlanProve{.what = {path}});
-  EXPECT_NE(reply.complaint.find("%34 is bf16, which nothing is on one device"), std::string::npos)
+  EXPECT_NE(reply.complaint.find("%38 is bf16, which nothing is on one device"), std::string::npos)
       << reply.output << reply.complaint;
 }
 
