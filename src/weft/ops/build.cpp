@@ -1,7 +1,10 @@
 #include "weft/ops/build.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "weft/ops/loops.h"
 
@@ -232,6 +235,38 @@ Result<ValueId> add_conv2d(Graph& graph, ValueId x, ValueId w, const ConvWindow&
   return one(graph, conv2d(), {x, w}, {window.stride, window.padding, window.groups, padding_w});
 }
 
+Result<ValueId> add_conv2d_transpose(Graph& graph, ValueId x, ValueId w, const ConvWindow& window,
+                                     std::int64_t extra) {
+  const plan::Type from = graph.type(x), by = graph.type(w);
+  if (from.rank() != 4 || by.rank() != 4)
+    return user_error(
+        fmt::format("a transposed convolution needs an image [b, o, h, w] and a weight [o, c, r, q], "
+                    "found {} and {}",
+                    print_indices(from.dims, graph.symbols()), print_indices(by.dims, graph.symbols())));
+  WEFT_TRY_STATUS(expect_between("stride", window.stride, 1, kLargestStep));
+  WEFT_TRY_STATUS(expect_between("groups", window.groups, 1, kLargestStep));
+  WEFT_TRY_STATUS(expect_between("extra", extra, 0, window.stride - 1));
+  const std::int64_t padding_w = window.padding_w < 0 ? window.padding : window.padding_w;
+  // Where the windows of a convolution would have stood that made x of the result.
+  const std::array<plan::Dim, 4> dims = {
+      {from.dims[0],
+       {by.dims[1].index, by.dims[1].size * window.groups},
+       {from.dims[2].index,
+        (from.dims[2].size - 1) * window.stride + by.dims[2].size - 2 * window.padding + extra},
+       {from.dims[3].index,
+        (from.dims[3].size - 1) * window.stride + by.dims[3].size - 2 * padding_w + extra}}};
+  for (const plan::Dim& dim : dims)
+    if (dim.size < 1)
+      return user_error(fmt::format("padding leaves nothing of index {}", graph.text(dim.index)));
+  const Symbol channels = from.dims[1].index, named = by.dims[0].index;
+  const plan::DType dtype = from.dtype;
+  WEFT_TRY(renamed, add_rename(graph, x, {&channels, 1}, {&named, 1}));
+  WEFT_TRY(type, graph.intern_type(dtype, dims));
+  return one(
+      graph, conv2d_input_gradient(), {renamed, w},
+      {window.stride, window.padding, window.groups, padding_w == window.padding ? -1 : padding_w, type});
+}
+
 Result<ValueId> add_max_pool(Graph& graph, ValueId x, const PoolWindow& window) {
   return one(graph, max_pool(), {x}, {window.size, window.stride, window.padding});
 }
@@ -242,6 +277,10 @@ Result<ValueId> add_avg_pool(Graph& graph, ValueId x, const PoolWindow& window) 
 
 Result<ValueId> add_rotary(Graph& graph, ValueId x, Symbol along, Symbol pairs, double base) {
   return one(graph, rotary(), {x}, {along, pairs, base});
+}
+
+Result<ValueId> add_recurrence(Graph& graph, ValueId decay, ValueId x, Symbol along, bool reverse) {
+  return one(graph, recurrence(), {decay, x}, {along, reverse ? 1 : 0});
 }
 
 Result<ValueId> add_dropout(Graph& graph, ValueId x, ValueId step, double rate, std::int64_t stream) {

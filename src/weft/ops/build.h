@@ -108,6 +108,9 @@ struct ConvWindow {
 };
 Result<plan::ValueId> add_conv2d(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
                                  const ConvWindow& window = {});
+// The transpose of a convolution: x[b,o,h,w], w[o,c,r,q] to [b,c,h',w']; `extra` rows and columns at the far ends.
+Result<plan::ValueId> add_conv2d_transpose(plan::Graph& graph, plan::ValueId x, plan::ValueId w,
+                                           const ConvWindow& window = {}, std::int64_t extra = 0);
 struct PoolWindow {
   std::int64_t size, stride, padding = 0;
 };
@@ -117,6 +120,9 @@ Result<plan::ValueId> add_avg_pool(plan::Graph& graph, plan::ValueId x, const Po
 // Sequences and noise.
 Result<plan::ValueId> add_rotary(plan::Graph& graph, plan::ValueId x, Symbol along, Symbol pairs,
                                  double base = 10000);
+// y[t] = decay[t] * y[t - 1] + x[t] along an index, or from the last one back.
+Result<plan::ValueId> add_recurrence(plan::Graph& graph, plan::ValueId decay, plan::ValueId x, Symbol along,
+                                     bool reverse = false);
 Result<plan::ValueId> add_dropout(plan::Graph& graph, plan::ValueId x, plan::ValueId step, double rate,
                                   std::int64_t stream);
 

@@ -96,6 +96,7 @@ const Operator& avg_pool_gradient();
 
 // Sequences and noise.
 const Operator& rotary();
+const Operator& recurrence();
 const Operator& dropout();
 
 // Optimizers.

@@ -50,7 +50,7 @@ bool carries_sum(const NodeView& node, const std::vector<bool>& addends) {
   if (is_one_of(op, {&ops::rotary(), &ops::dropout(), &ops::max_pool_gradient(), &ops::gelu_gradient(),
                      &ops::gelu_tanh_gradient(), &ops::silu_gradient()}))
     return just(addends, {0});
-  if (&op == &ops::scatter_add()) return just(addends, {1});
+  if (is_one_of(op, {&ops::scatter_add(), &ops::recurrence()})) return just(addends, {1});
   if (&op == &ops::cross_entropy_gradient()) return just(addends, {2});
   return false;
 }

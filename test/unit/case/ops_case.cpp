@@ -95,6 +95,11 @@ avg-pool | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
 avg-pool-gradient | f32[c=3,h=3,w=2] | {size=3, stride=2, padding=1, type=f32[c=3,h=5,w=4]}
 rotary | f32[b=2,s=3,e=4] | {along=s, pairs=e}
 rotary | f32[e=2,b=2,s=3] | {along=s, pairs=e, base=100, inverse=1}
+recurrence | f32[b=2,s=4] | f32[b=2,s=4] | {along=s}
+recurrence | f32[] | f32[b=2,s=3,d=2] | {along=s}
+recurrence | f32[d=2] | f32[s=3,d=2,b=2] | {along=s, reverse=1}
+recurrence | f32[s=3,b=2] | f32[b=2,s=3,d=2] | {along=s, reverse=1}
+recurrence | f32[s=1] | f32[b=2,s=1] | {along=s}
 dropout | f32[b=3,d=4] | i64[] < 5 | {rate=0.5, stream=3}
 sgd | f32[d=3,f=2] | f32[d=3,f=2] | {lr=0.1}
 sgd | f32[d=3,f=2] | f32[d=3,f=2] | f32[] | {lr=0.1}

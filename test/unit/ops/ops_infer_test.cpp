@@ -98,6 +98,10 @@ avg-pool-gradient | f32[h=1,w=1] | {size=2, stride=2, type=f32[h=4,w=4]} | ! exp
 rotary | f32[s=2,e=3] | {along=s, pairs=e} | ! index e must have an even size to form pairs, found 3
 rotary | f32[s=2,e=4] | {along=e, pairs=e} | ! index e is named twice
 rotary | f32[s=2,e=4] | {along=s, pairs=e, base=-1} | ! base must be positive, found -1
+recurrence | f32[s=2] | f32[s=2,d=3] | {along=e} | ! e
+recurrence | f32[s=2,e=2] | f32[s=2,d=3] | {along=s} | ! only indices of what it runs over, found [s, e] and [s, d]
+recurrence | f32[s=3] | f32[s=2] | {along=s} | ! index s has size 3 in operand 0 but 2 in operand 1
+recurrence | f32[s=2] | f32[s=2] | {along=s, reverse=2} | ! reverse must be from 0 to 1, found 2
 dropout | f32[d=2] | i64[] | {rate=1} | ! rate must be at least 0 and below 1, found 1
 dropout | f32[d=2] | f32[] | {rate=0.5} | ! operand 1 must be one integer, the step: expected i64[], found f32[]
 sgd | f32[d=2] | f32[d=3] | {lr=1} | ! operands 0 and 1 must have one type, found f32[d=2] and f32[d=3]

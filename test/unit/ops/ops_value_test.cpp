@@ -105,6 +105,9 @@ avg-pool | f32[h=2,w=2] = 1 2 3 4 | {size=2, stride=1} | => 2.5
 avg-pool | f32[h=2,w=2] = 1 2 3 4 | {size=2, stride=2, padding=1} | => 0.25 0.5 0.75 1
 avg-pool-gradient | f32[h=1,w=1] = 4 | {size=2, stride=1, type=f32[h=2,w=2]} | => 1 1 1 1
 rotary | f32[s=2,e=2] = 1 2 1 0 | {along=s, pairs=e} | => 1 2 0.5403023058681398 0.8414709848078965
+recurrence | f32[] = 1 | f32[s=4] = 1 2 3 4 | {along=s} | => 1 3 6 10
+recurrence | f32[s=3] = 9 2 3 | f32[s=3,d=2] = 1 2 3 4 5 6 | {along=s} | => 1 2 5 8 20 30
+recurrence | f32[s=3] = 2 3 9 | f32[s=3] = 1 2 3 | {along=s, reverse=1} | => 23 11 3
 dropout | f32[d=3] = 1 2 3 | i64[] = 7 | {rate=0} | => 1 2 3
 sgd | f32[d=2] = 1 2 | f32[d=2] = 10 20 | {lr=0.1} | => 0 0
 sgd | f32[d=2] = 1 2 | f32[d=2] = 10 20 | f32[] = 0.5 | {lr=0.1} | => 0.5 1
