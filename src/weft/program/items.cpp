@@ -33,7 +33,8 @@ bool has_own_kernel(const NodeView& node) {
   return is_class_loss(node) || is_optimizer_step(node) ||
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
-                ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled);
+                ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
+                ops::recurrence);
 }
 
 // Statistics by channel, or by share of the batch and channel.
@@ -122,6 +123,12 @@ std::int64_t item_count(const NodeView& node) {
     for (const Symbol index : rows_over(node)) row *= x.size_of(index);
     return x.elements() / row;
   }
+  if (is_any(node, ops::recurrence)) {
+    const auto along = static_cast<std::size_t>(type.position(node.symbol(0)));
+    std::int64_t rows = 1;
+    for (std::size_t i = 0; i < along; ++i) rows *= type.dims[i].size;
+    return rows;
+  }
   if (is_any(node, ops::gather)) return node.input_type(0).elements();
   if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
   if (is_any(node, ops::batch_norm, ops::conv2d_weight_gradient)) {
@@ -146,6 +153,8 @@ bool operand_has_items(const NodeView& node, std::size_t operand) {
   if (is_class_loss(node) || is_any(node, ops::max_pool_gradient)) return true;
   if (is_any(node, ops::scatter_add, ops::batch_norm, ops::concat, ops::pad, ops::conv2d_weight_gradient))
     return false;
+  // A decay may lack the rows' indices, or have them in another order.
+  if (is_any(node, ops::recurrence)) return operand == 1;
   return operand == 0;
 }
 

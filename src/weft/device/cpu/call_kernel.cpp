@@ -12,6 +12,7 @@
 #include "weft/device/cpu/gather.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/pooling.h"
+#include "weft/device/cpu/recurrence.h"
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
@@ -318,6 +319,26 @@ std::unique_ptr<Kernel> make_rotary(const Call& at) {
   });
 }
 
+// x[rows.., along, inner..]. The decay has some of x's indices, in any order.
+std::unique_ptr<Kernel> make_recurrence(const Call& at) {
+  const Type decay = at.node.input_type(0), x = at.node.input_type(1);
+  const auto along = static_cast<std::size_t>(x.position(at.node.symbol(0)));
+  const std::vector<std::int64_t> in_decay = ops::strides_along(decay, x.dims),
+                                  in_x = ops::strides_along(x, x.dims);
+  Recurrence shape{
+      .steps = x.dims[along].size, .reverse = at.node.integer(1) != 0, .step_stride = in_decay[along]};
+  for (std::size_t i = along + 1; i < x.rank(); ++i) shape.inner *= x.dims[i].size;
+  // The last indices that the decay lacks, or has as x has them.
+  std::size_t outer = x.rank();
+  const auto alike = [&](std::size_t i) { return in_decay[i] == (shape.dense ? in_x[i] : 0); };
+  shape.dense = x.rank() > along + 1 && in_decay.back() != 0;
+  for (; outer > along + 1 && alike(outer - 1); --outer) shape.run *= x.dims[outer - 1].size;
+  shape.row_starts = ops::offsets_along(decay, x.dims.first(along));
+  shape.run_starts = ops::offsets_along(decay, x.dims.subspan(along + 1, outer - along - 1));
+  return call(
+      [=](const Task& t, std::byte*) { recur(shape, t.begin, t.end, at.f32(0), at.f32(1), at.result()); });
+}
+
 // x[batch.., channel, inner..], the statistics by channel; or x[share, batch.., channel, inner..], by share too.
 std::unique_ptr<Kernel> make_batch_norm(const Call& at) {
   const NodeView& node = at.node;
@@ -403,6 +424,7 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
   if (is_any(ops::sgd, ops::momentum, ops::adam, ops::adamw)) return make_optimizer(at);
   if (is_any(ops::dropout)) return make_dropout(at);
   if (is_any(ops::rotary)) return make_rotary(at);
+  if (is_any(ops::recurrence)) return make_recurrence(at);
   if (is_any(ops::batch_norm)) return make_batch_norm(at);
   return nullptr;
 }
