@@ -1,6 +1,7 @@
 #include "weft/train/differentiate.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -63,19 +64,81 @@ Status check_types(const Graph& graph, ValueId loss, std::span<const ValueId> wa
   return {};
 }
 
+// The gradients of values, as far as they are known. What comes from slices of a value is kept apart until all
+// of it is there: the slices of a step each are one concat then, not a sum of as many mostly empty wholes.
+struct Gradients {
+  std::vector<ValueId> totals;  // by value
+  std::unordered_map<std::uint32_t, std::vector<ValueId>> padded;
+};
+
+Status add_term(Graph& graph, ValueId& total, ValueId term) {
+  if (!total.valid()) {
+    total = term;
+    return {};
+  }
+  WEFT_TRY(sum, ops::add_pointwise(graph, ops::add(), {total, term}));
+  total = sum;
+  return {};
+}
+
+// Slices that lie side by side, whole again; none where they overlap, leave a gap or go along several indices.
+Result<ValueId> join_padded(Graph& graph, std::vector<ValueId> terms) {
+  const auto pad = [&](ValueId term) { return graph.view(graph.value(term).producer); };
+  const Symbol along = pad(terms.front()).symbol(0);
+  std::ranges::sort(terms, {}, [&](ValueId term) { return pad(term).integer(1); });
+  const std::int64_t before = pad(terms.front()).integer(1), after = pad(terms.back()).integer(2);
+  std::int64_t end = before;
+  std::vector<ValueId> parts;
+  for (const ValueId term : terms) {
+    const NodeView node = pad(term);
+    if (node.symbol(0) != along || node.integer(1) != end) return ValueId();
+    end += node.input_type(0).size_of(along);
+    parts.push_back(node.input(0));
+  }
+  constexpr std::size_t kMost = 64;  // operands of a concat
+  while (parts.size() > 1) {
+    std::vector<ValueId> joined;
+    for (std::size_t i = 0; i < parts.size(); i += kMost) {
+      WEFT_TRY(one,
+               ops::add_concat(graph, std::span(parts).subspan(i, std::min(kMost, parts.size() - i)), along));
+      joined.push_back(one);
+    }
+    parts = std::move(joined);
+  }
+  return ops::add_pad(graph, parts.front(), along, before, after);
+}
+
+// The gradient of a value to which nothing will be added any more.
+Result<ValueId> total_of(Graph& graph, ValueId value, Gradients& gradients) {
+  ValueId& total = gradients.totals[value.value];
+  const auto padded = gradients.padded.find(value.value);
+  if (padded == gradients.padded.end()) return total;
+  std::vector<ValueId> terms = std::move(padded->second);
+  gradients.padded.erase(padded);
+  if (terms.size() > 1) {
+    WEFT_TRY(joined, join_padded(graph, terms));
+    if (joined.valid()) terms = {joined};
+  }
+  for (const ValueId term : terms) WEFT_TRY_STATUS(add_term(graph, total, term));
+  return total;
+}
+
 // Asks one node for the gradients of its inputs and adds them to what is there.
-Status step_back(Graph& graph, NodeId id, std::span<const char> depends, std::vector<ValueId>& gradients) {
+Status step_back(Graph& graph, NodeId id, std::span<const char> depends, Gradients& gradients) {
   const NodeView node = graph.view(id);
   std::vector<ValueId> of_results;
-  for (std::size_t k = 0; k < node.result_count(); ++k) of_results.push_back(gradients[node.result(k).value]);
+  graph.set_label(node.node().label);
+  graph.set_scope(node.node().scope);
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    WEFT_TRY(total, total_of(graph, node.result(k), gradients));
+    of_results.push_back(total);
+  }
   if (std::ranges::none_of(of_results, &ValueId::valid)) return {};
 
   std::vector<char> wanted;
   for (const ValueId input : node.node().inputs) wanted.push_back(depends[input.value]);
   if (std::ranges::none_of(wanted, [](char w) { return w != 0; })) return {};
 
-  graph.set_label(node.node().label);
-  graph.set_scope(node.node().scope);
   ops::Gradient g(graph, id, of_results, wanted);
   if (Status status = ops::operator_of(node).gradient(g); !status.ok()) {
     Error error = std::move(status).error();
@@ -85,13 +148,12 @@ Status step_back(Graph& graph, NodeId id, std::span<const char> depends, std::ve
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const ValueId term = g.of_inputs()[i];
     if (wanted[i] == 0 || !term.valid()) continue;
-    ValueId& total = gradients[node.input(i).value];
+    const std::uint32_t input = node.input(i).value;
     WEFT_CHECK(graph.value(term).type == graph.value(node.input(i)).type, node.op().name());
-    if (total.valid()) {
-      WEFT_TRY(sum, ops::add_pointwise(graph, ops::add(), {total, term}));
-      total = sum;
+    if (&node.op() == &ops::slice() && graph.node(graph.value(term).producer).op == &ops::pad()) {
+      gradients.padded[input].push_back(term);
     } else {
-      total = term;
+      WEFT_TRY_STATUS(add_term(graph, gradients.totals[input], term));
     }
   }
   return {};
@@ -106,17 +168,20 @@ Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss,
   const NodeId last = graph.value(loss).producer;
   const std::vector<char> depends = depends_on(graph, with_respect_to, last);
 
-  std::vector<ValueId> gradients(graph.value_count());
+  Gradients gradients{.totals = std::vector<ValueId>(graph.value_count()), .padded = {}};
   if (depends[loss.value] != 0) {
     graph.set_when({.phase = plan::Phase::backward});
     WEFT_TRY(one, ops::add_constant(graph, 1, graph.type(loss).dtype));
-    gradients[loss.value] = one;
+    gradients.totals[loss.value] = one;
     for (std::size_t id = last.value + 1; id-- > 0;)
       WEFT_TRY_STATUS(step_back(graph, NodeId(id), depends, gradients));
   }
 
   std::vector<ValueId> wanted;
-  for (const ValueId value : with_respect_to) wanted.push_back(gradients[value.value]);
+  for (const ValueId value : with_respect_to) {
+    WEFT_TRY(total, total_of(graph, value, gradients));
+    wanted.push_back(total);
+  }
   return wanted;
 }
 
