@@ -58,7 +58,7 @@ Status Binder::same_dtype(Product& product) {
   for (const ValueId factor : product.factors) dtype = wider(dtype, graph_.type(factor).dtype);
   if (dtype == DType::boolean) dtype = DType::i32;  // a sum of truths counts them
   for (ValueId& factor : product.factors) {
-    WEFT_TRY(cast, ops::add_cast(graph_, factor, dtype));
+    WEFT_TRY(cast, cast_to(factor, dtype));
     factor = cast;
   }
   return {};

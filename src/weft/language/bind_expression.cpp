@@ -113,6 +113,8 @@ Result<Bound> Binder::bind_name(const syntax::NameUse& use, SelectScope& scope) 
   const Symbol name = graph_.symbol(use.name);
   for (const RowSource& source : scope.sources)
     if (source.label == name) return Bound::of(source.value);
+  if (scope.in_number)
+    if (const std::int64_t* size = find_size(name)) return Bound::of(static_cast<double>(*size));
   for (const Dim& row : visible_rows(scope)) {
     if (row.index != name) continue;
     WEFT_TRY(value, at(use.span, ops::add_position(graph_, row)));
@@ -161,7 +163,27 @@ Result<ValueId> Binder::as_value(const Bound& bound, DType dtype) {
 Result<ValueId> Binder::as_real(const Bound& bound) {
   WEFT_TRY(value, as_value(bound));
   const DType dtype = graph_.type(value).dtype;
-  return plan::is_real(dtype) ? value : ops::add_cast(graph_, value, options_.precision);
+  return plan::is_real(dtype) ? value : cast_to(value, options_.precision);
+}
+
+// A choice among whole numbers that is wanted real is made real where it is made: CASE WHEN c THEN 1 ELSE 0 END * x
+// costs no conversion.
+Result<ValueId> Binder::cast_to(ValueId value, DType dtype) {
+  const plan::NodeView node = graph_.view(graph_.value(value).producer);
+  if (&node.op() == &ops::constant() && plan::is_real(dtype))
+    return ops::add_constant(graph_, node.real(0), dtype);
+  if (&node.op() != &ops::select() || !plan::is_real(dtype) || !is_literal_choice(value))
+    return ops::add_cast(graph_, value, dtype);
+  const ValueId condition = node.input(0), otherwise = node.input(2);
+  WEFT_TRY(then, cast_to(node.input(1), dtype));
+  WEFT_TRY(other, cast_to(otherwise, dtype));
+  return ops::add_pointwise(graph_, ops::select(), {condition, then, other});
+}
+
+bool Binder::is_literal_choice(ValueId value) const {
+  const plan::NodeView node = graph_.view(graph_.value(value).producer);
+  if (&node.op() == &ops::constant()) return true;
+  return &node.op() == &ops::select() && is_literal_choice(node.input(1)) && is_literal_choice(node.input(2));
 }
 
 Status Binder::unify(Bound& left, Bound& right) {
@@ -184,8 +206,8 @@ Status Binder::unify(Bound& left, Bound& right) {
     return {};
   }
   const DType dtype = wider(graph_.type(left.value).dtype, graph_.type(right.value).dtype);
-  WEFT_TRY(left_cast, ops::add_cast(graph_, left.value, dtype));
-  WEFT_TRY(right_cast, ops::add_cast(graph_, right.value, dtype));
+  WEFT_TRY(left_cast, cast_to(left.value, dtype));
+  WEFT_TRY(right_cast, cast_to(right.value, dtype));
   left = Bound::of(left_cast);
   right = Bound::of(right_cast);
   return {};
@@ -300,21 +322,65 @@ Result<ValueId> Binder::bind_condition(const syntax::Expression& expression, Sel
   return bound.value;
 }
 
+namespace {
+
+// Whether an expression that is a number was written as a whole one: 1 and -1 are, 1.0 is not.
+bool written_whole(const syntax::Expression& expression) {
+  if (const auto* negate = expression.if_a<syntax::Negate>()) return written_whole(*negate->operand);
+  const auto* literal = expression.if_a<syntax::Literal>();
+  return literal == nullptr || literal->is_whole;
+}
+
+}  // namespace
+
 Result<Bound> Binder::bind_choice(const syntax::Choice& choice, SelectScope& scope) {
-  Bound result = Bound::of(0.0);
-  if (choice.otherwise != nullptr) {
-    WEFT_TRY(otherwise, bind_expression(*choice.otherwise, scope));
-    result = otherwise;
+  std::vector<ValueId> conditions;
+  std::vector<Bound> results;
+  bool only_numbers = true, whole = true;
+  DType dtype = options_.precision;
+  const auto add = [&](const syntax::Expression& expression) -> Status {
+    WEFT_TRY(result, bind_expression(expression, scope));
+    results.push_back(result);
+    if (result.is_number()) {
+      whole = whole && written_whole(expression) && result.number == std::floor(result.number) &&
+              std::fabs(result.number) < 2147483648.0;
+      return {};
+    }
+    const DType own = graph_.type(result.value).dtype;
+    dtype = only_numbers ? own : wider(dtype, own);
+    only_numbers = false;
+    return {};
+  };
+  // From the last to the first, as they are put around each other below.
+  if (choice.otherwise == nullptr) {
+    results.push_back(Bound::of(0.0));
+  } else {
+    WEFT_TRY_STATUS(add(*choice.otherwise));
   }
   for (auto when = choice.whens.rbegin(); when != choice.whens.rend(); ++when) {
     WEFT_TRY(condition, bind_condition(*when->condition, scope));
-    WEFT_TRY(value, bind_expression(*when->result, scope));
-    WEFT_TRY_STATUS(unify(value, result));
-    WEFT_TRY(selected, at(choice.span,
-                          ops::add_pointwise(graph_, ops::select(), {condition, value.value, result.value})));
-    result = Bound::of(selected);
+    conditions.push_back(condition);
+    WEFT_TRY_STATUS(add(*when->result));
   }
-  return result;
+  // Numbers take the dtype of the tensors beside them. Alone they are whole where all were written so.
+  if (only_numbers && whole) dtype = DType::i32;
+  const bool numbers = std::ranges::any_of(results, &Bound::is_number);
+  if (numbers && dtype == DType::boolean) dtype = DType::i32;
+  if (numbers && plan::is_integer(dtype) && !whole) dtype = options_.precision;
+
+  std::vector<ValueId> values;
+  for (const Bound& result : results) {
+    WEFT_TRY(value, as_value(result, dtype));
+    WEFT_TRY(cast, ops::add_cast(graph_, value, dtype));
+    values.push_back(cast);
+  }
+  ValueId chosen = values.front();
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    WEFT_TRY(selected, at(choice.span,
+                          ops::add_pointwise(graph_, ops::select(), {conditions[i], values[i + 1], chosen})));
+    chosen = selected;
+  }
+  return Bound::of(chosen);
 }
 
 Result<Bound> Binder::bind_cast(const syntax::Cast& cast, SelectScope& scope) {

@@ -109,7 +109,10 @@ Result<double> Binder::number_argument(const syntax::Call& call, std::string_vie
                                        SelectScope& scope) {
   const syntax::Argument* argument = named_argument(call, label);
   if (argument == nullptr) return otherwise;
-  WEFT_TRY(bound, bind_expression(*argument->value, scope));
+  scope.in_number = true;
+  auto value = bind_expression(*argument->value, scope);
+  scope.in_number = false;
+  WEFT_TRY(bound, std::move(value));
   if (!bound.is_number() || !std::isfinite(bound.number))
     return user_error(fmt::format("{} must be a number known before running", label),
                       fmt::format("write a number or a size: {} => {}", label, otherwise),
@@ -286,6 +289,8 @@ Result<Bound> Binder::bind_image(const syntax::Call& call, const FunctionSpec& s
     return user_error(fmt::format("{} goes by the place of its indices, and nobody said their order: {}",
                                   spec.name, indices_text(graph_.type(x).dims)),
                       "GROUP BY them in order in a WITH entry first", call.arguments[0].value->span);
+  if (spec.name == "conv1d" || spec.name == "conv2d_transpose")
+    return bind_line_or_transpose(call, spec, x, scope);
   if (spec.name == "conv2d") {
     WEFT_TRY(weight, bind_expression(*call.arguments[1].value, scope));
     WEFT_TRY(w, as_real(weight));
@@ -324,6 +329,8 @@ Result<Bound> Binder::bind_routing(const syntax::Call& call, const FunctionSpec&
   if (over.size() != 1)
     return user_error(fmt::format("{} runs over one index, PARTITION BY leaves {}", spec.name, over.size()),
                       "PARTITION BY every index but the one to choose from", call.span);
+  if (spec.name == "argmax" || spec.name == "argmin" || spec.name == "sort")
+    return bind_ranking(call, spec, x, over.front());
   WEFT_TRY(into, size_argument(*call.arguments[1].value, spec.name));
   if (const std::int64_t size = graph_.type(x).size_of(over.front()); into.size < 1 || into.size > size)
     return user_error(fmt::format("{} chooses 1 to {} along {}, found {}", spec.name, size,
@@ -369,18 +376,11 @@ Result<Bound> Binder::bind_other(const syntax::Call& call, const FunctionSpec& s
     WEFT_TRY(dim, size_argument(*name, "size"));
     return Bound::of(static_cast<double>(dim.size));
   }
-  if (spec.name == "concat") {
-    std::vector<ValueId> parts;
-    for (const syntax::Argument& argument : call.arguments) {
-      if (argument.label.given()) continue;
-      WEFT_TRY(bound, bind_expression(*argument.value, scope));
-      WEFT_TRY(value, as_value(bound));
-      parts.push_back(value);
-    }
-    WEFT_TRY(along, index_argument(call, "along", graph_.type(parts.front())));
-    WEFT_TRY(whole, at(call.span, ops::add_concat(graph_, parts, along)));
-    return Bound::of(whole);
-  }
+  if (spec.name == "concat") return bind_concat(call, scope);
+  if (spec.name == "one_hot") return bind_one_hot(call, scope);
+  if (spec.name == "zeros") return bind_zeros(call);
+  if (spec.name == "cumsum" || spec.name == "cumprod" || spec.name == "recurrence")
+    return bind_recurrence(call, spec, scope);
   WEFT_TRY(bound, bind_expression(*call.arguments[0].value, scope));
   if (spec.name == "stop_gradient") {
     if (bound.is_number()) return bound;

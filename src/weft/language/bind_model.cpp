@@ -295,6 +295,10 @@ Status Binder::bind_with(std::span<const syntax::Binding> bindings) {
       WEFT_TRY_STATUS(bind_repeat(binding));
       continue;
     }
+    if (binding.over.given()) {
+      WEFT_TRY_STATUS(bind_scan(binding));
+      continue;
+    }
     WEFT_TRY(value, bind_query(*binding.query));
     set_tensor(name, value);
   }

@@ -68,8 +68,10 @@ Status Binder::read_condition(const syntax::Expression& condition, const SelectS
       return user_error(
           fmt::format("expected a whole number known before running, found the tensor {}", name->name), usage,
           side.span);
-    SelectScope none;
-    WEFT_TRY(bound, bind_expression(side, none));
+    SelectScope sizes;  // size(s) is that of the rows at hand, which a convolution may have changed
+    sizes.rows = scope.rows;
+    sizes.in_number = true;
+    WEFT_TRY(bound, bind_expression(side, sizes));
     if (!bound.is_number() || bound.number != std::floor(bound.number) || std::fabs(bound.number) > 1e15)
       return user_error("expected a whole number known before running", usage, side.span);
     return static_cast<std::int64_t>(bound.number);

@@ -2,12 +2,13 @@
 //
 // One Binder binds one model. Its parts, a file each:
 //   bind_model.cpp       frames: a model's or layer's sizes, tensors, parameters; WITH and REPEAT
-//   bind_layer.cpp       layer calls; bind_size.cpp: arithmetic of sizes
+//   bind_scan.cpp        SCAN; bind_layer.cpp: layer calls; bind_size.cpp: arithmetic of sizes
 //   bind_select.cpp      one SELECT: its sources, joins, GROUP BY and items
 //   bind_indices.cpp     renamed, split and merged indices; bind_where.cpp: WHERE
 //   bind_expression.cpp  names, arithmetic, comparison, CASE, CAST
 //   bind_aggregate.cpp   sum, mean, max, min: where contractions come from
-//   bind_function.cpp    every other function: windows, convolutions, routing
+//   bind_function.cpp    every other function: windows, convolutions, routing; of them
+//   bind_convolution.cpp, bind_ranking.cpp and bind_sequence.cpp those that are said in other operators
 //
 // Names are symbols of the graph under construction. What a tensor or size name means now stands
 // in a table indexed by symbol; leaving a layer or a nested query undoes what it wrote there.
@@ -20,6 +21,7 @@
 #include "weft/base/inline_vector.h"
 #include "weft/language/bind.h"
 #include "weft/language/functions.h"
+#include "weft/ops/build.h"
 #include "weft/plan/graph.h"
 
 namespace weft::language {
@@ -93,6 +95,9 @@ class Binder {
 
   Status bind_with(std::span<const syntax::Binding> bindings);
   Status bind_repeat(const syntax::Binding& binding);
+  // -- bind_scan.cpp
+  Status bind_scan(const syntax::Binding& binding);
+  Result<plan::ValueId> bind_scan_step(const syntax::Binding& binding, plan::Dim over, std::int64_t step);
   Result<plan::ValueId> bind_query(const syntax::Query& query);  // of one item
 
   // -- bind_layer.cpp
@@ -139,6 +144,7 @@ class Binder {
     bool aggregated = false;    // some item has an aggregate
     bool concatenates = false;  // some item has concat: sources may then differ in an index's size
     bool in_aggregate = false;  // binding an aggregate's argument right now
+    bool in_number = false;     // binding `stride => ...`: a name is a size, not the positions along it
     const ValueGroup* scatter = nullptr;
     ValueGroup scatter_storage;
   };
@@ -179,6 +185,8 @@ class Binder {
   Result<plan::ValueId> as_value(const Bound& bound, plan::DType dtype);  // numbers become constants
   Result<plan::ValueId> as_value(const Bound& bound) { return as_value(bound, options_.precision); }
   Result<plan::ValueId> as_real(const Bound& bound);
+  Result<plan::ValueId> cast_to(plan::ValueId value, plan::DType dtype);
+  bool is_literal_choice(plan::ValueId value) const;  // CASE with nothing but numbers
   plan::DType wider(plan::DType a, plan::DType b) const;
   const DimList& visible_rows(const SelectScope& scope) const;
 
@@ -218,6 +226,27 @@ class Binder {
   // The indices of `type` outside the call's PARTITION BY, in the type's order.
   Result<SymbolList> window_over(const syntax::Call& call, const plan::Type& type);
   Result<SymbolList> partition_symbols(const syntax::Call& call, const plan::Type& type);
+  // -- bind_convolution.cpp
+  Result<ops::ConvWindow> conv_window(const syntax::Call& call, SelectScope& scope);
+  Result<plan::ValueId> convolve_line(plan::ValueId x, plan::ValueId w, const ops::ConvWindow& window,
+                                      Span span);
+  Result<Bound> bind_line_or_transpose(const syntax::Call& call, const FunctionSpec& spec, plan::ValueId x,
+                                       SelectScope& scope);
+  // -- bind_ranking.cpp
+  Result<Bound> bind_ranking(const syntax::Call& call, const FunctionSpec& spec, plan::ValueId x,
+                             Symbol over);
+  Result<Bound> bind_one_hot(const syntax::Call& call, SelectScope& scope);
+  Result<plan::ValueId> drop_single(plan::ValueId value, Symbol index);
+  // -- bind_sequence.cpp
+  Symbol new_index(std::string_view like, std::span<const plan::ValueId> values);
+  Result<Symbol> concat_index(const syntax::Call& call, std::span<const plan::ValueId> parts);
+  Result<DimList> concat_dims(const syntax::Call& call, std::span<const plan::ValueId> parts, Symbol along);
+  Result<Bound> bind_concat(const syntax::Call& call, SelectScope& scope);
+  Result<plan::ValueId> spread_to(plan::ValueId value, std::span<const plan::Dim> to, Symbol along);
+  Result<plan::ValueId> concat_all(std::vector<plan::ValueId> parts, Symbol along);
+  Result<Bound> bind_recurrence(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
+  Result<Bound> bind_zeros(const syntax::Call& call);
+
   Result<plan::ValueId> step();  // the training step's number, made on first use
 
   struct TopKNode {

@@ -17,6 +17,8 @@ using enum FunctionKind;
 constexpr std::array<std::string_view, 1> kEpsilon = {"epsilon"};
 constexpr std::array<std::string_view, 2> kBatchNorm = {"epsilon", "momentum"};
 constexpr std::array<std::string_view, 4> kConv = {"stride", "padding", "padding_w", "groups"};
+constexpr std::array<std::string_view, 3> kLine = {"stride", "padding", "groups"};
+constexpr std::array<std::string_view, 5> kTranspose = {"stride", "padding", "padding_w", "groups", "extra"};
 constexpr std::array<std::string_view, 3> kPool = {"size", "stride", "padding"};
 constexpr std::array<std::string_view, 1> kAlong = {"along"};
 constexpr std::array<std::string_view, 1> kRate = {"rate"};
@@ -26,16 +28,24 @@ constexpr std::array<std::string_view, 3> kRotary = {"along", "pairs", "base"};
 // clang-format off
 constexpr FunctionSpec kFunctions[] = {
     {"abs", pointwise, 1, 1, "abs(x)", "the size without the sign", {}, ops::abs, [](double x) { return std::fabs(x); }},
+    {"argmax", routing, 1, 1, "argmax(x) OVER (PARTITION BY ...)", "where the largest stands along the one index outside PARTITION BY"},
+    {"argmin", routing, 1, 1, "argmin(x) OVER (PARTITION BY ...)", "where the smallest stands along the one index outside PARTITION BY"},
     {"avg_pool", image, 1, 1, "avg_pool(x, size => 2 [, stride => size] [, padding => 0])",
      "mean of each window over the last two indices; padding counts as zeros", kPool},
     {"batch_norm", window, 3, 3, "batch_norm(x, mean, variance [, epsilon => 1e-5] [, momentum => 0.1]) OVER (PARTITION BY ...)",
      "normalizes by the batch's statistics in TRAIN, by the STATEs mean and variance in INFER", kBatchNorm},
-    {"concat", other, 1, 64, "concat(a, b, ..., along => i)", "joins tensors end to end along one index", kAlong},
+    {"concat", other, 1, 64, "concat(a, b, ..., along => i)", "joins tensors end to end along one index; what lacks it counts as one position, other indices are repeated", kAlong},
+    {"conv1d", image, 2, 2, "conv1d(x, w [, stride => 1] [, padding => 0] [, groups => 1])",
+     "convolves x[batch, in, length] with w[out, in / groups, length]", kLine},
     {"conv2d", image, 2, 2, "conv2d(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1])",
      "convolves x[batch, in, height, width] with w[out, in / groups, height, width]", kConv},
+    {"conv2d_transpose", image, 2, 2, "conv2d_transpose(x, w [, stride => 1] [, padding => 0] [, padding_w => padding] [, groups => 1] [, extra => 0])",
+     "spreads x[batch, in, height, width] by w[in, out / groups, height, width]: the way back from a conv2d", kTranspose},
     {"cos", pointwise, 1, 1, "cos(x)", "cosine", {}, ops::cos, [](double x) { return std::cos(x); }},
     {"cross_entropy", window, 2, 2, "cross_entropy(logits, label [, smoothing => 0]) OVER (PARTITION BY ...)",
      "minus the log of the probability that softmax(logits) gives to the label; 0 where the label is no class", kSmoothing},
+    {"cumprod", other, 1, 1, "cumprod(x, along => s)", "the product of all elements so far along an index", kAlong},
+    {"cumsum", other, 1, 1, "cumsum(x, along => s)", "the sum of all elements so far along an index", kAlong},
     {"dropout", other, 1, 1, "dropout(x, rate => 0.1)", "zeroes elements at random in TRAIN and scales the rest; nothing in INFER", kRate},
     {"erf", pointwise, 1, 1, "erf(x)", "error function", {}, ops::erf, [](double x) { return std::erf(x); }},
     {"exp", pointwise, 1, 1, "exp(x)", "e to the x", {}, ops::exp, [](double x) { return std::exp(x); }},
@@ -52,7 +62,9 @@ constexpr FunctionSpec kFunctions[] = {
      "largest of each window over the last two indices", kPool},
     {"mean", aggregate, 1, 1, "mean(x) [OVER (PARTITION BY ...)]", "mean over the indices outside GROUP BY; of cross_entropy, over the rows that have a label"},
     {"min", aggregate, 1, 1, "min(x) [OVER (PARTITION BY ...)]", "smallest over the indices outside GROUP BY"},
+    {"one_hot", other, 2, 2, "one_hot(y, c)", "1 at the position along c that y names, 0 elsewhere"},
     {"pow", pointwise, 2, 2, "pow(x, y)", "x to the y", {}, ops::pow},
+    {"recurrence", other, 2, 2, "recurrence(a, x, along => s)", "y[s] = a[s] * y[s - 1] + x[s], from zero", kAlong},
     {"relu", pointwise, 1, 1, "relu(x)", "x where positive, else zero", {}, ops::relu, [](double x) { return std::fmax(x, 0.0); }},
     {"rms_norm", window, 1, 1, "rms_norm(x [, epsilon => 1e-5]) OVER (PARTITION BY ...)",
      "x / root mean square over the indices outside PARTITION BY", kEpsilon},
@@ -66,12 +78,14 @@ constexpr FunctionSpec kFunctions[] = {
     {"slot", routing, 3, 3, "slot(expert, x, c) OVER (PARTITION BY ...)",
      "a place for each choice of one of x experts in queues of c places: expert * c + place, or -1 when full"},
     {"softmax", window, 1, 1, "softmax(x) OVER (PARTITION BY ...)", "exp(x) over its sum along the indices outside PARTITION BY"},
+    {"sort", routing, 1, 1, "sort(x) OVER (PARTITION BY ...)", "the smallest first along the one index outside PARTITION BY"},
     {"sqrt", pointwise, 1, 1, "sqrt(x)", "square root", {}, ops::sqrt, [](double x) { return std::sqrt(x); }},
     {"stop_gradient", other, 1, 1, "stop_gradient(x)", "x itself, through which TRAIN sends nothing back"},
     {"sum", aggregate, 1, 1, "sum(x) [OVER (PARTITION BY ...)]", "sum over the indices outside GROUP BY; sum(a * b) is a contraction"},
     {"tanh", pointwise, 1, 1, "tanh(x)", "hyperbolic tangent", {}, ops::tanh, [](double x) { return std::tanh(x); }},
     {"top_k", routing, 2, 2, "top_k(x, k) OVER (PARTITION BY ...)", "the k largest, largest first, along a new index k"},
     {"top_k_positions", routing, 2, 2, "top_k_positions(x, k) OVER (PARTITION BY ...)", "where the k largest stand"},
+    {"zeros", other, 1, 64, "zeros(b, d, ...)", "a tensor of zeros with those sizes for indices"},
 };
 // clang-format on
 

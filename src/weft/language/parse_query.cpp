@@ -1,5 +1,5 @@
 // query     = [ WITH binding {"," binding} ] select
-// binding   = [ REPEAT size TIMES ] name AS "(" query ")"
+// binding   = [ REPEAT size TIMES | SCAN OVER name ] name AS "(" query ")"
 // select    = SELECT item {"," item} FROM source { "," source | JOIN source ON expression }
 //             [ WHERE expression ] [ GROUP BY group {"," group} ]
 // item      = "*" | expression [ AS name ]
@@ -12,6 +12,7 @@
 // group     = name [ AS name ]
 #include <fmt/format.h>
 
+#include "weft/base/letters.h"
 #include "weft/language/grammar.h"
 
 namespace weft::language {
@@ -33,6 +34,11 @@ Binding Grammar::binding() {
   if (accept(Keyword::kw_repeat)) {
     result.repeat = size_expression();
     expect(Keyword::kw_times, "after the count of REPEAT", "REPEAT 12 TIMES x AS (SELECT ...)");
+  } else if (at(Kind::word) && next_.keyword == Keyword::kw_over && lower(lexeme(token_.span)) == "scan") {
+    // A word of its own only here, so that a tensor may be called scan.
+    advance();
+    advance();
+    result.over = name("an index to scan over");
   }
   result.name = name("a name for a query");
   expect(Keyword::kw_as, "and a query in parentheses", "h AS (SELECT ...)");

@@ -26,6 +26,11 @@ void Printer::write_label(const Binding& binding) {
     write(*binding.repeat);
     out_ += " TIMES ";
   }
+  if (binding.over.given()) {
+    out_ += "SCAN OVER ";
+    write(binding.over);
+    out_ += ' ';
+  }
   write(binding.name);
 }
 
@@ -132,7 +137,7 @@ void Printer::lay_out(const Query& query, std::size_t indent) {
     std::size_t width = 0;
     for (const Binding& binding : query.bindings) {
       const std::size_t length = binding.name.text.size();
-      if (!binding.repeat && length <= kWidest) width = std::max(width, length);
+      if (!binding.repeat && !binding.over.given() && length <= kWidest) width = std::max(width, length);
     }
     out_ += "WITH";
     for (const Binding& binding : query.bindings) {

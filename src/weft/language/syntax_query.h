@@ -69,6 +69,7 @@ struct Select {
 
 struct Binding {                           // name AS (query)
   const SizeExpression* repeat = nullptr;  // REPEAT repeat TIMES name AS (query); null without
+  Name over;                               // SCAN OVER over name AS (query); may be absent
   Name name;
   const Query* query = nullptr;
   Span span;
