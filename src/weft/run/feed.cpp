@@ -108,11 +108,14 @@ constexpr std::uint64_t kHoldoutStream = ~std::uint64_t{0};  // no epoch's, no s
 
 class TableFeed final : public Feed {
  public:
+  // `parts` is empty where inputs begin with the batch's index; else into how many parts an input's first index
+  // cuts its field, and an example is all of them.
   TableFeed(std::span<const DataFile> files, formats::Table table, std::int64_t batch,
-            const FeedOptions& options)
+            std::vector<std::int64_t> parts, const FeedOptions& options)
       : recipe_(file_recipe(files, options)),
         table_(std::move(table)),
         batch_(batch),
+        parts_(std::move(parts)),
         seed_(options.seed),
         train_rows_(table_.rows() - options.holdout),
         test_first_(options.holdout > 0 ? train_rows_ : 0),
@@ -124,23 +127,28 @@ class TableFeed final : public Feed {
   std::string recipe() const override { return recipe_; }
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override { return batch_; }
+  bool has_batch() const override { return parts_.empty(); }
 
   void fill(std::span<const InputMemory> inputs, std::int64_t step) const override {
     const std::int64_t batches = train_rows_ / batch_;
     shuffle(step / batches);
     const std::int64_t first = step % batches * batch_;
-    for (std::size_t f = 0; f < inputs.size(); ++f)
-      for (std::int64_t i = 0; i < inputs[f].rows; ++i)
+    for (std::size_t f = 0; f < inputs.size(); ++f) {
+      if (!parts_.empty()) write_parts(inputs[f], f, row_at(order_[static_cast<std::size_t>(first)]));
+      for (std::int64_t i = 0; parts_.empty() && i < inputs[f].rows; ++i)
         write_field(inputs[f], f, i, row_at(order_[static_cast<std::size_t>(first + inputs[f].first + i)]));
+    }
   }
 
   std::int64_t test_examples() const override { return table_.rows() - test_first_; }
 
   void fill_test(exec::Rank& rank, std::int64_t first) const override {
     const std::vector<InputMemory> inputs = memory_of(rank);
-    for (std::size_t f = 0; f < inputs.size(); ++f)
-      for (std::int64_t i = 0; i < inputs[f].rows; ++i)
+    for (std::size_t f = 0; f < inputs.size(); ++f) {
+      if (!parts_.empty()) write_parts(inputs[f], f, row_at(test_first_ + first));
+      for (std::int64_t i = 0; parts_.empty() && i < inputs[f].rows; ++i)
         write_field(inputs[f], f, i, row_at(test_first_ + first + i));
+    }
   }
 
  private:
@@ -171,20 +179,35 @@ class TableFeed final : public Feed {
   }
 
   void write_field(const InputMemory& input, std::size_t f, std::int64_t at, std::int64_t row) const {
-    const formats::Field& field = table_.fields()[f];
-    if (field.dtype == plan::DType::f32)
-      write_numbers(input, at * field.width, table_.row<float>(f, row));
-    else if (field.dtype == plan::DType::f64)
-      write_numbers(input, at * field.width, table_.row<double>(f, row));
-    else if (field.dtype == plan::DType::i32)
-      write_numbers(input, at * field.width, table_.row<std::int32_t>(f, row));
+    const std::int64_t width = table_.fields()[f].width;
+    write_run(input, f, row, at * width, 0, width);
+  }
+
+  // Those of the parts of an example that an input takes.
+  void write_parts(const InputMemory& input, std::size_t f, std::int64_t row) const {
+    const std::int64_t width = table_.fields()[f].width / parts_[f];
+    write_run(input, f, row, 0, input.first * width, input.rows * width);
+  }
+
+  // `count` elements of a row's field, from `begin` on, to the input's elements from `at` on.
+  void write_run(const InputMemory& input, std::size_t f, std::int64_t row, std::int64_t at,
+                 std::int64_t begin, std::int64_t count) const {
+    const auto from = static_cast<std::size_t>(begin), n = static_cast<std::size_t>(count);
+    const plan::DType dtype = table_.fields()[f].dtype;
+    if (dtype == plan::DType::f32)
+      write_numbers(input, at, table_.row<float>(f, row).subspan(from, n));
+    else if (dtype == plan::DType::f64)
+      write_numbers(input, at, table_.row<double>(f, row).subspan(from, n));
+    else if (dtype == plan::DType::i32)
+      write_numbers(input, at, table_.row<std::int32_t>(f, row).subspan(from, n));
     else
-      write_numbers(input, at * field.width, table_.row<std::int64_t>(f, row));
+      write_numbers(input, at, table_.row<std::int64_t>(f, row).subspan(from, n));
   }
 
   const std::string recipe_;
   const formats::Table table_;
   const std::int64_t batch_;
+  const std::vector<std::int64_t> parts_;
   const std::uint64_t seed_;
   const std::int64_t train_rows_, test_first_;
   std::vector<std::int64_t> rows_;  // of the file: those to train on, then those held out
@@ -337,13 +360,27 @@ bool is_table(std::string_view path) {
   return path.ends_with(".csv") || path.ends_with(".npy") || path.ends_with(".npz");
 }
 
+bool begin_alike(const Input& a, const Input& b) {
+  return a.type.rank() > 0 && b.type.rank() > 0 && a.type.dims[0].index == b.type.dims[0].index;
+}
+
+// Whether the inputs begin with one index, that of the examples in a batch. A graph's do not: its nodes and its
+// edges are counted apart.
+bool has_batch(std::span<const Input> inputs) {
+  return std::ranges::all_of(inputs, [&](const Input& input) { return begin_alike(input, inputs[0]); });
+}
+
+Status check_inputs(const plan::Graph& graph, std::span<const Input> inputs) {
+  if (!inputs.empty()) return {};
+  return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
+                    "a model learns from its INPUTs");
+}
+
 // How many examples a batch takes: the first index of every input.
 Result<std::int64_t> batch_of(const plan::Graph& graph, std::span<const Input> inputs) {
-  if (inputs.empty())
-    return user_error(fmt::format("{} has no INPUT to feed data to", graph.name),
-                      "a model learns from its INPUTs");
+  WEFT_TRY_STATUS(check_inputs(graph, inputs));
   for (const Input& input : inputs) {
-    if (input.type.rank() > 0 && input.type.dims[0].index == inputs[0].type.dims[0].index) continue;
+    if (begin_alike(input, inputs[0])) continue;
     return user_error(fmt::format("every input must begin with the batch's index: {} is {}, {} is {}",
                                   inputs[0].name, plan::print(inputs[0].type, graph.symbols()), input.name,
                                   plan::print(input.type, graph.symbols())),
@@ -412,7 +449,10 @@ Status check_files(std::span<const DataFile> files, std::span<const Input> input
 
 Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const plan::Graph& graph,
                                          std::span<const Input> inputs, const FeedOptions& options) {
-  WEFT_TRY(batch, batch_of(graph, inputs));
+  WEFT_TRY_STATUS(check_inputs(graph, inputs));
+  // Without a batch an example is all there is of every input, and a step takes one.
+  const bool batched = has_batch(inputs);
+  const std::int64_t batch = batched ? inputs[0].type.dims[0].size : 1;
   std::vector<formats::Field> fields;
   for (const Input& input : inputs) {
     if (input.type.dtype == plan::DType::boolean)
@@ -420,9 +460,19 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
                         "declare it OF int32");
     fields.push_back({input.name, input.type.elements() / batch,
                       is_half(input.type.dtype) ? plan::DType::f32 : input.type.dtype});
-    for (const plan::Dim& dim : input.type.dims.subspan(1)) fields.back().shape.push_back(dim.size);
+    for (const plan::Dim& dim : input.type.dims.subspan(batched ? 1 : 0))
+      fields.back().shape.push_back(dim.size);
   }
-  WEFT_TRY(table, read_tables(files, fields));
+  auto read = read_tables(files, fields);
+  if (!read.ok() && !batched && read.error().fault == Fault::user) {
+    Error error = std::move(read).error();
+    error.hint = fmt::format(
+        "{} and the others begin with different indices, so a row has all of every input; "
+        "write the index of the examples first where there are several",
+        inputs[0].name);
+    return error;
+  }
+  WEFT_TRY(table, std::move(read));
   for (std::size_t f = 0; f < fields.size(); ++f) {
     const auto own = std::ranges::find(files, fields[f].name, &DataFile::input);
     const std::string& path = own != files.end() ? own->path : files[0].path;
@@ -431,6 +481,9 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
     if (fields[f].dtype == plan::DType::i64)
       WEFT_TRY_STATUS(check_whole<std::int64_t>(table, f, inputs[f], path));
   }
+  std::vector<std::int64_t> parts;  // of a field, that an input's first index counts
+  for (const Input& input : inputs)
+    parts.push_back(batched || input.type.rank() == 0 ? 1 : input.type.dims[0].size);
   const std::int64_t rows = table.rows() - options.holdout;
   if (rows < (options.partial_batches ? 0 : batch))
     return user_error(
@@ -439,9 +492,11 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
                                         : std::string(),
                     batch),
         options.holdout > 0 ? std::string("a smaller holdout leaves more to train on")
-                            : fmt::format("WITH ({} = ...) sets how many a step takes",
-                                          graph.text(inputs[0].type.dims[0].index)));
-  return std::unique_ptr<Feed>(new TableFeed(files, std::move(table), batch, options));
+        : batched           ? fmt::format("WITH ({} = ...) sets how many a step takes",
+                                          graph.text(inputs[0].type.dims[0].index))
+                  : std::string("a row has all the numbers of every INPUT, one INPUT after the other"));
+  return std::unique_ptr<Feed>(
+      new TableFeed(files, std::move(table), batch, batched ? std::vector<std::int64_t>() : parts, options));
 }
 
 Result<std::unique_ptr<Feed>> open_text(const DataFile& file, const plan::Graph& graph,

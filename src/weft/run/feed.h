@@ -52,6 +52,9 @@ class Feed {
   // The same into a rank's inputs.
   void fill(exec::Rank& rank, std::int64_t step) const;
 
+  // Whether the inputs begin with the index of the examples. If not, a step takes one, all of every input.
+  virtual bool has_batch() const { return true; }
+
   // Rows or windows for testing: those held out, or all where none are.
   virtual std::int64_t test_examples() const = 0;
   // Fills the rank's inputs with as many of them as its batch takes, from `first` on.

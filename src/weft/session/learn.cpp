@@ -159,7 +159,9 @@ Result<Scorer::Part*> Scorer::part_for(std::int64_t left) {
     if (&part == &parts_.front() ? part.batch <= left : part.batch == left) return &part;
   WEFT_TRY(bound, bind_again(state_, prepared_, Mode::infer, {}, context_.interrupted));
   WEFT_TRY(size, batch_size(bound.graph));
-  if (left < size.size) {
+  if (!feed_.has_batch()) {
+    size.size = 1;
+  } else if (left < size.size) {
     size.size = left;
     WEFT_TRY(smaller, bind_again(state_, prepared_, Mode::infer, {&size, 1}, context_.interrupted));
     bound = std::move(smaller);
