@@ -7,10 +7,10 @@
 #include "weft/base/random.h"
 #include "weft/explain/description.h"
 #include "weft/language/bind.h"
+#include "weft/language/shipped.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/verify.h"
-#include "weft/language/shipped.h"
 #include "weft/train/differentiate.h"
 #include "weft/train/training_plan.h"
 
@@ -163,6 +163,61 @@ TEST(Models, SmallMixtureGradient) {
                    {"g", 2, {}},
                    {"f", 6, {}},
                    {"experts", 4, {}},
+                   {"layers", 1, {}},
+                   {"v", 5, {}}},
+                  5);
+}
+
+TEST(Models, SmallMambaGradient) {
+  check_gradients("mamba2",
+                  {{"b", 1, {}},
+                   {"s", 6, {}},
+                   {"d", 4, {}},
+                   {"e", 4, {}},
+                   {"n", 3, {}},
+                   {"l", 2, {}},
+                   {"layers", 1, {}},
+                   {"v", 5, {}}},
+                  5);
+}
+
+TEST(Models, SmallLstmGradient) {
+  check_gradients("lstm", {{"b", 2, {}}, {"s", 4, {}}, {"d", 3, {}}, {"layers", 2, {}}, {"v", 5, {}}}, 5);
+}
+
+TEST(Models, SmallGraphGradient) {
+  check_gradients("gcn", {{"n", 5, {}}, {"f", 3, {}}, {"m", 6, {}}, {"o", 4, {}}, {"c", 5, {}}}, 5);
+}
+
+TEST(Models, SmallLatentAttentionGradient) {
+  check_gradients("deepseek_v2_lite",
+                  {{"b", 1, {}},
+                   {"s", 4, {}},
+                   {"d", 4, {}},
+                   {"h", 2, {}},
+                   {"l", 3, {}},
+                   {"n", 2, {}},
+                   {"r", 2, {}},
+                   {"e", 2, {}},
+                   {"f", 5, {}},
+                   {"experts", 4, {}},
+                   {"k", 2, {}},
+                   {"expert", 3, {}},
+                   {"shared", 4, {}},
+                   {"layers", 2, {}},
+                   {"v", 5, {}}},
+                  5);
+}
+
+TEST(Models, SmallEncoderAndDecoderGradient) {
+  check_gradients("t5_small",
+                  {{"b", 1, {}},
+                   {"r", 3, {}},
+                   {"s", 4, {}},
+                   {"d", 4, {}},
+                   {"h", 2, {}},
+                   {"e", 2, {}},
+                   {"f", 5, {}},
                    {"layers", 1, {}},
                    {"v", 5, {}}},
                   5);
