@@ -198,7 +198,7 @@ Status Binder::unify(Bound& left, Bound& right) {
     const bool whole = number.number == std::floor(number.number) && std::fabs(number.number) < 2147483648.0;
     if (dtype == DType::boolean || (plan::is_integer(dtype) && !whole)) {
       dtype = whole && dtype == DType::boolean ? DType::i32 : options_.precision;
-      WEFT_TRY(cast, ops::add_cast(graph_, tensor.value, dtype));
+      WEFT_TRY(cast, cast_to(tensor.value, dtype));
       tensor = Bound::of(cast);
     }
     WEFT_TRY(constant, ops::add_constant(graph_, number.number, dtype));
