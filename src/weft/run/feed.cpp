@@ -466,10 +466,7 @@ Result<std::unique_ptr<Feed>> open_table(std::span<const DataFile> files, const 
   auto read = read_tables(files, fields);
   if (!read.ok() && !batched && read.error().fault == Fault::user) {
     Error error = std::move(read).error();
-    error.hint = fmt::format(
-        "{} and the others begin with different indices, so a row has all of every input; "
-        "write the index of the examples first where there are several",
-        inputs[0].name);
+    error.hint = "inputs that begin with different indices have no batch: a row has all of every input";
     return error;
   }
   WEFT_TRY(table, std::move(read));
