@@ -246,6 +246,14 @@ const ProvenModel kProven[] = {
      "TRAIN resnet50 ON pod WITH (b = 1024, batch_norm = local, distribution = 'node=4: slice b; gpu=8: "
      "slice "
      "b')"},
+    {"dlrm", "TRAIN dlrm ON pod WITH (b = 4096, distribution = 'node=4: slice b; gpu=8: slice rows')"},
+    {"gcn", "TRAIN gcn ON pod WITH (distribution = 'node=4: slice n; gpu=8: slice m')"},
+    {"lstm",
+     "TRAIN lstm ON pod WITH (b = 640, s = 5, layers = 1, distribution = 'node=4: slice b; gpu=8: slice o, "
+     "v')"},
+    {"t5",
+     "TRAIN t5_small ON pod WITH (b = 64, layers = 1, distribution = 'node=4: slice b; gpu=8: slice h, f, "
+     "v')"},
 };
 
 class ProvenModels : public ::testing::TestWithParam<ProvenModel> {};
