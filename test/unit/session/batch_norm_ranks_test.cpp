@@ -2,6 +2,7 @@
 // on one; data parallel is what EXPLAIN finds for it.
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -10,12 +11,12 @@
 #include "ranks_case.h"
 #include "weft/distribute/prove.h"
 #include "weft/session/session.h"
+#include "weft/train/local_norms.h"
 
 namespace weft::session {
 namespace {
 
-Learner normed_convnet() {
-  return created_learner(R"(
+constexpr std::string_view kConvnet = R"(
     CREATE MODEL normed (b = 6, c = 2, y = 8, x = 6, m = 4, n = 4, r = 3, q = 3, classes = 4)
       INPUT     image[b, c, y, x], label[b] OF int32
       PARAMETER k1[m, c, r, q] INIT normal(0, 0.4), g1[m] INIT ones, b1[m],
@@ -30,8 +31,19 @@ Learner normed_convnet() {
                  FROM y2, mean2, variance2, g2, b2),
       pooled AS (SELECT mean(x2) FROM x2 GROUP BY b, n),
       logits AS (SELECT sum(pooled * w) FROM pooled, w GROUP BY b, classes)
-    SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;)",
-                         train::Optimizer::momentum);
+    SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;)";
+
+Learner normed_convnet() { return created_learner(kConvnet, train::Optimizer::momentum); }
+
+// The same with statistics of each of so many shares of the batch.
+Learner locally_normed_convnet(std::int64_t shares) {
+  language::Catalog catalog;
+  const auto source = language::parse_and_keep(kConvnet).value();
+  const auto& model = source->script.statements.back()->as<language::syntax::CreateModel>();
+  language::BindOptions options;
+  options.mode = language::Mode::train;
+  const auto bound = language::bind(catalog, language::ModelDefinition{source, &model}, options);
+  return learner(train::with_local_norms(bound.value().graph, shares).value(), train::Optimizer::momentum);
 }
 
 // Weights and running statistics, for those are among what is learned.
@@ -60,6 +72,24 @@ TEST(BatchNormOnRanks, ProcessesLearnAsThreadsDo) {
   const auto processes = train(learner, "rank=2: slice b", on(2, comm::TransportKind::shm), 5);
   const Apart far = apart(threads.weights, processes.weights);
   EXPECT_LT(far.relative, 1e-4) << far.worst;
+}
+
+// One rank goes through all shares, two or three through some each.
+TEST(BatchNormOnRanks, SharesAreTheSameWhoeverHasThem) {
+  const OneRank global = train_alone(normed_convnet());
+  for (const auto& [shares, text] :
+       {std::pair(2, "rank=2: slice b"), std::pair(3, "rank=3: slice b"), std::pair(6, "rank=2: slice b")}) {
+    SCOPED_TRACE(shares);
+    const Learner learner = locally_normed_convnet(shares);
+    const OneRank alone = train_alone(learner);
+    const distribute::DistributedPlan plan = spread(learner, text);
+    EXPECT_EQ(distribute::count(plan, "all-gather"), 0);
+    const run::DistributedOutcome found =
+        train(learner, plan, on(static_cast<std::int32_t>(plan.mesh.ranks())));
+    const Apart far = apart(alone.weights, found.weights);
+    EXPECT_LT(far.relative, 1e-4) << far.worst;
+    EXPECT_GT(apart(global.weights, alone.weights).relative, 1e-3);  // another model
+  }
 }
 
 nlohmann::json explained(const std::string& statement) {
