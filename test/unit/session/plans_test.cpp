@@ -259,7 +259,7 @@ TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
 }
 
 // What the error advises was planned: the same statement with that batch passes, and so does the larger limit.
-TEST(Plans, WhatAnErrorAdvisesFits) {
+TEST(WhatFits, IsWhatAnErrorAdvises) {
   const auto statement = [](std::string_view batch, std::string_view limit) {
     return fmt::format(
         "EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 2, b = {}, memory_limit = '{}', "
