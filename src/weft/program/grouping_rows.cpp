@@ -19,18 +19,25 @@ bool contains(std::span<const Dim> dims, Symbol index) {
   return std::ranges::any_of(dims, [&](const Dim& dim) { return dim.index == index; });
 }
 
-// Rows, columns and a sum: a matrix product. With one of them missing memory is the limit, and a
-// pass over the larger operand is as good.
+// Rows, columns and a sum: a matrix product. With one of them missing memory is the limit, and a pass over
+// the larger operand is as good, if it has all indices: a batch of one row is a product still, since no
+// operand says in what order to walk it.
 bool has_all_parts(const NodeView& node) {
   const plan::Type a = node.input_type(0), b = node.input_type(1), c = node.result_type(0);
   bool rows = false, columns = false, sums = false;
+  std::int64_t places = 1;
   for (const Dim& dim : a.dims) {
-    if (dim.size == 1) continue;
-    rows |= !b.has(dim.index) && c.has(dim.index);
-    sums |= b.has(dim.index) && !c.has(dim.index);
+    const bool is_row = !b.has(dim.index) && c.has(dim.index);
+    rows |= is_row;
+    if (is_row) places *= dim.size;
+    sums |= dim.size > 1 && b.has(dim.index) && !c.has(dim.index);
   }
-  for (const Dim& dim : b.dims) columns |= dim.size > 1 && !a.has(dim.index) && c.has(dim.index);
-  return rows && columns && sums;
+  for (const Dim& dim : b.dims) {
+    const bool is_column = !a.has(dim.index) && c.has(dim.index);
+    columns |= is_column;
+    if (is_column) places *= dim.size;
+  }
+  return rows && columns && sums && places > 1;
 }
 
 bool is_reduction(const NodeView& node) {

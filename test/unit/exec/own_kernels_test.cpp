@@ -80,6 +80,29 @@ TEST(OwnKernels, AreTheirDefinitionInAnyOrderOfIndices) {
   }
 }
 
+// One row of a batch against a matrix that lies either way, and a dot product that has nothing else.
+TEST(OwnKernels, AProductOfOneRowIsAProduct) {
+  Random random(24);
+  for (const ops::Case& c : ops::read_cases(R"(contract | f32[b=1,k=37] | f32[k=37,n=53] | {to=[b,n]}
+contract | f32[b=1,k=37] | f32[n=53,k=37] | {to=[b,n]}
+contract | f32[m=41,k=37] | f32[n=1,k=37] | {to=[n,m]}
+contract | f32[b=1,h=3,e=8] | f32[h=3,t=21,e=8] | {to=[b,h,t]}
+contract | f32[b=1,k=37] | f32[k=37,n=1] | {to=[b,n]}
+contract | f32[b=1,k=1] | f32[k=1,n=5] | {to=[b,n]}
+)")) {
+    SCOPED_TRACE(ops::text_of(c));
+    const plan::Graph graph = ops::graph_of(c);
+    const Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+    for (const int workers : {1, 2}) {
+      const auto rank = start(graph, workers);
+      EXPECT_EQ(rank->reference_units(), 0u);
+      fill(*rank, inputs);
+      ASSERT_TRUE(rank->step().ok());
+      expect_near(contents(*rank), interpreted(graph, inputs), 1e-4, 1e-5, ops::text_of(c));
+    }
+  }
+}
+
 // Large enough that one worker's tasks are several.
 TEST(OwnKernels, AreCutIntoTasks) {
   Random random(23);

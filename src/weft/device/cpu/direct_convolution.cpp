@@ -162,7 +162,7 @@ bool slides(const Convolution& conv) {
 }
 
 bool slides_back(const Convolution& conv) {
-  constexpr std::int64_t kFew = 1024;
+  constexpr std::int64_t kFew = 256;
   return slides(conv) && conv.in / conv.groups * (conv.out / conv.groups) <= kFew;
 }
 
