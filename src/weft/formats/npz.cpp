@@ -80,6 +80,8 @@ class ZipReader {
       return user_error(
           fmt::format("{} is packed by method {}, expected stored or deflated", name, entry.method),
           "write it with numpy.savez");
+    // Deflated bytes hold at most 1032 times as many; what promises more is not believed, nor given memory.
+    if (entry.unpacked / 1032 > entry.packed) return damaged();
     if (entry.unpacked > static_cast<std::uint64_t>(kMostInflatedBytes))
       return user_error(fmt::format("{} is too large: {} bytes when inflated", name, entry.unpacked));
     return inflate_raw(packed, static_cast<std::int64_t>(entry.unpacked), name);
