@@ -127,6 +127,9 @@ TEST(Program, AnswersErrorsInJson) {
          nowhere("unknown cluster: dgx_h10", "did you mean 'dgx_h100'?"));
   expect("collective shwo --format json", 1,
          nowhere("weft collective cannot do: shwo", "did you mean 'show'?"));
+  expect("--format json launch -n 2", 1, nowhere("launch needs a program", "weft launch -n 4 PROGRAM"));
+  expect("--format=json collective shwo", 1,
+         nowhere("weft collective cannot do: shwo", "did you mean 'show'?"));
   expect("launch --format json -n 2", 1, nowhere("launch needs a program", "weft launch -n 4 PROGRAM"));
   for (const std::string command :
        {"rules show no_such_rule", "plan show nosuch.plan", "plan prove nosuch.plan",

@@ -266,6 +266,18 @@ session::Reply own_text(std::string_view name, std::string_view text, bool json)
   return {ExitCode::ok, nlohmann::json{{name, text}}.dump() + "\n", {}};
 }
 
+// `weft --format json collective ..` is `weft collective .. --format json`; what launch starts has its own.
+std::vector<char*> command_first(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  if (argc < 2 || !std::string_view(argv[1]).starts_with("--format")) return arguments;
+  const int option = std::string_view(argv[1]) == "--format" ? 2 : 1;
+  if (argc <= 1 + option || argv[1 + option][0] == '-') return arguments;
+  const auto begin = arguments.begin() + 1, command = begin + option;
+  const bool launches = std::string_view(*command) == "launch";
+  std::rotate(begin, command, launches ? command + 1 : arguments.end());
+  return arguments;
+}
+
 int main_of(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   const bool json = asks_for_json(argc, argv);
@@ -317,7 +329,8 @@ int main_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   if (const auto code = weft::run::rank_main()) return *code;
   try {
-    return weft::main_of(argc, argv);
+    std::vector<char*> arguments = weft::command_first(argc, argv);
+    return weft::main_of(argc, arguments.data());
   } catch (const std::exception& error) {
     weft::complain(fmt::format("error: {}\n  this is a mistake of Weft; please report it\n", error.what()));
     return weft::code(weft::ExitCode::internal_error);

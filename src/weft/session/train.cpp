@@ -300,7 +300,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
                   print_exact(weights.step), print_loss(outcome.first_loss), print_loss(outcome.last_loss));
   if (tested)
     text += print_score(*tested, (*feed)->example(),
-                        running.holdout_drawn ? "tested on a drawn" : "tested on the last");
+                        running.holdout_drawn ? "tested on a draw of" : "tested on the last");
   if (best.step() > 0)
     text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best.step()),
                         print_loss(best.loss()), running.checkpoint_best);
