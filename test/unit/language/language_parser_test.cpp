@@ -225,7 +225,7 @@ TEST(Parser, ReadsTheOtherStatements) {
   const auto& train = statements[2]->as<syntax::Run>();
   EXPECT_EQ(train.task, Task::train);
   EXPECT_EQ(train.steps->whole, 1000);
-  EXPECT_EQ(train.data->text, "it's.bin");
+  EXPECT_EQ(train.data[0].file.text, "it's.bin");
   EXPECT_TRUE(train.target->local);
   EXPECT_EQ(train.target->ranks->whole, 4);
   EXPECT_EQ(train.settings[1].value.number.value, -1e-3);
