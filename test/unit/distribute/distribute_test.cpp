@@ -39,7 +39,7 @@ TEST(Distribute, DataParallel) {
   const DistributedPlan plan = distributed(mlp(), "rank=2: slice b");
   EXPECT_EQ(layout(plan, "x"), "sliced(b) on rank");
   EXPECT_EQ(layout(plan, "w1"), "replicated");
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 1);   // the loss
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);   // the loss and its rows
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::backward), 4);  // each gradient, as soon as it is there
   EXPECT_EQ(count(plan, "all-reduce", plan::Phase::update), 0);
   for (const std::string_view mesh : {"rank=2: slice b", "rank=3: slice b", "rank=4: slice b",
@@ -78,7 +78,7 @@ TEST(Distribute, SequenceParallelSplitsTheAllReduces) {
   EXPECT_EQ(layout(plan, "n2"), "sliced(s) on gpu");
   EXPECT_EQ(count(plan, "reduce-scatter", plan::Phase::forward), 2);
   EXPECT_EQ(count(plan, "all-gather", plan::Phase::forward), 2);
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 1);  // the loss
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2);  // the loss and its rows
   expect_same(gpt(), "gpu=2: slice h, f, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s");
   expect_same(gpt(), "gpu=2: slice h, f, v, s", {.gather_again = false, .smallest_share = 1});

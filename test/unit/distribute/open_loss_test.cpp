@@ -61,7 +61,7 @@ softmax | f32[b=2,h=3,s=4,t=5] | {over=[t]}
 softmax | f32[t=5,b=2,u=3] | {over=[u,t]}
 softmax | f16[t=5] | {over=[t]}
 )");
-  ASSERT_EQ(cases.size(), 11u);
+  ASSERT_EQ(cases.size(), 13u);
   for (const ops::Case& c : cases)
     for (const std::uint64_t seed : {1, 2, 3}) {
       expect_same_open<Field>(c, seed);

@@ -118,7 +118,7 @@ TEST(OpenNorm, DataParallelMovesGradientsAndStatistics) {
   EXPECT_EQ(plan.opened.size(), 1u);
   EXPECT_EQ(count(plan, "batch-norm"), 0);
   EXPECT_EQ(count(plan, "all-gather") + count(plan, "all-to-all") + count(plan, "reduce-scatter"), 0);
-  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2 + 1);  // mean, variance; the loss
+  EXPECT_EQ(count(plan, "all-reduce", plan::Phase::forward), 2 + 2);  // mean, variance; the loss and its rows
   // k1, gain, bias and w, and two means of the norm's gradient.
   EXPECT_EQ(count(plan, "all-reduce") - count(plan, "all-reduce", plan::Phase::forward), 4 + 2);
   EXPECT_EQ(largest_moved(plan), 4 * 2 * 3 * 3 * 4);  // k1: no activation

@@ -53,8 +53,8 @@ TEST(TrainKept, GptBlocksKeepWhatTheFormulaSays) {
         4 * (8 * z.b * z.s * z.d + 2 * z.b * z.s * f + z.b * z.h * z.s * z.s + 2 * z.b * z.s) + z.s * z.s;
     for (std::int64_t i = 0; i < z.layers; ++i)
       EXPECT_EQ(kept.at("gpt_block." + std::to_string(i)), block) << i;
-    // The last norm before and after its scale, its 1 / deviation, and the logits.
-    EXPECT_EQ(kept.at(""), 4 * (2 * z.b * z.s * z.d + z.b * z.s + z.b * z.s * z.v));
+    // The last norm before and after its scale, its 1 / deviation, the logits, and how many rows count.
+    EXPECT_EQ(kept.at(""), 4 * (2 * z.b * z.s * z.d + z.b * z.s + z.b * z.s * z.v + 1));
     EXPECT_EQ(kept.size(), static_cast<std::size_t>(z.layers) + 1);
   }
 }
