@@ -63,7 +63,7 @@ TEST(TrainKept, GptBlocksKeepWhatTheFormulaSays) {
 TEST(TrainKept, TheMlpKeepsItsHiddenLayer) {
   for (const std::int64_t b : {1, 64}) {
     const auto kept = kept_by_layer("digits_mlp", {{"b", b, {}}});
-    EXPECT_EQ(kept.at(""), 4 * (b * 128 + b * 10));
+    EXPECT_EQ(kept.at(""), 4 * (b * 128 + b * 10 + 1));
   }
 }
 
@@ -71,7 +71,7 @@ TEST(TrainKept, TheMlpKeepsItsHiddenLayer) {
 TEST(TrainKept, TheConvnetKeepsWhatItsWindowsRead) {
   const std::int64_t b = 3;
   const auto kept = kept_by_layer("digits_conv", {{"b", b, {}}});
-  EXPECT_EQ(kept.at(""), 4 * b * (64 + 16 * 64 + 16 * 16 + 32 * 16 + 32 * 4 + 10));
+  EXPECT_EQ(kept.at(""), 4 * b * (64 + 16 * 64 + 16 * 16 + 32 * 16 + 32 * 4 + 10) + 4);
 }
 
 }  // namespace
