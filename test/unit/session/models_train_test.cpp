@@ -106,7 +106,7 @@ const SmallModel kSmallModels[] = {
      "b = 8, height = 16, width = 16, r = 8, image_d = 32, image_h = 2, s = 3, v = 67, text_d = 32, "
      "text_h = 2, layers = 1, o = 16",
      200, 0.8, image_and_text, 128, 0.001},
-    {"mobilenet_v2", "b = 8, h = 32, w = 32, classes = 2", 10, 0.9, image_and_label},
+    {"mobilenet_v2", "b = 8, h = 32, w = 32, classes = 2", 10, 0.9, image_and_label, 8, 0.001},
     {"unet", "b = 4, h = 16, w = 16, d = 4", 20, 0.8, image_and_mask},
     {"dlrm", "b = 32, m = 3, t = 2, rows = 20, e = 4, f1 = 8, f2 = 8, f3 = 8, g1 = 8, g2 = 8", 400, 0.8,
      click, 256},
