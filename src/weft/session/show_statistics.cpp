@@ -1,4 +1,6 @@
 // SHOW STATISTICS, CLEAR STATISTICS: what was measured on this machine, and how it is forgotten.
+#include "weft/session/show_statistics.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -7,7 +9,6 @@
 #include "weft/base/letters.h"
 #include "weft/base/units.h"
 #include "weft/cost/statistics.h"
-#include "weft/session/show_statistics.h"
 
 namespace weft::session {
 namespace {

@@ -69,7 +69,7 @@ AS WITH
   s AS (SELECT least(relu(z), 6) FROM conv_norm(e, o = m, i = 1, stride = stride, groups = m) AS z)
 SELECT * FROM conv_norm(s, o = o, r = 1, padding = 0) AS narrow;
 
-CREATE LAYER inverted_residual(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, o = c, m = 6 * c)
+CREATE LAYER inverted_bottleneck(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, o = c, m = 6 * c)
 AS WITH
   y AS (SELECT * FROM inverted(x, o = c, m = m) AS narrow)
 SELECT y + x FROM y, x[b, c AS o, h, w];
@@ -81,9 +81,9 @@ AS WITH
   x AS (SELECT least(relu(z), 6) FROM conv_norm(x, o = 32, i = 1, groups = 32) AS z),
   x AS (SELECT * FROM conv_norm(x, o = 16, r = 1, padding = 0) AS first),
   x AS (SELECT * FROM inverted(x, o = 24, stride = 2) AS a1),
-  x AS (SELECT * FROM inverted_residual(x) AS a2),
+  x AS (SELECT * FROM inverted_bottleneck(x) AS a2),
   x AS (SELECT * FROM inverted(x, o = 32, stride = 2) AS b1),
-  REPEAT 2 TIMES x AS (SELECT * FROM inverted_residual(x) AS b2),
+  REPEAT 2 TIMES x AS (SELECT * FROM inverted_bottleneck(x) AS b2),
   x AS (SELECT least(relu(z), 6) FROM conv_norm(x, o = 1280, r = 1, padding = 0) AS z),
   pooled AS (SELECT mean(x) FROM x GROUP BY b, o),
   logits AS (SELECT * FROM dense(pooled, o = classes) AS fc)
@@ -147,7 +147,7 @@ TRAIN pair ON pod WITH (b = 1024, layers = 1, distribution = 'node=4: slice b; g
 // As DeepSeek-V2 is built: keys and values from a latent, a rotary part beside it, shared and routed experts, of
 // which every layer has counts that are equal to another's.
 constexpr std::string_view kLatent = R"(
-CREATE LAYER latent_attention(x[b, s, d])
+CREATE LAYER compressed_attention(x[b, s, d])
   (b = 1, s = 4096, d = 2048, h = 16, e = 128, l = 512, m = 64, u = 128)
   PARAMETER gain[d] INIT ones, wq[d, h, e] INIT normal(0, 0.02), wqr[d, h, m] INIT normal(0, 0.02),
             wl[d, l] INIT normal(0, 0.02), lgain[l] INIT ones, wkr[d, m] INIT normal(0, 0.02),
@@ -191,10 +191,10 @@ CREATE MODEL deep
   PARAMETER embed[v, d] INIT normal(0, 0.02), norm_gain[d] INIT ones, head[d, v] INIT normal(0, 0.02)
 AS WITH
   x      AS (SELECT embed FROM tokens JOIN embed ON v = tokens),
-  a      AS (SELECT * FROM latent_attention(x, h = h) AS first_attention),
+  a      AS (SELECT * FROM compressed_attention(x, h = h) AS first_attention),
   x      AS (SELECT * FROM gated_mlp(a, f = 10944) AS first_mlp),
   REPEAT layers TIMES x AS (
-    WITH a AS (SELECT * FROM latent_attention(x, h = h))
+    WITH a AS (SELECT * FROM compressed_attention(x, h = h))
     SELECT * FROM shared_experts(a)),
   n      AS (SELECT rms_norm(x) OVER (PARTITION BY b, s) * norm_gain FROM x, norm_gain),
   logits AS (SELECT sum(n * head) FROM n, head GROUP BY b, s, v)
