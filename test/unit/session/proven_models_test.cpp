@@ -17,7 +17,7 @@ struct ProvenModel {
 
 // Depthwise convolutions: as many groups as channels.
 constexpr std::string_view kDepthwise = R"(
-CREATE LAYER depthwise(x[b, c, h, w]) (b = 1, c = 96, h = 56, w = 56, o = c, i = 1, r = 3, q = 3, groups_ = c)
+CREATE OR REPLACE LAYER depthwise(x[b, c, h, w]) (b = 1, c = 96, h = 56, w = 56, o = c, i = 1, r = 3, q = 3, groups_ = c)
   PARAMETER kernel[o, i, r, q] INIT normal(0, 0.05)
 AS SELECT relu(conv2d(x, kernel, padding => 1, groups => groups_)) FROM x, kernel;
 CREATE MODEL mobile (b = 1, c = 3, h = 224, w = 224, classes = 1000) INPUT image[b, c, h, w], label[b] OF int32
@@ -55,7 +55,7 @@ TRAIN deep ON pod WITH (b = 64, distribution = 'node=4: slice b; gpu=8: slice h,
 
 // As MobileNetV2 is built: grouped convolutions between batch norms, in inverted residuals.
 constexpr std::string_view kInverted = R"(
-CREATE LAYER conv_norm(x[b, c, h, w])
+CREATE OR REPLACE LAYER conv_norm(x[b, c, h, w])
   (b = 1, c = 32, h = 112, w = 112, o = 32, i = c, r = 3, q = r, stride = 1, padding = 1, groups = 1)
   PARAMETER kernel[o, i, r, q] INIT normal(0, 0.05), gain[o] INIT ones, bias[o]
   STATE     mean[o], variance[o] INIT ones
@@ -63,13 +63,13 @@ AS WITH
   y AS (SELECT conv2d(x, kernel, stride => stride, padding => padding, groups => groups) FROM x, kernel)
 SELECT batch_norm(y, mean, variance) OVER (PARTITION BY o) * gain + bias FROM y, mean, variance, gain, bias;
 
-CREATE LAYER inverted(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, m = 6 * c, o = 24, stride = 1)
+CREATE OR REPLACE LAYER inverted(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, m = 6 * c, o = 24, stride = 1)
 AS WITH
   e AS (SELECT least(relu(z), 6) FROM conv_norm(x, o = m, r = 1, padding = 0) AS z),
   s AS (SELECT least(relu(z), 6) FROM conv_norm(e, o = m, i = 1, stride = stride, groups = m) AS z)
 SELECT * FROM conv_norm(s, o = o, r = 1, padding = 0) AS narrow;
 
-CREATE LAYER inverted_bottleneck(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, o = c, m = 6 * c)
+CREATE OR REPLACE LAYER inverted_bottleneck(x[b, c, h, w]) (b = 1, c = 16, h = 112, w = 112, o = c, m = 6 * c)
 AS WITH
   y AS (SELECT * FROM inverted(x, o = c, m = m) AS narrow)
 SELECT y + x FROM y, x[b, c AS o, h, w];
@@ -94,7 +94,7 @@ TRAIN mobile ON pod WITH (b = 1024, distribution = 'node=4: slice b; gpu=8: slic
 // As CLIP is built: patches of images and words of texts through towers, and a square of similarities whose rows
 // and columns are one size. Rules move its slices and make one number of counts that are equal.
 constexpr std::string_view kPair = R"(
-CREATE LAYER tower_block(x[b, s, d])
+CREATE OR REPLACE LAYER tower_block(x[b, s, d])
   (b = 1, s = 50, d = 768, h = 12, e = d / h, f = 4 * d)
   PARAMETER gain[d] INIT ones, bias[d], wq[d, h, e] INIT normal(0, 0.02), wk[d, h, e] INIT normal(0, 0.02),
             wv[d, h, e] INIT normal(0, 0.02), wo[h, e, d] INIT normal(0, 0.02), w1[d, f] INIT normal(0, 0.02), w2[f, d] INIT normal(0, 0.02)
@@ -110,7 +110,7 @@ AS WITH
   up     AS (SELECT gelu(sum(a * w1)) FROM a, w1 GROUP BY b, s, f)
 SELECT a + sum(up * w2) FROM a, up, w2 GROUP BY b, s, d;
 
-CREATE LAYER image_tower(image[b, c, height, width])
+CREATE OR REPLACE LAYER image_tower(image[b, c, height, width])
   (b = 1, c = 3, height = 224, width = 224, r = 32, q = r, step = r, d = 768, h = 12, layers = 12, o = 512, p = height / r * width / q)
   PARAMETER patch[d, c, r, q] INIT normal(0, 0.02), place[p, d] INIT normal(0, 0.02), project[d, o] INIT normal(0, 0.02)
 AS WITH
@@ -121,7 +121,7 @@ AS WITH
   first   AS (SELECT x FROM x WHERE s = 0)
 SELECT sum(first * project) FROM first, project GROUP BY b, o;
 
-CREATE LAYER text_tower(tokens[b, s] OF int32)
+CREATE OR REPLACE LAYER text_tower(tokens[b, s] OF int32)
   (b = 1, s = 77, p = 77, v = 49408, d = 512, h = 8, layers = 12, o = 512)
   PARAMETER embed[v, d] INIT normal(0, 0.02), place[p, d] INIT normal(0, 0.01), project[d, o] INIT normal(0, 0.02)
 AS WITH
@@ -147,7 +147,7 @@ TRAIN pair ON pod WITH (b = 1024, layers = 1, distribution = 'node=4: slice b; g
 // As DeepSeek-V2 is built: keys and values from a latent, a rotary part beside it, shared and routed experts, of
 // which every layer has counts that are equal to another's.
 constexpr std::string_view kLatent = R"(
-CREATE LAYER compressed_attention(x[b, s, d])
+CREATE OR REPLACE LAYER compressed_attention(x[b, s, d])
   (b = 1, s = 4096, d = 2048, h = 16, e = 128, l = 512, m = 64, u = 128)
   PARAMETER gain[d] INIT ones, wq[d, h, e] INIT normal(0, 0.02), wqr[d, h, m] INIT normal(0, 0.02),
             wl[d, l] INIT normal(0, 0.02), lgain[l] INIT ones, wkr[d, m] INIT normal(0, 0.02),
@@ -167,7 +167,7 @@ AS WITH
   ctx    AS (SELECT sum(probs * v) FROM probs, v[b, h, s AS t, u] GROUP BY b, h, s, u)
 SELECT x + sum(ctx * wo) FROM x, ctx, wo GROUP BY b, s, d;
 
-CREATE LAYER shared_experts(y[b, s, d])
+CREATE OR REPLACE LAYER shared_experts(y[b, s, d])
   (b = 1, s = 4096, d = 2048, f = 1408, g = 2 * f, x = 64, k = 6, c = s * k / x, n = x * c)
   PARAMETER norm_gain[d] INIT ones, router[d, x] INIT normal(0, 0.02),
             gate[x, d, f] INIT normal(0, 0.02), up[x, d, f] INIT normal(0, 0.02), down[x, f, d] INIT normal(0, 0.02),
