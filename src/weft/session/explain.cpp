@@ -198,16 +198,8 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.verbose = statement.verbose;
   explanation.brief = explain_options.summary;
   explanation.width = context.width;
-  if (prepared.ranks > 1) {
-    explain::DistributedExplanation about;
-    about.task = explanation.task;
-    about.model = explanation.model;
-    about.sizes = explanation.sizes;
-    about.settings = explanation.settings;
-    about.precision = explanation.precision;
-    about.cluster = explanation.cluster;
-    return explain_distributed(state, context, prepared, std::move(about), explain_options);
-  }
+  if (prepared.ranks > 1)
+    return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) return placed(std::move(planned).error(), run.span);
   const search::Choice& choice = *planned;

@@ -35,13 +35,7 @@ Result<search::DistributionChoice> simulate_alone(const Prepared& prepared, cons
 
 explain::StepPage page_of(const Prepared& prepared, const explain::Explanation& explanation,
                           const search::DistributionChoice& choice) {
-  explain::DistributedExplanation about;
-  about.task = explanation.task;
-  about.model = explanation.model;
-  about.sizes = explanation.sizes;
-  about.settings = explanation.settings;
-  about.precision = explanation.precision;
-  about.cluster = explanation.cluster;
+  explain::DistributedExplanation about = about_ranks(explanation);
   about.hints = explanation.hints;
   about.proof = explanation.proof;
   about.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);

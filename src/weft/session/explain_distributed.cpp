@@ -27,6 +27,17 @@ const sim::RankClass& largest_class(const sim::Prediction& prediction) {
 
 }  // namespace
 
+explain::DistributedExplanation about_ranks(const explain::Explanation& explanation) {
+  explain::DistributedExplanation about;
+  about.task = explanation.task;
+  about.model = explanation.model;
+  about.sizes = explanation.sizes;
+  about.settings = explanation.settings;
+  about.precision = explanation.precision;
+  about.cluster = explanation.cluster;
+  return about;
+}
+
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options) {
   const language::syntax::Run& run = *prepared.run;

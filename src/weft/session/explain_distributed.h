@@ -3,6 +3,7 @@
 // Included by the files of session/ only.
 #pragma once
 #include "weft/explain/distributed.h"
+#include "weft/explain/explanation.h"
 #include "weft/session/prepare.h"
 
 namespace weft::session {
@@ -16,6 +17,9 @@ struct ExplainOptions {
   std::string page;      // a file for the page; empty: none
   std::string chakra;    // what the names of Chakra traces begin with; empty: none
 };
+
+// What is known of a statement before its plan, for ranks: names, sizes, settings and the cluster.
+explain::DistributedExplanation about_ranks(const explain::Explanation& explanation);
 
 // `about` has the names, sizes, settings and the cluster; the rest is found here.
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "session_case.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
 #include "weft/session/session.h"
@@ -21,23 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
-
-// The last JSON object that the statements answer with.
-Json answer(Session& session, const std::string& text) {
-  session.format = Format::json;
-  const Reply reply = session.execute(text);
-  EXPECT_EQ(reply.exit_code, ExitCode::ok) << text << "\n" << reply.complaint;
-  const std::size_t end = reply.output.find_last_not_of('\n');
-  if (end == std::string::npos) return {};
-  const std::size_t begin = reply.output.rfind('\n', end);
-  return Json::parse(reply.output.substr(begin == std::string::npos ? 0 : begin + 1));
-}
-
-std::string complaint(Session& session, const std::string& text) {
-  const Reply reply = session.execute(text);
-  EXPECT_NE(reply.exit_code, ExitCode::ok) << text;
-  return reply.complaint;
-}
 
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "session_case.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
 #include "weft/session/session.h"
@@ -29,22 +30,6 @@ const std::string kLineModel =
     "CREATE OR REPLACE MODEL line (b = 4) INPUT x[b], y[b] PARAMETER slope, height AS "
     "WITH gap AS (SELECT x * slope + height - y FROM x, y, slope, height) "
     "SELECT mean(gap * gap) AS loss FROM gap; ";
-
-Json run_json(Session& session, const std::string& text) {
-  session.format = Format::json;
-  const Reply reply = session.execute(text);
-  EXPECT_EQ(reply.exit_code, ExitCode::ok) << text << "\n" << reply.complaint;
-  const std::size_t end = reply.output.find_last_not_of('\n');
-  if (end == std::string::npos) return {};
-  const std::size_t begin = reply.output.rfind('\n', end);
-  return Json::parse(reply.output.substr(begin == std::string::npos ? 0 : begin + 1));
-}
-
-std::string refused(Session& session, const std::string& text) {
-  const Reply reply = session.execute(text);
-  EXPECT_NE(reply.exit_code, ExitCode::ok) << text;
-  return reply.complaint;
-}
 
 double tensor_at(const std::string& file, const std::string& name, std::size_t at = 0) {
   const auto loaded = formats::load(file);
@@ -81,21 +66,20 @@ TEST(TrainingOptions, RowsWithoutALabelDoNotCount) {
   const std::string train =
       "TRAIN guess {}FROM '{}' STEPS 2 WITH (restart = true, optimizer = sgd, "
       "learning_rate = 1.0{})";
-  const Json alone = run_json(session, kGuess + fmt::format(fmt::runtime(train), "", data, ""));
+  const Json alone = answer(session, kGuess + fmt::format(fmt::runtime(train), "", data, ""));
   EXPECT_NEAR(alone["first_loss"].get<double>(), std::log(2.0), 1e-6);
   // Two of three labels are 0: the gradient of w is a sixth each way, of the three rows alone.
   const double gap = 1.0 / 3;  // between the logits after one step
   const double expected = (2 * std::log(1 + std::exp(-gap)) + std::log(1 + std::exp(gap))) / 3;
   EXPECT_NEAR(alone["last_loss"].get<double>(), expected, 1e-6);
   // The rows are counted over all ranks, and the plan is proven.
-  const Json spread = run_json(
+  const Json spread = answer(
       session, fmt::format(fmt::runtime(train), "ON LOCAL 2 ", data, ", distribution = 'rank=2: slice b'"));
   EXPECT_NEAR(spread["last_loss"].get<double>(), expected, 1e-6);
   EXPECT_FALSE(spread.contains("unproven")) << spread;
   // What is tested counts the same way, whatever the batches are.
-  EXPECT_NEAR(
-      run_json(session, fmt::format("INFER guess FROM '{}' WITH (b = 3)", data))["loss"].get<double>(),
-      run_json(session, fmt::format("INFER guess FROM '{}'", data))["loss"].get<double>(), 1e-6);
+  EXPECT_NEAR(answer(session, fmt::format("INFER guess FROM '{}' WITH (b = 3)", data))["loss"].get<double>(),
+              answer(session, fmt::format("INFER guess FROM '{}'", data))["loss"].get<double>(), 1e-6);
 }
 
 TEST(TrainingOptions, LabelsCanBeSmoothed) {
@@ -107,16 +91,16 @@ TEST(TrainingOptions, LabelsCanBeSmoothed) {
   const std::string train =
       "TRAIN guess {}FROM '{}' STEPS 2 WITH (restart = true, optimizer = sgd, "
       "learning_rate = 1.0{})";
-  const Json alone = run_json(session, smooth + fmt::format(fmt::runtime(train), "", data, ""));
+  const Json alone = answer(session, smooth + fmt::format(fmt::runtime(train), "", data, ""));
   // Of a label's weight 0.1 goes to the other class.
   const double wants0 = 0.9 * 2 / 3 + 0.1 / 3, gap = 2 * (wants0 - 0.5);
   const double expected = wants0 * std::log(1 + std::exp(-gap)) + (1 - wants0) * std::log(1 + std::exp(gap));
   EXPECT_NEAR(alone["last_loss"].get<double>(), expected, 1e-6);
-  const Json spread = run_json(
+  const Json spread = answer(
       session, fmt::format(fmt::runtime(train), "ON LOCAL 2 ", data, ", distribution = 'rank=2: slice c'"));
   EXPECT_NEAR(spread["last_loss"].get<double>(), expected, 1e-6);
   EXPECT_FALSE(spread.contains("unproven")) << spread;
-  EXPECT_NE(refused(session, std::regex_replace(smooth, std::regex("0\\.2"), "1.5"))
+  EXPECT_NE(complaint(session, std::regex_replace(smooth, std::regex("0\\.2"), "1.5"))
                 .find("smoothing must be at least 0 and less than 1, found 1.5"),
             std::string::npos);
 }
@@ -127,31 +111,30 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   const TemporaryFolder folder;
   const std::string file = folder / "line.safetensors";
   Session session;
-  run_json(session, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
-  run_json(session,
-           fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (optimizer = momentum, learning_rate = 0); "
-                       "SAVE line TO '{}'",
-                       kLine, file));
+  answer(session, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
+  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (optimizer = momentum, learning_rate = 0); "
+                              "SAVE line TO '{}'",
+                              kLine, file));
   EXPECT_EQ(tensor_at(file, "step"), 3);
   EXPECT_NE(tensor_at(file, "slope.first"), 0);
   EXPECT_NE(tensor_at(file, "slope.momentum"), 0);
-  const double paused = run_json(session, fmt::format("TRAIN line FROM '{}' STEPS 1", kLine))["last_loss"];
+  const double paused = answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1", kLine))["last_loss"];
   // The fourth step of Adam, whatever came between.
-  run_json(session,
-           fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (restart = true); SAVE line TO '{}'", kLine, file));
+  answer(session,
+         fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (restart = true); SAVE line TO '{}'", kLine, file));
   const double slope = tensor_at(file, "slope");
   Session other;
-  run_json(other, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
-  run_json(other, fmt::format("TRAIN line FROM '{0}' STEPS 2 WITH (optimizer = sgd, learning_rate = 0); "
-                              "TRAIN line FROM '{0}' STEPS 1; SAVE line TO '{1}'",
-                              kLine, file));
+  answer(other, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
+  answer(other, fmt::format("TRAIN line FROM '{0}' STEPS 2 WITH (optimizer = sgd, learning_rate = 0); "
+                            "TRAIN line FROM '{0}' STEPS 1; SAVE line TO '{1}'",
+                            kLine, file));
   EXPECT_EQ(tensor_at(file, "slope"), slope);
   EXPECT_EQ(tensor_at(file, "step"), 4);
   EXPECT_GT(paused, 0);
   // Starting anew forgets them all.
-  run_json(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (restart = true, optimizer = sgd); "
-                                "SAVE line TO '{}'",
-                                kLine, file));
+  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (restart = true, optimizer = sgd); "
+                              "SAVE line TO '{}'",
+                              kLine, file));
   EXPECT_THROW(tensor_at(file, "slope.first"), std::runtime_error);
 }
 
@@ -164,7 +147,7 @@ TEST(TrainingOptions, AdamCountsItsOwnStepsBesideDropout) {
   const TemporaryFolder folder;
   const std::string file = folder / "dropped.safetensors";
   Session session;
-  run_json(
+  answer(
       session,
       kDropped + fmt::format("TRAIN dropped FROM '{0}' STEPS 50 WITH (optimizer = sgd, learning_rate = 0); "
                              "TRAIN dropped FROM '{0}' STEPS 1 WITH (learning_rate = 0.001); "
@@ -180,9 +163,9 @@ TEST(TrainingOptions, AdamCountsItsOwnStepsBesideDropout) {
 TEST(TrainingOptions, TheSeedDrawsTheMasksOfDropout) {
   Session session;
   const std::string train = "TRAIN dropped FROM '{}' STEPS 1 WITH (restart = true, seed = {})";
-  run_json(session, kDropped + "SHOW MODELS");
+  answer(session, kDropped + "SHOW MODELS");
   const auto loss = [&](int seed) {
-    return run_json(session, fmt::format(fmt::runtime(train), kLine, seed))["first_loss"].get<double>();
+    return answer(session, fmt::format(fmt::runtime(train), kLine, seed))["first_loss"].get<double>();
   };
   EXPECT_EQ(loss(1), loss(1));
   EXPECT_NE(loss(1), loss(2));
@@ -193,11 +176,11 @@ TEST(TrainingOptions, DoublesStayDoubles) {
   std::ofstream(folder / "near.csv") << "1.000000000001,0\n1.000000000001,0\n";
   Session session;
   const Json trained =
-      run_json(session,
-               "CREATE MODEL near (b = 2) INPUT x[b] OF f64, y[b] OF f64 PARAMETER w OF f64 AS "
-               "WITH gap AS (SELECT x - 1.0 + y * w FROM x, y, w) SELECT mean(gap) AS loss FROM gap; " +
-                   fmt::format("TRAIN near FROM '{}' STEPS 1 WITH (precision = f64, optimizer = sgd)",
-                               folder / "near.csv"));
+      answer(session,
+             "CREATE MODEL near (b = 2) INPUT x[b] OF f64, y[b] OF f64 PARAMETER w OF f64 AS "
+             "WITH gap AS (SELECT x - 1.0 + y * w FROM x, y, w) SELECT mean(gap) AS loss FROM gap; " +
+                 fmt::format("TRAIN near FROM '{}' STEPS 1 WITH (precision = f64, optimizer = sgd)",
+                             folder / "near.csv"));
   EXPECT_NEAR(trained["first_loss"].get<double>(), 1e-12, 1e-15);
 }
 
@@ -209,9 +192,9 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
   for (const std::string_view where : {"", "ON LOCAL 2 "}) {
     // Rates 1 and 1/2: the loss falls to a quarter, then to 9/16 of that.
     const auto after = [&](std::string_view options, int steps = 2) {
-      run_json(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, {})", where, kLine,
-                                    steps, options));
-      return run_json(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
+      answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, {})", where, kLine,
+                                  steps, options));
+      return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
     };
     EXPECT_NEAR(after("schedule = linear"), 5 * 0.25 * 0.5625, 1e-6);
     EXPECT_NEAR(after("schedule = linear, schedule_end = 1"), 5 * 0.25 * 0.25, 1e-6);
@@ -221,37 +204,37 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
     // In parts as at once.
     const double once = after("schedule = linear, schedule_steps = 4", 4);
     after("schedule = linear, schedule_steps = 4", 2);
-    run_json(session,
-             fmt::format("TRAIN line {}FROM '{}' STEPS 2 WITH (schedule = linear, schedule_steps = 4)", where,
-                         kLine));
-    EXPECT_EQ(run_json(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(), once);
+    answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS 2 WITH (schedule = linear, schedule_steps = 4)",
+                                where, kLine));
+    EXPECT_EQ(answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(), once);
   }
-  EXPECT_NE(refused(session, fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (warmup = 3)", kLine))
+  EXPECT_NE(complaint(session, fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (warmup = 3)", kLine))
                 .find("warmup takes 3 steps of a schedule of 2"),
             std::string::npos);
-  EXPECT_NE(refused(session, "SET schedule = cosinus").find("expected one of constant, linear, cosine, step"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint(session, "SET schedule = cosinus").find("expected one of constant, linear, cosine, step"),
+      std::string::npos);
 }
 
 TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
   Session session;
   session.execute(kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
-  run_json(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (clip_norm = 1)", kLine));
+  answer(session, fmt::format("TRAIN line FROM '{}' STEPS 1 WITH (clip_norm = 1)", kLine));
   // The gradient is (-4, -2): a step of a quarter along it.
   const double norm = std::sqrt(20.0), slope = 2 - 0.25 * 4 / norm, height = 1 - 0.25 * 2 / norm;
-  EXPECT_NEAR(run_json(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(),
+  EXPECT_NEAR(answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>(),
               slope * slope + height * height, 1e-5);
   // Ranks that hold a part each of gradients and parameters agree on it.
   const std::string train =
       "TRAIN digits_mlp {}FROM '{}' STEPS 5 WITH (restart = true, b = 32, optimizer = {}, "
       "learning_rate = 0.1, clip_norm = 0.05{})";
   for (const std::string_view optimizer : {"sgd", "adam"}) {
-    const Json alone = run_json(session, fmt::format(fmt::runtime(train), "", kDigits, optimizer, ""));
+    const Json alone = answer(session, fmt::format(fmt::runtime(train), "", kDigits, optimizer, ""));
     for (const std::string_view spread :
          {"rank=2: slice b", "rank=2: slice f", "rank=2: slice b, shard optimizer",
           "rank=2: slice b, shard parameters"}) {
-      const Json there = run_json(session, fmt::format(fmt::runtime(train), "ON LOCAL 2 ", kDigits, optimizer,
-                                                       fmt::format(", distribution = '{}'", spread)));
+      const Json there = answer(session, fmt::format(fmt::runtime(train), "ON LOCAL 2 ", kDigits, optimizer,
+                                                     fmt::format(", distribution = '{}'", spread)));
       EXPECT_NEAR(there["last_loss"].get<double>(), alone["last_loss"].get<double>(), 1e-4) << spread;
       EXPECT_FALSE(there.contains("unproven")) << spread << there;
     }
@@ -265,10 +248,10 @@ TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
   for (const std::string_view optimizer : {"sgd", "momentum", "adam", "adamw"})
     for (const std::string_view where : {"", "ON LOCAL 2 "}) {
       const auto loss_after = [&](int steps, std::string_view options) {
-        run_json(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, optimizer = {}, "
-                                      "learning_rate = 0.1, {})",
-                                      where, kLine, steps, optimizer, options));
-        return run_json(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
+        answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, optimizer = {}, "
+                                    "learning_rate = 0.1, {})",
+                                    where, kLine, steps, optimizer, options));
+        return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
       };
       EXPECT_NEAR(loss_after(6, "accumulate = 3, clip_norm = 2"), loss_after(2, "clip_norm = 2"), 1e-6)
           << optimizer;
@@ -300,12 +283,12 @@ TEST(TrainingOptions, TheBestCheckpointIsKept) {
   Session session;
   session.execute(kLineModel + "SET optimizer = sgd");
   // A learning rate of 0.5 is where the line is met at once, and any step past it leads away again.
-  const Json trained = run_json(
+  const Json trained = answer(
       session, fmt::format("TRAIN line FROM '{}' STEPS 6 WITH (b = 2, holdout = 2, learning_rate = 0.6, "
                            "checkpoint = '{}', checkpoint_best = '{}', checkpoint_every = 2)",
                            kLine, last, best));
   EXPECT_EQ(trained["best"]["step"], 6);
-  const Json away = run_json(
+  const Json away = answer(
       session,
       fmt::format(
           "TRAIN line FROM '{}' STEPS 4 WITH (restart = true, b = 2, holdout = 2, learning_rate = 1.1, "
@@ -313,32 +296,32 @@ TEST(TrainingOptions, TheBestCheckpointIsKept) {
           kLine, last, best));
   EXPECT_EQ(away["best"]["step"], 2);
   EXPECT_LT(std::abs(tensor_at(best, "slope") - 2), std::abs(tensor_at(last, "slope") - 2));
-  EXPECT_NE(
-      refused(session, fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (checkpoint_best = '{}')", kLine, best))
-          .find("checkpoint_best needs checkpoint_every"),
-      std::string::npos);
+  EXPECT_NE(complaint(session,
+                      fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (checkpoint_best = '{}')", kLine, best))
+                .find("checkpoint_best needs checkpoint_every"),
+            std::string::npos);
 }
 
 TEST(TrainingOptions, WhatIsLoadedKnowsItsSizes) {
   const TemporaryFolder folder;
   const std::string file = folder / "wide.safetensors";
   Session session;
-  run_json(session,
-           fmt::format("TRAIN digits_mlp FROM '{}' STEPS 2 WITH (f = 48, b = 16); SAVE digits_mlp TO '{}'",
-                       kDigits, file));
-  const Json own = run_json(session, fmt::format("INFER digits_mlp FROM '{}'", kDigits));
+  answer(session,
+         fmt::format("TRAIN digits_mlp FROM '{}' STEPS 2 WITH (f = 48, b = 16); SAVE digits_mlp TO '{}'",
+                     kDigits, file));
+  const Json own = answer(session, fmt::format("INFER digits_mlp FROM '{}'", kDigits));
   Session other;
   const Json loaded =
-      run_json(other, fmt::format("LOAD digits_mlp FROM '{}'; INFER digits_mlp FROM '{}'", file, kDigits));
+      answer(other, fmt::format("LOAD digits_mlp FROM '{}'; INFER digits_mlp FROM '{}'", file, kDigits));
   EXPECT_EQ(loaded["loss"], own["loss"]);
-  run_json(other, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1", kDigits));
+  answer(other, fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1", kDigits));
   // Other sizes must be said, and then they do not fit; a new start has the model's own.
   EXPECT_NE(
-      refused(other, fmt::format("INFER digits_mlp FROM '{}' WITH (f = 128)", kDigits)).find("f32[64,48]"),
+      complaint(other, fmt::format("INFER digits_mlp FROM '{}' WITH (f = 128)", kDigits)).find("f32[64,48]"),
       std::string::npos);
-  run_json(other, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1 WITH (restart = true); "
-                              "SAVE digits_mlp TO '{1}'",
-                              kDigits, file));
+  answer(other, fmt::format("TRAIN digits_mlp FROM '{0}' STEPS 1 WITH (restart = true); "
+                            "SAVE digits_mlp TO '{1}'",
+                            kDigits, file));
   EXPECT_EQ(formats::load(file)->find("b1")->shape[0], 128);
 }
 
@@ -354,7 +337,7 @@ const std::string kWide =
     "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label; ";
 
 double explained_bytes(Session& session, const std::string& what) {
-  const Json explained = run_json(session, "EXPLAIN " + what);
+  const Json explained = answer(session, "EXPLAIN " + what);
   double bytes = 0;
   for (const Json& count : explained["memory"]) bytes += count.get<double>();
   return bytes;
@@ -368,10 +351,10 @@ TEST(TrainingOptions, AStepThatExceedsTheLimitIsRefused) {
     return fmt::format("TRAIN wide FROM '{}' STEPS 1 WITH (memory_limit = '{} KiB')", kDigits,
                        static_cast<std::int64_t>(limit / 1024));
   };
-  EXPECT_NE(refused(session, train(0.97 * bytes)).find("wide needs"), std::string::npos);
-  run_json(session, train(1.01 * bytes));
+  EXPECT_NE(complaint(session, train(0.97 * bytes)).find("wide needs"), std::string::npos);
+  answer(session, train(1.01 * bytes));
   // What it has learned stays in memory while it goes on.
-  EXPECT_NE(refused(session, train(1.01 * bytes)).find("taken by what was learned before"),
+  EXPECT_NE(complaint(session, train(1.01 * bytes)).find("taken by what was learned before"),
             std::string::npos);
   EXPECT_GT(explained_bytes(session, "TRAIN wide"), 1.2 * bytes);
 }
