@@ -225,7 +225,6 @@ void set(DirectTuning& tuning, const std::string& assignment) {
   if (key == "pieces_ahead") tuning.pieces_ahead = static_cast<std::int32_t>(value);
   if (key == "in_place_bytes") tuning.in_place_bytes = value;
   if (key == "single_copy_bytes") tuning.single_copy_bytes = value;
-  if (key == "place_threads") tuning.place_threads = value != 0;
   if (key == "non_temporal_bytes") tuning.non_temporal_bytes = value;
 }
 

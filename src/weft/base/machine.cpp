@@ -55,13 +55,6 @@ int available_processors() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most);
 }
 
-int current_processor() { return sched_getcpu(); }
-
-std::int64_t context_switches() {
-  rusage used{};
-  return getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nvcsw + used.ru_nivcsw : 0;
-}
-
 std::vector<int> allowed_processors() {
   std::vector<int> all;
   cpu_set_t set;
@@ -69,14 +62,6 @@ std::vector<int> allowed_processors() {
   for (int processor = 0; processor < CPU_SETSIZE; ++processor)
     if (CPU_ISSET(processor, &set)) all.push_back(processor);
   return all;
-}
-
-void move_to_processor(int processor) {
-  cpu_set_t allowed, there;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  CPU_ZERO(&there);
-  CPU_SET(processor, &there);
-  if (sched_setaffinity(0, sizeof there, &there) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 }  // namespace weft

@@ -14,6 +14,9 @@
 namespace weft {
 namespace {
 
+// Ticks are a hundredth of a second: less than this says nothing.
+constexpr double kLeastSeconds = 0.2;
+
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
@@ -31,7 +34,8 @@ ProcessorTimes processor_times() {
   std::ifstream file("/proc/stat");
   const std::string stat((std::istreambuf_iterator<char>(file)), {});
   const double ticks = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));  // a second
-  return {busy_ticks(stat, allowed_processors()) / ticks, own_seconds()};
+  const ProcessorTicks counted = ticks_of(stat, allowed_processors());
+  return {counted.busy / ticks, own_seconds(), counted.stolen / ticks};
 }
 
 // The number that `text` begins with, which it then lacks; -1 where it does not.
@@ -46,10 +50,11 @@ double take_number(std::string_view& text) {
 
 }  // namespace
 
-double busy_ticks(std::string_view stat, std::span<const int> processors) {
+ProcessorTicks ticks_of(std::string_view stat, std::span<const int> processors) {
   // cpu0 user nice system idle iowait irq softirq steal guest ..; a guest's are the user's already.
   constexpr bool kBusy[] = {true, true, true, false, false, true, true, true};
-  double ticks = 0;
+  constexpr std::size_t kStolen = 7;
+  ProcessorTicks ticks;
   while (!stat.empty()) {
     const std::size_t end = std::min(stat.find('\n'), stat.size());
     std::string_view line = stat.substr(0, end);
@@ -58,9 +63,10 @@ double busy_ticks(std::string_view stat, std::span<const int> processors) {
     line.remove_prefix(3);
     const auto number = static_cast<int>(take_number(line));
     if (std::ranges::find(processors, number) == processors.end()) continue;
-    for (const bool busy : kBusy) {
-      const double column = take_number(line);
-      if (busy && column > 0) ticks += column;
+    for (std::size_t column = 0; column < std::size(kBusy); ++column) {
+      const double count = std::max(0.0, take_number(line));
+      if (kBusy[column]) ticks.busy += count;
+      if (column == kStolen) ticks.stolen += count;
     }
   }
   return ticks;
@@ -68,8 +74,6 @@ double busy_ticks(std::string_view stat, std::span<const int> processors) {
 
 double share_of_others(const ProcessorTimes& before, const ProcessorTimes& after, double seconds,
                        int processors) {
-  // Ticks are a hundredth of a second: less than this says nothing.
-  constexpr double kLeastSeconds = 0.2;
   if (seconds < kLeastSeconds || processors < 1) return 0;
   const double others = (after.busy - before.busy) - (after.own - before.own);
   return std::clamp(others / (seconds * processors), 0.0, 1.0);
@@ -78,8 +82,17 @@ double share_of_others(const ProcessorTimes& before, const ProcessorTimes& after
 OtherWork::OtherWork() : before_(processor_times()) {}
 
 double OtherWork::share() const {
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-  return share_of_others(before_, processor_times(), seconds, available_processors());
+  return share_of_others(before_, processor_times(), seconds(), available_processors());
+}
+
+double OtherWork::stolen_share() const {
+  const double all = seconds() * available_processors();
+  if (seconds() < kLeastSeconds) return 0;
+  return std::clamp((processor_times().stolen - before_.stolen) / all, 0.0, 1.0);
+}
+
+double OtherWork::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
 }
 
 }  // namespace weft

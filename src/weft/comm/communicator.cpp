@@ -17,7 +17,6 @@
 #include "weft/comm/group_order.h"
 #include "weft/transport/mpi/job.h"
 #include "weft/transport/rendezvous.h"
-#include "weft/transport/thread_placement.h"
 
 namespace weft::comm {
 namespace {
@@ -117,9 +116,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<trans
   });
   std::vector<std::int32_t> everyone;
   for (std::int32_t rank = 0; rank < membership->job->ranks(); ++rank) everyone.push_back(rank);
-  Options used = options;
-  used.place_threads |= transport::environment_places_threads();
-  WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, used));
+  WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, options));
   return std::make_unique<Communicator>(std::move(state));
 }
 

@@ -39,9 +39,6 @@ struct Options {
   bool background = true;  // a thread moves bytes of started calls while nobody waits for them
   bool explain = false;    // WEFT_EXPLAIN=1: explain() is called with what ran and why
   std::function<void(std::string_view)> on_explain = {};
-  // A thread that waits may be moved to another core, where its own has more than its share of the ranks.
-  // Also where WEFT_PLACE_THREADS=1; see transport/thread_placement.h.
-  bool place_threads = false;
   std::string statistics;  // the statistics database; empty: the user's own; "none": no file
   std::string algorithm;   // use this one alone: "all_reduce_ring", "direct"; empty: the model chooses
 };

@@ -80,7 +80,7 @@ Status open_together(Communicator::State& state) {
 
 // Rank 0 makes the memory, the others map it.
 Status open_shared_memory(Communicator::State& state) {
-  const DirectTuning tuning{.place_threads = state.options.place_threads};
+  const DirectTuning tuning;
   const auto ranks = static_cast<std::int32_t>(state.members.size());
   const std::size_t bytes = DirectGroup::segment_bytes(ranks, tuning);
   Segment segment;
@@ -122,9 +122,7 @@ Result<std::unique_ptr<transport::Endpoint>> Communicator::State::make_endpoint(
   const std::shared_ptr<Job>& job = membership->job;
   std::vector<std::int32_t> sorted = of;
   std::sort(sorted.begin(), sorted.end());
-  const auto over_sockets = [&] {
-    return transport::tcp::make_endpoint(job, sorted, group, {.place_threads = options.place_threads});
-  };
+  const auto over_sockets = [&] { return transport::tcp::make_endpoint(job, sorted, group); };
   const auto make = [&]() -> Result<std::unique_ptr<transport::Endpoint>> {
     switch (transport) {
       case TransportKind::inproc: return transport::inproc::make_endpoint(job, sorted, group);
@@ -132,8 +130,7 @@ Result<std::unique_ptr<transport::Endpoint>> Communicator::State::make_endpoint(
       case TransportKind::mpi: return transport::mpi::make_endpoint(job, sorted, group);
       case TransportKind::mixed: {
         const transport::Hosts those = transport::find_hosts(*job, sorted);  // a pair needs but one of both
-        if (those.is_mixed())
-          return transport::mixed::make_endpoint(job, sorted, group, options.place_threads);
+        if (those.is_mixed()) return transport::mixed::make_endpoint(job, sorted, group);
         if (those.count > 1) return over_sockets();
         return transport::shm::make_endpoint(job, sorted, group);
       }

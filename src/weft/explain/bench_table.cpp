@@ -47,7 +47,8 @@ std::vector<std::string> cells(const measure::BenchRow& row, bool begins) {
   for (const std::string& cell :
        {print_figure(row.seconds * 1e6), fmt::format("{:.2f}", algorithm_bandwidth(row) / 1e9),
         fmt::format("{:.2f}", bus_bandwidth(row) / 1e9), std::to_string(row.wrong),
-        print_figure(row.processor_seconds * 1e6), print_figure(row.ratio_to_best_peer), print_figure(row.ratio_to_limit)})
+        print_figure(row.processor_seconds * 1e6), print_figure(row.ratio_to_best_peer),
+        print_figure(row.ratio_to_limit)})
     line.push_back(cell);
   return line;
 }
@@ -175,12 +176,14 @@ std::string bench_machine(const BenchFacts& facts) {
   if (facts.tcp_rate > 0)
     out += fmt::format("; TCP {} one way, {} a stream", print_seconds(facts.tcp_latency),
                        print_rate(facts.tcp_rate));
+  out += fmt::format("; {:.1f} % stolen", facts.stolen * 100);
   return out + "\n";
 }
 
 std::string bench_json(std::span<const measure::BenchRow> rows, const BenchFacts& facts) {
   Json json;
   json["machine"] = {{"cores", facts.cores},
+                     {"stolen", facts.stolen},
                      {"shm_latency_microseconds", known(facts.shm_latency * 1e6)},
                      {"tcp_latency_microseconds", known(facts.tcp_latency * 1e6)},
                      {"tcp_bytes_per_second", known(facts.tcp_rate)},

@@ -8,6 +8,7 @@
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
 #include "weft/base/nearest.h"
+#include "weft/base/other_work.h"
 #include "weft/base/units.h"
 #include "weft/explain/bench_plot.h"
 #include "weft/explain/bench_table.h"
@@ -102,6 +103,7 @@ class Benching {
       for (const std::string& transport : request_.transports) WEFT_TRY_STATUS(run_round(ranks, transport));
     if (rows_.empty())
       return world_error("no side could be started", fmt::format("{}", fmt::join(facts_.left_out, "; ")));
+    facts_.stolen = others_.stolen_share();
     look_at_machine();
     const std::string json = explain::bench_json(rows_, facts_);
     if (request_.to.ends_with(".json")) WEFT_TRY_STATUS(write_file_atomically(request_.to, json));
@@ -194,6 +196,7 @@ class Benching {
   const Bench& request_;
   Order order_;
   measure::BenchMachine machine_;
+  OtherWork others_;
   std::vector<BenchRow> rows_;
   explain::BenchFacts facts_;
   std::string text_;

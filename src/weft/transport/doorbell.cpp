@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "weft/base/machine.h"
+#include "weft/transport/scheduler_group.h"
 
 namespace weft::transport {
 namespace {
@@ -42,6 +43,13 @@ Patience patience_for(std::int32_t ranks) {
 }
 
 void yield_core() { sched_yield(); }
+
+void Doorbells::enter(std::int32_t ranks) {
+  if (!kProcessBarriers || ranks > kMostBarrierRanks) fences_needed_.store(1);
+  const std::uint64_t mine = scheduler_group();
+  std::uint64_t first = 0;
+  if (!scheduler_group_.compare_exchange_strong(first, mine) && first != mine) split_.store(1);
+}
 
 bool Doorbells::wake(std::int32_t rank) {
   const std::uint16_t before = sleepers_[rank].fetch_or(kWoken, std::memory_order_acq_rel);

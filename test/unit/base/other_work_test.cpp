@@ -16,12 +16,13 @@ constexpr std::string_view kStat =
     "intr 12 cpu0 5\n";
 
 TEST(OtherWork, CountsTheProcessorsThatMayBeUsed) {
-  EXPECT_EQ(busy_ticks(kStat, std::vector{0}), 40);  // 10 + 1 + 20 + 2 + 3 + 4: neither idle nor waiting
-  EXPECT_EQ(busy_ticks(kStat, std::vector{1}), 100);
-  EXPECT_EQ(busy_ticks(kStat, std::vector{0, 1, 12}), 1140);
-  EXPECT_EQ(busy_ticks(kStat, std::vector{2}), 0);
-  EXPECT_EQ(busy_ticks("cpu0", std::vector{0}), 0);
-  EXPECT_EQ(busy_ticks("", std::vector{0}), 0);
+  EXPECT_EQ(ticks_of(kStat, std::vector{0}).busy, 40);  // 10 + 1 + 20 + 2 + 3 + 4: neither idle nor waiting
+  EXPECT_EQ(ticks_of(kStat, std::vector{1}).busy, 100);
+  EXPECT_EQ(ticks_of(kStat, std::vector{0, 1, 12}).busy, 1140);
+  EXPECT_EQ(ticks_of(kStat, std::vector{2}).busy, 0);
+  EXPECT_EQ(ticks_of(kStat, std::vector{0, 1, 12}).stolen, 4);
+  EXPECT_EQ(ticks_of("cpu0", std::vector{0}).busy, 0);
+  EXPECT_EQ(ticks_of("", std::vector{0}).busy, 0);
 }
 
 TEST(OtherWork, IsWhatWasBusyWithoutUs) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/base/machine.h"
+#include "weft/transport/scheduler_group.h"
 #include "weft/transport/segment.h"
 
 namespace weft::transport {
@@ -143,6 +144,34 @@ TEST(Doorbells, WaitingInVainSleepsUntilItsTime) {
   EXPECT_TRUE(wait_until(table->bells, 5, kSleepAtOnce, std::chrono::nanoseconds::max(),
                          [&] { return table->ball == 1; }));
   ringer.join();
+}
+
+// A child that has a session of its own enters the same bells: whether that splits them is the system's rule.
+TEST(Doorbells, KnowsRanksInOtherGroupsOfTheScheduler) {
+  const std::string_view version2 = "0::/job\n", version1 = "4:cpu,cpuacct:/a\n3:memory:/b\n0::/c\n";
+  EXPECT_EQ(scheduler_group(version2, true, 1), scheduler_group("0::/job\n", true, 2));
+  EXPECT_NE(scheduler_group(version2, true, 1), scheduler_group("0::/other\n", true, 1));
+  EXPECT_EQ(scheduler_group(version1, true, 1), scheduler_group("9:cpu:/a\n", true, 2));
+  EXPECT_NE(scheduler_group("0::/\n", true, 1), scheduler_group("0::/\n", true, 2));
+  EXPECT_EQ(scheduler_group("0::/\n", false, 1), scheduler_group("", false, 2));
+  EXPECT_NE(scheduler_group("nonsense\n:\n::", true, 1), 0u);
+
+  Result<Segment> memory = Segment::create(sizeof(Table), Backing::full);
+  ASSERT_TRUE(memory.ok());
+  Doorbells& bells = reinterpret_cast<Table*>(memory->data())->bells;
+  bells.enter();
+  bells.enter();
+  EXPECT_FALSE(bells.is_split());
+  const std::uint64_t mine = scheduler_group();
+  const pid_t child = fork();
+  if (child == 0) {
+    setsid();
+    bells.enter();
+    _exit(bells.is_split() == (scheduler_group() != mine) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Doorbells, NobodySpinsWhereRanksOutnumberCores) {

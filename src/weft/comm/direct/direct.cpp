@@ -68,10 +68,7 @@ void DirectGroup::finish(Operation* operation) { static_cast<DirectOperation*>(o
 std::uint32_t DirectGroup::signal() { return state_->side->waiting.signal(); }
 
 void DirectGroup::wait(std::uint32_t seen, std::chrono::nanoseconds patience) {
-  DirectSide& side = *state_->side;
-  if (side.waiting.spin(seen)) return;
-  if (side.placing) side.placing->place_thread();
-  side.waiting.rest(seen, patience);
+  state_->side->waiting.wait(seen, patience);
 }
 
 void DirectGroup::wake() { state_->side->waiting.wake(); }

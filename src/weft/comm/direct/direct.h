@@ -69,7 +69,6 @@ struct DirectTuning {
   // hardly found in a cache later. (In place on x86: 1.3 times as fast at 16 MiB. From 4 to 8 MiB it is 1.1
   // times as fast on one machine and half as fast on another.)
   std::int64_t non_temporal_bytes = 16 << 20;
-  bool place_threads = false;  // see transport/thread_placement.h
 };
 
 // Why a group was poisoned. Others than these are the communicator's.

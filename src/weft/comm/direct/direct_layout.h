@@ -71,8 +71,6 @@ struct alignas(kCacheLine) RankCounters {
 // What all ranks must agree on, although each could find out by itself: the first rank to come writes it.
 struct alignas(kCacheLine) GroupFacts {
   SharedWord cores;  // of the machine, for the group; 0: nobody has come
-  // Which processor each rank last waited on, plus 1; 0: not known. Written where threads are placed.
-  alignas(kCacheLine) std::array<std::atomic<std::uint16_t>, transport::kMostLocalRanks> processors;
   // How to read each rank's memory through the kernel, and whether that rank can read everyone's.
   struct alignas(kCacheLine) Card {
     SharedWord process, address, token;

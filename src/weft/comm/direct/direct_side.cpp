@@ -35,9 +35,8 @@ DirectSide::DirectSide(transport::Segment memory, std::int32_t own_rank, std::in
       layout(all_ranks, how),
       oversubscribed(agree_on_oversubscription(facts(), all_ranks)),
       reach(facts(), own_rank, all_ranks, threads),
-      waiting(segment.data(), poison_record(), bells(), own_rank, all_ranks, oversubscribed) {
+      waiting(segment.data(), poison_record(), bells(), own_rank, oversubscribed) {
   bells().enter(ranks);
-  if (tuning.place_threads && !one_process) placing.emplace(facts(), rank, ranks);
   for (std::size_t priority = 0; priority < kPriorities; ++priority) {
     DirectStream& stream = streams[priority];
     stream.priority = priority;

@@ -3,11 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "weft/comm/direct/direct.h"
 #include "weft/comm/direct/direct_layout.h"
-#include "weft/comm/direct/direct_placing.h"
 #include "weft/comm/direct/direct_reach.h"
 #include "weft/comm/direct/direct_stream.h"
 #include "weft/comm/direct/direct_waiting.h"
@@ -37,7 +35,6 @@ struct DirectSide {
   bool oversubscribed;  // more ranks than cores
   DirectReach reach;
   DirectWaiting waiting;
-  std::optional<DirectPlacing> placing;  // where it was asked for
   std::array<DirectStream, kPriorities> streams;
 };
 

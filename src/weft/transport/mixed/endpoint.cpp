@@ -21,9 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// A look at the sockets is a system call: it costs as much as so many spins on memory.
-constexpr std::int32_t kSpinsPerLook = 100;
-constexpr std::int32_t kFewestMixedSpins = 16;
 constexpr std::uint64_t kMixedTopic = kEndpointTopics + (std::uint64_t{1} << 62);  // far from those of shm
 
 // What becomes of each wire, and where.
@@ -43,9 +40,8 @@ class MixedEndpoint final : public Endpoint {
     shm::Neighbourhood near;              // empty where this host has no other rank of the group
     std::unique_ptr<Endpoint> far;
     Patience patience;
-    bool place_threads = false;
   };
-  explicit MixedEndpoint(Parts parts) : parts_(std::move(parts)), spins_(parts_.patience.spins) {}
+  explicit MixedEndpoint(Parts parts) : parts_(std::move(parts)) {}
 
   std::string_view transport() const override { return "mixed"; }
   std::int32_t rank() const override { return parts_.rank; }
@@ -75,7 +71,6 @@ class MixedEndpoint final : public Endpoint {
   bool stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, Clock::time_point until);
 
   Parts parts_;
-  std::atomic<std::int32_t> spins_;  // fewer where spinning was in vain, as in shm/neighbours.h
 };
 
 // A rank that is alone on its host reaches even itself by a socket.
@@ -123,15 +118,10 @@ bool MixedEndpoint::stay_awake(std::uint32_t near_seen, std::uint32_t far_seen, 
     parts_.far->wait(far_seen, nanoseconds(0));
     return parts_.far->signal() != far_seen;
   };
-  const std::int32_t spins = spins_.load(std::memory_order_relaxed);
-  for (std::int32_t spin = 1; spin <= spins; ++spin) {
+  for (std::int32_t spin = 0; spin < parts_.patience.spins; ++spin) {
     spin_pause();
-    if (near_signal() == near_seen && (spin % kSpinsPerLook != 0 || !look_far())) continue;
-    spins_.store(std::min(spins * 2, parts_.patience.spins), std::memory_order_relaxed);
-    return true;
+    if (near_signal() != near_seen) return true;
   }
-  spins_.store(std::max(spins / 2, std::min(kFewestMixedSpins, parts_.patience.spins)),
-               std::memory_order_relaxed);
   for (const auto end = std::min(until, Clock::now() + parts_.patience.yields); Clock::now() < end;) {
     yield_core();
     if (near_signal() != near_seen || look_far()) return true;
@@ -174,7 +164,6 @@ Status make_parts(MixedEndpoint::Parts& parts) {
   // Where there are neighbours, it is not the sockets that spin and yield.
   tcp::TcpOptions options;
   if (parts.near.endpoint) options = {.patience = Patience{0, nanoseconds(0)}, .bell = bell.descriptor()};
-  options.place_threads = parts.place_threads;
   WEFT_TRY(far, tcp::make_endpoint(parts.job, parts.members, parts.group, options));
   parts.far = std::move(far);
   return {};
@@ -183,14 +172,13 @@ Status make_parts(MixedEndpoint::Parts& parts) {
 }  // namespace
 
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
-                                                std::uint64_t group, bool place_threads) {
+                                                std::uint64_t group) {
   WEFT_CHECK(std::ranges::is_sorted(members) && std::ranges::binary_search(members, job->rank()));
   MixedEndpoint::Parts parts;
   parts.rank = static_cast<std::int32_t>(std::ranges::lower_bound(members, job->rank()) - members.begin());
   parts.hosts = find_hosts(*job, members);
   parts.patience = patience_for(ranks_on_this_machine(*job, members));
   parts.group = group;
-  parts.place_threads = place_threads;
   parts.job = std::move(job);
   parts.members = std::move(members);
   const Status made = make_parts(parts);

@@ -22,9 +22,8 @@
 namespace weft::transport::mixed {
 
 // Collective. `members`: the group's ranks as the job numbers them, ascending, this one among them. Who
-// shares memory is told by Member::host. `group` tells one group's exchanges from another's. `place_threads`:
-// see thread_placement.h.
+// shares memory is told by Member::host. `group` tells one group's exchanges from another's.
 Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::vector<std::int32_t> members,
-                                                std::uint64_t group, bool place_threads = false);
+                                                std::uint64_t group);
 
 }  // namespace weft::transport::mixed

@@ -9,7 +9,8 @@ namespace weft::transport::shm {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::int32_t kFewestSpins = 16;  // under a microsecond
+// For so long a message waits to be read where it lies; then it is copied, so that its sender can go on.
+constexpr std::chrono::nanoseconds kPosted{50'000};
 
 // A row begins a cache line; up to 16 ranks fit one, which a waiting rank then polls alone.
 std::size_t row_bytes(std::int32_t ranks) {
@@ -28,7 +29,6 @@ Neighbours::Neighbours(Segment segment, std::int32_t rank, std::int32_t ranks, c
       rank_(rank),
       ranks_(ranks),
       patience_(patience),
-      spins_(patience.spins),
       memory_(std::move(memory)),
       single_copy_bytes_(single_copy_bytes) {
   WEFT_CHECK(segment_.size() >= segment_bytes(ranks) && rank >= 0 && rank < ranks);
@@ -55,20 +55,9 @@ std::uint32_t Neighbours::signal() const {
 }
 
 void Neighbours::wait(std::uint32_t seen, std::chrono::nanoseconds limit) {
-  Patience patience = patience_;
-  patience.spins = spins_.load(std::memory_order_relaxed);
-  // With messages posted, as long as yielding lasts: then there is no time left to sleep.
   const bool posted = posts_.load(std::memory_order_relaxed) > 0;
-  if (posted) limit = std::min(limit, patience.yields);
-  std::int32_t looks = 0;
-  const bool changed = wait_until(bells(), rank_, patience, limit, [&] {
-    ++looks;
-    return signal() != seen;
-  });
-  const bool spun_in_vain = looks > patience.spins + 1;
-  spins_.store(std::clamp(spun_in_vain ? patience.spins / 2 : patience.spins * 2,
-                          std::min(kFewestSpins, patience_.spins), patience_.spins),
-               std::memory_order_relaxed);
+  if (posted) limit = std::min(limit, kPosted);
+  const bool changed = wait_until(bells(), rank_, patience_, limit, [&] { return signal() != seen; });
   if (changed || !posted) return;
   recalls_.fetch_add(1, std::memory_order_relaxed);
   tell(rank_);

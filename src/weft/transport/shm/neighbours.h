@@ -82,9 +82,6 @@ class Neighbours {
   Segment segment_;
   std::int32_t rank_, ranks_;
   Patience patience_;
-  // Fewer and fewer while spinning is in vain, as it is when the awaited rank shares our core, which no count
-  // of ranks and cores can tell; more again when it is not.
-  std::atomic<std::int32_t> spins_;
   PeerMemory memory_;
   std::int64_t single_copy_bytes_;
   std::vector<std::int32_t> names_;

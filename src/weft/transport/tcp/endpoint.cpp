@@ -11,7 +11,6 @@
 #include "weft/base/machine.h"
 #include "weft/transport/machine_ranks.h"
 #include "weft/transport/tcp/connection.h"
-#include "weft/transport/tcp/cores.h"
 #include "weft/transport/tcp/lines.h"
 #include "weft/transport/tcp/opening.h"
 #include "weft/transport/wire.h"
@@ -127,10 +126,7 @@ Result<std::unique_ptr<Endpoint>> make_endpoint(std::shared_ptr<Job> job, std::v
   const std::int32_t neighbours = ranks_on_this_machine(*job, members);
   const std::int32_t cores = available_processors();
   const Patience patience = options.patience.value_or(patience_of(neighbours, cores));
-  std::optional<Cores> placed;
-  if (options.place_threads)
-    placed.emplace(rank, static_cast<std::int32_t>(members.size()), neighbours, cores);
-  WEFT_TRY(lines, Lines::create(patience, std::move(placed), std::move(bell)));
+  WEFT_TRY(lines, Lines::create(patience, std::move(bell)));
   return std::unique_ptr<Endpoint>(std::make_unique<TcpEndpoint>(std::move(job), std::move(members), rank,
                                                                  group, options, std::move(lines)));
 }

@@ -32,7 +32,6 @@ struct TcpOptions {
   std::int32_t buffer_bytes = 0;          // of the kernel, each way; 0: as the kernel sees fit
   bool always_check = false;              // checksums on payloads also within a machine
   std::optional<Patience> patience = {};  // none: what suits the ranks of this machine; yields are not used
-  bool place_threads = false;             // see thread_placement.h
   int bell = -1;  // an event descriptor that others may ring to end wait(), which keeps a copy; -1: none
 };
 

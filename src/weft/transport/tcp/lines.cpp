@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "weft/base/machine.h"
-
 namespace weft::transport::tcp {
 
 namespace {
@@ -16,11 +14,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-constexpr nanoseconds kSpin{25};       // what one of Patience's takes; here they are looks, which take longer
-constexpr nanoseconds kAlone{10'000};  // for so long a spinner keeps its core
+constexpr nanoseconds kLooking{50'000};  // at the lines, which is a system call each time
+constexpr nanoseconds kAlone{10'000};    // for so long a spinner keeps its core
 // Spinning that does not pay is tried again now and then.
 constexpr std::int32_t kMostLuck = 8, kWaitsPerTry = 16;
-constexpr std::uint32_t kWaitsPerNote = 16;  // of the core this rank is on
 // Most waits are over soon, and looking at many lines costs more than at few: those that nobody asked about
 // come later.
 constexpr nanoseconds kFewAtFirst{100'000};
@@ -70,14 +67,12 @@ class Lines::Out final : public Outgoing {
   }
   void send() override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->tell_cores());
     sender_->send();
     lines_->note(sender_->fault());
     if (sender_->has_leftover()) lines_->note_leftover(sender_);
   }
   bool send_from(std::span<const std::byte> bytes) override {
     const std::lock_guard lock(lines_->mutex_);
-    sender_->set_word(lines_->tell_cores());
     const bool sent = sender_->send_from(bytes);
     lines_->note(sender_->fault());
     return sent;
@@ -104,7 +99,7 @@ class Lines::In final : public Incoming {
   const std::byte* front(std::size_t bytes) override {
     const std::lock_guard lock(lines_->mutex_);
     const std::byte* const message = receiver_->front(bytes);
-    lines_->note(*receiver_, message != nullptr);
+    lines_->note(receiver_->fault());
     return message;
   }
   void pop() override {
@@ -114,7 +109,7 @@ class Lines::In final : public Incoming {
   bool receive_into(std::span<std::byte> target) override {
     const std::lock_guard lock(lines_->mutex_);
     const bool received = receiver_->receive_into(target);
-    lines_->note(*receiver_, received);
+    lines_->note(receiver_->fault());
     return received;
   }
 
@@ -123,11 +118,10 @@ class Lines::In final : public Incoming {
   const std::shared_ptr<Receiver> receiver_;
 };
 
-Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, std::optional<Cores> cores,
-                                             Socket bell) {
+Result<std::shared_ptr<Lines>> Lines::create(const Patience& patience, Socket bell) {
   if (!bell) bell = Socket(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!bell) return socket_error("cannot make an event descriptor", errno);
-  return std::shared_ptr<Lines>(new Lines(patience, std::move(cores), std::move(bell)));
+  return std::shared_ptr<Lines>(new Lines(patience, std::move(bell)));
 }
 
 Lines::~Lines() {
@@ -224,8 +218,7 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   const auto begin = Clock::now();
   const auto until = begin + std::clamp(patience, nanoseconds(0), nanoseconds(std::chrono::hours(24)));
   const bool yields = patience_.spins == 0;
-  if (waits_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerNote == 0) place_thread();
-  const auto end = std::min(until, begin + (yields ? patience_.yields : patience_.spins * kSpin));
+  const auto end = std::min(until, begin + (yields ? patience_.yields : kLooking));
   const std::int32_t luck = luck_.load(std::memory_order_relaxed);
   if (begin < end &&
       (yields || luck > 0 || vain_spins_.fetch_add(1, std::memory_order_relaxed) % kWaitsPerTry == 0)) {
@@ -246,18 +239,6 @@ void Lines::wait(std::uint32_t seen, nanoseconds patience) {
   }
   sleep(seen, until);
 }
-
-void Lines::note(const Receiver& receiver, bool received) {
-  note(receiver.fault());
-  if (received && cores_) cores_->hear(receiver.from(), receiver.word());
-}
-
-void Lines::place_thread() {
-  const std::lock_guard lock(mutex_);
-  if (cores_) cores_->look().place_thread(current_processor(), Clock::now());
-}
-
-std::uint32_t Lines::tell_cores() { return cores_ ? cores_->tell(current_processor()) : 0; }
 
 void Lines::sleep(std::uint32_t seen, Clock::time_point until) {
   {

@@ -20,16 +20,13 @@
 #include "weft/transport/doorbell.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/tcp/connection.h"
-#include "weft/transport/tcp/cores.h"
 
 namespace weft::transport::tcp {
 
 class Lines : public std::enable_shared_from_this<Lines> {
  public:
   // `bell`: an event descriptor that others may ring too, which ends wait(); none: one of its own.
-  // `cores`: where threads are to be placed.
-  static Result<std::shared_ptr<Lines>> create(const Patience& patience, std::optional<Cores> cores,
-                                               Socket bell = Socket());
+  static Result<std::shared_ptr<Lines>> create(const Patience& patience, Socket bell = Socket());
   ~Lines();  // gives leftovers a second
 
   // The ends that callers hold keep the lines alive.
@@ -54,8 +51,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
     all        // as `look_all`, and the bell
   };
 
-  Lines(const Patience& patience, std::optional<Cores> cores, Socket bell)
-      : patience_(patience), bell_(std::move(bell)), cores_(std::move(cores)) {}
+  Lines(const Patience& patience, Socket bell) : patience_(patience), bell_(std::move(bell)) {}
 
   Watch watch(Scope scope);
   // Waits for what is watched, at most `limit`; whether signal() is no longer `seen` then.
@@ -63,12 +59,9 @@ class Lines : public std::enable_shared_from_this<Lines> {
   void read_ahead(const Watch& watch);
   void handle(const Watch& watch);
   void silence();
-  void place_thread();
-  std::uint32_t tell_cores();  // under the lock; 0 where no thread is placed
   void sleep(std::uint32_t seen, std::chrono::steady_clock::time_point until);
 
   void note(const std::optional<WireFault>& fault);
-  void note(const Receiver& receiver, bool received);
   void note_leftover(const std::shared_ptr<Sender>& sender);
   bool flush_leftovers();
   void send_leftovers();  // the thread
@@ -79,7 +72,7 @@ class Lines : public std::enable_shared_from_this<Lines> {
   std::atomic<std::int32_t> sleepers_{0};  // changed under the lock
   std::atomic<bool> rung_{false};          // since the last sleeper left
   std::atomic<std::int32_t> luck_{1};      // how well spinning has paid lately
-  std::atomic<std::uint32_t> waits_{0}, vain_spins_{0};
+  std::atomic<std::uint32_t> vain_spins_{0};
   std::atomic<bool> faulty_{false};
   std::atomic<bool> any_leftover_{false};
 
@@ -88,7 +81,6 @@ class Lines : public std::enable_shared_from_this<Lines> {
   std::vector<std::shared_ptr<Receiver>> receivers_;
   std::vector<std::shared_ptr<Sender>> leftovers_;  // these outlive their owners until they are sent
   std::optional<WireFault> fault_;
-  std::optional<Cores> cores_;  // none: no thread is placed
   std::thread leftover_thread_;
   std::condition_variable leftover_work_;
   std::optional<std::chrono::steady_clock::time_point> give_up_;  // set when the end has come
