@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/descriptor.h"
 #include "weft/base/nearest.h"
@@ -64,13 +67,38 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Opens the temporary file and locks it. The lock may have been won from a writer that has since
-// renamed the file away: then the name leads elsewhere, and we try again.
-Result<Descriptor> open_partial(const std::string& partial, const std::string& path) {
+// Whether a file that was left behind is one that we may go on with: whoever owns it, or has another name for
+// it, could change what we write.
+bool is_ours(const struct stat& about) {
+  return S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_nlink <= 1;
+}
+
+// A name that nobody can have taken before, beside one that somebody has.
+std::string new_partial(const std::string& partial) {
+  std::array<std::uint8_t, 8> bytes{};
+  // Without randomness the name may be taken: then it cannot be opened, and that is told.
+  static_cast<void>(getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK));
+  return fmt::format("{}.{:02x}", partial, fmt::join(bytes, ""));
+}
+
+// Opens the temporary file and locks it; `partial` gets a name of its own where that file is not ours. The
+// lock may have been won from a writer that has since renamed the file away: then the name leads elsewhere,
+// and we try again.
+Result<Descriptor> open_partial(std::string& partial, const std::string& path) {
   constexpr int kMostTries = 100;  // each lost to a writer that finished just then
   for (int tries = 0; tries < kMostTries; ++tries) {
-    Descriptor file(open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    if (!file.valid()) return write_failure(path, errno);
+    Descriptor file(open(partial.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
+    struct stat first = {};
+    if (!file.valid() || fstat(file.number(), &first) != 0 || !is_ours(first)) {
+      const int code = file.valid() ? EACCES : errno;
+      if (code != EACCES && code != ELOOP && code != EISDIR && code != ENXIO && code != EPERM)
+        return write_failure(path, code);
+      const std::string fresh = new_partial(partial);
+      Descriptor own(open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+      if (!own.valid()) return write_failure(path, errno);
+      partial = fresh;
+      return own;
+    }
     if (flock(file.number(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno == EWOULDBLOCK)
@@ -172,7 +200,7 @@ Status write_file_atomically(const std::string& path, std::span<const std::strin
   }
   if (!target.has_filename()) return write_failure(path, EISDIR);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  const std::string partial = (folder / fmt::format(".{}.partial", target.filename().string())).string();
+  std::string partial = (folder / fmt::format(".{}.partial", target.filename().string())).string();
 
   WEFT_TRY(file, open_partial(partial, path));
   const Status written = fill_and_rename(file, partial, target.string(), permissions, pieces, path);

@@ -146,6 +146,31 @@ TEST_F(FileTest, TakesOverWhatAKilledWriterLeft) {
   EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
+// What another user put in the way is not written to: who owns it could change the file afterwards.
+TEST_F(FileTest, DoesNotWriteToWhatAnotherPutInTheWay) {
+  const auto written = [&](const std::string& name) {
+    const Status status = write_file_atomically(path(name), "new");
+    EXPECT_TRUE(status.ok()) << status.error().message;
+    struct stat about = {};
+    EXPECT_EQ(lstat(path(name).c_str(), &about), 0);
+    EXPECT_TRUE(S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_nlink == 1) << name;
+    EXPECT_EQ(*read_file(path(name), kMost), "new");
+  };
+  ASSERT_TRUE(write_file_atomically(path("precious"), "old").ok());
+  ASSERT_EQ(symlink(path("precious").c_str(), path(".a.partial").c_str()), 0);
+  written("a");
+  ASSERT_EQ(link(path("precious").c_str(), path(".b.partial").c_str()), 0);
+  written("b");
+  ASSERT_EQ(mkfifo(path(".c.partial").c_str(), 0666), 0);
+  written("c");
+  if (geteuid() == 0) {
+    close(open(path(".d.partial").c_str(), O_CREAT | O_WRONLY, 0666));
+    ASSERT_EQ(chown(path(".d.partial").c_str(), 12345, 12345), 0);
+    written("d");
+  }
+  EXPECT_EQ(*read_file(path("precious"), kMost), "old");
+}
+
 TEST_F(FileTest, LeavesALiveWriterAlone) {
   const int other = open(path(".a.partial").c_str(), O_CREAT | O_WRONLY, 0600);
   ASSERT_EQ(flock(other, LOCK_EX), 0);
