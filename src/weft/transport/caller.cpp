@@ -49,16 +49,21 @@ Caller::State Caller::step() {
     socket_ = std::move(dialled->socket);
     address_ = dialled->address;
     connected_ = !address_;
-    hand_.emplace(key_, Role::caller);
+    hand_.emplace(key_, Role::caller, traffic_);
     give_up_ = std::chrono::steady_clock::now() + kPatience;
   }
   if (!connected_ && !connect()) return state_;
   switch (hand_->step(socket_.descriptor())) {
-    case Handshake::State::going: break;
-    case Handshake::State::lost: try_later(handshake_error(hand_->state(), peer_)); break;
+    case Handshake::State::going:
+      // A listener that is flooded may never have heard of us.
+      if (std::chrono::steady_clock::now() >= give_up_)
+        try_later(handshake_error(hand_->state(), peer_, traffic_));
+      break;
+    case Handshake::State::lost: try_later(handshake_error(hand_->state(), peer_, traffic_)); break;
     case Handshake::State::stranger:
     case Handshake::State::no_secret:
-      error_ = handshake_error(hand_->state(), peer_);
+    case Handshake::State::unlike:
+      error_ = handshake_error(hand_->state(), peer_, traffic_);
       state_ = State::refused;
       break;
     case Handshake::State::proven:
@@ -72,7 +77,14 @@ Caller::State Caller::step() {
 
 Deadline Caller::next_try() const {
   if (!socket_) return next_try_;
-  return connected_ ? Deadline::max() : give_up_;
+  return give_up_;
+}
+
+ControlLink Caller::take_line() {
+  const bool local = !address_;
+  std::optional<SealKeys> keys;
+  if (traffic_ == Traffic::sealed && !local) keys = hand_->keys();
+  return ControlLink(std::move(socket_), local, keys);
 }
 
 void Caller::add_to(std::vector<pollfd>& wanted) const {

@@ -2,7 +2,8 @@
 //
 //   dial ──▶ connect ──▶ handshake ──▶ line
 //     ▲         │            │
-//     └─ later ─┴─ refused, ─┘ lost          no secret, another protocol: no use trying again
+//     └─ later ─┴─ refused, ─┘ lost          no secret, another protocol, one of the two
+//                                            encrypts: no use trying again
 //
 // Nothing here waits, but for `dial` where it looks up a name.
 #pragma once
@@ -34,15 +35,15 @@ class Caller {
   enum class State : std::uint8_t { trying, through, refused };
 
   // `peer` is for people: "rank 0 at 10.0.0.1:29500".
-  Caller(Dial dial, std::string_view key, std::string peer)
-      : dial_(std::move(dial)), key_(key), peer_(std::move(peer)) {}
+  Caller(Dial dial, std::string_view key, Traffic traffic, std::string peer)
+      : dial_(std::move(dial)), key_(key), traffic_(traffic), peer_(std::move(peer)) {}
 
   State step();
   void add_to(std::vector<pollfd>& wanted) const;
   // When step() has something to do even if poll finds nothing.
   Deadline next_try() const;
 
-  ControlLink take_line() { return ControlLink(std::move(socket_), !address_); }  // REQUIRES: through
+  ControlLink take_line();  // REQUIRES: through
   // Why it is refused, or what the last try failed with.
   const Error& error() const { return error_; }
   const std::string& peer() const { return peer_; }
@@ -54,7 +55,9 @@ class Caller {
   bool connect();
 
   Dial dial_;
-  std::string key_, peer_;
+  std::string key_;
+  Traffic traffic_;
+  std::string peer_;
   State state_ = State::trying;
   tcp::Socket socket_;
   std::optional<tcp::Address> address_;

@@ -58,6 +58,19 @@ ssize_t send_with_file(int socket, std::string_view bytes, int file) {
 
 }  // namespace
 
+ControlLink::ControlLink(tcp::Socket socket, bool local, const std::optional<SealKeys>& keys)
+    : socket_(std::move(socket)), local_(local) {
+  if (!keys) return;
+  out_ = std::make_unique<SealedOut>(keys->send);
+  in_ = std::make_unique<SealedIn>(keys->receive);
+}
+
+ssize_t ControlLink::send_some(std::string_view bytes, int file) {
+  if (!out_) return send_with_file(descriptor(), bytes, file);
+  const iovec piece = {const_cast<char*>(bytes.data()), bytes.size()};
+  return out_->send(descriptor(), {&piece, 1});
+}
+
 void ControlLink::send(FrameKind kind, std::uint64_t group, std::uint64_t number, std::string_view bytes,
                        int file) {
   if (!socket_ || state_ != State::open || deaf_) return;
@@ -80,10 +93,13 @@ void ControlLink::send(FrameKind kind, std::uint64_t group, std::uint64_t number
 }
 
 void ControlLink::flush() {
-  while (!queue_.empty() && !deaf_) {
-    Queued& first = queue_.front();
-    const int file = first.sent == 0 ? first.file.descriptor() : -1;
-    const ssize_t sent = send_with_file(descriptor(), std::string_view(first.bytes).substr(first.sent), file);
+  while (has_queued() && !deaf_) {
+    // What is sealed already goes first; then there may be nothing more.
+    const bool rest = queue_.empty();
+    const int file = !rest && queue_.front().sent == 0 ? queue_.front().file.descriptor() : -1;
+    const ssize_t sent =
+        rest ? (out_->flush(descriptor()) ? 0 : -1)
+             : send_some(std::string_view(queue_.front().bytes).substr(queue_.front().sent), file);
     if (sent < 0 && errno == EINTR) continue;
     // ETOOMANYREFS: so many descriptors are under way that the kernel wants some taken first.
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS))
@@ -93,6 +109,8 @@ void ControlLink::flush() {
       silent_ = is_silence(errno);  // said once: the next call finds no more than an end
       break;
     }
+    if (rest) break;
+    Queued& first = queue_.front();
     first.sent += static_cast<std::size_t>(sent);
     if (first.sent < first.bytes.size()) continue;
     queued_bytes_ -= first.bytes.size();
@@ -115,15 +133,18 @@ bool ControlLink::read_some() {
   message.msg_control = control.data();
   message.msg_controllen = control.size();
   ssize_t came = 0;
-  do came = ::recvmsg(descriptor(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  do
+    came = in_ ? in_->receive(descriptor(), {&piece, 1})
+               : ::recvmsg(descriptor(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   while (came < 0 && errno == EINTR);
   const int error = errno;
   arrived_.resize(had + static_cast<std::size_t>(came > 0 ? came : 0));
   if (came < 0) {
     if (error == EAGAIN || error == EWOULDBLOCK) return false;
-    state_ = silent_ || is_silence(error) ? State::silent : State::reset;
+    state_ = error == EBADMSG ? State::damaged : silent_ || is_silence(error) ? State::silent : State::reset;
     return false;
   }
+  if (in_) message.msg_controllen = 0;  // nothing comes beside the bytes
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= part->cmsg_len; ++i) {

@@ -4,14 +4,17 @@
 //
 // Nothing here waits. What cannot be sent at once is queued; a queue that grows past kMostQueued breaks the
 // line, as does a frame that is damaged or longer than a Job allows. A descriptor travels with its frame when
-// both ranks are on one host. Not thread-safe.
+// both ranks are on one host. With keys all of it is sealed (seal.h). Not thread-safe.
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "weft/transport/seal.h"
 #include "weft/transport/tcp/socket.h"
 
 namespace weft::transport {
@@ -56,7 +59,7 @@ class ControlLink {
 
   ControlLink() = default;  // no line: neither sends nor receives
   // Takes over a connected socket. `local`: it is a Unix socket.
-  ControlLink(tcp::Socket socket, bool local) : socket_(std::move(socket)), local_(local) {}
+  ControlLink(tcp::Socket socket, bool local, const std::optional<SealKeys>& keys = {});
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
   int descriptor() const { return socket_.descriptor(); }
@@ -66,7 +69,7 @@ class ControlLink {
 
   // A file is sent only on a local line; it is duplicated and stays the caller's.
   void send(FrameKind kind, std::uint64_t group, std::uint64_t number, std::string_view bytes, int file = -1);
-  bool has_queued() const { return !queue_.empty(); }
+  bool has_queued() const { return !queue_.empty() || (out_ && out_->has_kept()); }
   // Sends what is queued as far as the kernel takes it. When that fails the other end is gone, but what it
   // sent before may still be read: receive() finds the end.
   void flush();
@@ -83,11 +86,14 @@ class ControlLink {
     tcp::Socket file = {};
   };
 
+  ssize_t send_some(std::string_view bytes, int file);
   bool read_some();
   bool take_frame(Frame& frame);
 
   tcp::Socket socket_;
   bool local_ = false;
+  std::unique_ptr<SealedOut> out_;  // null: plain
+  std::unique_ptr<SealedIn> in_;
   bool deaf_ = false;    // the other end takes no more
   bool silent_ = false;  // because nothing was heard of it
   State state_ = State::open;

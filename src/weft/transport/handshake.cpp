@@ -14,12 +14,26 @@
 namespace weft::transport {
 namespace {
 
-constexpr std::string_view kMagic = "weft-1\n\n";  // 8 bytes; the number is the protocol's version
+// 8 bytes; the number is the protocol's version.
+constexpr std::string_view kPlainMagic = "weft-2\n\n", kSealedMagic = "weft-2s\n";
+constexpr std::size_t kMagicBytes = kPlainMagic.size();
+// Instead of a proof, and as long.
+constexpr std::string_view kRefusal = "weft: you do not know the secret";
+static_assert(kRefusal.size() == std::tuple_size_v<Sha256>);
+
+std::string_view magic_of(Traffic traffic) { return traffic == Traffic::sealed ? kSealedMagic : kPlainMagic; }
 
 }  // namespace
 
-Handshake::Handshake(std::string_view key, Role role)
-    : key_(key), role_(role), mine_(std::string(kMagic) + random_bytes(kNonce)) {
+std::string bound_to(std::string_view listener, std::string_view key) {
+  return hex(bytes_of(hmac_sha256(key, fmt::format("call to {}", listener))));
+}
+
+Handshake::Handshake(std::string_view key, Role role, Traffic traffic)
+    : key_(key),
+      role_(role),
+      traffic_(traffic),
+      mine_(std::string(magic_of(traffic)) + random_bytes(kNonce)) {
   if (role == Role::caller) {
     sending_ = mine_;
   } else {
@@ -45,32 +59,47 @@ Handshake::State Handshake::step(int socket) {
     const ssize_t came = ::recv(socket, buffer, missing, MSG_DONTWAIT);
     if (came < 0 && errno == EINTR) continue;
     if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return state_;
-    if (came <= 0) {
-      // A listener that closes after it got our proof did not like it.
-      return state_ = role_ == Role::caller && turns_ == 3 ? State::no_secret : State::lost;
-    }
+    if (came <= 0) return state_ = State::lost;
     arrived_.append(buffer, static_cast<std::size_t>(came));
     // Whoever speaks another language is known by its first bytes, before it has sent a whole hello.
-    const std::size_t magic = std::min(arrived_.size(), kMagic.size());
-    if (awaited_ == kHello && arrived_.compare(0, magic, kMagic.substr(0, magic)) != 0) {
+    if (awaited_ == kHello && !knows(std::string_view(arrived_).substr(0, kMagicBytes)))
       return state_ = State::stranger;
-    }
     if (arrived_.size() == awaited_) turn();
   }
   return state_;
 }
 
+bool Handshake::knows(std::string_view magic) const {
+  return kPlainMagic.starts_with(magic) || kSealedMagic.starts_with(magic);
+}
+
 void Handshake::turn() {
+  if (farewell_ != State::going) {
+    state_ = farewell_;
+    return;
+  }
   ++turns_;
   const std::string arrived = std::exchange(arrived_, {});
   const Role other = role_ == Role::caller ? Role::listener : Role::caller;
   const int heard = role_ == Role::caller ? 2 : 1;  // the turn at which the other's hello is complete
   if (turns_ == heard) {
     theirs_ = arrived;
+    const bool alike = theirs_.starts_with(magic_of(traffic_));
+    if (!alike && role_ == Role::caller) {
+      state_ = State::unlike;
+      return;
+    }
+    // A caller that is unlike us is told by our hello.
+    if (!alike) farewell_ = State::unlike;
     sending_ = role_ == Role::caller ? proof(role_) : mine_;
   } else if (turns_ == heard + 2) {
     if (!same_secret_bytes(arrived, proof(other))) {
-      state_ = State::no_secret;
+      if (role_ == Role::caller) {
+        state_ = State::no_secret;
+      } else {
+        farewell_ = State::no_secret;
+        sending_ = kRefusal;
+      }
     } else if (role_ == Role::caller) {
       state_ = State::proven;
     } else {
@@ -90,8 +119,22 @@ std::string Handshake::proof(Role of) const {
   return std::string(bytes_of(hmac_sha256(key_, fmt::format("{}{}{}", word, caller, listener))));
 }
 
-Error handshake_error(Handshake::State state, std::string_view peer) {
+SealKeys Handshake::keys() const {
+  WEFT_CHECK(state_ == State::proven && traffic_ == Traffic::sealed);
+  const bool calls = role_ == Role::caller;
+  const std::string salt = calls ? mine_ + theirs_ : theirs_ + mine_;
+  const SealKey to_listener = SealKey::derive(key_, salt, "weft caller to listener");
+  const SealKey to_caller = SealKey::derive(key_, salt, "weft listener to caller");
+  return {.send = calls ? to_listener : to_caller, .receive = calls ? to_caller : to_listener};
+}
+
+Error handshake_error(Handshake::State state, std::string_view peer, Traffic traffic) {
   switch (state) {
+    case Handshake::State::unlike:
+      return world_error(traffic == Traffic::sealed
+                             ? fmt::format("{} does not encrypt what it sends, this rank does", peer)
+                             : fmt::format("{} encrypts what it sends, this rank does not", peer),
+                         "set WEFT_SECURE=1 for every rank or for none");
     case Handshake::State::stranger:
       return world_error(fmt::format("{} does not speak Weft's protocol, or another version of it", peer),
                          "does another program use this port?");

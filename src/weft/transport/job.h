@@ -96,6 +96,9 @@ class Job {
   // handshake.h.
   virtual std::string key(std::string_view purpose) const { return std::string(purpose); }
 
+  // Whether everything that leaves by TCP is encrypted and authenticated: WEFT_SECURE=1, docs/security.md.
+  virtual bool secure() const { return false; }
+
   virtual void leave() = 0;
 };
 

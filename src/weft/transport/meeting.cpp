@@ -27,13 +27,15 @@ std::string session_secret(const MeetingPlan& plan, const Table& table) {
 }
 
 Circle make_circle(const MeetingPlan& plan, const Table& table, Mesh& mesh) {
-  Circle circle{plan.self.rank, {}, mesh.take_lines(), session_secret(plan, table), plan.timeout};
+  Circle circle{plan.self.rank, {},          mesh.take_lines(), session_secret(plan, table),
+                plan.timeout,   plan.traffic};
   for (const Attendee& each : table.attendees) circle.members.push_back(each.member);
   return circle;
 }
 
 Mesh make_mesh(MeetingPlan& plan, const Table& table) {
-  return Mesh(plan.self.rank, table, derive(session_secret(plan, table), "mesh"), std::move(plan.doors));
+  return Mesh(plan.self.rank, table, derive(session_secret(plan, table), "mesh"), plan.traffic,
+              std::move(plan.doors));
 }
 
 Error ended(std::int32_t rank) {
@@ -66,7 +68,7 @@ class Host {
         ready_(came_.size()) {
     came_[0] = plan_.self;
     ready_[0] = true;
-    reception_.emplace(derive(plan_.secret, "rendezvous"));
+    reception_.emplace(derive(plan_.secret, "rendezvous"), plan_.traffic);
     reception_->open(std::move(listener), local);
   }
 
@@ -171,7 +173,15 @@ class Host {
   }
 
   Error late() const {
-    if (const std::int32_t refused = reception_->refused(); refused > 0) {
+    if (const std::int32_t unlike = reception_->porch().unlike(); unlike > 0) {
+      const bool sealed = plan_.traffic == Traffic::sealed;
+      return world_error(
+          fmt::format("{}; {} {} {}", attendance(), unlike,
+                      unlike == 1 ? "process that came" : "processes that came",
+                      sealed ? "would not encrypt, rank 0 does" : "would encrypt, rank 0 does not"),
+          "set WEFT_SECURE=1 for every rank or for none");
+    }
+    if (const std::int32_t refused = reception_->porch().refused(); refused > 0) {
       return world_error(fmt::format("{}; {} {} not know the job's secret", attendance(), refused,
                                      refused == 1 ? "process that came does" : "processes that came do"),
                          "give every rank the same WEFT_JOB_SECRET");
@@ -195,7 +205,7 @@ class Visitor {
   Visitor(MeetingPlan plan, Dial dial, const std::string& where)
       : plan_(std::move(plan)),
         deadline_(Clock::now() + plan_.timeout),
-        caller_(std::move(dial), derive(plan_.secret, "rendezvous"), "rank 0 at " + where) {}
+        caller_(std::move(dial), derive(plan_.secret, "rendezvous"), plan_.traffic, "rank 0 at " + where) {}
 
   Result<Circle> run() {
     while (!go_) {

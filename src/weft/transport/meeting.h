@@ -25,6 +25,7 @@ struct MeetingPlan {
   Doors doors;
   std::string secret;
   std::chrono::milliseconds timeout{30'000};
+  Traffic traffic = Traffic::plain;
 };
 
 // Rank 0, at a listening socket; `local`: it is a Unix socket.

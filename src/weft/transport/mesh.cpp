@@ -25,17 +25,26 @@ Dial dial_address(std::string text) {
   };
 }
 
+// Whom a line leads to, as both its ends know it from the table.
+std::string key_of_lines_to(const Attendee& listener, std::string_view key) {
+  return bound_to(fmt::format("rank {} at {} and {}", listener.rank, listener.member.address, listener.door),
+                  key);
+}
+
 }  // namespace
 
-Mesh::Mesh(std::int32_t rank, const Table& table, std::string_view key, Doors doors)
-    : rank_(rank), reception_(key), lines_(table.attendees.size()) {
+Mesh::Mesh(std::int32_t rank, const Table& table, std::string_view key, Traffic traffic, Doors doors)
+    : rank_(rank),
+      reception_(key_of_lines_to(table.attendees[static_cast<std::size_t>(rank)], key), traffic),
+      lines_(table.attendees.size()) {
   for (const Attendee& each : table.attendees) hosts_.push_back(each.member.host);
   reception_.open(std::move(doors.local), true);
   if (doors.remote) reception_.open(std::move(doors.remote), false);
   for (std::int32_t below = 0; below < rank; ++below) {
     const Attendee& other = table.attendees[static_cast<std::size_t>(below)];
     const bool local = other.member.host == hosts_[static_cast<std::size_t>(rank)];
-    calls_.emplace_back(local ? dial_door(other.door) : dial_address(other.member.address), key,
+    calls_.emplace_back(local ? dial_door(other.door) : dial_address(other.member.address),
+                        key_of_lines_to(other, key), traffic,
                         fmt::format("rank {} at {}", below, local ? "@" + other.door : other.member.address));
   }
 }

@@ -25,7 +25,7 @@ struct Doors {
 
 class Mesh {
  public:
-  Mesh(std::int32_t rank, const Table& table, std::string_view key, Doors doors);
+  Mesh(std::int32_t rank, const Table& table, std::string_view key, Traffic traffic, Doors doors);
 
   void add_to(std::vector<pollfd>& wanted) const;
   // Moves on; fails when a rank can never be reached.

@@ -33,6 +33,7 @@ ProcessJob::ProcessJob(Circle circle)
       members_(std::move(circle.members)),
       secret_(std::move(circle.secret)),
       timeout_(circle.timeout),
+      traffic_(circle.traffic),
       peers_(members_.size()) {
   for (std::size_t i = 0; i < circle.lines.size(); ++i) {
     ControlLink& line = peers_[i].line = std::move(circle.lines[i]);

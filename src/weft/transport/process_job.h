@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "weft/transport/control_link.h"
+#include "weft/transport/handshake.h"
 #include "weft/transport/job.h"
 
 namespace weft::transport {
@@ -29,6 +30,7 @@ struct Circle {
   std::vector<ControlLink> lines;  // by rank; none to this one
   std::string secret;              // of this run of the job
   std::chrono::milliseconds timeout{30'000};
+  Traffic traffic = Traffic::plain;
 };
 
 Result<std::unique_ptr<Job>> make_process_job(Circle circle);

@@ -42,6 +42,7 @@ class ProcessJob final : public Job {
   }
   std::chrono::milliseconds timeout() const override { return timeout_; }
   std::string key(std::string_view purpose) const override;
+  bool secure() const override { return traffic_ == Traffic::sealed; }
 
   Result<std::vector<Parcel>> exchange(std::span<const std::int32_t> members, Topic topic,
                                        Parcel mine) override;
@@ -103,6 +104,7 @@ class ProcessJob final : public Job {
   const std::vector<Member> members_;
   const std::string secret_;
   const std::chrono::milliseconds timeout_;
+  const Traffic traffic_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

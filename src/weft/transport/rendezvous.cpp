@@ -17,6 +17,7 @@
 #include "weft/transport/meeting.h"
 #include "weft/transport/secret.h"
 #include "weft/transport/unix_socket.h"
+#include "weft/transport/variable.h"
 
 namespace weft::transport {
 namespace {
@@ -56,9 +57,23 @@ Result<std::vector<tcp::Address>> resolve_in_time(const Rendezvous& rendezvous) 
   }
 }
 
+Result<bool> wants_security(const Rendezvous& rendezvous) {
+  bool wanted = rendezvous.secure.value_or(false);
+  if (!rendezvous.secure) {
+    const std::string_view text = variable("WEFT_SECURE");
+    if (!text.empty() && text != "0" && text != "1")
+      return user_error(fmt::format("WEFT_SECURE must be 0 or 1: '{}'", text.substr(0, 40)));
+    wanted = text == "1";
+  }
+  if (wanted) WEFT_TRY_STATUS(check_can_seal());
+  return wanted;
+}
+
 // Opens what this rank waits at, and says where that is.
 Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
   MeetingPlan plan{{rendezvous.rank, rendezvous.ranks, {}, {}}, {}, rendezvous.secret, rendezvous.timeout};
+  WEFT_TRY(secure, wants_security(rendezvous));
+  if (secure) plan.traffic = Traffic::sealed;
   WEFT_TRY(host, host_identity());
   plan.self.door = "weft-" + hex(random_bytes(16));
   WEFT_TRY(door, listen_unix(plan.self.door));
@@ -85,7 +100,9 @@ Result<MeetingPlan> prepare(const Rendezvous& rendezvous) {
 }
 
 std::string meeting_name(const Rendezvous& rendezvous) {
-  return fmt::format("weft-meet-{}-{}", ::geteuid(), hex(bytes_of(sha256(rendezvous.name))).substr(0, 32));
+  // Made with the secret: whoever else is on this machine cannot know it and take it first.
+  const Sha256 name = hmac_sha256(rendezvous.secret, "meeting " + rendezvous.name);
+  return "weft-meet-" + hex(bytes_of(name)).substr(0, 32);
 }
 
 Result<tcp::Socket> open_meeting(const Rendezvous& rendezvous, tcp::Socket handed_down) {
@@ -130,7 +147,7 @@ Result<std::unique_ptr<Job>> join(const Rendezvous& rendezvous) {
   WEFT_TRY_STATUS(check(rendezvous));
   WEFT_TRY(plan, prepare(rendezvous));
   if (rendezvous.ranks == 1) {
-    return make_process_job({0, {plan.self.member}, {}, rendezvous.secret, rendezvous.timeout});
+    return make_process_job({0, {plan.self.member}, {}, rendezvous.secret, rendezvous.timeout, plan.traffic});
   }
   const bool local = rendezvous.address.empty();
   if (rendezvous.rank == 0) {

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weft/base/result.h"
@@ -35,6 +36,7 @@ struct Rendezvous {
                        // join() closes it
   std::string secret;
   std::chrono::milliseconds timeout{30'000};  // to come together, and of silence from a machine
+  std::optional<bool> secure = {};            // none: as WEFT_SECURE says; see docs/security.md
 };
 
 // What the environment says: see above, and WEFT_PORT, WEFT_LISTEN, WEFT_TIMEOUT ("30 s"). Fails when no

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/private_folder.h"
 #include "weft/base/sha256.h"
 #include "weft/transport/rendezvous.h"
 #include "weft/transport/variable.h"
@@ -74,8 +75,8 @@ std::optional<std::filesystem::path> configuration_folder() {
 // Written under a name of its own and then linked: when several ranks do this at once, one link wins and
 // all read the same whole file.
 Status make_key_file(const std::filesystem::path& path) {
-  std::error_code failed;
-  std::filesystem::create_directories(path.parent_path(), failed);
+  // A folder that others may write to is no place for a key: they could put theirs there.
+  WEFT_TRY(folder, PrivateFolder::make(path.parent_path().string()));
   const std::string partial = fmt::format("{}.{}", path.string(), hex(random_bytes(8)));
   const int file = ::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return file_error(partial, errno);

@@ -20,6 +20,8 @@ class Elsewhere final : public Job {
 
   std::function<void(std::vector<Parcel>&)> on_exchange;
   Job& inner() { return *job_; }
+  bool seals = false;
+  bool secure() const override { return seals; }
   std::vector<Member>& members() { return members_; }  // as this rank sees them; before anybody looks
 
   std::int32_t rank() const override { return job_->rank(); }

@@ -63,12 +63,54 @@ TEST(Handshake, RefusesAnotherSecret) {
 TEST(Handshake, TellsAStrangerNothingThatWasMadeWithTheKey) {
   Pair pair = connected();
   Handshake listener("secret", Role::listener);
-  write_all(pair.caller, "weft-1\n\n" + std::string(32, 'n'));
+  write_all(pair.caller, "weft-2\n\n" + std::string(32, 'n'));
   EXPECT_EQ(listener.step(pair.listener.descriptor()), State::going);
   EXPECT_EQ(read_all(pair.caller).size(), 40U);  // its random bytes
   write_all(pair.caller, std::string(32, 'p'));
   EXPECT_EQ(listener.step(pair.listener.descriptor()), State::no_secret);
-  EXPECT_EQ(read_all(pair.caller), "");
+  EXPECT_EQ(read_all(pair.caller), "weft: you do not know the secret");
+}
+
+// A listener that is cut off after it got the proof has said nothing of the secret: the caller may try again.
+TEST(Handshake, AnEndAfterTheProofIsNoRefusal) {
+  Pair pair = connected();
+  Handshake caller("secret", Role::caller), listener("secret", Role::listener);
+  caller.step(pair.caller.descriptor());
+  listener.step(pair.listener.descriptor());
+  caller.step(pair.caller.descriptor());
+  pair.listener.close();
+  EXPECT_EQ(caller.step(pair.caller.descriptor()), State::lost);
+}
+
+// One encrypts and the other does not: each side learns so, and no proof is given.
+TEST(Handshake, SidesThatAreUnlikeAreTold) {
+  Handshake plain("secret", Role::caller), sealing("secret", Role::listener, Traffic::sealed);
+  EXPECT_EQ(talk(plain, sealing), std::pair(State::unlike, State::unlike));
+  EXPECT_EQ(handshake_error(State::unlike, "rank 0 at h:1", Traffic::plain).message,
+            "rank 0 at h:1 encrypts what it sends, this rank does not");
+  Handshake seals("secret", Role::caller, Traffic::sealed), open("secret", Role::listener);
+  EXPECT_EQ(talk(seals, open), std::pair(State::unlike, State::unlike));
+  EXPECT_EQ(handshake_error(State::unlike, "rank 0 at h:1", Traffic::sealed).message,
+            "rank 0 at h:1 does not encrypt what it sends, this rank does");
+}
+
+// What was meant for one listener is of no use at another, though both know the job's key.
+TEST(Handshake, ACallDoesNotPassAtAnotherListener) {
+  Handshake caller(bound_to("rank 1 at h:1", "secret"), Role::caller);
+  Handshake listener(bound_to("rank 2 at h:1", "secret"), Role::listener);
+  EXPECT_EQ(talk(caller, listener), std::pair(State::no_secret, State::no_secret));
+}
+
+TEST(Handshake, EachDirectionOfEachCallHasAKeyOfItsOwn) {
+  Handshake caller("secret", Role::caller, Traffic::sealed),
+      listener("secret", Role::listener, Traffic::sealed);
+  ASSERT_EQ(talk(caller, listener), std::pair(State::proven, State::proven));
+  EXPECT_EQ(caller.keys().send.key, listener.keys().receive.key);
+  EXPECT_EQ(caller.keys().receive.key, listener.keys().send.key);
+  EXPECT_NE(caller.keys().send.key, caller.keys().receive.key);
+  Handshake again("secret", Role::caller, Traffic::sealed), other("secret", Role::listener, Traffic::sealed);
+  ASSERT_EQ(talk(again, other), std::pair(State::proven, State::proven));
+  EXPECT_NE(again.keys().send.key, caller.keys().send.key);
 }
 
 // A stranger that sends everything back gets a listener's own proof nowhere, and a caller's is not a
@@ -103,7 +145,7 @@ TEST(Handshake, AReplayDoesNotPass) {
 
 TEST(Handshake, KnowsStrangersByTheirFirstBytes) {
   for (const std::string garbage :
-       {"G", "GET / HTTP/1.1\r\n\r\n", "weft-2\n\n", "\x16\x03\x01", "weft-1\n\t"}) {
+       {"G", "GET / HTTP/1.1\r\n\r\n", "weft-1\n\n", "weft-3\n\n", "\x16\x03\x01", "weft-2\n\t"}) {
     Pair pair = connected();
     Handshake listener("secret", Role::listener);
     write_all(pair.caller, garbage);
@@ -133,7 +175,7 @@ TEST(Handshake, WithstandsAnyBytes) {
     Pair pair = connected();
     Handshake listener("secret", Role::listener);
     for (int piece = 0; piece < 5; ++piece) {
-      std::string bytes = random.below(2) == 0 ? "weft-1\n\n" : "";
+      std::string bytes = random.below(2) == 0 ? "weft-2\n\n" : "";
       for (std::uint64_t n = random.below(60); n > 0; --n) bytes += static_cast<char>(random.next());
       if (!bytes.empty()) write_all(pair.caller, bytes);
       EXPECT_NE(listener.step(pair.listener.descriptor()), State::proven);

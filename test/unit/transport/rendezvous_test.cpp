@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -12,9 +13,12 @@
 
 #include "rank_processes.h"
 #include "temporary_folder.h"
+#include "weft/base/sha256.h"
 #include "weft/transport/invitation.h"
+#include "weft/transport/seal.h"
 #include "weft/transport/secret.h"
 #include "weft/transport/tcp/socket.h"
+#include "weft/transport/unix_socket.h"
 
 namespace weft::transport {
 namespace {
@@ -171,8 +175,8 @@ TEST(Join, StrangersDoNotDisturb) {
   RankProcesses ranks;
   ranks.start(0, [&](std::int32_t rank) { return join_and_exchange(port.meeting(rank, 4)); });
   std::vector<tcp::Socket> strangers;
-  const std::string speeches[] = {"", "GET / HTTP/1.1\r\n\r\n", "weft-1\n\nhalf of a",
-                                  std::string(5000, '\xff'), "weft-1\n\n" + std::string(32 + 32 + 100, 'x')};
+  const std::string speeches[] = {"", "GET / HTTP/1.1\r\n\r\n", "weft-2\n\nhalf of a",
+                                  std::string(5000, '\xff'), "weft-2\n\n" + std::string(32 + 32 + 100, 'x')};
   for (int i = 0; i < 600; ++i) {
     auto socket = tcp::connect("127.0.0.1", port.number, std::chrono::steady_clock::now() + 1s);
     if (!socket.ok()) continue;
@@ -184,6 +188,72 @@ TEST(Join, StrangersDoNotDisturb) {
     ranks.start(rank, [&](std::int32_t self) { return join_and_exchange(port.meeting(self, 4)); });
   }
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(4, 0));
+}
+
+// As fast as a process can: silence, hellos as a rank says them, and hellos letter by letter. Never ends.
+int flood(std::uint16_t port) {
+  const std::string hello = "weft-2\n\n" + std::string(32, 'x');
+  std::deque<tcp::Socket> held;
+  for (std::size_t i = 0;; ++i) {
+    auto socket = tcp::connect("127.0.0.1", port, std::chrono::steady_clock::now() + 1s);
+    if (!socket.ok()) continue;
+    const std::size_t said = i % 3 == 0 ? 0 : i % 3 == 1 ? hello.size() : 1 + i % 39;
+    ::send(socket->descriptor(), hello.data(), said, MSG_NOSIGNAL);
+    held.push_back(std::move(*socket));
+    if (held.size() > 300) held.pop_front();
+  }
+}
+
+TEST(Join, AFloodDoesNotEndTheMeeting) {
+  const Port port;
+  RankProcesses attackers;
+  for (int i = 0; i < 2; ++i) attackers.start(i, [&](std::int32_t) { return flood(port.number); });
+  RankProcesses ranks(30s);
+  ranks.start_all(3, [&](std::int32_t rank) { return join_and_exchange(port.meeting(rank, 3, 20s)); });
+  EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
+}
+
+// Any user of the machine may take any name: a meeting's is one that only its ranks can know.
+TEST(Join, ItsNameIsNotForOthersToTake) {
+  const std::string name = "taken" + std::to_string(::getpid());
+  const auto taken =
+      listen_unix(fmt::format("weft-meet-{}-{}", ::geteuid(), hex(bytes_of(sha256(name))).substr(0, 32)));
+  ASSERT_TRUE(taken.ok());
+  RankProcesses ranks;
+  ranks.start_all(2, [&](std::int32_t rank) { return join_and_exchange(local_meeting(rank, 2, "taken")); });
+  EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0));
+}
+
+TEST(Join, SecureRanksMeetAndTalk) {
+  if (!check_can_seal().ok()) GTEST_SKIP();
+  const Port port;
+  RankProcesses ranks;
+  ranks.start_all(3, [&](std::int32_t rank) {
+    Rendezvous meeting = port.meeting(rank, 3);
+    meeting.secure = true;
+    meeting.listen = "127.0.0.1";
+    return join_and_exchange(meeting);
+  });
+  EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
+}
+
+TEST(Join, ARankThatWouldNotEncryptIsToldAndTold) {
+  if (!check_can_seal().ok()) GTEST_SKIP();
+  const Port port;
+  for (const bool host_encrypts : {false, true}) {
+    RankProcesses ranks;
+    ranks.start_all(2, [&](std::int32_t rank) {
+      Rendezvous meeting = port.meeting(rank, 2, 400ms);
+      meeting.secure = (rank == 0) == host_encrypts;
+      if (rank == 0)
+        return fails_with(meeting, host_encrypts ? "1 process that came would not encrypt, rank 0 does"
+                                                 : "1 process that came would encrypt, rank 0 does not");
+      return fails_with(
+          meeting, host_encrypts ? fmt::format("rank 0 at 127.0.0.1:{} encrypts what it sends", port.number)
+                                 : fmt::format("rank 0 at 127.0.0.1:{} does not encrypt", port.number));
+    });
+    EXPECT_EQ(ranks.wait_all(), std::vector<int>(2, 0)) << host_encrypts;
+  }
 }
 
 TEST(Join, RefusesWhatMakesNoSense) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
 #include "elsewhere_job.h"
 #include "weft/base/hash.h"
 #include "weft/transport/inproc/job.h"
+#include "weft/transport/seal.h"
 #include "weft/transport/tcp/socket.h"
 
 namespace {
@@ -134,7 +136,8 @@ TEST(TcpEndpoint, ManyRanksAndChannelsAndASecondOpening) {
       for (std::size_t i = 0; i < wires.size(); ++i)
         if (wires[i].to == rank) {
           const std::byte* in = nullptr;
-          EXPECT_TRUE(until(**endpoint, kHung, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
+          EXPECT_TRUE(
+              until(**endpoint, kHung, [&] { return (in = ends->incoming[i]->front(300)) != nullptr; }));
           EXPECT_EQ(Bytes(in, in + 300), message(300, i));
           ends->incoming[i]->pop();
         }
@@ -195,15 +198,15 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
     if (at == std::string::npos) return;
     const auto address = parse_host_port(parcels[1].bytes.substr(at + 1));
     if (!address.ok()) return;
-    for (const std::string_view said : {"", "GET / HTTP/1.1\r\n\r\n", "weft-1\n\n",
-                                        "weft-1\n\n00000000000000000000000000000000", "\0\0\0\0"}) {
+    for (const std::string_view said : {"", "GET / HTTP/1.1\r\n\r\n", "weft-2\n\n",
+                                        "weft-2\n\n00000000000000000000000000000000", "\0\0\0\0"}) {
       auto socket = connect(address->host, address->port, Clock::now() + 1s);
       ASSERT_TRUE(socket.ok());
       EXPECT_TRUE(send_all(*socket, std::as_bytes(std::span(said)), Clock::now() + 1s).ok());
       strangers.push_back(std::move(*socket));
       ++knocked;
     }
-    for (int i = 0; i < 100; ++i)  // more than are heard at a time
+    for (int i = 0; i < 300; ++i)  // more than are heard at a time
       if (auto socket = connect(address->host, address->port, Clock::now() + 1s); socket.ok())
         strangers.push_back(std::move(*socket));
   };
@@ -216,6 +219,58 @@ TEST(TcpEndpoint, StrangersDisturbNobody) {
   });
   EXPECT_EQ(knocked, 5);
   EXPECT_LT(Clock::now() - begin, kHung) << "hung: somebody waits for a stranger";
+}
+
+// A rank that encrypts and one that does not never talk: each says what the other does.
+TEST(TcpEndpoint, SecureRanksTalkToSecureRanksOnly) {
+  if (!check_can_seal().ok()) GTEST_SKIP();
+  auto jobs = make_jobs(2, "", true, 2 * kHung);
+  for (const auto& job : jobs) job->seals = true;
+  on_all_ranks(2, [&](std::int32_t rank) {
+    Part part = open_part(jobs[static_cast<std::size_t>(rank)]);
+    for (const std::size_t length : {50UL, 60'000UL}) {
+      const Bytes sent = message(length, 3);
+      Bytes came(length);
+      bool out = false, in = false;
+      EXPECT_TRUE(until(*part.endpoint, kHung, [&] {
+        if (!out) out = part.out().send_from(sent);
+        if (!in) in = part.in().receive_into(came);
+        return out && in;
+      }));
+      EXPECT_EQ(came, sent);
+    }
+  });
+  auto unlike = make_jobs(2, "", true, 300ms);
+  unlike[0]->seals = true;
+  on_all_ranks(2, [&](std::int32_t rank) {
+    auto endpoint = make_endpoint(unlike[static_cast<std::size_t>(rank)], all(2), 0, {});
+    const auto ends = (*endpoint)->open(kBothWays, {});
+    ASSERT_FALSE(ends.ok());
+    EXPECT_NE(ends.error().message.find("does not encrypt what it sends, this rank does"), std::string::npos)
+        << ends.error().message;
+  });
+}
+
+// The two wires of a channel share a descriptor, and nothing else is left open.
+TEST(TcpEndpoint, APairOfWiresTakesOneDescriptor) {
+  const auto open_descriptors = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  };
+  auto jobs = make_jobs(2, "", true, 2 * kHung);
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  for (const auto& job : jobs) {
+    auto endpoint = make_endpoint(job, all(2), 0, {});
+    endpoints.push_back(std::move(*endpoint));
+  }
+  const auto before = open_descriptors();
+  std::vector<Ends> ends(2);
+  on_all_ranks(2, [&](std::int32_t rank) {
+    const auto place = static_cast<std::size_t>(rank);
+    auto opened = endpoints[place]->open(kBothWays, {});
+    ASSERT_TRUE(opened.ok());
+    ends[place] = std::move(*opened);
+  });
+  EXPECT_EQ(open_descriptors() - before, 2);  // one a rank
 }
 
 TEST(TcpEndpoint, OpeningFailsWithWhoeverIsMissing) {

@@ -21,6 +21,7 @@
 #include "weft/transport/doctor.h"
 #include "weft/transport/mpi/mailbox.h"
 #include "weft/transport/unix_socket.h"
+#include "weft/transport/variable.h"
 
 namespace weft::transport::mpi {
 namespace {
@@ -314,6 +315,9 @@ class MpiJob final : public Job {
 }  // namespace
 
 Result<std::unique_ptr<Job>> join(std::shared_ptr<Library> library, std::chrono::milliseconds timeout) {
+  if (const std::string_view secure = variable("WEFT_SECURE"); !secure.empty() && secure != "0")
+    return user_error("WEFT_SECURE=1 cannot encrypt what MPI carries",
+                      "leave MPI out of it: MASTER_ADDR and MASTER_PORT let ranks meet by themselves");
   auto job = std::make_unique<MpiJob>(std::move(library), timeout);
   WEFT_TRY_STATUS(job->introduce());
   return std::unique_ptr<Job>(std::move(job));

@@ -27,6 +27,7 @@ struct Rest {
     if (skip < payload.size()) add(payload.data() + skip, payload.size() - skip);
   }
 
+  std::span<const iovec> all() const { return std::span(parts).first(count); }
   msghdr message() {
     msghdr message{};
     message.msg_iov = parts.data();
@@ -43,12 +44,12 @@ struct Rest {
 
 }  // namespace
 
-Sender::Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked)
-    : socket_(std::move(socket)), wire_(wire), capacity_(capacity), checked_(checked) {}
+Sender::Sender(OutStream stream, const Wire& wire, const Capacity& capacity, bool checked)
+    : stream_(std::move(stream)), wire_(wire), capacity_(capacity), checked_(checked) {}
 
-// Closing the descriptor alone would not end the stream where a Receiver has another one of the connection.
+// A Receiver may have the connection too, and keep it open.
 Sender::~Sender() {
-  if (socket_) ::shutdown(socket_.descriptor(), SHUT_WR);
+  if (stream_) ::shutdown(descriptor(), SHUT_WR);
 }
 
 void Sender::begin(std::span<const std::byte> bytes) {
@@ -68,8 +69,9 @@ void Sender::begin(std::span<const std::byte> bytes) {
 
 bool Sender::push(std::span<const std::byte> bytes) {
   const std::size_t all = kFrameHeaderBytes + length_;
-  while (sent_ < all) {
-    const ssize_t taken = give(bytes, all - sent_);
+  const auto is_kept = [this] { return stream_.seal && stream_.seal->has_kept(); };
+  while (sent_ < all || is_kept()) {
+    const ssize_t taken = sent_ < all ? give(bytes, all - sent_) : stream_.seal->flush(descriptor()) ? 0 : -1;
     if (taken >= 0) {
       sent_ += static_cast<std::size_t>(taken);
     } else if (errno == EAGAIN) {
@@ -88,11 +90,16 @@ bool Sender::push(std::span<const std::byte> bytes) {
 // More of the message that is under way, of which `rest` is left, as sendmsg(2) answers.
 ssize_t Sender::give(std::span<const std::byte> bytes, std::size_t rest) {
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
-  if (length_ <= kMostTogether) return ::send(socket_.descriptor(), frame_.data() + sent_, rest, kFlags);
+  if (length_ <= kMostTogether) {
+    if (!stream_.seal) return ::send(descriptor(), frame_.data() + sent_, rest, kFlags);
+    const iovec part{frame_.data() + sent_, rest};
+    return stream_.seal->send(descriptor(), {&part, 1});
+  }
   // sendmsg() reads only, though its iovec cannot say so.
   Rest parts(frame_.data(), {const_cast<std::byte*>(bytes.data()), bytes.size()}, sent_);
+  if (stream_.seal) return stream_.seal->send(descriptor(), parts.all());
   const msghdr message = parts.message();
-  return ::sendmsg(socket_.descriptor(), &message, kFlags);
+  return ::sendmsg(descriptor(), &message, kFlags);
 }
 
 bool Sender::send_from(std::span<const std::byte> bytes) {
@@ -132,8 +139,8 @@ void Sender::fail(int code) {
   fault_ = WireFault{wire_, WireFault::What::closed, error.message};
 }
 
-Receiver::Receiver(Socket socket, const Wire& wire, const Capacity& capacity, bool checked)
-    : socket_(std::move(socket)), wire_(wire), capacity_(capacity), checked_(checked) {}
+Receiver::Receiver(InStream stream, const Wire& wire, const Capacity& capacity, bool checked)
+    : stream_(std::move(stream)), wire_(wire), capacity_(capacity), checked_(checked) {}
 
 // Reads on as far as the bytes are there; true when the message is whole. Until its header has come, the
 // message is taken to be as long as `payload`: asked for, that is what it must be; else it is empty.
@@ -142,6 +149,8 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
     const ssize_t received = take(payload, asked);
     if (received < 0 && errno == EINTR) continue;
     if (received < 0 && errno == EAGAIN) return false;
+    if (received < 0 && errno == EBADMSG)
+      return fail({WireFault::What::damaged, "its seal does not open: changed, replayed or cut on the way"});
     if (received <= 0) {  // an end, or an error that makes it one: a reset by the other end's death
       ended_ = true;
       return false;
@@ -161,15 +170,16 @@ bool Receiver::read(std::span<std::byte> payload, bool asked) {
 // More of the message that is arriving, as recvmsg(2) answers.
 ssize_t Receiver::take(std::span<std::byte> payload, bool asked) {
   Rest rest(header_bytes_.data(), payload, got_);
+  if (stream_.seal) return stream_.seal->receive(descriptor(), rest.all());
   if (ahead_begin_ == ahead_end_) {
     if (!asked || payload.size() > kMostTogether) {
       msghdr message = rest.message();
-      return ::recvmsg(socket_.descriptor(), &message, MSG_DONTWAIT);
+      return ::recvmsg(descriptor(), &message, MSG_DONTWAIT);
     }
     if (const ssize_t received = fill_ahead(); received <= 0) return received;
   }
   const std::size_t before = ahead_begin_;
-  for (const iovec& part : std::span(rest.parts).first(rest.count)) {
+  for (const iovec& part : rest.all()) {
     const std::size_t bytes = std::min(part.iov_len, ahead_end_ - ahead_begin_);
     if (bytes == 0) break;
     std::memcpy(part.iov_base, ahead_.get() + ahead_begin_, bytes);
@@ -180,8 +190,9 @@ ssize_t Receiver::take(std::span<std::byte> payload, bool asked) {
 
 // REQUIRES: what was read ahead before is handed on.
 ssize_t Receiver::fill_ahead() {
+  if (stream_.seal) return stream_.seal->fill(descriptor());
   if (!ahead_) ahead_ = std::make_unique_for_overwrite<std::byte[]>(kMostAhead);
-  const ssize_t received = ::recv(socket_.descriptor(), ahead_.get(), kMostAhead, MSG_DONTWAIT);
+  const ssize_t received = ::recv(descriptor(), ahead_.get(), kMostAhead, MSG_DONTWAIT);
   ahead_begin_ = 0;
   ahead_end_ = static_cast<std::size_t>(std::max<ssize_t>(received, 0));
   return received;
@@ -280,10 +291,10 @@ bool Receiver::fail(const Deviation& deviation) {
 }
 
 void Receiver::fail_closed() {
-  fault_ =
-      WireFault{wire_, WireFault::What::closed,
-                got_ == 0 ? fmt::format("rank {} closed its connection", wire_.from)
-                          : fmt::format("the connection from rank {} ended within a message", wire_.from)};
+  const bool within = got_ > 0 || (stream_.seal && stream_.seal->within_record());
+  fault_ = WireFault{wire_, WireFault::What::closed,
+                     within ? fmt::format("the connection from rank {} ended within a message", wire_.from)
+                            : fmt::format("rank {} closed its connection", wire_.from)};
 }
 
 Receiver::Buffer Receiver::take_buffer() {

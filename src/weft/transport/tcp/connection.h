@@ -9,8 +9,9 @@
 // than telling the kernel of two places. Nothing waits and nothing locks: the endpoint does. Once something
 // is wrong it stays wrong: fault() says what, and no call succeeds any more.
 //
-// The two ends that a rank has of a pair of wires may share a connection (opening.h): each has a descriptor
-// of its own, and a Sender that goes says so to the other side.
+// The two ends that a rank has of a pair of wires may share a connection (opening.h): a Sender that goes says
+// so to the other side. Where the job is secure both ends' bytes are sealed (seal.h): what was changed on the
+// way is a fault, and nothing of it is handed on.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -22,7 +23,7 @@
 #include <vector>
 
 #include "weft/transport/connection.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/transport/tcp/stream.h"
 #include "weft/transport/wire.h"
 
 namespace weft::transport::tcp {
@@ -34,7 +35,7 @@ inline constexpr std::size_t kMostTogether = 4 << 10;
 class Sender {
  public:
   // `checked`: payloads carry a checksum; those that do not carry the word instead.
-  Sender(Socket socket, const Wire& wire, const Capacity& capacity, bool checked);
+  Sender(OutStream stream, const Wire& wire, const Capacity& capacity, bool checked);
   ~Sender();
 
   // As in Outgoing.
@@ -51,7 +52,7 @@ class Sender {
   // Whether the last call was held up by the kernel, and nobody has been told since that it has room.
   bool armed() const { return blocked_ && !fault_; }
   void disarm() { blocked_ = false; }
-  int descriptor() const { return socket_.descriptor(); }
+  int descriptor() const { return stream_.descriptor(); }
   const std::optional<WireFault>& fault() const { return fault_; }
 
  private:
@@ -60,7 +61,7 @@ class Sender {
   ssize_t give(std::span<const std::byte> bytes, std::size_t rest);
   void fail(int code);
 
-  Socket socket_;
+  OutStream stream_;
   Wire wire_;
   Capacity capacity_;
   bool checked_;
@@ -83,7 +84,7 @@ class Sender {
 
 class Receiver {
  public:
-  Receiver(Socket socket, const Wire& wire, const Capacity& capacity, bool checked);
+  Receiver(InStream stream, const Wire& wire, const Capacity& capacity, bool checked);
 
   // As in Incoming.
   void set_label(std::uint64_t label) { label_ = label; }
@@ -104,7 +105,7 @@ class Receiver {
   bool armed() const { return armed_ && !fault_; }
   void disarm() { armed_ = false; }
   bool can_drain() const { return !wanted_ && !ended_ && !fault_ && stored_.size() < slots(); }
-  int descriptor() const { return socket_.descriptor(); }
+  int descriptor() const { return stream_.descriptor(); }
   const std::optional<WireFault>& fault() const { return fault_; }
 
   std::int32_t from() const { return wire_.from; }
@@ -131,7 +132,7 @@ class Receiver {
   Buffer take_buffer();
   void keep_buffer(Buffer buffer);
 
-  Socket socket_;
+  InStream stream_;
   Wire wire_;
   Capacity capacity_;
   bool checked_;

@@ -47,7 +47,7 @@ class TcpEndpoint final : public Endpoint {
 
   Result<Ends> open(std::span<const Wire> wires, const Capacity& capacity) override {
     WEFT_TRY_STATUS(check(wires, capacity));
-    WEFT_TRY(sockets, open_sockets(*job_, Opening{.members = members_,
+    WEFT_TRY(streams, open_streams(*job_, Opening{.members = members_,
                                                   .rank = rank_,
                                                   .group = group_,
                                                   .number = openings_++,
@@ -57,15 +57,17 @@ class TcpEndpoint final : public Endpoint {
     ends.outgoing.resize(wires.size());
     ends.incoming.resize(wires.size());
     for (std::size_t i = 0; i < wires.size(); ++i) {
-      const bool checked = options_.always_check || host(wires[i].from) != host(wires[i].to);
-      for (Socket* socket : {&sockets.outgoing[i], &sockets.incoming[i]})
-        if (*socket && options_.buffer_bytes > 0) set_buffers(*socket, options_.buffer_bytes);
+      // A seal finds what a checksum does, and more.
+      const bool checked =
+          !job_->secure() && (options_.always_check || host(wires[i].from) != host(wires[i].to));
+      for (const auto* socket : {streams.outgoing[i].socket.get(), streams.incoming[i].socket.get()})
+        if (socket != nullptr && options_.buffer_bytes > 0) set_buffers(*socket, options_.buffer_bytes);
       if (wires[i].from == rank_)
         ends.outgoing[i] = lines_->add(
-            std::make_unique<Sender>(std::move(sockets.outgoing[i]), wires[i], capacity, checked));
+            std::make_unique<Sender>(std::move(streams.outgoing[i]), wires[i], capacity, checked));
       if (wires[i].to == rank_)
         ends.incoming[i] = lines_->add(
-            std::make_unique<Receiver>(std::move(sockets.incoming[i]), wires[i], capacity, checked));
+            std::make_unique<Receiver>(std::move(streams.incoming[i]), wires[i], capacity, checked));
     }
     return ends;
   }

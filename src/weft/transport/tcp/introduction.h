@@ -1,7 +1,7 @@
 // weft/transport/tcp/introduction.h -- how the two sides of a new socket get to know each other.
 //
 //   Caller    connect ──▶ handshake ──▶ hello: "rank 0 to rank 1, channel 0"        calls again when cut off
-//   Visitor   accepted ──▶ handshake ──▶ hello: read, not judged                    five seconds, then out
+//   Visitor   proven (porch.h)      ──▶ hello: read, not judged                     five seconds, then out
 //
 // Neither waits: step() goes on as far as the socket allows, polled() says what to wait for.
 #pragma once
@@ -11,62 +11,64 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "weft/base/result.h"
-#include "weft/transport/handshake.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/transport/porch.h"
+#include "weft/transport/tcp/stream.h"
 #include "weft/transport/wire.h"
 
 namespace weft::transport::tcp {
 
-// This rank on its way to the receiver of one wire. `key` outlives it.
+// This rank on its way to the receiver of one wire.
 class Caller {
  public:
-  Caller(const Hello& hello, const Address& address, std::string_view key);
+  Caller(const Hello& hello, const Address& address, std::string key, Traffic traffic);
 
   // True when the other side knows which wire this is. Fails, naming the rank, when there is no way there.
   Result<bool> step();
   // Nothing is polled (descriptor -1) while it waits to call again.
   pollfd polled() const;
-  Socket take_socket() { return std::move(socket_); }
+  Streams take_streams() { return std::move(streams_); }
   std::int32_t rank() const { return rank_; }
   const Address& address() const { return address_; }
 
  private:
   bool call_again();
+  Result<bool> shake_hands();
 
   std::int32_t rank_;
   HelloBytes hello_;
   Address address_;
-  std::string_view key_;
+  std::string key_;
+  Traffic traffic_;
   Socket socket_;
   bool connected_ = false;
   std::optional<Handshake> hand_;
+  Streams streams_;  // when it is proven
   std::size_t sent_ = 0;
-  Deadline call_at_{};
+  Deadline call_at_{}, give_up_{};
 };
 
-// Somebody who has come to our listener: one of us, or a stranger.
+// One of us who has come to our listener.
 class Visitor {
  public:
-  Visitor(Socket socket, std::string_view key);
+  explicit Visitor(Porch::Proven proven);
 
   enum class State : std::uint8_t {
     going,
     told,      // one of us, and its hello is there
-    unwelcome  // a stranger, or gone, or too slow
+    unwelcome  // gone, or too slow
   };
   State step();
   std::optional<Hello> hello() const { return decode(hello_); }
-  pollfd polled() const;
-  Socket take_socket() { return std::move(socket_); }
+  pollfd polled() const { return {streams_.in.descriptor(), POLLIN, 0}; }
+  Streams take_streams() { return std::move(streams_); }
 
  private:
   State wait_on() const;
 
-  Socket socket_;
-  Handshake hand_;
+  Streams streams_;
   Deadline deadline_;
   HelloBytes hello_{};
   std::size_t got_ = 0;

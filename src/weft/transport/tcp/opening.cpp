@@ -23,8 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTokenBytes = 16, kDigestDigits = 32;
-constexpr std::size_t kMostStrangers = 64;                       // beyond the wires that are awaited
-constexpr std::chrono::milliseconds kDeathsEvery{20};            // how often the job is asked for deaths
+constexpr std::chrono::milliseconds kDeathsEvery{20};               // how often the job is asked for deaths
 constexpr std::uint64_t kTcpTopic = std::uint64_t{0x746370} << 40;  // "tcp": no other exchanges of the group
 
 // What a rank tells the others: the digest of what it opens, random bytes for the key, and where it listens
@@ -60,14 +59,14 @@ class Loop {
  public:
   Loop(Job& job, const Opening& opening)
       : job_(job), opening_(opening), deadline_(Clock::now() + job.timeout()) {
-    sockets_.outgoing.resize(opening.wires.size());
-    sockets_.incoming.resize(opening.wires.size());
+    streams_.outgoing.resize(opening.wires.size());
+    streams_.incoming.resize(opening.wires.size());
     for (std::size_t i = 0; i < opening.wires.size(); ++i) places_.emplace(opening.wires[i], i);
     for (const auto& [wire, place] : places_)
       if (wire.to == opening.rank && is_called(wire)) awaited_.emplace(wire, place);
   }
 
-  Result<WireSockets> run() {
+  Result<WireStreams> run() {
     Notice mine{
         .digest = digest_of(opening_), .token = random_bytes(kTokenBytes), .address = {}, .trouble = {}};
     const Status listening = listen_here(mine.address);
@@ -78,7 +77,7 @@ class Loop {
     const Status connected = connect_all_or_none(*notices);
     WEFT_TRY_STATUS(share_outcome(job_, opening_.members, topic(1), connected));
     if (const auto told = this->told()) return world_error(*told);
-    return std::move(sockets_);
+    return std::move(streams_);
   }
 
  private:
@@ -93,7 +92,7 @@ class Loop {
     WEFT_TRY(listener, listen(host, 0));
     WEFT_TRY(local, local_address(listener));
     listener_ = std::move(listener);
-    address = local.text();
+    address = here_ = local.text();
     return {};
   }
 
@@ -112,6 +111,7 @@ class Loop {
   Result<std::vector<Notice>> exchange_notices(const Notice& mine) {
     WEFT_TRY(parcels, job_.exchange(opening_.members, topic(0), Parcel{mine.print()}));
     std::vector<Notice> notices;
+    std::string tokens;
     for (std::size_t rank = 0; rank < parcels.size(); ++rank) {
       auto notice = parse_notice(parcels[rank].bytes);
       if (!notice) return world_error(fmt::format("cannot read what rank {} says of its sockets", rank));
@@ -120,11 +120,19 @@ class Loop {
       if (notice->digest != mine.digest)
         return user_error(fmt::format("ranks open different wires: rank {} and rank {}", opening_.rank, rank),
                           "every rank of a group gives the same wires and capacity");
-      key_ += notice->token;
+      tokens += notice->token;
       notices.push_back(std::move(*notice));
     }
-    key_ = job_.key("tcp wires") + key_;
+    key_ = job_.key("tcp wires") + tokens;
+    porch_.emplace(key_to(opening_.rank, mine.address), traffic());
+    if (listener_) porch_->open(std::move(listener_), false);
     return notices;
+  }
+
+  Traffic traffic() const { return job_.secure() ? Traffic::sealed : Traffic::plain; }
+  // Of calls to a rank at the address that it told.
+  std::string key_to(std::int32_t rank, std::string_view address) const {
+    return bound_to(fmt::format("rank {} at {}", rank, address), key_);
   }
 
   // A rank that cannot connect says so at once: others would wait for it until their time is over. Who is
@@ -156,9 +164,11 @@ class Loop {
     for (std::size_t i = 0; i < opening_.wires.size(); ++i) {
       const Wire& wire = opening_.wires[i];
       if (wire.from != opening_.rank || !is_called(wire)) continue;
-      WEFT_TRY(parsed, parse_host_port(notices[static_cast<std::size_t>(wire.to)].address));
+      const std::string& address = notices[static_cast<std::size_t>(wire.to)].address;
+      WEFT_TRY(parsed, parse_host_port(address));
       WEFT_TRY(addresses, resolve(parsed.host, parsed.port));
-      callers_.push_back({i, Caller(Hello{opening_.group, opening_.number, wire}, addresses.front(), key_)});
+      callers_.push_back({i, Caller(Hello{opening_.group, opening_.number, wire}, addresses.front(),
+                                    key_to(wire.to, address), traffic())});
     }
     while ((!callers_.empty() || !awaited_.empty()) && !told()) {
       WEFT_TRY_STATUS(check_time_and_deaths());
@@ -185,9 +195,8 @@ class Loop {
                                      caller.address().text(), seconds),
                          hint);
     }
-    const auto here = local_address(listener_);
     return world_error(fmt::format("rank {} did not connect to {} within {} s", awaited_.begin()->first.from,
-                                   here.ok() ? here->text() : "this rank", seconds),
+                                   here_, seconds),
                        hint);
   }
 
@@ -195,12 +204,10 @@ class Loop {
     for (auto call = callers_.begin(); call != callers_.end();) {
       WEFT_TRY(is_known, call->caller.step());
       if (is_known) {
-        Socket socket = call->caller.take_socket();
-        if (const auto back = way_back(opening_.wires[call->wire])) {
-          WEFT_TRY(other, duplicate(socket));
-          sockets_.incoming[*back] = std::move(other);
-        }
-        sockets_.outgoing[call->wire] = std::move(socket);
+        Streams streams = call->caller.take_streams();
+        if (const auto back = way_back(opening_.wires[call->wire]))
+          streams_.incoming[*back] = std::move(streams.in);
+        streams_.outgoing[call->wire] = std::move(streams.out);
       }
       call = is_known ? callers_.erase(call) : std::next(call);
     }
@@ -208,13 +215,8 @@ class Loop {
   }
 
   Status let_visitors_in() {
-    while (listener_) {
-      WEFT_TRY(socket, accept(listener_));
-      if (!socket) break;
-      // The one who came first has had the most time to say who it is.
-      if (visitors_.size() >= awaited_.size() + kMostStrangers) visitors_.pop_front();
-      visitors_.emplace_back(std::move(socket), key_);
-    }
+    WEFT_TRY(proven, porch_->step());
+    for (Porch::Proven& each : proven) visitors_.emplace_back(std::move(each));
     return {};
   }
 
@@ -226,7 +228,7 @@ class Loop {
     }
     if (awaited_.empty()) {
       visitors_.clear();
-      listener_.close();
+      porch_->close();
     }
     return {};
   }
@@ -236,12 +238,9 @@ class Loop {
     if (!hello || hello->group != opening_.group || hello->opening != opening_.number) return {};
     const auto place = awaited_.find(hello->wire);
     if (place == awaited_.end()) return {};
-    Socket socket = visitor.take_socket();
-    if (const auto back = way_back(hello->wire)) {
-      WEFT_TRY(other, duplicate(socket));
-      sockets_.outgoing[*back] = std::move(other);
-    }
-    sockets_.incoming[place->second] = std::move(socket);
+    Streams streams = visitor.take_streams();
+    if (const auto back = way_back(hello->wire)) streams_.outgoing[*back] = std::move(streams.out);
+    streams_.incoming[place->second] = std::move(streams.in);
     awaited_.erase(place);
     return {};
   }
@@ -249,7 +248,7 @@ class Loop {
   void wait() {
     const auto until = std::min(deadline_, Clock::now() + kDeathsEvery);
     std::vector<pollfd> polled;
-    if (listener_) polled.push_back({listener_.descriptor(), POLLIN, 0});
+    porch_->add_to(polled);
     for (const Call& call : callers_) polled.push_back(call.caller.polled());
     for (const Visitor& visitor : visitors_) polled.push_back(visitor.polled());
     ::poll(polled.data(), polled.size(), milliseconds_until(until));
@@ -264,12 +263,14 @@ class Loop {
   const Opening& opening_;
   const Clock::time_point deadline_;
   std::string key_;
-  Socket listener_;
+  Socket listener_;  // until the porch has it
+  std::string here_;
+  std::optional<Porch> porch_;
   std::map<Wire, std::size_t> places_;   // of all wires, in the list
   std::map<Wire, std::size_t> awaited_;  // whose callers have not come yet
   std::list<Call> callers_;
   std::list<Visitor> visitors_;
-  WireSockets sockets_;
+  WireStreams streams_;
 
   std::mutex told_mutex_;
   std::optional<std::string> told_;  // another rank's trouble
@@ -277,6 +278,6 @@ class Loop {
 
 }  // namespace
 
-Result<WireSockets> open_sockets(Job& job, const Opening& opening) { return Loop(job, opening).run(); }
+Result<WireStreams> open_streams(Job& job, const Opening& opening) { return Loop(job, opening).run(); }
 
 }  // namespace weft::transport::tcp

@@ -16,7 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/transport/endpoint.h"
 #include "weft/transport/job.h"
-#include "weft/transport/tcp/socket.h"
+#include "weft/transport/tcp/stream.h"
 
 namespace weft::transport::tcp {
 
@@ -28,12 +28,13 @@ struct Opening {
   Capacity capacity;
 };
 
-// In the order of the wires; empty sockets where this rank has no part. Each has a descriptor of its own.
-struct WireSockets {
-  std::vector<Socket> outgoing, incoming;
+// In the order of the wires; empty where this rank has no part. The two wires of a connection share it.
+struct WireStreams {
+  std::vector<OutStream> outgoing;
+  std::vector<InStream> incoming;
 };
 
 // Collective. Fails with what went wrong here or at another rank, naming it, within the job's timeout.
-Result<WireSockets> open_sockets(Job& job, const Opening& opening);
+Result<WireStreams> open_streams(Job& job, const Opening& opening);
 
 }  // namespace weft::transport::tcp

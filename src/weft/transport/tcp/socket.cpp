@@ -278,12 +278,6 @@ Status receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline de
   return {};
 }
 
-Result<Socket> duplicate(const Socket& socket) {
-  Socket copy(::fcntl(socket.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return socket_error("cannot open another descriptor of a connection", errno);
-  return copy;
-}
-
 void set_buffers(const Socket& socket, std::int32_t bytes) {
   ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   ::setsockopt(socket.descriptor(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);

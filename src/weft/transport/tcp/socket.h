@@ -90,9 +90,6 @@ bool wait_for(const Socket& socket, short events, Deadline deadline);
 Status send_all(const Socket& socket, std::span<const std::byte> bytes, Deadline deadline);
 Status receive_all(const Socket& socket, std::span<std::byte> bytes, Deadline deadline);
 
-// Another descriptor of the same connection, which is closed with the last of them.
-Result<Socket> duplicate(const Socket& socket);
-
 // How much the kernel holds for this socket in each direction. The kernel may give less.
 void set_buffers(const Socket& socket, std::int32_t bytes);
 
