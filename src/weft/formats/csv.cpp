@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/units.h"
+#include "weft/formats/table_room.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -105,15 +107,21 @@ Misfit read_carefully(std::string_view text, T& value) {
 
 class CsvParser {
  public:
-  CsvParser(std::string_view text, std::span<const Field> fields, std::string_view path)
-      : rest_(text), fields_(fields), width_(row_width(fields)), path_(path) {}
+  CsvParser(ByteSource& source, std::span<const Field> fields, std::string_view path, std::int64_t most_bytes)
+      : source_(source),
+        fields_(fields),
+        width_(row_width(fields)),
+        path_(path),
+        room_(fields, most_bytes, path) {}
 
   Result<Table> parse() {
-    make_room();
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
     bool first = true;
-    while (next_line()) {
+    for (;;) {
+      WEFT_TRY(is_line, next_line());
+      if (!is_line) break;
+      constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+      if (line_number_ == 1 && line_.starts_with(kByteOrderMark))
+        line_ = trim_value(line_.substr(kByteOrderMark.size()));
       if (line_.empty()) continue;
       WEFT_TRY_STATUS(take_off_quotes());
       if (std::exchange(first, false) && is_header()) {
@@ -125,29 +133,46 @@ class CsvParser {
     if (rows_ == 0)
       return user_error(fmt::format("{} has no rows", path_),
                         fmt::format("a row is a line of {}: {}", counted_values(), describe(fields_)));
-    for (std::size_t i = 0; i < fields_.size(); ++i)
-      std::visit([&](auto& values) { values.resize(static_cast<std::size_t>(rows_ * fields_[i].width)); },
-                 values_[i]);
-    return Table(rows_, {fields_.begin(), fields_.end()}, std::move(values_));
+    return std::move(room_).finish(rows_);
   }
 
  private:
-  // Values are written in place, so there must be room for every row the text can hold: no more than
-  // it has lines, and each takes a digit and a comma, or a newline, for every value.
-  void make_room() {
-    const auto lines = std::ranges::count(rest_, '\n') + 1;
-    const auto bytes = static_cast<std::int64_t>(rest_.size()) + 1;
-    most_rows_ = std::min<std::int64_t>(lines, bytes / (2 * width_));
-    for (const Field& field : fields_) values_.push_back(make_values(field.dtype, most_rows_ * field.width));
-  }
-
-  bool next_line() {
-    if (rest_.empty()) return false;
-    const std::size_t end = std::min(rest_.find('\n'), rest_.size());
-    line_ = trim_value(rest_.substr(0, end));
-    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  // The next line, where there is one: out of what was read last, or begun there and ended in what follows.
+  Result<bool> next_line() {
+    begun_.clear();
+    for (;;) {
+      if (rest_.empty()) {
+        WEFT_TRY(some, source_.next());
+        rest_ = some;
+        if (rest_.empty()) break;
+      }
+      const std::size_t end = rest_.find('\n');
+      if (end != std::string_view::npos) {
+        const std::string_view piece = rest_.substr(0, end);
+        rest_.remove_prefix(end + 1);
+        if (!begun_.empty()) begun_ += piece;
+        line_ = trim_value(begun_.empty() ? piece : std::string_view(begun_));
+        ++line_number_;
+        return true;
+      }
+      begun_ += rest_;
+      rest_ = {};
+      if (begun_.size() > longest_line()) return long_line_error();
+    }
+    if (begun_.empty()) return false;
+    line_ = trim_value(begun_);
     ++line_number_;
     return true;
+  }
+
+  // Far more than a row needs, with spaces, quotes and all digits.
+  std::size_t longest_line() const { return (std::size_t{1} << 20) + 64 * static_cast<std::size_t>(width_); }
+
+  Error long_line_error() const {
+    return user_error(
+        fmt::format("{} line {}: expected {} ({}), found a line of more than {}", path_, line_number_ + 1,
+                    counted_values(), describe(fields_), print_bytes(static_cast<double>(longest_line()))),
+        "a row is a line");
   }
 
   // "a, b", 7 becomes a, b,7 with a mark for the inner comma. Most lines have no quotes and stay as they are.
@@ -219,14 +244,15 @@ class CsvParser {
 
   Status read_row() {
     if (static_cast<std::int64_t>(line_.size()) < 2 * width_ - 1) return short_line_error();
-    WEFT_CHECK(rows_ < most_rows_);
+    if (rows_ == room_.room())
+      WEFT_TRY_STATUS(room_.make_room(rows_ + 1, static_cast<double>(rows_) / source_.share()));
     const char* at = line_.data();
     std::int64_t index = 0;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const std::int64_t width = fields_[i].width;
       const Status read = std::visit(
           [&](auto& values) { return read_field(at, index, fields_[i], values.data() + rows_ * width); },
-          values_[i]);
+          room_.values(i));
       if (!read.ok()) return read;
       index += width;
     }
@@ -291,20 +317,28 @@ class CsvParser {
     return value_error(Misfit::not_a_number, empty, fields_[i], "");
   }
 
-  std::string_view rest_, line_;
-  std::string unquoted_;  // what line_ is where it had quotes
+  ByteSource& source_;
+  std::string_view rest_, line_;  // of what was read last
+  std::string begun_;             // a line that goes on in what is read next
+  std::string unquoted_;          // what line_ is where it had quotes
   std::span<const Field> fields_;
   std::int64_t width_;
   std::string_view path_;
-  std::int64_t line_number_ = 0, rows_ = 0, most_rows_ = 0;
-  std::vector<Values> values_;
+  std::int64_t line_number_ = 0, rows_ = 0;
+  TableRoom room_;
 };
 
 }  // namespace
 
-Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path) {
+Result<Table> read_csv(ByteSource& source, std::span<const Field> fields, std::string_view path,
+                       std::int64_t most_bytes) {
   WEFT_TRY_STATUS(check(fields));
-  return CsvParser(text, fields, path).parse();
+  return CsvParser(source, fields, path, most_bytes).parse();
+}
+
+Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path) {
+  MemorySource source(text);
+  return read_csv(source, fields, path);
 }
 
 }  // namespace weft::formats

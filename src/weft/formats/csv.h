@@ -12,11 +12,15 @@
 #include <string_view>
 
 #include "weft/base/result.h"
+#include "weft/formats/byte_source.h"
 #include "weft/formats/table.h"
 
 namespace weft::formats {
 
-// `path` is only for the errors.
+// `path` is only for the errors. The table takes `most_bytes` at most, 0: half of the memory that is free; a
+// line, what all values of a row can.
+Result<Table> read_csv(ByteSource& source, std::span<const Field> fields, std::string_view path,
+                       std::int64_t most_bytes = 0);
 Result<Table> parse_csv(std::string_view text, std::span<const Field> fields, std::string_view path);
 
 }  // namespace weft::formats

@@ -18,14 +18,15 @@
 
 namespace weft::formats {
 
-constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 30;     // a whole file must fit in memory
+constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 30;  // of one that must be in memory as a whole
 constexpr std::int64_t kMostInflatedBytes = std::int64_t{4} << 30;  // a small .gz can hide a vast text
 
 // Reads every row of the file. Fails at the first value that is not what its field wants, saying
-// where it stands: "digits.csv line 9, value 3 (pixels): expected a number, found 'abc'".
-Result<Table> read_table(const std::string& path, std::span<const Field> fields);
+// where it stands: "digits.csv line 9, value 3 (pixels): expected a number, found 'abc'". A .csv or .npy is
+// read as it comes, so that the table is what takes memory: `most_bytes` of it, 0: half of what is free.
+Result<Table> read_table(const std::string& path, std::span<const Field> fields, std::int64_t most_bytes = 0);
 
-// The file's bytes, inflated where its name ends in .gz.
+// The file's bytes, inflated where its name ends in .gz: then at most half of the memory that is free.
 Result<std::string> read_text(const std::string& path);
 
 }  // namespace weft::formats

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "weft/formats/byte_source.h"
+
 #ifdef WEFT_HAS_ZLIB
 
 #include <zlib.h>
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "weft/base/units.h"
 
@@ -49,68 +52,148 @@ class Inflater {
   bool ready_;
 };
 
-}  // namespace
+constexpr std::size_t kInflatedAtOnce = std::size_t{1} << 20;
 
-Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path) {
-  if (!bytes.starts_with(kGzipMagic))
-    return user_error(fmt::format("{} is not a gzip file: expected it to begin with 1f 8b", path),
-                      "if it is not compressed, take .gz off its name");
-  Inflater inflater(kGzipOnly);
-  if (!inflater.ready()) return world_error(fmt::format("cannot inflate {}: not enough memory", path));
-  const auto most = static_cast<std::size_t>(most_bytes);
-  std::string out;
-  std::size_t filled = 0;
-  for (;;) {
-    if (filled == out.size()) {
-      // One byte past the limit: an exact fit has its end still to be read.
-      if (filled > most)
-        return user_error(fmt::format("{} is too large: expected at most {} when inflated", path,
-                                      print_bytes(static_cast<double>(most_bytes))));
-      out.resize(std::min(std::max({2 * filled, 4 * bytes.size(), std::size_t{4096}}), most + 1));
-    }
-    const std::size_t before = filled;
-    const int verdict = inflater.step(bytes, out, filled);
-    if (verdict == Z_STREAM_END) {
-      if (bytes.empty()) break;
-      if (!bytes.starts_with(kGzipMagic))
-        return world_error(
-            fmt::format("{} is damaged: {} bytes follow the end of its contents", path, bytes.size()));
-      inflater.restart();
-    } else if (verdict == Z_MEM_ERROR) {
-      return world_error(fmt::format("cannot inflate {}: not enough memory", path));
-    } else if (verdict != Z_OK && verdict != Z_BUF_ERROR) {
-      return world_error(fmt::format("{} is damaged: {}", path, inflater.complaint()),
-                         "fetch the file again");
-    } else if (bytes.empty() && filled == before) {
-      return world_error(fmt::format("{} is cut short: its contents go on after {} bytes", path, filled),
-                         "fetch the file again");
-    }
-  }
-  if (filled > most)
-    return user_error(fmt::format("{} is too large: expected at most {} when inflated", path,
-                                  print_bytes(static_cast<double>(most_bytes))));
-  out.resize(filled);
-  return out;
+Error no_memory_to_inflate(std::string_view path) {
+  return world_error(fmt::format("cannot inflate {}: not enough memory", path));
 }
 
-Result<std::string> inflate_raw(std::string_view bytes, std::int64_t bytes_after, std::string_view path) {
-  Inflater inflater(kNoWrapper);
-  if (!inflater.ready()) return world_error(fmt::format("cannot inflate {}: not enough memory", path));
-  std::string out(static_cast<std::size_t>(bytes_after) + 1, '\0');  // one more: too much is seen
-  std::size_t filled = 0;
-  for (int verdict = Z_OK; verdict != Z_STREAM_END;) {
-    const std::size_t before = filled, left = bytes.size();
-    verdict = inflater.step(bytes, out, filled);
-    const bool stuck = filled == before && bytes.size() == left;
-    if ((verdict != Z_OK && verdict != Z_STREAM_END) || (verdict == Z_OK && stuck) || filled == out.size())
-      return world_error(fmt::format("{} is damaged: {}", path, inflater.complaint()),
-                         "fetch the file again");
+Error damaged_file(std::string_view path, std::string_view complaint) {
+  return world_error(fmt::format("{} is damaged: {}", path, complaint), "fetch the file again");
+}
+
+class GzipSource final : public ByteSource {
+ public:
+  GzipSource(std::unique_ptr<ByteSource> packed, std::string path)
+      : packed_(std::move(packed)), path_(std::move(path)), inflater_(kGzipOnly) {}
+
+  Status begin() {
+    if (!inflater_.ready()) return no_memory_to_inflate(path_);
+    WEFT_TRY(bytes, packed_->next());
+    rest_ = bytes;
+    if (rest_.empty() || !begins_member())
+      return user_error(fmt::format("{} is not a gzip file: expected it to begin with 1f 8b", path_),
+                        "if it is not compressed, take .gz off its name");
+    return {};
   }
-  if (filled + 1 != out.size())
-    return world_error(fmt::format("{} is damaged: expected {} bytes, found {}", path, bytes_after, filled),
-                       "fetch the file again");
-  out.resize(filled);
-  return out;
+
+  Result<std::string_view> next() override {
+    out_.resize(kInflatedAtOnce);
+    std::size_t filled = 0;
+    while (filled == 0 && !ended_) {
+      const std::size_t left = rest_.size();
+      const int verdict = inflater_.step(rest_, out_, filled);
+      total_ += filled;
+      if (verdict == Z_STREAM_END) {
+        WEFT_TRY_STATUS(begin_next_member());
+      } else if (verdict == Z_MEM_ERROR) {
+        return no_memory_to_inflate(path_);
+      } else if (verdict != Z_OK && verdict != Z_BUF_ERROR) {
+        return damaged_file(path_, inflater_.complaint());
+      } else if (filled == 0 && rest_.size() == left) {
+        WEFT_TRY(bytes, packed_->next());
+        rest_ = bytes;
+        if (rest_.empty())
+          return world_error(fmt::format("{} is cut short: its contents go on after {} bytes", path_, total_),
+                             "fetch the file again");
+      }
+    }
+    return std::string_view(out_).substr(0, filled);
+  }
+
+  double share() const override { return packed_->share(); }
+
+ private:
+  bool begins_member() const {
+    return kGzipMagic.starts_with(rest_.substr(0, std::min(rest_.size(), kGzipMagic.size())));
+  }
+
+  Status begin_next_member() {
+    if (rest_.empty()) {
+      WEFT_TRY(bytes, packed_->next());
+      rest_ = bytes;
+    }
+    ended_ = rest_.empty();
+    if (ended_) return {};
+    if (!begins_member())
+      return world_error(
+          fmt::format("{} is damaged: {} bytes follow the end of its contents", path_, rest_.size()));
+    inflater_.restart();
+    return {};
+  }
+
+  std::unique_ptr<ByteSource> packed_;
+  std::string path_;
+  Inflater inflater_;
+  std::string_view rest_;  // of what was read last
+  std::string out_;
+  std::uint64_t total_ = 0;
+  bool ended_ = false;
+};
+
+class RawSource final : public ByteSource {
+ public:
+  RawSource(std::string_view packed, std::uint64_t bytes_after, std::string path)
+      : rest_(packed), bytes_after_(bytes_after), path_(std::move(path)), inflater_(kNoWrapper) {}
+
+  bool ready() const { return inflater_.ready(); }
+
+  Result<std::string_view> next() override {
+    if (ended_) return std::string_view();
+    out_.resize(kInflatedAtOnce);
+    std::size_t filled = 0;
+    const std::size_t left = rest_.size();
+    const int verdict = inflater_.step(rest_, out_, filled);
+    total_ += filled;
+    const bool stuck = filled == 0 && rest_.size() == left;
+    ended_ = verdict == Z_STREAM_END;
+    if ((verdict != Z_OK && !ended_) || (!ended_ && stuck) || total_ > bytes_after_)
+      return damaged_file(path_, inflater_.complaint());
+    if (ended_ && total_ != bytes_after_)
+      return damaged_file(path_, fmt::format("expected {} bytes, found {}", bytes_after_, total_));
+    // Nothing yet, though not the end: a block of no bytes.
+    return filled == 0 && !ended_ ? next() : std::string_view(out_).substr(0, filled);
+  }
+
+  double share() const override {
+    return bytes_after_ == 0 ? 1 : static_cast<double>(total_) / static_cast<double>(bytes_after_);
+  }
+
+ private:
+  std::string_view rest_;
+  std::uint64_t bytes_after_, total_ = 0;
+  std::string path_;
+  Inflater inflater_;
+  std::string out_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> inflate_source(std::unique_ptr<ByteSource> packed, std::string path) {
+  auto source = std::make_unique<GzipSource>(std::move(packed), std::move(path));
+  WEFT_TRY_STATUS(source->begin());
+  return std::unique_ptr<ByteSource>(std::move(source));
+}
+
+Result<std::unique_ptr<ByteSource>> inflate_raw_source(std::string_view packed, std::uint64_t bytes_after,
+                                                       std::string path) {
+  auto source = std::make_unique<RawSource>(packed, bytes_after, path);
+  if (!source->ready()) return no_memory_to_inflate(path);
+  return std::unique_ptr<ByteSource>(std::move(source));
+}
+
+Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path) {
+  WEFT_TRY(source, inflate_source(std::make_unique<MemorySource>(bytes), std::string(path)));
+  std::string out;
+  for (;;) {
+    WEFT_TRY(some, source->next());
+    if (some.empty()) return out;
+    if (static_cast<std::int64_t>(out.size() + some.size()) > most_bytes)
+      return user_error(fmt::format("{} is too large: expected at most {} when inflated", path,
+                                    print_bytes(static_cast<double>(most_bytes))));
+    out += some;
+  }
 }
 
 }  // namespace weft::formats
@@ -124,7 +207,12 @@ Result<std::string> inflate_gzip(std::string_view, std::int64_t, std::string_vie
                     "inflate it first: gunzip FILE");
 }
 
-Result<std::string> inflate_raw(std::string_view, std::int64_t, std::string_view path) {
+Result<std::unique_ptr<ByteSource>> inflate_source(std::unique_ptr<ByteSource>, std::string path) {
+  return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
+                    "inflate it first: gunzip FILE");
+}
+
+Result<std::unique_ptr<ByteSource>> inflate_raw_source(std::string_view, std::uint64_t, std::string path) {
   return user_error(fmt::format("cannot inflate {}: this weft was built without zlib", path),
                     "write it with numpy.savez");
 }

@@ -1,4 +1,4 @@
-// weft/formats/gzip.h -- what a .gz file holds.
+// weft/formats/gzip.h -- what a .gz file holds, at once; byte_source.h has it some at a time.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -12,8 +12,5 @@ namespace weft::formats {
 // when they would become more than `most_bytes`, and in a Weft built without zlib. `path` is only
 // for the errors.
 Result<std::string> inflate_gzip(std::string_view bytes, std::int64_t most_bytes, std::string_view path);
-
-// The same for deflated bytes without a wrapper, as zip files hold them, which become exactly `bytes_after`.
-Result<std::string> inflate_raw(std::string_view bytes, std::int64_t bytes_after, std::string_view path);
 
 }  // namespace weft::formats

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/formats/table_room.h"
 #include "weft/formats/value.h"
 
 namespace weft::formats {
@@ -113,12 +114,13 @@ class HeaderReader {
   std::string_view rest_;
 };
 
-class NpyHeaderParser {
+class NpyReader {
  public:
-  NpyHeaderParser(std::string_view bytes, std::span<const Field> fields, std::string_view path)
-      : rest_(bytes), fields_(fields), path_(path) {}
+  NpyReader(ByteSource& source, std::span<const Field> fields, std::string_view path, std::int64_t most_bytes)
+      : source_(source), fields_(fields), path_(path), room_(fields, most_bytes, path) {}
 
-  Result<Table> parse() {
+  Result<Table> read() {
+    WEFT_TRY_STATUS(gather_header());
     WEFT_TRY(header, read_header());
     if (header.descr == "<f4") return read_rows<float>(header);
     if (header.descr == "<f8") return read_rows<double>(header);
@@ -130,6 +132,28 @@ class NpyHeaderParser {
   }
 
  private:
+  // What stands before the numbers, and maybe some of them: as a rule in the first bytes that come.
+  Status gather_header() {
+    constexpr std::size_t kMostHeader = std::size_t{1} << 20;
+    WEFT_TRY(first, source_.next());
+    for (rest_ = first; !has_header() && rest_.size() < kMostHeader;) {
+      if (begun_.empty()) begun_ = rest_;
+      WEFT_TRY(some, source_.next());
+      if (some.empty()) break;
+      begun_ += some;
+      rest_ = begun_;
+    }
+    return {};
+  }
+
+  bool has_header() const {
+    const std::size_t fixed = rest_.size() > 6 && rest_[6] == 1 ? 10 : 12;
+    if (rest_.size() < fixed) return false;
+    std::size_t length = 0;
+    std::memcpy(&length, rest_.data() + 8, fixed - 8);
+    return rest_.size() - fixed >= length;
+  }
+
   // The little-endian number that the next `count` bytes are.
   std::optional<std::size_t> take_number(std::size_t count) {
     if (rest_.size() < count) return std::nullopt;
@@ -195,64 +219,110 @@ class NpyHeaderParser {
     WEFT_TRY_STATUS(check_row(header, width));
     if (header.shape[0] == 0) return user_error(fmt::format("{} has no rows", path_));
     std::int64_t expected = 0;
-    const auto found = static_cast<std::int64_t>(rest_.size());
-    const bool vast =
-        __builtin_mul_overflow(header.shape[0], width * static_cast<std::int64_t>(element), &expected);
-    if (vast || expected > found)
-      return world_error(
-          fmt::format("{} is cut short: its header promises {} rows of {} bytes, found {} bytes", path_,
-                      header.shape[0], width * static_cast<std::int64_t>(element), found));
-    if (expected < found)
-      return user_error(fmt::format("{}: expected {} bytes of numbers, found {}", path_, expected, found));
+    if (__builtin_mul_overflow(header.shape[0], width * static_cast<std::int64_t>(element), &expected))
+      return few_bytes(header, width * static_cast<std::int64_t>(element), rest_.size());
     return {};
+  }
+
+  Error few_bytes(const Header& header, std::int64_t row_bytes, std::size_t found) const {
+    return world_error(fmt::format("{} is cut short: its header promises {} rows of {} bytes, found {} bytes",
+                                   path_, header.shape[0], row_bytes, found));
   }
 
   template <class Element>
   Result<Table> read_rows(const Header& header) {
     WEFT_TRY_STATUS(check_shape(header, sizeof(Element)));
-    const std::int64_t rows = header.shape[0], width = row_width(fields_);
-    std::vector<Values> values;
-    std::int64_t column = 0;
-    for (const Field& field : fields_) {
-      values.push_back(make_values(field.dtype, rows * field.width));
-      const Status read = std::visit(
-          [&](auto& numbers) { return read_field<Element>(field, column, rows, width, numbers.data()); },
-          values.back());
-      if (!read.ok()) return read.error();
-      column += field.width;
+    const auto row_bytes = static_cast<std::size_t>(row_width(fields_)) * sizeof(Element);
+    const std::int64_t rows = header.shape[0];
+    std::int64_t done = 0;
+    std::size_t found = rest_.size();  // bytes of numbers
+    std::string part;                  // of a row, of which more is to come
+    for (std::string_view some = rest_;;) {
+      const auto whole =
+          std::min<std::int64_t>(rows - done, static_cast<std::int64_t>(some.size() / row_bytes));
+      if (whole > 0) {
+        WEFT_TRY_STATUS(take_rows<Element>(some.data(), done, whole, rows));
+        done += whole;
+        some.remove_prefix(static_cast<std::size_t>(whole) * row_bytes);
+      }
+      std::string left = done < rows ? std::string(some) : std::string();
+      WEFT_TRY(more, source_.next());
+      if (more.empty()) break;
+      found += more.size();
+      part = std::move(left);
+      if (part.empty()) {
+        some = more;
+        continue;
+      }
+      part += more;
+      some = part;
     }
-    return Table(rows, {fields_.begin(), fields_.end()}, std::move(values));
+    if (done < rows) return few_bytes(header, static_cast<std::int64_t>(row_bytes), found);
+    if (found != static_cast<std::size_t>(rows) * row_bytes)
+      return user_error(fmt::format("{}: expected {} bytes of numbers, found {}", path_,
+                                    static_cast<std::size_t>(rows) * row_bytes, found));
+    return std::move(room_).finish(rows);
   }
 
-  // Reads columns [first, first + field.width) of every row.
+  template <class Element>
+  Status take_rows(const char* bytes, std::int64_t done, std::int64_t count, std::int64_t all) {
+    const double likely = static_cast<double>(done + count) / source_.share();
+    WEFT_TRY_STATUS(room_.make_room(done + count, std::min(likely, static_cast<double>(all))));
+    std::int64_t column = 0;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const Field& field = fields_[i];
+      const Status read = std::visit(
+          [&](auto& numbers) {
+            return read_field<Element>(field, column, bytes, done, count,
+                                       numbers.data() + done * field.width);
+          },
+          room_.values(i));
+      if (!read.ok()) return read;
+      column += field.width;
+    }
+    return {};
+  }
+
+  // Reads columns [first, first + field.width) of `count` rows, the first of which is row `done`.
   template <class Element, class T>
-  Status read_field(const Field& field, std::int64_t first, std::int64_t rows, std::int64_t width,
-                    T* out) const {
+  Status read_field(const Field& field, std::int64_t first, const char* bytes, std::int64_t done,
+                    std::int64_t count, T* out) const {
     using Wide = std::conditional_t<std::is_integral_v<Element>, std::int64_t, double>;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const char* at = rest_.data() + (row * width + first) * static_cast<std::int64_t>(sizeof(Element));
+    const std::int64_t width = row_width(fields_);
+    for (std::int64_t row = 0; row < count; ++row) {
+      const char* at = bytes + (row * width + first) * static_cast<std::int64_t>(sizeof(Element));
       for (std::int64_t i = 0; i < field.width; ++i, ++out, at += sizeof(Element)) {
         Element element;
         std::memcpy(&element, at, sizeof element);
         const Misfit misfit = fit(static_cast<Wide>(element), *out);
         if (misfit != Misfit::none)
-          return misfit_error(misfit, fmt::format("{}[{}, {}] ({})", path_, row, first + i, field.name),
-                              field, fmt::format("{}", element));
+          return misfit_error(misfit,
+                              fmt::format("{}[{}, {}] ({})", path_, done + row, first + i, field.name), field,
+                              fmt::format("{}", element));
       }
     }
     return {};
   }
 
-  std::string_view rest_;
+  ByteSource& source_;
+  std::string_view rest_;  // of what was read to find the header
+  std::string begun_;      // that, where it came in parts
   std::span<const Field> fields_;
   std::string_view path_;
+  TableRoom room_;
 };
 
 }  // namespace
 
-Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
+Result<Table> read_npy(ByteSource& source, std::span<const Field> fields, std::string_view path,
+                       std::int64_t most_bytes) {
   WEFT_TRY_STATUS(check(fields));
-  return NpyHeaderParser(bytes, fields, path).parse();
+  return NpyReader(source, fields, path, most_bytes).read();
+}
+
+Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
+  MemorySource source(bytes);
+  return read_npy(source, fields, path);
 }
 
 }  // namespace weft::formats

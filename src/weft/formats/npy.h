@@ -11,11 +11,15 @@
 #include <string_view>
 
 #include "weft/base/result.h"
+#include "weft/formats/byte_source.h"
 #include "weft/formats/table.h"
 
 namespace weft::formats {
 
-// `path` is only for the errors.
+// `path` is only for the errors. The table takes `most_bytes` at most, 0: half of the memory that is free, and
+// no more than what has come of the file makes likely, whatever its header promises.
+Result<Table> read_npy(ByteSource& source, std::span<const Field> fields, std::string_view path,
+                       std::int64_t most_bytes = 0);
 Result<Table> parse_npy(std::string_view bytes, std::span<const Field> fields, std::string_view path);
 
 }  // namespace weft::formats

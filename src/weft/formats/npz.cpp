@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,9 +12,9 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/nearest.h"
-#include "weft/formats/data_file.h"
-#include "weft/formats/gzip.h"
+#include "weft/formats/byte_source.h"
 #include "weft/formats/npy.h"
+#include "weft/formats/table_room.h"
 
 namespace weft::formats {
 namespace {
@@ -66,7 +67,7 @@ class ZipReader {
     return found;
   }
 
-  Result<std::string> read(const ZipEntry& entry) const {
+  Result<std::unique_ptr<ByteSource>> read(const ZipEntry& entry) const {
     if (!has(entry.place, kLocalBytes) || number_at<std::uint32_t>(bytes_, entry.place) != kLocalMark)
       return damaged();
     const std::uint64_t begin = entry.place + kLocalBytes +
@@ -75,16 +76,15 @@ class ZipReader {
     if (!has(begin, entry.packed)) return damaged();
     const std::string_view packed = bytes_.substr(begin, entry.packed);
     const std::string name = fmt::format("{}: {}", path_, entry.name);
-    if (entry.method == kStored && entry.packed == entry.unpacked) return std::string(packed);
+    if (entry.method == kStored && entry.packed == entry.unpacked)
+      return std::unique_ptr<ByteSource>(std::make_unique<MemorySource>(packed));
     if (entry.method != kDeflated)
       return user_error(
           fmt::format("{} is packed by method {}, expected stored or deflated", name, entry.method),
           "write it with numpy.savez");
-    // Deflated bytes hold at most 1032 times as many; what promises more is not believed, nor given memory.
+    // Deflated bytes hold at most 1032 times as many; what promises more is not believed.
     if (entry.unpacked / 1032 > entry.packed) return damaged();
-    if (entry.unpacked > static_cast<std::uint64_t>(kMostInflatedBytes))
-      return user_error(fmt::format("{} is too large: {} bytes when inflated", name, entry.unpacked));
-    return inflate_raw(packed, static_cast<std::int64_t>(entry.unpacked), name);
+    return inflate_raw_source(packed, entry.unpacked, name);
   }
 
  private:
@@ -159,8 +159,10 @@ std::string_view array_name(const ZipEntry& entry) {
 
 }  // namespace
 
-Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path) {
+Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path,
+                        std::int64_t most_bytes) {
   WEFT_TRY_STATUS(check(fields));
+  if (most_bytes <= 0) most_bytes = most_table_bytes();
   ZipReader zip(bytes, path);
   WEFT_TRY(entries, zip.entries());
   std::vector<std::string_view> names;
@@ -176,7 +178,9 @@ Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, s
                                      : hint);
     }
     WEFT_TRY(array, zip.read(*found));
-    WEFT_TRY(table, parse_npy(array, {&field, 1}, fmt::format("{}: {}", path, found->name)));
+    const std::string name = fmt::format("{}: {}", path, found->name);
+    WEFT_TRY(table, read_npy(*array, {&field, 1}, name, most_bytes));
+    most_bytes -= std::min(most_bytes - 1, table.rows() * field.width * plan::size_in_bytes(field.dtype));
     if (!tables.empty() && table.rows() != tables[0].rows())
       return user_error(fmt::format("{} has {} rows of {} and {} of {}", path, tables[0].rows(),
                                     fields[0].name, table.rows(), field.name),

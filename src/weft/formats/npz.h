@@ -14,7 +14,9 @@
 
 namespace weft::formats {
 
-// Arrays that no field is named after are left alone. `path` is only for the errors.
-Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path);
+// Arrays that no field is named after are left alone. `path` is only for the errors. The table takes
+// `most_bytes` at most, 0: half of the memory that is free.
+Result<Table> parse_npz(std::string_view bytes, std::span<const Field> fields, std::string_view path,
+                        std::int64_t most_bytes = 0);
 
 }  // namespace weft::formats

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "temporary_folder.h"
+#include "weft/formats/csv.h"
 #include "weft/formats/data_file.h"
 #include "weft/formats/gzip.h"
 
@@ -94,6 +95,69 @@ TEST_F(DataFileTest, InflatesNoMoreThanAllowed) {
             "a.gz is too large: expected at most 4 B when inflated");
   EXPECT_EQ(inflate_gzip(gzip("123") + gzip("45"), 4, "a.gz").error().message,
             "a.gz is too large: expected at most 4 B when inflated");
+}
+
+// Rows that go from one mebibyte that is read to the next, and a last line without an end.
+TEST_F(DataFileTest, ReadsFilesThatAreLongerThanABlock) {
+  std::string text = "a,b,label\n", packed = gzip(text);
+  constexpr std::int64_t kRows = 250'000;
+  std::string some;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    some += std::to_string(row % 1000) + ".5, -" + std::to_string(row % 7) + "," + std::to_string(row);
+    if (row + 1 < kRows) some += '\n';
+    if (some.size() < 60'000 && row + 1 < kRows) continue;
+    text += some;
+    packed += gzip(some);
+    some.clear();
+  }
+  ASSERT_GT(text.size(), std::size_t{3} << 20);
+  const auto check = [&](const Result<Table>& table) {
+    ASSERT_TRUE(table.ok()) << table.error().message;
+    ASSERT_EQ(table->rows(), kRows);
+    for (std::int64_t row = 0; row < kRows; row += 997) {
+      EXPECT_EQ(table->row<float>(0, row)[0], static_cast<float>(row % 1000) + 0.5F);
+      EXPECT_EQ(table->row<std::int32_t>(1, row)[0], row);
+    }
+    EXPECT_EQ(table->row<std::int32_t>(1, kRows - 1)[0], kRows - 1);
+  };
+  check(read_table(write("long.csv", text), kSmall));
+  check(parse_csv(text, kSmall, "long.csv"));
+  if (inflates_) check(read_table(write("long.csv.gz", packed), kSmall));
+}
+
+// A table takes what it may and no more, however small the file.
+TEST_F(DataFileTest, ATableIsBounded) {
+  std::string text;
+  for (int row = 0; row < 1000; ++row) text += "1,2,3\n";
+  const std::string csv = write("a.csv", text);
+  EXPECT_TRUE(read_table(csv, kSmall, 30'000).ok());
+  EXPECT_EQ(read_table(csv, kSmall, 5'000).error().message,
+            csv +
+                " is too large: rows of 12 B (pixels 2, label 1) may take 4.88 KiB, half of the memory that "
+                "is free");
+}
+
+// A line without an end is given up long before the text is.
+TEST_F(DataFileTest, ALineIsBounded) {
+  if (!inflates_) GTEST_SKIP() << "built without zlib";
+  std::string packed;
+  for (int i = 0; i < 40; ++i) packed += gzip(std::string(65'535, '0'));
+  const std::string path = write("a.csv.gz", packed + "no gzip any more");
+  const std::string message = read_table(path, kSmall).error().message;
+  EXPECT_NE(message.find("line 1: expected 3 values (pixels 2, label 1), found a line of more than 1"),
+            std::string::npos)
+      << message;
+}
+
+// A header that promises more than there is costs nothing.
+TEST_F(DataFileTest, APromiseIsNotGivenMemory) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (100000000000, 3), }";
+  header.resize(118, ' ');
+  std::string npy("\x93NUMPY\x01\x00\x76\x00", 10);
+  npy += header + std::string(24, '\0');
+  const std::string path = write("a.npy", npy);
+  EXPECT_EQ(read_table(path, kSmall, 1 << 20).error().message,
+            path + " is cut short: its header promises 100000000000 rows of 12 bytes, found 24 bytes");
 }
 
 TEST_F(DataFileTest, DamageIsFound) {
