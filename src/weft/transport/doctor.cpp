@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
+#include "weft/base/sha256.h"
+#include "weft/transport/secret.h"
 #include "weft/transport/unix_socket.h"
 
 namespace weft::transport {
@@ -24,7 +26,6 @@ namespace {
 constexpr std::string_view kName = "weft-doctor-";
 constexpr std::int64_t kMostSockets = 64 << 20;  // bytes of the kernel's list
 constexpr std::size_t kMostAnswer = 4 << 20;
-constexpr int kJobsOfProcess = 16;
 constexpr std::string_view kGone = "gone";
 
 struct Question {
@@ -41,7 +42,7 @@ pid_t process_of(std::string_view name) {
   return whole ? process : 0;
 }
 
-// Names look like "@weft-doctor-4711" at the ends of lines; a listener and each of its connections have one.
+// Names look like "@weft-doctor-4711.5f..." at the ends of lines; a listener and each of its connections have one.
 std::set<std::string> names_in(std::string_view sockets) {
   std::set<std::string> names;
   while (!sockets.empty()) {
@@ -141,12 +142,9 @@ Result<std::vector<Patient>> ask_ranks(std::optional<pid_t> process, std::chrono
 }
 
 tcp::Socket open_for_questions() {
-  for (int job = 0; job < kJobsOfProcess; ++job) {
-    Result<tcp::Socket> socket = listen_unix(
-        fmt::format("{}{}{}", kName, ::getpid(), job == 0 ? std::string() : fmt::format(".{}", job)));
-    if (socket.ok()) return std::move(*socket);
-  }
-  return {};
+  // Part of it is random: names are anyone's to take, and a process may be in several jobs.
+  Result<tcp::Socket> socket = listen_unix(fmt::format("{}{}.{}", kName, ::getpid(), hex(random_bytes(8))));
+  return socket.ok() ? std::move(*socket) : tcp::Socket();
 }
 
 Result<tcp::Socket> next_question(const tcp::Socket& listener) {

@@ -1,6 +1,6 @@
 // weft/transport/doctor.h -- asks the ranks that run on this machine what they are doing.
 //
-//   weft doctor ──▶ @weft-doctor-4711 (a socket of every process in a job)
+//   weft doctor ──▶ @weft-doctor-4711.5f... (a socket of every process in a job)
 //               ◀── rank 2 of 4, process 4711
 //                   waits for rank 3 in an exchange for 4.2 s ...
 //

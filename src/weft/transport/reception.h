@@ -39,17 +39,12 @@ class Reception {
   const Porch& porch() const { return porch_; }
 
  private:
-  // One of the job, whose first frame has not come yet.
-  struct Newcomer {
-    ControlLink line;
-    Deadline until;
-  };
   enum class Fate : std::uint8_t { waits, comes_in, dropped };
 
-  static Fate look_at(Newcomer& newcomer, Frame& first);
+  static Fate look_at(ControlLink& line, Frame& first);
 
   Porch porch_;
-  std::list<Newcomer> newcomers_;
+  std::list<ControlLink> newcomers_;  // of the job, whose first frames have not come yet
 };
 
 }  // namespace weft::transport

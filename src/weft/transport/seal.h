@@ -1,4 +1,4 @@
-// weft/transport/seal.h -- records that only the two ends of a connection can make and read: AES-256-GCM.
+// weft/transport/seal.h -- records that only the two ends of a connection can make and read: AES-128-GCM.
 //
 //   length 4 | sealed bytes ... | tag 16        the tag covers the length, the bytes and their place in the row
 //
@@ -23,7 +23,7 @@
 namespace weft::transport {
 
 struct SealKey {
-  Sha256 key{};
+  std::array<std::uint8_t, 16> key{};
   std::array<std::uint8_t, 12> nonce{};  // of the first record; the count is added by xor
 
   // From bytes that both ends have and nobody else, for what `purpose` names: HKDF (RFC 5869).
@@ -36,7 +36,7 @@ struct SealKeys {
 };
 
 inline constexpr std::size_t kSealLength = 4, kSealTag = 16;
-inline constexpr std::size_t kMostSealed = 32 << 10;  // bytes of one record
+inline constexpr std::size_t kMostSealed = (32 << 10) + 32;  // bytes of one record: a slice and its header
 inline constexpr std::uint64_t kRecordsAKey = std::uint64_t{1} << 20;
 
 // Fails, saying how to get one that can, where this Weft was built without OpenSSL.

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kVisitorPatience{5};
+constexpr std::chrono::seconds kPatience{5};
 constexpr std::chrono::milliseconds kCallAgain{20};
 
 Error unreachable(std::int32_t rank, const Error& error) {
@@ -61,7 +61,7 @@ Result<bool> Caller::shake_hands() {
     connected_ = false;
     hand_.emplace(key_, Role::caller, traffic_);
     sent_ = 0;
-    give_up_ = Clock::now() + kVisitorPatience;
+    give_up_ = Clock::now() + kPatience;
   }
   if (Clock::now() >= give_up_) return call_again();
   if (!connected_) {
@@ -97,9 +97,6 @@ bool Caller::call_again() {
   return false;
 }
 
-Visitor::Visitor(Porch::Proven proven)
-    : streams_(std::move(proven.socket), proven.keys), deadline_(Clock::now() + kVisitorPatience) {}
-
 Visitor::State Visitor::step() {
   while (got_ < hello_.size()) {
     const iovec rest{hello_.data() + got_, hello_.size() - got_};
@@ -107,13 +104,11 @@ Visitor::State Visitor::step() {
     const ssize_t received = streams_.in.seal ? streams_.in.seal->receive(socket, {&rest, 1})
                                               : ::recv(socket, rest.iov_base, rest.iov_len, MSG_DONTWAIT);
     if (received < 0 && errno == EINTR) continue;
-    if (received < 0 && errno == EAGAIN) return wait_on();
+    if (received < 0 && errno == EAGAIN) return State::going;
     if (received <= 0) return State::unwelcome;
     got_ += static_cast<std::size_t>(received);
   }
   return State::told;
 }
-
-Visitor::State Visitor::wait_on() const { return Clock::now() < deadline_ ? State::going : State::unwelcome; }
 
 }  // namespace weft::transport::tcp

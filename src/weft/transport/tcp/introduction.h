@@ -1,7 +1,7 @@
 // weft/transport/tcp/introduction.h -- how the two sides of a new socket get to know each other.
 //
 //   Caller    connect ──▶ handshake ──▶ hello: "rank 0 to rank 1, channel 0"        calls again when cut off
-//   Visitor   proven (porch.h)      ──▶ hello: read, not judged                     five seconds, then out
+//   Visitor   proven (porch.h)      ──▶ hello: read, not judged
 //
 // Neither waits: step() goes on as far as the socket allows, polled() says what to wait for.
 #pragma once
@@ -53,12 +53,12 @@ class Caller {
 // One of us who has come to our listener.
 class Visitor {
  public:
-  explicit Visitor(Porch::Proven proven);
+  explicit Visitor(Porch::Proven proven) : streams_(std::move(proven.socket), proven.keys) {}
 
   enum class State : std::uint8_t {
     going,
     told,      // one of us, and its hello is there
-    unwelcome  // gone, or too slow
+    unwelcome  // gone
   };
   State step();
   std::optional<Hello> hello() const { return decode(hello_); }
@@ -66,10 +66,7 @@ class Visitor {
   Streams take_streams() { return std::move(streams_); }
 
  private:
-  State wait_on() const;
-
   Streams streams_;
-  Deadline deadline_;
   HelloBytes hello_{};
   std::size_t got_ = 0;
 };
