@@ -146,6 +146,11 @@ class CsvParser {
         rest_ = some;
         if (rest_.empty()) break;
       }
+      // A small .gz can hold a vast number of empty lines: they are not looked at one by one.
+      const std::size_t blank = begun_.empty() ? std::min(rest_.find_first_not_of('\n'), rest_.size()) : 0;
+      line_number_ += static_cast<std::int64_t>(blank);
+      rest_.remove_prefix(blank);
+      if (rest_.empty()) continue;
       const std::size_t end = rest_.find('\n');
       if (end != std::string_view::npos) {
         const std::string_view piece = rest_.substr(0, end);
