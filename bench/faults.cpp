@@ -5,19 +5,24 @@
 // Each round starts ranks that make random collectives for ever, and kills one of them with SIGKILL. Every
 // survivor must get an error that names that rank, shrink the group, and go on with right results; afterwards
 // no process, shared memory or socket may be left. Before the rounds one rank is stopped for a while and goes
-// on: slow is not dead. Prints how long survivors took to learn; fails when a promise was broken.
+// on: slow is not dead. Ranks also meet while strangers flood the port where they do. Prints how long
+// survivors took to learn; fails when a promise was broken.
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -29,6 +34,7 @@
 #include "weft/base/random.h"
 #include "weft/comm/communicator.h"
 #include "weft/transport/rendezvous.h"
+#include "weft/transport/tcp/socket.h"
 
 namespace {
 
@@ -282,6 +288,74 @@ class Round {
   int read_end_ = -1;
 };
 
+// Calls at a port as fast as it can: silence, hellos as ranks say them, and half hellos. Never ends.
+void flood(std::uint16_t port, int counter) {
+  const std::string hello = "weft-2\n\n" + std::string(32, 'x');
+  std::deque<weft::transport::tcp::Socket> held;
+  for (std::uint64_t calls = 0;; ++calls) {
+    auto socket = weft::transport::tcp::connect("127.0.0.1", port, Clock::now() + 1s);
+    if (!socket.ok()) continue;
+    const std::size_t said = calls % 3 == 0 ? 0 : calls % 3 == 1 ? hello.size() : 1 + calls % 39;
+    send(socket->descriptor(), hello.data(), said, MSG_NOSIGNAL);
+    held.push_back(std::move(*socket));
+    if (held.size() > 300) held.pop_front();
+    const char one = 1;
+    [[maybe_unused]] const ssize_t counted = write(counter, &one, 1);
+  }
+}
+
+// Ranks that meet at a port, which strangers flood meanwhile, again and again.
+bool meet_in_a_flood(int ranks, int meetings) {
+  auto listener = weft::transport::tcp::listen("127.0.0.1", 0);
+  int counter[2];
+  if (!listener.ok() || pipe2(counter, O_NONBLOCK) != 0) return false;
+  const std::uint16_t port = weft::transport::tcp::local_address(*listener)->port();
+  std::vector<pid_t> strangers(8);
+  for (pid_t& stranger : strangers)
+    if (stranger = fork(); stranger == 0) flood(port, counter[1]);
+  int met = 0;
+  std::size_t calls = 0;
+  const auto begin = Clock::now();
+  for (int meeting = 0; meeting < meetings; ++meeting) {
+    weft::transport::Rendezvous rendezvous;
+    rendezvous.ranks = ranks;
+    rendezvous.address = "127.0.0.1";
+    rendezvous.port = port;
+    rendezvous.secret = weft::transport::new_secret();
+    std::vector<pid_t> children;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const pid_t child = fork();
+      if (child == 0) {
+        rendezvous.rank = rank;
+        if (rank == 0) rendezvous.listener = dup(listener->descriptor());
+        const auto job = weft::transport::join(rendezvous);
+        if (!job.ok()) std::printf("  rank %d: %s\n", rank, job.error().message.c_str());
+        _exit(job.ok() ? 0 : 1);
+      }
+      children.push_back(child);
+    }
+    bool all = true;
+    for (const pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      all = all && status == 0;
+    }
+    met += all ? 1 : 0;
+    std::array<char, 1 << 16> some;
+    for (ssize_t got = 0; (got = read(counter[0], some.data(), some.size())) > 0;)
+      calls += static_cast<std::size_t>(got);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  for (const pid_t stranger : strangers) kill(stranger, SIGKILL);
+  for (const pid_t stranger : strangers) waitpid(stranger, nullptr, 0);
+  close(counter[0]);
+  close(counter[1]);
+  std::printf("a flood of %.0f calls a second: %d of %d meetings of %d ranks, %.0f ms each%s\n",
+              static_cast<double>(calls) / seconds, met, meetings, ranks, seconds / meetings * 1e3,
+              met == meetings ? "" : ": BROKEN");
+  return met == meetings;
+}
+
 int judge(const Settings& settings) {
   const Traces before = look_for_traces();
   std::vector<weft::comm::TransportKind> transports;
@@ -301,6 +375,7 @@ int judge(const Settings& settings) {
                 settings.stop_seconds, fine ? "nobody called it dead" : "BROKEN");
     broken += fine ? 0 : 1;
   }
+  broken += meet_in_a_flood(settings.ranks, 20) ? 0 : 1;
   for (const auto transport : transports) {
     std::vector<double> times;
     for (int i = 0; i < settings.kills; ++i) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -52,7 +53,7 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   struct stat about = {};
   // What is wrong with it, in the words of whoever reads whole files.
   if (!file.valid() || ::fstat(file.number(), &about) != 0 || S_ISDIR(about.st_mode)) {
-    WEFT_TRY(bytes, read_file(path, 0));
+    WEFT_TRY(bytes, read_file(path, std::numeric_limits<std::int64_t>::max()));
     return world_error(fmt::format("cannot read {}", path));
   }
   std::unique_ptr<ByteSource> source =
