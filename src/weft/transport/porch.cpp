@@ -75,12 +75,12 @@ bool Porch::make_place(const std::string& address) {
 
 bool Porch::put_out(std::string_view address) {
   const auto counts = [&](const Waiting& caller) { return address.empty() || caller.address == address; };
+  const auto now = std::chrono::steady_clock::now();
   // What has come unread says whether one is silent: it may have spoken since it was looked at last.
-  const auto is_silent = [](Waiting& caller) {
-    if (!caller.hand.has_begun()) caller.hand.step(caller.socket.descriptor());
+  const auto is_silent = [&](Waiting& caller) {
+    if (!caller.hand.has_begun()) listen_to(caller, now);
     return !caller.hand.has_begun();
   };
-  const auto now = std::chrono::steady_clock::now();
   auto out = std::ranges::find_if(
       callers_, [&](Waiting& caller) { return counts(caller) && !caller.local && is_silent(caller); });
   if (out == callers_.end())
@@ -91,10 +91,14 @@ bool Porch::put_out(std::string_view address) {
   return true;
 }
 
-void Porch::hear(Waiting& caller, std::vector<Proven>& proven) {
+Handshake::State Porch::listen_to(Waiting& caller, Deadline now) {
   const Handshake::State state = caller.hand.step(caller.socket.descriptor());
-  const auto now = std::chrono::steady_clock::now();
   if (caller.hand.has_begun() && caller.overdue == Deadline::max()) caller.overdue = now + kProofTime;
+  return state;
+}
+
+void Porch::hear(Waiting& caller, std::vector<Proven>& proven) {
+  const Handshake::State state = listen_to(caller, std::chrono::steady_clock::now());
   if (state == Handshake::State::going) return;
   if (state == Handshake::State::no_secret) ++refused_;
   if (state == Handshake::State::unlike) ++unlike_;

@@ -68,6 +68,7 @@ class Porch {
   Status accept(std::vector<Proven>& proven);
   bool make_place(const std::string& address);
   bool put_out(std::string_view address);  // of any, where it is empty
+  static Handshake::State listen_to(Waiting& caller, Deadline now);
   void hear(Waiting& caller, std::vector<Proven>& proven);
 
   std::string key_;

@@ -207,7 +207,7 @@ int flood(std::uint16_t port) {
 TEST(Join, AFloodDoesNotEndTheMeeting) {
   const Port port;
   RankProcesses attackers;
-  for (int i = 0; i < 2; ++i) attackers.start(i, [&](std::int32_t) { return flood(port.number); });
+  for (int i = 0; i < 4; ++i) attackers.start(i, [&](std::int32_t) { return flood(port.number); });
   RankProcesses ranks(30s);
   ranks.start_all(3, [&](std::int32_t rank) { return join_and_exchange(port.meeting(rank, 3, 20s)); });
   EXPECT_EQ(ranks.wait_all(), std::vector<int>(3, 0));
