@@ -248,6 +248,7 @@ class GlooLibrary : public measure::BenchLibrary {
       case ElementType::i32: return of(std::int32_t{});
       case ElementType::i64: return of(std::int64_t{});
       case ElementType::u8: return of(std::uint8_t{});
+      case ElementType::u64: return of(std::uint64_t{});
       default: return {};
     }
   }

@@ -32,6 +32,10 @@ MPI_Datatype datatype(Kind kind, ElementType type) {
     case ElementType::i32: return MPI_INT32_T;
     case ElementType::i64: return MPI_INT64_T;
     case ElementType::u8: return MPI_UINT8_T;
+    case ElementType::i16: return MPI_INT16_T;
+    case ElementType::u16: return MPI_UINT16_T;
+    case ElementType::u32: return MPI_UINT32_T;
+    case ElementType::u64: return MPI_UINT64_T;
     default: return MPI_DATATYPE_NULL;
   }
 }

@@ -10,15 +10,17 @@
 
 namespace weft::device {
 
-enum class ElementType : std::uint8_t { f64, f32, f16, bf16, i8, i32, i64, u8 };
-inline constexpr std::size_t kElementTypes = 8;
-enum class ReduceOp : std::uint8_t { sum, product, min, max, avg };
-inline constexpr std::size_t kReduceOps = 5;
+enum class ElementType : std::uint8_t { f64, f32, f16, bf16, i8, i32, i64, u8, i16, u16, u32, u64 };
+inline constexpr std::size_t kElementTypes = 12;
+enum class ReduceOp : std::uint8_t { sum, product, min, max, avg, bit_and, bit_or, bit_xor };
+inline constexpr std::size_t kReduceOps = 8;
 
 std::string_view name(ElementType type);                              // "bf16"
-std::string_view name(ReduceOp op);                                   // "sum"
+std::string_view name(ReduceOp op);                                   // "sum", "and"
 std::optional<ElementType> find_element_type(std::string_view name);  // also nccl-tests' "float", "half", ...
-std::optional<ReduceOp> find_reduce_op(std::string_view name);        // also "prod"
+std::optional<ReduceOp> find_reduce_op(std::string_view name);        // also "prod", "band"
 std::size_t size_of(ElementType type);
+bool is_whole(ElementType type);  // an integer
+bool is_bitwise(ReduceOp op);     // for whole numbers only
 
 }  // namespace weft::device

@@ -37,6 +37,10 @@ void append(std::string& bytes, ElementType type, std::int64_t number) {
     case ElementType::i32: return put(static_cast<std::int32_t>(number));
     case ElementType::i64: return put(number);
     case ElementType::u8: return put(static_cast<std::uint8_t>(number));
+    case ElementType::i16: return put(static_cast<std::int16_t>(number));
+    case ElementType::u16: return put(static_cast<std::uint16_t>(number));
+    case ElementType::u32: return put(static_cast<std::uint32_t>(number));
+    case ElementType::u64: return put(static_cast<std::uint64_t>(number));
   }
 }
 

@@ -46,6 +46,10 @@ std::string field_name(device::ElementType type) {
     case device::ElementType::i32: return "int32";
     case device::ElementType::i64: return "int64";
     case device::ElementType::u8: return "uint8";
+    case device::ElementType::i16: return "int16";
+    case device::ElementType::u16: return "uint16";
+    case device::ElementType::u32: return "uint32";
+    case device::ElementType::u64: return "uint64";
   }
   return {};
 }

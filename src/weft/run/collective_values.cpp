@@ -74,8 +74,12 @@ void put_exact(ElementType type, std::byte* at, std::int64_t value) {
                  static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) >> 16));
     case ElementType::i8:
     case ElementType::u8: return put(at, static_cast<std::uint8_t>(value));
-    case ElementType::i32: return put(at, static_cast<std::uint32_t>(value));
-    case ElementType::i64: return put(at, value);
+    case ElementType::i16:
+    case ElementType::u16: return put(at, static_cast<std::uint16_t>(value));
+    case ElementType::i32:
+    case ElementType::u32: return put(at, static_cast<std::uint32_t>(value));
+    case ElementType::i64:
+    case ElementType::u64: return put(at, value);
   }
 }
 
@@ -88,8 +92,12 @@ void put_rough(ElementType type, std::byte* at, std::uint64_t drawn) {
     case ElementType::bf16: return put(at, static_cast<std::uint16_t>((drawn & 0x00ff) | 0x3f00));
     case ElementType::i8:
     case ElementType::u8: return put(at, static_cast<std::uint8_t>(drawn));
-    case ElementType::i32: return put(at, static_cast<std::uint32_t>(drawn));
-    case ElementType::i64: return put(at, drawn);
+    case ElementType::i16:
+    case ElementType::u16: return put(at, static_cast<std::uint16_t>(drawn));
+    case ElementType::i32:
+    case ElementType::u32: return put(at, static_cast<std::uint32_t>(drawn));
+    case ElementType::i64:
+    case ElementType::u64: return put(at, drawn);
   }
 }
 
@@ -114,6 +122,15 @@ class Reference {
         case ReduceOp::max:
           for (std::size_t i = 0; i < stretch.size(); ++i)
             stretch[i] = std::max(stretch[i], at(part, scale, i));
+          break;
+        case ReduceOp::bit_and:
+          for (std::size_t i = 0; i < stretch.size(); ++i) stretch[i] &= at(part, scale, i);
+          break;
+        case ReduceOp::bit_or:
+          for (std::size_t i = 0; i < stretch.size(); ++i) stretch[i] |= at(part, scale, i);
+          break;
+        case ReduceOp::bit_xor:
+          for (std::size_t i = 0; i < stretch.size(); ++i) stretch[i] ^= at(part, scale, i);
           break;
         default:
           for (std::size_t i = 0; i < stretch.size(); ++i) stretch[i] += at(part, scale, i);

@@ -90,10 +90,13 @@ Result<run::CollectiveTrial> prepare(const CollectiveRun& request) {
   const auto type = device::find_element_type(request.type);
   if (!type)
     return user_error(fmt::format("unknown type: {}", request.type),
-                      "f64, f32, f16, bf16, i8, i32, i64 or u8");
+                      "f64, f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32 or u64");
   const auto op = device::find_reduce_op(request.op);
   if (!op)
-    return user_error(fmt::format("unknown operation: {}", request.op), "sum, product, min, max or avg");
+    return user_error(fmt::format("unknown operation: {}", request.op), "sum, product, min, max, avg, and, or or xor");
+  if (device::is_bitwise(*op) && !device::is_whole(*type))
+    return user_error(fmt::format("{} is for whole numbers, not {}", request.op, request.type),
+                      "--type u32, or another integer");
   WEFT_TRY(bytes, parse_measure(request.bytes, Dimension::bytes, "--bytes"));
   if (bytes > 0x1p50) return user_error(fmt::format("too many bytes for any memory: {}", request.bytes));
 

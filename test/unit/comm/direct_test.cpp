@@ -116,6 +116,10 @@ void put_element(ElementType type, std::byte* at, std::int64_t number, std::int3
     case ElementType::i32: return put(static_cast<std::int32_t>(value * 1000 + rank));
     case ElementType::i64: return put(static_cast<std::int64_t>(value) << 33);
     case ElementType::u8: return put(static_cast<std::uint8_t>(value));
+    case ElementType::i16: return put(static_cast<std::int16_t>(-value));
+    case ElementType::u16: return put(static_cast<std::uint16_t>(value << 12));
+    case ElementType::u32: return put(static_cast<std::uint32_t>(value) << 29);
+    case ElementType::u64: return put(static_cast<std::uint64_t>(value) << 61);
   }
 }
 
@@ -274,7 +278,8 @@ struct RandomCalls {
     do call.kind = kKinds[below(std::size(kKinds))];
     while (call.kind == Kind::send && ranks == 1);
     call.type = static_cast<ElementType>(below(device::kElementTypes));
-    call.op = static_cast<ReduceOp>(below(device::kReduceOps));
+    do call.op = static_cast<ReduceOp>(below(device::kReduceOps));
+    while (device::is_bitwise(call.op) && !device::is_whole(call.type));
     call.root = static_cast<std::int32_t>(below(ranks));
     call.peer = static_cast<std::int32_t>((call.root + 1 + below(std::max(ranks - 1, 1))) % ranks);
     constexpr std::int64_t kMost[] = {1, 3, 40, 300, 3000};

@@ -81,6 +81,9 @@ U combined(ReduceOp op, U a, U b) {
     const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
     if (op == ReduceOp::sum || op == ReduceOp::avg) return static_cast<U>(x + y);
     if (op == ReduceOp::product) return static_cast<U>(x * y);
+    if (op == ReduceOp::bit_and) return static_cast<U>(x & y);
+    if (op == ReduceOp::bit_or) return static_cast<U>(x | y);
+    if (op == ReduceOp::bit_xor) return static_cast<U>(x ^ y);
   } else {
     if (op == ReduceOp::sum || op == ReduceOp::avg) return a + b;
     if (op == ReduceOp::product) return a * b;
@@ -101,7 +104,8 @@ void compare(ElementType type) {
   ASSERT_EQ(size_of(type), sizeof(T));
   std::mt19937_64 random(7 + static_cast<int>(type));
   for (const std::size_t elements : {0, 1, 3, 15, 16, 17, 63, 64, 200, 257})
-    for (std::size_t op = 0; op < kReduceOps; ++op)
+    for (std::size_t op = 0; op < kReduceOps; ++op) {
+      if (is_bitwise(static_cast<ReduceOp>(op)) && !is_whole(type)) continue;
       for (const std::size_t sources : {1, 2, 3, 4, 7, 8, 9, 20}) {
         // One element further than aligned, and random bits: NaN, infinities and subnormals among them.
         std::vector<std::vector<T>> data(sources, std::vector<T>(elements + 1));
@@ -131,6 +135,7 @@ void compare(ElementType type) {
           ASSERT_TRUE(same(data.back()[i + 1], expected[i]));
         }
       }
+    }
 }
 
 TEST(reduction, agrees_with_plain_loops) {
@@ -142,6 +147,10 @@ TEST(reduction, agrees_with_plain_loops) {
   compare<std::int32_t>(ElementType::i32);
   compare<std::int64_t>(ElementType::i64);
   compare<std::uint8_t>(ElementType::u8);
+  compare<std::int16_t>(ElementType::i16);
+  compare<std::uint16_t>(ElementType::u16);
+  compare<std::uint32_t>(ElementType::u32);
+  compare<std::uint64_t>(ElementType::u64);
 }
 
 // All 65,536 halves come through f32 and back unharmed; what lies between two goes to the even one.
@@ -197,6 +206,9 @@ TEST(reduction, averages) {
   EXPECT_EQ(bytes, (std::vector<std::int8_t>{-3, 3, 63, -64}));
   finish_average(ElementType::i8, bytes.data(), bytes.size(), 1000);
   EXPECT_EQ(bytes, std::vector<std::int8_t>(4, 0));
+  std::vector<std::uint64_t> large = {~std::uint64_t{0}, 7};
+  finish_average(ElementType::u64, large.data(), large.size(), 2);
+  EXPECT_EQ(large, (std::vector<std::uint64_t>{~std::uint64_t{0} / 2, 3}));
   std::vector<std::uint16_t> halves(9, 0x4900);  // 10
   finish_average(ElementType::f16, halves.data(), halves.size(), 4);
   EXPECT_EQ(halves, std::vector<std::uint16_t>(9, 0x4100));
@@ -210,6 +222,8 @@ TEST(reduction, names) {
   EXPECT_EQ(find_element_type("float"), ElementType::f32);
   EXPECT_EQ(find_element_type("bfloat16"), ElementType::bf16);
   EXPECT_EQ(find_reduce_op("prod"), ReduceOp::product);
+  EXPECT_EQ(find_element_type("uint16"), ElementType::u16);
+  EXPECT_EQ(find_reduce_op("bxor"), ReduceOp::bit_xor);
   EXPECT_EQ(find_element_type("f8"), std::nullopt);
 }
 

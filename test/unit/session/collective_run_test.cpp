@@ -84,7 +84,8 @@ TEST(CollectiveRun, RefusesWhatCannotRun) {
   };
   expect(with([](auto& r) { r.transport = "smh"; }), "unknown transport: smh");
   expect(with([](auto& r) { r.type = "f8"; }), "unknown type: f8");
-  expect(with([](auto& r) { r.op = "xor"; }), "unknown operation: xor");
+  expect(with([](auto& r) { r.op = "nor"; }), "unknown operation: nor");
+  expect(with([](auto& r) { r.op = "xor"; }), "xor is for whole numbers, not f32");
   expect(with([](auto& r) { r.bytes = "7 s"; }), "--bytes takes a size in bytes: 7 s");
   expect(with([](auto& r) { r.ranks = 1000; }), "--ranks is 1 to 256: 1000");
   expect(with([](auto& r) { r.repeat = 0; }), "--repeat is 1 to 100000: 0");

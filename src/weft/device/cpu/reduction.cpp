@@ -35,8 +35,12 @@ void reduce(ElementType type, ReduceOp op, void* target, std::span<const void* c
     if (target != sources[0]) std::memcpy(target, sources[0], elements * size_of(type));
     return;
   }
+  const bool bitwise = is_bitwise(op);
+  WEFT_CHECK(!bitwise || is_whole(type));
+  if (bitwise) elements *= size_of(type);  // how bits are grouped makes no difference to them
   const ReductionKernels::Folds& folds =
-      kernels().folds[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];
+      bitwise ? kernels().bitwise[static_cast<std::size_t>(op) - kArithmeticOps]
+              : kernels().folds[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];
   const std::size_t unrolled = sources.size() <= kUnrolledSources ? sources.size() : 0;
   folds[unrolled](target, sources.data(), sources.size(), elements);
 }

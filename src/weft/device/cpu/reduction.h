@@ -3,7 +3,7 @@
 //   reduce(f32, sum, target, {a, b, c}, n)       target[i] = (a[i] + b[i]) + c[i]
 //
 // The order is that of the sources, so the same sources give the same bits. Halves (f16, bf16) are combined
-// in f32 and rounded once, to nearest, ties to even; integers wrap. min and max of a NaN and a number are
+// in f32 and rounded once, to nearest, ties to even; integers wrap, and only they have bitwise operations. min and max of a NaN and a number are
 // NaN. avg is sum until finish_average() divides, at the very end. Vector instructions of the machine at hand
 // are used; the answer does not depend on which, the payload of a NaN aside. Pointers need the alignment of
 // their elements at most.
@@ -16,7 +16,7 @@
 
 namespace weft::device::cpu {
 
-// target[0, elements) from at least one source; target may be one of the sources, no other overlap.
+// target[0, elements) from at least one source; bitwise of whole numbers only; target may be one of the sources, no other overlap.
 void reduce(ElementType type, ReduceOp op, void* target, std::span<const void* const> sources,
             std::size_t elements);
 

@@ -29,6 +29,7 @@
 namespace weft::device::cpu {
 
 inline constexpr std::size_t kUnrolledSources = 8;
+inline constexpr std::size_t kArithmeticOps = static_cast<std::size_t>(ReduceOp::bit_and);
 
 struct ReductionKernels {
   using Fold = void (*)(void* target, const void* const* sources, std::size_t count, std::size_t elements);
@@ -36,7 +37,8 @@ struct ReductionKernels {
 
   // [n] is for n sources, n being 2 to kUnrolledSources; [0] for any number.
   using Folds = std::array<Fold, kUnrolledSources + 1>;
-  std::array<std::array<Folds, kReduceOps>, kElementTypes> folds;
+  std::array<std::array<Folds, kArithmeticOps>, kElementTypes> folds;
+  std::array<Folds, kReduceOps - kArithmeticOps> bitwise;  // of bytes
   std::array<Divide, kElementTypes> divide;
 };
 
@@ -46,6 +48,9 @@ namespace WEFT_REDUCTIONS {
 
 template <ReduceOp op, class Vector>
 inline Vector combine(Vector a, Vector b) {
+  if constexpr (op == ReduceOp::bit_and) return a & b;
+  if constexpr (op == ReduceOp::bit_or) return a | b;
+  if constexpr (op == ReduceOp::bit_xor) return a ^ b;
   if constexpr (op == ReduceOp::product) return a * b;
 #if defined(__aarch64__)
   if constexpr (op == ReduceOp::min && std::is_same_v<Vector, Floats>)
@@ -140,9 +145,10 @@ template <class Number>
 
 template <class Integer>
 void divide_integers(void* target, std::size_t elements, std::int64_t divisor) {
+  using Wide = std::conditional_t<std::is_signed_v<Integer>, std::int64_t, std::uint64_t>;
   Integer* const numbers = static_cast<Integer*>(target);
   for (std::size_t at = 0; at < elements; ++at)
-    numbers[at] = static_cast<Integer>(static_cast<std::int64_t>(numbers[at]) / divisor);
+    numbers[at] = static_cast<Integer>(static_cast<Wide>(numbers[at]) / static_cast<Wide>(divisor));
 }
 
 template <class Number, ReduceOp op>
@@ -155,7 +161,7 @@ constexpr ReductionKernels::Folds folds_of() {
 
 // Sums and products of `Wrapping`, whose overflow is defined; the rest of `Number`.
 template <class Number, class Wrapping = Number>
-constexpr std::array<ReductionKernels::Folds, kReduceOps> folds_of_all() {
+constexpr std::array<ReductionKernels::Folds, kArithmeticOps> folds_of_all() {
   using enum ReduceOp;
   return {folds_of<Wrapping, sum>(), folds_of<Wrapping, product>(), folds_of<Number, min>(),
           folds_of<Number, max>(), folds_of<Wrapping, sum>()};
@@ -165,10 +171,16 @@ inline constexpr ReductionKernels kReductionKernels = {
     .folds = {folds_of_all<Plain<double>>(), folds_of_all<Plain<float>>(), folds_of_all<Float16>(),
               folds_of_all<BFloat16>(), folds_of_all<Plain<std::int8_t>, Plain<std::uint8_t>>(),
               folds_of_all<Plain<std::int32_t>, Plain<std::uint32_t>>(),
-              folds_of_all<Plain<std::int64_t>, Plain<std::uint64_t>>(), folds_of_all<Plain<std::uint8_t>>()},
+              folds_of_all<Plain<std::int64_t>, Plain<std::uint64_t>>(), folds_of_all<Plain<std::uint8_t>>(),
+              folds_of_all<Plain<std::int16_t>, Plain<std::uint16_t>>(), folds_of_all<Plain<std::uint16_t>>(),
+              folds_of_all<Plain<std::uint32_t>>(), folds_of_all<Plain<std::uint64_t>>()},
+    .bitwise = {folds_of<Plain<std::uint8_t>, ReduceOp::bit_and>(),
+                folds_of<Plain<std::uint8_t>, ReduceOp::bit_or>(),
+                folds_of<Plain<std::uint8_t>, ReduceOp::bit_xor>()},
     .divide = {divide<Plain<double>>, divide<Plain<float>>, divide<Float16>, divide<BFloat16>,
                divide_integers<std::int8_t>, divide_integers<std::int32_t>, divide_integers<std::int64_t>,
-               divide_integers<std::uint8_t>},
+               divide_integers<std::uint8_t>, divide_integers<std::int16_t>, divide_integers<std::uint16_t>,
+               divide_integers<std::uint32_t>, divide_integers<std::uint64_t>},
 };
 
 }  // namespace WEFT_REDUCTIONS

@@ -2,7 +2,7 @@
 // registers.
 //
 //   in memory                            in a register
-//   f64 f32, integers of 1, 4, 8 bytes   as they are
+//   f64 f32, integers                    as they are
 //   f16 bf16                             as f32; rounded to nearest, ties to even, when they are stored
 //
 // Vectors are those of the language extension that g++ and clang share, as in lanes_vector.h, and what is
