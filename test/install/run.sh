@@ -48,7 +48,7 @@ echo "ok: headers in C99 and C++11"
 # A sanitized library wants a program whose compiler brings the runtime; any other is satisfied with cc.
 compiler=(cc)
 ((${#flags[@]} == 0)) || compiler=("$cxx" -x c "${flags[@]}")
-for example in plan average; do
+for example in plan average work_queue; do
   read -r -a found <<<"$(pkg-config --cflags --libs weft)"
   "${compiler[@]}" -std=c99 -pedantic -Wall -Wextra -Werror "examples/c/$example.c" "${found[@]}" -o "$work/$example"
 done
@@ -63,6 +63,7 @@ code=0
 expect "a mistake's exit code" 1 $code
 expect "a mistake's place" "error 1:23: unknown cluster or device: pood" "$(head -n 1 "$work/complaint")"
 expect "average.c on 4 ranks" "4 ranks, average 1.5" "$("$prefix/bin/weft" launch -n 4 "$work/average")"
+expect "work_queue.c on 4 ranks" "4 ranks, the sum of 100 squares is 338350" "$("$prefix/bin/weft" launch -n 4 "$work/work_queue")"
 
 if ((${#flags[@]} == 0)); then
   cmake -S examples/c -B "$work/by_cmake" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 || fail "find_package: $(tail -n 5 "$work/log")"

@@ -90,7 +90,10 @@ void Agreement::receive(std::int32_t from, Message message, std::string_view byt
   const auto rank = static_cast<std::int32_t>(sender - members_.begin());
   switch (message) {
     case Message::stuck: answer_stuck(rank, numbers[0], numbers[1], text); break;
-    case Message::broken: engine_->fail(world_error(std::string(text))); break;
+    case Message::broken:
+      engine_->fail(world_error(std::string(text)),
+                    static_cast<Cause>(std::min<std::uint64_t>(numbers[0], 4)));
+      break;
     case Message::prepare: prepare(rank, numbers[0], text); break;
     case Message::commit: commit(numbers[0], numbers[1]); break;
     case Message::abandon: release(numbers[0]); break;
@@ -152,9 +155,10 @@ void Agreement::answer_stuck(std::int32_t from, std::uint64_t number, std::uint6
   }
 }
 
-void Agreement::tell_broken(const Error& error) {
+void Agreement::tell_broken(const Error& error, Cause cause) {
   for (std::int32_t rank = 0; rank < static_cast<std::int32_t>(members_.size()); ++rank) {
-    if (rank != rank_) tell(rank, Message::broken, {}, error.message);
+    if (rank != rank_)
+      tell(rank, Message::broken, std::array{static_cast<std::uint64_t>(cause)}, error.message);
   }
 }
 

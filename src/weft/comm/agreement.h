@@ -29,6 +29,7 @@
 #include "weft/base/result.h"
 #include "weft/collective/program.h"
 #include "weft/comm/call.h"
+#include "weft/comm/failure.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/transport/job.h"
 
@@ -57,7 +58,7 @@ class Agreement : public std::enable_shared_from_this<Agreement> {
   std::uint64_t calls() const { return next_call_.load(std::memory_order_acquire); }
 
   void ask_about(const Call& call, std::uint64_t number);
-  void tell_broken(const Error& error);
+  void tell_broken(const Error& error, Cause cause);
 
   // `text` is what program_text.h prints. Answers the call number from which it holds.
   Result<std::uint64_t> install(const std::string& text);

@@ -105,6 +105,12 @@ Status check_swaps(const Call& call, std::int32_t ranks) {
   return {};
 }
 
+// Whether its operation is of any account.
+bool computes(const Call& call) {
+  return collective::reduces(call.kind) || call.kind == custom || call.purpose == Purpose::scan ||
+         call.purpose == Purpose::exclusive_scan;
+}
+
 Status check_rank(std::string_view what, std::int32_t rank, std::int32_t ranks) {
   if (rank >= 0 && rank < ranks) return {};
   return user_error(fmt::format("{} is not in the group: {} of {} ranks", what, rank, ranks),
@@ -112,6 +118,11 @@ Status check_rank(std::string_view what, std::int32_t rank, std::int32_t ranks) 
 }
 
 }  // namespace
+
+std::string_view name(Purpose purpose) {
+  constexpr std::string_view kNames[] = {"", "scan", "exclusive_scan", "user operation", "own counts"};
+  return kNames[static_cast<std::size_t>(purpose)];
+}
 
 bool has_root(Kind kind) {
   return kind == broadcast || kind == reduce || kind == gather || kind == scatter || kind == send;
@@ -153,6 +164,11 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
       static_cast<std::size_t>(call.op) >= device::kReduceOps ||
       static_cast<std::size_t>(call.priority) >= kPriorities)
     return user_error("a call's kind, type, operation or priority is none that exists");
+  if (device::is_bitwise(call.op) && !device::is_whole(call.type) && computes(call))
+    return user_error(
+        fmt::format("{} is for whole numbers, not {}", device::name(call.op), device::name(call.type)));
+  if (call.timeout.count() < 0)
+    return user_error(fmt::format("timeout is negative: {} ms", call.timeout.count()));
   WEFT_TRY_STATUS(check_counts(call, ranks));
   if (has_root(call.kind))
     WEFT_TRY_STATUS(check_rank(call.kind == send ? "sender" : "root", call.root, ranks));
@@ -163,11 +179,22 @@ Status check(const Call& call, std::int32_t ranks, std::int32_t rank) {
   // A rank that neither gives nor takes may have no buffers at all.
   if (call.kind == all_to_all && !call.counts.empty() && call.input != nullptr && call.input == call.output)
     WEFT_TRY_STATUS(check_swaps(call, ranks));
-  if (call.input == nullptr && input_bytes(call, ranks, rank) > 0)
+  const std::int64_t input = input_bytes(call, ranks, rank), output = output_bytes(call, ranks, rank);
+  if (call.input == nullptr && input > 0)
     return user_error(fmt::format("input of {} is null", describe(call)));
-  if (call.output == nullptr && output_bytes(call, ranks, rank) > 0)
+  if (call.output == nullptr && output > 0)
     return user_error(fmt::format("output of {} is null", describe(call)));
-  return {};
+  return check_overlap(call, rank, input, output);
+}
+
+Status check_overlap(const Call& call, std::int32_t rank, std::int64_t input, std::int64_t output) {
+  const auto from = reinterpret_cast<std::uintptr_t>(call.input);
+  const auto to = reinterpret_cast<std::uintptr_t>(call.output);
+  if (input == 0 || output == 0 || from + static_cast<std::uintptr_t>(input) <= to ||
+      to + static_cast<std::uintptr_t>(output) <= from || in_place(call, rank))
+    return {};
+  return user_error(fmt::format("input and output of {} overlap", describe(call)),
+                    "give it an output of its own, or call it in place");
 }
 
 bool in_place(const Call& call, std::int32_t rank) {
@@ -182,9 +209,9 @@ bool in_place(const Call& call, std::int32_t rank) {
 
 std::string describe(const Call& call) {
   std::string text(collective::name(call.kind));
+  if (call.purpose != Purpose::itself) text = fmt::format("{}: {}", name(call.purpose), text);
   if (call.kind != barrier) {
-    if (collective::reduces(call.kind) || call.kind == custom)
-      text += fmt::format(" {}", device::name(call.op));
+    if (computes(call)) text += fmt::format(" {}", device::name(call.op));
     text += fmt::format(" {} x ", device::name(call.type));
     if (call.counts.empty())
       text += fmt::format("{}", call.count);
@@ -202,11 +229,11 @@ std::string describe(const Call& call) {
 }
 
 std::uint64_t fingerprint(const Call& call) {
-  const bool computes = collective::reduces(call.kind) || call.kind == custom;
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   Hasher hasher;
-  hasher.number(word(call.kind) << 32 | word(call.priority) << 24 |
-                (call.kind == barrier ? 0 : word(call.type) << 16 | (computes ? word(call.op) << 8 : 0)));
+  hasher.number(
+      word(call.purpose) << 40 | word(call.kind) << 32 | word(call.priority) << 24 |
+      (call.kind == barrier ? 0 : word(call.type) << 16 | (computes(call) ? word(call.op) << 8 : 0)));
   if (has_root(call.kind))
     hasher.number(word(call.root) << 32 |
                   (call.kind == send ? word(static_cast<std::uint32_t>(call.peer)) : 0));

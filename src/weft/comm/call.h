@@ -7,6 +7,7 @@
 //
 // In place, as collective.h has it: input == output, or this rank's block of the larger buffer.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,11 @@ struct NamedAlgorithm {
 // no such number: the others could not say what theirs is.
 inline constexpr std::uint64_t kUnnumbered = UINT64_MAX;
 
+// A call may be a step of a larger one that all ranks make: two scans are not the same because both begin with
+// an all_to_all of as many elements.
+enum class Purpose : std::uint8_t { itself, scan, exclusive_scan, user_operation, own_counts };
+std::string_view name(Purpose purpose);  // "exclusive_scan"
+
 struct Call {
   Kind kind = Kind::all_reduce;
   const void* input = nullptr;
@@ -50,6 +56,11 @@ struct Call {
   std::span<const std::int64_t> counts = {};  // copied by the communicator
   Priority priority = Priority::normal;
   NamedAlgorithm algorithm = {};
+  // From when it begins; 0: as long as everyone lives. A call that is late ends the group's life, as a death
+  // does: half of it may have been done. Measured to some 20 ms. The first of its kind and size over sockets
+  // opens wires, before it begins: for that the job's timeout holds.
+  std::chrono::milliseconds timeout{0};
+  Purpose purpose = Purpose::itself;
 };
 
 // Whether the kind has a root. Whether this rank's input is read at all, and its output written: a broadcast
@@ -65,8 +76,13 @@ std::int64_t output_bytes(const Call& call, std::int32_t ranks, std::int32_t ran
 // The message size as nccl-tests counts it: the larger buffer.
 std::int64_t message_bytes(const Call& call, std::int32_t ranks);
 
-// Refuses null pointers, negative or overflowing counts, a root outside the group, a wrong number of counts.
+// Refuses null pointers, negative or overflowing counts, a root outside the group, a wrong number of counts, a
+// bitwise operation on fractions, a negative timeout, and buffers as check_overlap() does.
 Status check(const Call& call, std::int32_t ranks, std::int32_t rank);
+
+// Refuses an input and an output that share memory in another way than in place. `input` and `output` are
+// what input_bytes() and output_bytes() say.
+Status check_overlap(const Call& call, std::int32_t rank, std::int64_t input, std::int64_t output);
 
 // Whether input and output are the same memory in the way that the kind has it.
 bool in_place(const Call& call, std::int32_t rank);

@@ -15,6 +15,7 @@
 #include "weft/collective/program_text.h"
 #include "weft/comm/group.h"
 #include "weft/comm/group_order.h"
+#include "weft/transport/doctor.h"
 #include "weft/transport/mpi/job.h"
 #include "weft/transport/rendezvous.h"
 
@@ -91,8 +92,39 @@ std::vector<Flight> Membership::read_flights() {
   return flights;
 }
 
+std::shared_ptr<Metrics> Membership::add_metrics() {
+  auto made = std::make_shared<Metrics>();
+  const std::lock_guard lock(mutex);
+  std::erase_if(metrics, [&](const auto& each) {
+    if (each.use_count() > 1) return false;
+    retired += each->read();
+    return true;
+  });
+  if (takes_times) made->take_times();
+  metrics.push_back(made);
+  return made;
+}
+
+RankMetrics Membership::read_metrics() {
+  RankMetrics all{.rank = job->rank(), .ranks = job->ranks()};
+  for (const transport::Death& death : job->deaths()) all.dead += death.left ? 0 : 1;
+  const std::lock_guard lock(mutex);
+  takes_times = true;
+  all.tallies = retired;
+  for (const auto& each : metrics) {
+    each->take_times();
+    all.tallies += each->read();
+  }
+  return all;
+}
+
 Status Work::wait() const {
   state_->engine->wait_for(*state_);
+  return state_->status;
+}
+
+std::optional<Status> Work::wait_for(std::chrono::milliseconds patience) const {
+  if (!state_->engine->wait_until(*state_, Engine::Clock::now() + patience)) return {};
   return state_->status;
 }
 
@@ -112,8 +144,12 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::shared_ptr<trans
   const std::weak_ptr<Membership> weak = membership;
   membership->job->on_question([weak]() -> std::string {
     const auto alive = weak.lock();
-    return alive ? print_flights(alive->read_flights(), ticks()) : std::string();
+    if (!alive) return {};
+    return print_flights(alive->read_flights(), ticks()) + transport::kBeforeFigures +
+           print_tallies(alive->read_metrics().tallies);
   });
+  membership->metrics_file = MetricsFile::from_environment(
+      membership->job->rank(), [all = membership.get()] { return print_prometheus(all->read_metrics()); });
   std::vector<std::int32_t> everyone;
   for (std::int32_t rank = 0; rank < membership->job->ranks(); ++rank) everyone.push_back(rank);
   WEFT_TRY(state, open_group(std::move(membership), std::move(everyone), kWorld, options));
@@ -133,16 +169,35 @@ bool Communicator::State::is_checked(const Call& call) const {
          checked.output != nullptr;
 }
 
+Status Communicator::State::check_call(const Call& call) {
+  const auto ranks = static_cast<std::int32_t>(members.size());
+  if (options.several_threads) return check(call, ranks, rank);
+  if (is_checked(call)) return check_overlap(call, rank, checked_input, checked_output);
+  WEFT_TRY_STATUS(check(call, ranks, rank));
+  if (!call.counts.empty()) return {};
+  checked = call;
+  checked_input = input_bytes(call, ranks, rank);
+  checked_output = output_bytes(call, ranks, rank);
+  return {};
+}
+
+Result<Runner*> Communicator::State::route_send(const Call& call) {
+  const std::int32_t other = call.root == rank ? call.peer : call.root;
+  if (direct) return runner_of("direct", call);
+  if (!options.several_threads) return pair_with(other);
+  std::unique_lock lock(sending);
+  std::mutex& one_of_them = opening[other];
+  lock.unlock();
+  const std::lock_guard opens(one_of_them);
+  return pair_with(other);
+}
+
 Result<Runner*> Communicator::State::route(const Call& call, std::uint64_t& number) {
-  if (!is_checked(call)) {
-    WEFT_TRY_STATUS(check(call, static_cast<std::int32_t>(members.size()), rank));
-    if (call.counts.empty()) checked = call;
-  }
+  WEFT_TRY_STATUS(check_call(call));
   if (const auto failure = engine->failing() ? engine->failure() : std::nullopt) return *failure;
   if (call.kind == Kind::send) {
     number = kUnnumbered;
-    if (direct) return runner_of("direct", call);
-    return pair_with(call.root == rank ? call.peer : call.root);
+    return route_send(call);
   }
   number = agreement->next_call();
   Result<const Decision*> decision = decide(call, number);
@@ -151,13 +206,26 @@ Result<Runner*> Communicator::State::route(const Call& call, std::uint64_t& numb
 }
 
 Status Communicator::run(const Call& call) {
+  if (state_->options.several_threads) {
+    WEFT_TRY(work, start(call));
+    return work.wait();
+  }
+  if (call.timeout.count() == 0 && state_->options.call_timeout.count() != 0) {
+    Call limited = call;
+    limited.timeout = state_->options.call_timeout;
+    return run(limited);
+  }
   std::uint64_t number = 0;
   Result<Runner*> runner = state_->route(call, number);
   if (!runner.ok()) return std::move(runner).error();
   return state_->engine->run(**runner, call, number);
 }
 
-Result<Work> Communicator::start(const Call& call, std::function<void(const Status&)> on_done) {
+Result<Work> Communicator::start(const Call& made, std::function<void(const Status&)> on_done) {
+  Call call = made;
+  if (call.timeout.count() == 0) call.timeout = state_->options.call_timeout;
+  std::unique_lock lock(state_->calling, std::defer_lock);
+  if (state_->options.several_threads && call.kind != Kind::send) lock.lock();
   std::uint64_t number = 0;
   WEFT_TRY(runner, state_->route(call, number));
   auto work = std::make_shared<Work::State>();
@@ -245,10 +313,14 @@ Status Communicator::barrier() { return run({.kind = Kind::barrier}); }
 
 Result<void*> Communicator::allocate(std::size_t bytes) {
   if (state_->membership->no_heap) return *state_->membership->no_heap;
+  const std::lock_guard lock(state_->membership->heap_mutex);
   return state_->membership->heap.allocate(bytes);
 }
 
-void Communicator::free(void* memory) { state_->membership->heap.free(memory); }
+void Communicator::free(void* memory) {
+  const std::lock_guard lock(state_->membership->heap_mutex);
+  state_->membership->heap.free(memory);
+}
 
 Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, std::int32_t key) {
   State& state = *state_;
@@ -311,8 +383,33 @@ void Communicator::use(const std::string& algorithm) {
 }
 
 void Communicator::fail(const Error& error) {
-  state_->engine->fail(error);
-  state_->agreement->tell_broken(error);
+  state_->engine->fail(error, Cause::abort);
+  state_->agreement->tell_broken(error, Cause::abort);
+}
+
+void Communicator::set_call_timeout(std::chrono::milliseconds timeout) {
+  state_->options.call_timeout = timeout;
+}
+
+void Communicator::abort(int code, std::string_view why) {
+  fail(world_error(fmt::format("rank {} gave up: {} (code {})", rank(), why, code)));
+}
+
+std::vector<std::int32_t> Communicator::dead_ranks() const {
+  std::vector<std::int32_t> dead;
+  for (const transport::Death& death : state_->membership->job->deaths()) {
+    const auto found = std::ranges::find(state_->members, death.rank);
+    if (!death.left && found != state_->members.end())
+      dead.push_back(static_cast<std::int32_t>(found - state_->members.begin()));
+  }
+  std::ranges::sort(dead);
+  return dead;
+}
+
+std::optional<Communicator::End> Communicator::end() const {
+  auto error = state_->engine->failure();
+  if (!error) return {};
+  return End{*std::move(error), state_->engine->cause(), dead_ranks()};
 }
 
 Result<NamedAlgorithm> Communicator::find_algorithm(std::string_view name, Kind kind, std::int32_t root) {

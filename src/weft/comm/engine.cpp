@@ -8,8 +8,6 @@
 namespace weft::comm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A wait spins, yields and sleeps as its source sees fit. The first wait of a call is short and is not
 // recorded. It is still long enough for a message from another host, some milliseconds away: a thread that
 // woke just before would take the core from whoever is to receive it. No wait is longer than the second
@@ -43,24 +41,37 @@ class Engine::Blockage {
   int waits_ = 0;
 };
 
+// When a call is late. No clock is read for one that has all the time there is.
+class Engine::Deadline {
+ public:
+  explicit Deadline(std::chrono::milliseconds timeout)
+      : at_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()) {}
+  Clock::time_point at() const { return at_; }
+  bool has_passed() const { return at_ != Clock::time_point::max() && Clock::now() >= at_; }
+
+ private:
+  Clock::time_point at_;
+};
+
 // While a thread drives a call alone and is blocked for longer, fail() is to wake it.
 class Engine::SleeperEntry {
  public:
   explicit SleeperEntry(Engine& engine) : engine_(engine) {}
   ~SleeperEntry() {
-    if (entered_) set(nullptr);
+    if (source_ == nullptr) return;
+    const Lock lock(engine_.mutex_);
+    engine_.asleep_on_.erase(std::ranges::find(engine_.asleep_on_, source_));
   }
   void enter(Source& source) {
-    if (!std::exchange(entered_, true)) set(&source);
+    if (source_ != nullptr) return;
+    source_ = &source;
+    const Lock lock(engine_.mutex_);
+    engine_.asleep_on_.push_back(source_);
   }
 
  private:
-  void set(Source* source) {
-    const Lock lock(engine_.mutex_);
-    engine_.asleep_on_[0] = source;
-  }
   Engine& engine_;
-  bool entered_ = false;
+  Source* source_ = nullptr;
 };
 
 Engine::Engine(Options options, FlightRecorder& recorder)
@@ -71,8 +82,8 @@ Engine::~Engine() { stop(); }
 bool Engine::is_like_latest(const Call& call, Stage stage, std::string_view algorithm) const {
   return call.counts.empty() && latest_.fingerprint == 0 && latest_.kind == call.kind &&
          latest_.count == call.count && latest_.type == call.type && latest_.op == call.op &&
-         latest_.priority == call.priority && latest_.root == call.root && latest_.peer == call.peer &&
-         latest_.stage == stage && has_algorithm(latest_, algorithm);
+         latest_.priority == call.priority && latest_.purpose == call.purpose && latest_.root == call.root &&
+         latest_.peer == call.peer && latest_.stage == stage && has_algorithm(latest_, algorithm);
 }
 
 std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage,
@@ -84,6 +95,8 @@ std::uint64_t Engine::record(const Call& call, std::uint64_t number, Stage stage
     latest_.type = call.type;
     latest_.op = call.op;
     latest_.priority = call.priority;
+    latest_.purpose = call.purpose;
+    latest_bytes_ = message_bytes(call, options_.ranks);
     latest_.stage = stage;
     latest_.root = call.root;
     latest_.peer = call.peer;
@@ -110,6 +123,7 @@ Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
                        operation->pieces(), -1);
     }
     runner.finish(operation);
+    count(call, latest_bytes_, latest_.began_at, waited, !status.ok());
     return status;
   }
   auto state = std::make_shared<Work::State>();
@@ -118,12 +132,19 @@ Status Engine::run(Runner& runner, const Call& call, std::uint64_t number) {
   return state->status;
 }
 
+void Engine::count(const Call& call, std::int64_t bytes, std::int64_t began_at, bool waited, bool failed) {
+  if (!options_.metrics) return;
+  Metrics& metrics = *options_.metrics;
+  metrics.add(call.kind, bytes, metrics.is_timed() ? ticks() - began_at : 0, waited, failed);
+}
+
 // Nobody else touches the runner: nothing is under way, and calls are made by one thread at a time.
 Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
                      std::uint64_t flight, bool& waited) {
   Source& source = runner.source();
   Blockage blockage;
   SleeperEntry sleeper(*this);
+  const Deadline deadline(call.timeout);
   bool told = false;
   for (;;) {
     const std::uint32_t seen = source.signal();
@@ -135,6 +156,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
     }
     if (failing()) return *failure();
     source.wait(seen, blockage.next_wait());
+    if (deadline.has_passed()) give_up_late(call, operation.waiting_for());
     if (!blockage.lasts()) continue;
 
     waited = true;
@@ -158,8 +180,10 @@ void Engine::start(Runner& runner, const Call& call, std::uint64_t number,
   entry->runner = &runner;
   entry->number = number;
   entry->state = std::move(state);
+  entry->deadline = Deadline(call.timeout).at();
   Lock lock(mutex_);
   entry->flight = record(call, number, Stage::queued, "");
+  entry->began_at = latest_.began_at;
   ++under_way_;
   Entry& kept = *entries_[static_cast<std::size_t>(call.priority)].emplace_back(std::move(entry));
   if (failing() || stopped_) {
@@ -225,6 +249,8 @@ void Engine::complete(Entry& entry, Status status, Stage stage) {
   } else {
     recorder_.update(entry.flight, stage, 0, 0, -1);
   }
+  if (stage != Stage::cancelled)
+    count(entry.call, message_bytes(entry.call, options_.ranks), entry.began_at, entry.waited, !status.ok());
   entry.state->status = std::move(status);
   --under_way_;
 }
@@ -243,6 +269,7 @@ void Engine::fail_all() {
 void Engine::hand_out(Lock& lock) {
   while (!completed_.empty()) {
     auto completed = std::exchange(completed_, {});
+    const bool others_wait = drivers_ > 1;
     lock.unlock();
     for (const auto& entry : completed) {
       Work::State& state = *entry->state;
@@ -251,6 +278,7 @@ void Engine::hand_out(Lock& lock) {
       if (on_done) on_done(state.status);
     }
     lock.lock();
+    if (others_wait) wake_sleepers();  // one of them may have slept for what this thread finished
   }
 }
 
@@ -265,8 +293,8 @@ std::vector<Source*> Engine::sources() const {
   return sources;
 }
 
-// Waits until something may have moved. `sleeping` tells others what this thread sleeps on.
-void Engine::rest(Lock& lock, Blockage& blockage, Source** sleeping) {
+// Waits until something may have moved.
+void Engine::rest(Lock& lock, Blockage& blockage) {
   if (failing()) {
     fail_all();
     return;
@@ -274,7 +302,7 @@ void Engine::rest(Lock& lock, Blockage& blockage, Source** sleeping) {
   const std::vector<Source*> all = sources();
   if (all.empty()) return;
   Source* const source = all.front();
-  *sleeping = source;
+  asleep_on_.push_back(source);
   const std::uint32_t seen = source->signal();
   if (progress()) {
     blockage.ends();
@@ -285,12 +313,15 @@ void Engine::rest(Lock& lock, Blockage& blockage, Source** sleeping) {
     lock.lock();
     if (blockage.lasts()) tell_stuck(blockage);
   }
-  *sleeping = nullptr;
+  asleep_on_.erase(std::ranges::find(asleep_on_, source));
 }
 
 void Engine::tell_stuck(const Blockage& blockage) {
   for (auto& queue : entries_) {
     for (auto& entry : queue) {
+      entry->waited = true;
+      if (entry->deadline != Clock::time_point::max() && Clock::now() >= entry->deadline)
+        give_up_late(entry->call, entry->operation != nullptr ? entry->operation->waiting_for() : -1);
       if (entry->operation == nullptr) continue;
       const Operation& operation = *entry->operation;
       if (failure_.comes_true(blockage.time(), operation.waiting_for())) return;
@@ -304,12 +335,15 @@ void Engine::tell_stuck(const Blockage& blockage) {
   }
 }
 
-void Engine::wait_for(const Work::State& state) {
-  if (state.done.load(std::memory_order_acquire)) return;
+void Engine::wait_for(const Work::State& state) { wait_until(state, Clock::time_point::max()); }
+
+bool Engine::wait_until(const Work::State& state, Clock::time_point deadline) {
+  if (state.done.load(std::memory_order_acquire)) return true;
   Lock lock(mutex_);
   ++drivers_;
   Blockage blockage;
   while (!state.done.load(std::memory_order_acquire)) {
+    if (deadline != Clock::time_point::max() && Clock::now() >= deadline) break;
     if (under_way_ == 0 && completed_.empty()) {
       // Another thread is about to say so.
       lock.unlock();
@@ -320,12 +354,13 @@ void Engine::wait_for(const Work::State& state) {
     if (progress()) {
       blockage.ends();
     } else {
-      rest(lock, blockage, &asleep_on_[0]);
+      rest(lock, blockage);
     }
     hand_out(lock);
   }
   --drivers_;
   if (drivers_ == 0 && under_way_ > 0) work_.notify_one();
+  return state.done.load(std::memory_order_acquire);
 }
 
 void Engine::run_background() {
@@ -340,16 +375,14 @@ void Engine::run_background() {
     if (progress()) {
       blockage.ends();
     } else {
-      rest(lock, blockage, &asleep_on_[1]);
+      rest(lock, blockage);
     }
     hand_out(lock);
   }
 }
 
 void Engine::wake_sleepers() {
-  for (Source* sleeper : asleep_on_) {
-    if (sleeper != nullptr) sleeper->wake();
-  }
+  for (Source* sleeper : asleep_on_) sleeper->wake();
 }
 
 bool Engine::is_queued(std::uint64_t number) const {

@@ -27,6 +27,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/comm/failure.h"
 #include "weft/comm/flight_recorder.h"
+#include "weft/comm/metrics.h"
 #include "weft/comm/runner.h"
 
 namespace weft::comm {
@@ -44,14 +45,17 @@ struct Work::State {
 
 class Engine {
  public:
+  using Clock = std::chrono::steady_clock;
   struct Options {
     std::uint64_t group = 0;
+    std::int32_t ranks = 1;
+    std::shared_ptr<Metrics> metrics;  // none: nobody counts
     bool background = true;
     // Called once for a collective that has not moved for a while (kStuck), and for one that failed without
     // knowing what the other side called.
     std::function<void(const Call& call, std::uint64_t number)> on_stuck;
     // Called when a call has failed on this rank, so that the others hear of it.
-    std::function<void(const Error& error)> on_failure;
+    std::function<void(const Error& error, Cause cause)> on_failure;
     // Whether a call must stay in the queue for now.
     std::function<bool(std::uint64_t number)> is_held;
   };
@@ -65,11 +69,14 @@ class Engine {
   // Begins it. `state` is done when the call is. `counts` of the call are copied.
   void start(Runner& runner, const Call& call, std::uint64_t number, std::shared_ptr<Work::State> state);
   void wait_for(const Work::State& state);
+  // The same until then at the latest; whether it is done. Nothing becomes of a call that is not.
+  bool wait_until(const Work::State& state, Clock::time_point deadline);
 
   // All calls under way fail with this, and all later ones; the first error stays. From any thread.
-  void fail(Error error);
+  void fail(Error error, Cause cause = Cause::fault);
   bool failing() const { return failure_.is_set(); }
   std::optional<Error> failure() const { return failure_.error(); }
+  Cause cause() const { return failure_.cause(); }  // of the failure
   // For a call that could not even begin: the others are asked what they called, and the group fails.
   Error give_up(const Call& call, std::uint64_t number, Error error);
   // The same for a rank that left in peace: only what goes on waiting for it fails.
@@ -93,9 +100,13 @@ class Engine {
     std::uint64_t flight = 0;
     std::shared_ptr<Work::State> state;
     bool stuck_told = false;
+    bool waited = false;
+    std::int64_t began_at = 0;  // ticks
+    Clock::time_point deadline = Clock::time_point::max();
   };
   class Blockage;
   class SleeperEntry;
+  class Deadline;
   using Lock = std::unique_lock<std::mutex>;
 
   Status drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,
@@ -105,11 +116,14 @@ class Engine {
   void complete(Entry& entry, Status status, Stage stage);
   void fail_all();
   Error explain(const Call& call, std::uint64_t number, Error error);
+  // The call is late: the group fails, here and elsewhere.
+  void give_up_late(const Call& call, std::int32_t waits_for);
   Error why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation);
   void wake_sleepers();
   void hand_out(Lock& lock);  // calls on_done of what completed, without the lock
-  void rest(Lock& lock, Blockage& blockage, Source** sleeping);
+  void rest(Lock& lock, Blockage& blockage);
   void tell_stuck(const Blockage& blockage);
+  void count(const Call& call, std::int64_t bytes, std::int64_t began_at, bool waited, bool failed);
   void run_background();
   // Writes the call down. Most are like the one before: only what is new is written again.
   std::uint64_t record(const Call& call, std::uint64_t number, Stage stage, std::string_view algorithm);
@@ -118,7 +132,8 @@ class Engine {
 
   Options options_;
   FlightRecorder& recorder_;
-  Flight latest_;  // that was recorded
+  Flight latest_;                  // that was recorded
+  std::int64_t latest_bytes_ = 0;  // of it
 
   mutable std::mutex mutex_;
   std::array<std::deque<std::unique_ptr<Entry>>, kPriorities> entries_;
@@ -126,7 +141,7 @@ class Engine {
   std::vector<std::unique_ptr<Entry>> completed_;
   std::int32_t drivers_ = 0;  // threads in wait_for()
   bool stopped_ = false;
-  std::array<Source*, 2> asleep_on_ = {};  // a waiting thread, and the background's
+  std::vector<Source*> asleep_on_;  // of each thread that sleeps, its own
 
   Failure failure_;
 

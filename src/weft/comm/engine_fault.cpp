@@ -3,12 +3,12 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "weft/comm/engine.h"
 
 namespace weft::comm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kExplanation{200};
 
@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kExplanation{200};
 Error Engine::why(Runner& runner, const Call& call, std::uint64_t number, Operation& operation) {
   Error error = operation.error();
   if (!runner.tells_both_sides()) error = explain(call, number, std::move(error));
-  if (!failing() && options_.on_failure) options_.on_failure(error);
+  if (!failing() && options_.on_failure) options_.on_failure(error, Cause::fault);
   return error;
 }
 
@@ -33,17 +33,31 @@ Error Engine::explain(const Call& call, std::uint64_t number, Error error) {
   return error;
 }
 
+void Engine::give_up_late(const Call& call, std::int32_t waits_for) {
+  if (failing()) return;
+  Error error =
+      world_error(fmt::format("{} is not done within {} ms{}", describe(call), call.timeout.count(),
+                              waits_for < 0 ? "" : fmt::format(": rank {} is waited for", waits_for)),
+                  "shrink() makes a group that can go on");
+  if (options_.on_failure) options_.on_failure(error, Cause::timeout);
+  failure_.set(std::move(error), Cause::timeout);
+}
+
 Error Engine::give_up(const Call& call, std::uint64_t number, Error error) {
-  const std::uint64_t flight = record(call, number, Stage::running, "");
+  std::uint64_t flight = 0;
+  {
+    const Lock lock(mutex_);
+    flight = record(call, number, Stage::running, "");
+  }
   error = explain(call, number, std::move(error));
   recorder_.update(flight, Stage::failed, 0, 0, -1);
-  if (!failing() && options_.on_failure) options_.on_failure(error);
+  if (!failing() && options_.on_failure) options_.on_failure(error, Cause::fault);
   fail(std::move(error));
   return *failure();
 }
 
-void Engine::fail(Error error) {
-  failure_.set(std::move(error));
+void Engine::fail(Error error, Cause cause) {
+  failure_.set(std::move(error), cause);
   const Lock lock(mutex_);
   wake_sleepers();
 }

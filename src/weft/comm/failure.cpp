@@ -9,9 +9,17 @@ std::optional<Error> Failure::error() const {
   return error_;
 }
 
-void Failure::set(Error error) {
+Cause Failure::cause() const {
   const std::lock_guard lock(mutex_);
-  if (!error_) error_ = std::move(error);
+  return cause_;
+}
+
+void Failure::set(Error error, Cause cause) {
+  const std::lock_guard lock(mutex_);
+  if (!error_) {
+    error_ = std::move(error);
+    cause_ = cause;
+  }
   is_set_.store(true, std::memory_order_release);
 }
 
@@ -27,7 +35,10 @@ bool Failure::comes_true(std::chrono::nanoseconds blocked, std::int32_t waits_fo
   auto found = std::ranges::find(expected_, waits_for, &std::pair<std::int32_t, Error>::first);
   if (found == expected_.end() && blocked >= kLongFarewell) found = expected_.begin();
   if (found == expected_.end()) return false;
-  if (!error_) error_ = found->second;
+  if (!error_) {
+    error_ = found->second;
+    cause_ = Cause::left;
+  }
   is_set_.store(true, std::memory_order_release);
   return true;
 }

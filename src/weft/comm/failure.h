@@ -16,6 +16,15 @@
 
 namespace weft::comm {
 
+// Why a group cannot go on, for programs; the text of its error is for people.
+enum class Cause : std::uint8_t {
+  fault,    // calls that do not match, damaged bytes, no memory
+  death,    // a rank died: Communicator::dead_ranks() says who
+  left,     // a rank left while others waited for it
+  timeout,  // a call was late
+  abort     // a rank gave up, by fail() or abort()
+};
+
 // All of it from any thread.
 class Failure {
  public:
@@ -23,8 +32,9 @@ class Failure {
 
   bool is_set() const { return is_set_.load(std::memory_order_acquire); }
   std::optional<Error> error() const;
+  Cause cause() const;
   // Only the first is kept.
-  void set(Error error);
+  void set(Error error, Cause cause = Cause::fault);
 
   // `error` is what a call that waits for `rank` fails with.
   void expect(std::int32_t rank, Error error);
@@ -35,6 +45,7 @@ class Failure {
  private:
   mutable std::mutex mutex_;
   std::optional<Error> error_;
+  Cause cause_ = Cause::fault;
   std::vector<std::pair<std::int32_t, Error>> expected_;  // by rank, in the order of their leaving
   std::atomic<bool> is_set_{false};
   std::atomic<bool> is_expected_{false};

@@ -157,6 +157,7 @@ Call call_of(const Flight& flight) {
   call.root = flight.root;
   call.peer = flight.peer;
   call.priority = flight.priority;
+  call.purpose = flight.purpose;
   return call;
 }
 

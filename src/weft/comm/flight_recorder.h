@@ -44,7 +44,8 @@ struct Flight : Course {
   ElementType type = ElementType::f32;
   ReduceOp op = ReduceOp::sum;
   Priority priority = Priority::normal;
-  std::array<char, 36> algorithm = {};  // ends in 0, cut where it is longer
+  Purpose purpose = Purpose::itself;
+  std::array<char, 35> algorithm = {};  // ends in 0, cut where it is longer
 };
 static_assert(sizeof(Flight) % sizeof(std::uint64_t) == 0 && sizeof(Course) % sizeof(std::uint64_t) == 0);
 

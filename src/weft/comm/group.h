@@ -19,6 +19,9 @@
 #include "weft/comm/engine.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/comm/heap.h"
+#include "weft/comm/message_box.h"
+#include "weft/comm/metrics.h"
+#include "weft/comm/metrics_file.h"
 #include "weft/comm/pair_operation.h"
 #include "weft/comm/runner.h"
 #include "weft/transport/endpoint.h"
@@ -32,12 +35,21 @@ struct Membership {
   std::shared_ptr<transport::Job> job;
   std::mutex mutex;
   std::vector<std::weak_ptr<const FlightRecorder>> recorders;  // of its communicators
+  std::vector<std::shared_ptr<Metrics>> metrics;
+  Tallies retired = {};  // of communicators that are gone
+  bool takes_times = false;
 
   std::shared_ptr<FlightRecorder> add_recorder();
   std::vector<Flight> read_flights();  // of all of them, oldest first
+  // Counters of one more communicator; and what all of them have counted, those that are gone among them.
+  // Who reads them wants times, too: these are taken from then on.
+  std::shared_ptr<Metrics> add_metrics();
+  RankMetrics read_metrics();
+  std::mutex heap_mutex;
   Heap heap;
   std::map<std::int32_t, transport::Segment> heaps;  // of the ranks of this machine, by job rank
   std::optional<Error> no_heap;                      // why there is none
+  std::unique_ptr<MetricsFile> metrics_file;         // last: it reads the rest until it is gone
 };
 
 struct Decision {
@@ -52,9 +64,12 @@ struct Communicator::State {
   // Ends what runs on other threads. Not on the job's watcher thread, which it waits for.
   void close();
 
-  // Checks a call, gives it its number and says what runs it.
+  // Checks a call, gives it its number and says what runs it. Of several threads one at a time, but for sends.
   Result<Runner*> route(const Call& call, std::uint64_t& number);
+  Result<Runner*> route_send(const Call& call);
+  Status check_call(const Call& call);
   bool is_checked(const Call& call) const;  // like the last one that was found good
+  MessageBox& messages();                   // opened by the first who asks
   // Where a call goes. Opens wires where it is the first to need them, which is collective; so all ranks ask
   // in the same order.
   Result<const Decision*> decide(const Call& call, std::uint64_t number);
@@ -117,11 +132,19 @@ struct Communicator::State {
   std::vector<Installed> installed;  // newest last
   std::vector<std::string> named;    // by number of a NamedAlgorithm, less one
   Call checked;
+  std::int64_t checked_input = 0, checked_output = 0;  // bytes of it
 
   std::shared_ptr<Agreement> agreement;
   std::shared_ptr<Engine> engine;
   std::uint64_t death_listener = 0;
   std::uint64_t splits = 0, shrinks = 0;
+
+  // Where several threads call: collectives take their numbers one after another; sends open their wires, which
+  // may take until the other side comes, without keeping others from theirs. `sending` is for maps alone.
+  std::mutex calling, sending;
+  std::map<std::int32_t, std::mutex> opening;  // a pair, by the other
+  std::mutex opening_messages;
+  std::shared_ptr<MessageBox> box;
 };
 
 // Collective over `members`: opens what they share.

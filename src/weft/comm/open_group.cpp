@@ -147,6 +147,7 @@ void Communicator::State::close() {
   if (engine) engine->stop();
   if (death_listener != 0) membership->job->forget(std::exchange(death_listener, 0));
   if (const auto settled = std::exchange(agreement, nullptr)) settled->end();
+  if (const auto emptied = std::exchange(box, nullptr)) emptied->close();
 }
 
 void Communicator::State::hear_of(const transport::Death& death) {
@@ -160,7 +161,8 @@ void Communicator::State::hear_of(const transport::Death& death) {
   }
   if (direct) direct->poison(who, kPoisonedByDeath);
   engine->fail(world_error(fmt::format("rank {} died: {}", who, death.how),
-                           "shrink() makes a group of the ranks that are left"));
+                           "shrink() makes a group of the ranks that are left"),
+               Cause::death);
 }
 
 Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membership> membership,
@@ -191,10 +193,13 @@ Result<std::shared_ptr<Communicator::State>> open_group(std::shared_ptr<Membersh
   Agreement* const agreement = state->agreement.get();
   state->engine = std::make_shared<Engine>(
       Engine::Options{.group = id,
+                      .ranks = static_cast<std::int32_t>(state->members.size()),
+                      .metrics = state->membership->add_metrics(),
                       .background = options.background,
                       .on_stuck = [agreement](const Call& call,
                                               std::uint64_t number) { agreement->ask_about(call, number); },
-                      .on_failure = [agreement](const Error& error) { agreement->tell_broken(error); },
+                      .on_failure = [agreement](const Error& error,
+                                                Cause cause) { agreement->tell_broken(error, cause); },
                       .is_held = [agreement](std::uint64_t number) { return agreement->is_held(number); }},
       *state->recorder);
   state->agreement->begin(state->engine);

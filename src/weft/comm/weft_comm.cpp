@@ -6,22 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "weft/comm/c_boundary.h"
-#include "weft/comm/communicator.h"
+#include "weft/comm/c_calls.h"
 
 using weft::Status;
 using weft::comm::Call;
 using weft::comm::Communicator;
 using weft::comm::guarded;
+using weft::comm::no_handle;
 using weft::comm::Quorum;
 using weft::comm::tell;
-
-struct weft_comm {
-  std::unique_ptr<Communicator> communicator;
-};
-struct weft_work {
-  weft::comm::Work work;
-};
 
 namespace {
 
@@ -34,25 +27,11 @@ static_assert(WEFT_BARRIER == static_cast<int>(weft::comm::Kind::barrier) &&
               WEFT_SEND == static_cast<int>(weft::comm::Kind::send) &&
               WEFT_ALL_REDUCE == static_cast<int>(weft::comm::Kind::all_reduce));
 static_assert(WEFT_U8 == static_cast<int>(weft::comm::ElementType::u8) &&
+              WEFT_U64 == static_cast<int>(weft::comm::ElementType::u64) &&
               WEFT_F64 == static_cast<int>(weft::comm::ElementType::f64));
-static_assert(WEFT_AVG == static_cast<int>(weft::comm::ReduceOp::avg));
+static_assert(WEFT_AVG == static_cast<int>(weft::comm::ReduceOp::avg) &&
+              WEFT_XOR == static_cast<int>(weft::comm::ReduceOp::bit_xor));
 static_assert(WEFT_LOW == static_cast<int>(weft::comm::Priority::low));
-
-// Whether the numbers are of the header; others would be cut to a byte and might then mean something.
-Status check_numbers(const weft_call& call) {
-  const auto within = [](int number, int last) { return number >= 0 && number <= last; };
-  if (!within(call.kind, WEFT_BARRIER))
-    return weft::user_error(fmt::format("no such kind of call: {}", call.kind));
-  if (!within(call.type, WEFT_U8)) return weft::user_error(fmt::format("no such type: {}", call.type));
-  if (!within(call.op, WEFT_AVG)) return weft::user_error(fmt::format("no such operation: {}", call.op));
-  if (!within(call.priority, WEFT_LOW))
-    return weft::user_error(fmt::format("no such priority: {}", call.priority));
-  if (call.counts_length < 0 || (call.counts_length > 0 && call.counts == nullptr))
-    return weft::user_error(fmt::format("counts of {} elements expected, none given", call.counts_length));
-  return {};
-}
-
-weft::Error no_handle(const char* what) { return weft::user_error(fmt::format("{} is NULL", what)); }
 
 Call to_call(const weft_call& call) {
   Call result;
@@ -67,6 +46,7 @@ Call to_call(const weft_call& call) {
   if (call.counts_length > 0)
     result.counts = std::span(call.counts, static_cast<std::size_t>(call.counts_length));
   result.priority = static_cast<weft::comm::Priority>(call.priority);
+  result.timeout = std::chrono::milliseconds(call.timeout_ms);
   return result;
 }
 
@@ -74,28 +54,6 @@ int hand_over(weft::Result<std::unique_ptr<Communicator>> made, weft_comm** comm
   if (!made.ok()) return tell(made.error());
   *comm = *made ? new weft_comm{std::move(made).value()} : nullptr;
   return WEFT_OK;
-}
-
-int run(weft_comm* comm, const weft_call& call) {
-  return guarded([&] {
-    if (comm == nullptr) return tell(no_handle("comm"));
-    if (const Status numbers = check_numbers(call); !numbers.ok()) return tell(numbers);
-    return tell(comm->communicator->run(to_call(call)));
-  });
-}
-
-weft_call simple(int kind, const void* input, void* output, int64_t count, int type) {
-  return {.kind = kind,
-          .input = input,
-          .output = output,
-          .count = count,
-          .type = type,
-          .op = WEFT_SUM,
-          .root = 0,
-          .peer = 0,
-          .counts = nullptr,
-          .counts_length = 0,
-          .priority = WEFT_NORMAL};
 }
 
 }  // namespace
@@ -117,23 +75,101 @@ int tell(const Error& error) {
 
 int tell(const Status& status) { return status.ok() ? WEFT_OK : tell(status.error()); }
 
+Error no_handle(const char* what) { return user_error(fmt::format("{} is NULL", what)); }
+
+Status check_type(int type) {
+  if (type >= 0 && type <= WEFT_U64) return {};
+  return user_error(fmt::format("no such type: {}", type));
+}
+
+// Others would be cut to a byte and might then mean something.
+Status check_numbers(const weft_call& call) {
+  const auto within = [](int number, int last) { return number >= 0 && number <= last; };
+  if (!within(call.kind, WEFT_BARRIER)) return user_error(fmt::format("no such kind of call: {}", call.kind));
+  WEFT_TRY_STATUS(check_type(call.type));
+  if (!within(call.op, WEFT_XOR)) return user_error(fmt::format("no such operation: {}", call.op));
+  if (!within(call.priority, WEFT_LOW)) return user_error(fmt::format("no such priority: {}", call.priority));
+  if (call.counts_length < 0 || (call.counts_length > 0 && call.counts == nullptr))
+    return user_error(fmt::format("counts of {} elements expected, none given", call.counts_length));
+  return {};
+}
+
+int run(weft_comm* comm, const weft_call& call) {
+  return guarded([&] {
+    if (comm == nullptr) return tell(no_handle("comm"));
+    if (const Status numbers = check_numbers(call); !numbers.ok()) return tell(numbers);
+    return tell_late(*comm, comm->communicator->run(to_call(call)));
+  });
+}
+
+int tell_late(weft_comm& comm, const Status& status) {
+  const int told = tell(status);
+  const auto end = status.ok() ? std::nullopt : comm.communicator->end();
+  return end && end->cause == Cause::timeout && end->error.message == status.error().message ? WEFT_LATE
+                                                                                             : told;
+}
+
 }  // namespace weft::comm
 
 const char* weft_last_error(void) { return last_error.c_str(); }
 
+namespace {
+
+Status read_options(const weft_options* given, weft::comm::Options& options) {
+  if (given == nullptr) return {};
+  if (given->transport != nullptr) {
+    const auto kind = weft::comm::find_transport(given->transport);
+    if (!kind)
+      return weft::user_error(fmt::format("no such transport: {}", given->transport),
+                              "inproc, shm, tcp, mpi");
+    options.transport = *kind;
+  }
+  if (given->timeout_ms < 0)
+    return weft::user_error(fmt::format("timeout is negative: {} ms", given->timeout_ms));
+  options.call_timeout = std::chrono::milliseconds(given->timeout_ms);
+  options.several_threads = given->several_threads != 0;
+  return {};
+}
+
+}  // namespace
+
 int weft_connect(const char* transport, weft_comm** comm) {
+  const weft_options options = {transport, 0, 0};
+  return weft_connect_with(&options, comm);
+}
+
+int weft_connect_with(const weft_options* given, weft_comm** comm) {
   return guarded([&] {
     if (comm == nullptr) return tell(no_handle("comm"));
     *comm = nullptr;
     weft::comm::Options options;
-    if (transport != nullptr) {
-      const auto kind = weft::comm::find_transport(transport);
-      if (!kind)
-        return tell(
-            weft::user_error(fmt::format("no such transport: {}", transport), "inproc, shm, tcp, mpi"));
-      options.transport = *kind;
-    }
+    if (const Status read = read_options(given, options); !read.ok()) return tell(read);
     return hand_over(weft::comm::connect(options), comm);
+  });
+}
+
+int weft_grow(weft_comm* comm, int32_t newcomers, const char* where, const char* secret, int64_t timeout_ms,
+              weft_comm** grown) {
+  return guarded([&] {
+    if (comm == nullptr || where == nullptr || grown == nullptr)
+      return tell(no_handle(comm == nullptr ? "comm" : where == nullptr ? "where" : "grown"));
+    *grown = nullptr;
+    const weft::comm::MeetingPlace place{where, secret == nullptr ? "" : secret,
+                                         std::chrono::milliseconds(timeout_ms)};
+    return hand_over(comm->communicator->grow(newcomers, place), grown);
+  });
+}
+
+int weft_join(const char* where, const char* secret, int64_t timeout_ms, int32_t rank, int32_t ranks,
+              const weft_options* given, weft_comm** comm) {
+  return guarded([&] {
+    if (where == nullptr || comm == nullptr) return tell(no_handle(where == nullptr ? "where" : "comm"));
+    *comm = nullptr;
+    weft::comm::Options options;
+    if (const Status read = read_options(given, options); !read.ok()) return tell(read);
+    const weft::comm::MeetingPlace place{where, secret == nullptr ? "" : secret,
+                                         std::chrono::milliseconds(timeout_ms)};
+    return hand_over(weft::comm::join(place, rank, ranks, options), comm);
   });
 }
 
@@ -167,43 +203,15 @@ int32_t weft_size(const weft_comm* comm) { return comm == nullptr ? 0 : comm->co
 
 int weft_run(weft_comm* comm, const weft_call* call) {
   if (call == nullptr) return guarded([] { return tell(no_handle("call")); });
-  return run(comm, *call);
+  return weft::comm::run(comm, *call);
 }
-
-int weft_all_reduce(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
-  weft_call call = simple(WEFT_ALL_REDUCE, input, output, count, type);
-  call.op = op;
-  return run(comm, call);
-}
-
-int weft_reduce_scatter(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
-  weft_call call = simple(WEFT_REDUCE_SCATTER, input, output, count, type);
-  call.op = op;
-  return run(comm, call);
-}
-
-int weft_all_gather(weft_comm* comm, const void* input, void* output, int64_t count, int type) {
-  return run(comm, simple(WEFT_ALL_GATHER, input, output, count, type));
-}
-
-int weft_all_to_all(weft_comm* comm, const void* input, void* output, int64_t count, int type) {
-  return run(comm, simple(WEFT_ALL_TO_ALL, input, output, count, type));
-}
-
-int weft_broadcast(weft_comm* comm, const void* input, void* output, int64_t count, int type, int32_t root) {
-  weft_call call = simple(WEFT_BROADCAST, input, output, count, type);
-  call.root = root;
-  return run(comm, call);
-}
-
-int weft_barrier(weft_comm* comm) { return run(comm, simple(WEFT_BARRIER, nullptr, nullptr, 0, WEFT_U8)); }
 
 int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* data, weft_work** work) {
   return guarded([&] {
     if (comm == nullptr || call == nullptr || work == nullptr)
       return tell(no_handle(comm == nullptr ? "comm" : call == nullptr ? "call" : "work"));
     *work = nullptr;
-    if (const Status numbers = check_numbers(*call); !numbers.ok()) return tell(numbers);
+    if (const Status numbers = weft::comm::check_numbers(*call); !numbers.ok()) return tell(numbers);
     std::function<void(const Status&)> on_done;
     if (done != nullptr) on_done = [done, data](const Status& status) { done(tell(status), data); };
     auto started = comm->communicator->start(to_call(*call), std::move(on_done));
@@ -215,6 +223,14 @@ int weft_start(weft_comm* comm, const weft_call* call, weft_done done, void* dat
 
 int weft_wait(weft_work* work) {
   return guarded([&] { return work == nullptr ? tell(no_handle("work")) : tell(work->work.wait()); });
+}
+int weft_wait_for(weft_work* work, int64_t timeout_ms, int* done) {
+  return guarded([&] {
+    if (work == nullptr || done == nullptr) return tell(no_handle(work == nullptr ? "work" : "done"));
+    const auto status = work->work.wait_for(std::chrono::milliseconds(timeout_ms));
+    *done = status ? 1 : 0;
+    return status ? tell(*status) : static_cast<int>(WEFT_OK);
+  });
 }
 int weft_is_done(const weft_work* work) { return work == nullptr || work->work.done() ? 1 : 0; }
 

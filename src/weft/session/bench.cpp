@@ -80,7 +80,8 @@ Result<Order> check_bench(const Bench& request) {
   WEFT_TRY_STATUS(measure::check_peers(request.against));
   const auto type = device::find_element_type(request.type);
   if (!type)
-    return user_error(fmt::format("unknown type: {}", request.type), "f64 f32 f16 bf16 i8 i32 i64 u8");
+    return user_error(fmt::format("unknown type: {}", request.type),
+                      "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64");
   order.type = *type;
   if (request.repeats < 1)
     return user_error(fmt::format("expected at least 1 repeat, found {}", request.repeats));

@@ -90,6 +90,10 @@ Patient diagnose(const std::string& name, Question question) {
   Patient patient;
   patient.process = process_of(name);
   patient.answer = std::move(question.answer);
+  if (const std::size_t at = patient.answer.find(kBeforeFigures); at != std::string::npos) {
+    patient.figures = patient.answer.substr(at + 1);
+    patient.answer.resize(at);
+  }
   if (std::sscanf(patient.answer.c_str(), "rank %d of %d,", &patient.rank, &patient.ranks) != 2) {
     patient.rank = -1;
     patient.ranks = 0;

@@ -19,10 +19,14 @@
 
 namespace weft::transport {
 
+// Between what is for people and what is for programs.
+inline constexpr char kBeforeFigures = '\f';
+
 struct Patient {
   pid_t process = 0;
   std::int32_t rank = -1, ranks = 0;  // as it says; -1: it did not
   std::string answer;                 // empty: it did not answer in time
+  std::string figures;                // for programs: what an answer has after kBeforeFigures
   std::string state;                  // where it did not: "stopped (T)", "sleeping (S)", as /proc has it
 };
 

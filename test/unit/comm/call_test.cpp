@@ -83,6 +83,40 @@ TEST(call, refusals) {
   EXPECT_EQ(refusal(sent), "rank 0 sends to itself");
   sent.peer = 1;
   EXPECT_EQ(refusal(sent), "");
+  Call late = call_of(Kind::barrier);
+  late.timeout = std::chrono::milliseconds(-1);
+  EXPECT_EQ(refusal(late), "timeout is negative: -1 ms");
+}
+
+TEST(call, bits_are_of_whole_numbers) {
+  Call call = call_of(Kind::all_reduce);
+  call.op = ReduceOp::bit_or;
+  EXPECT_EQ(refusal(call), "or is for whole numbers, not f32");
+  call.type = ElementType::u32;
+  EXPECT_EQ(refusal(call), "");
+  call = call_of(Kind::broadcast);
+  call.op = ReduceOp::bit_or;  // of no account
+  EXPECT_EQ(refusal(call), "");
+}
+
+TEST(call, buffers_overlap_in_place_or_not_at_all) {
+  Call call = call_of(Kind::all_reduce);
+  call.output = memory;
+  EXPECT_EQ(refusal(call), "");
+  call.output = memory + 4;
+  EXPECT_EQ(refusal(call), "input and output of all_reduce sum f32 x 8 overlap");
+  call.output = memory + 31;
+  EXPECT_NE(refusal(call), "");
+  call.output = memory + 32;
+  EXPECT_EQ(refusal(call), "");
+  Call gather = call_of(Kind::all_gather, 2);
+  gather.input = memory + 8;
+  gather.output = memory;
+  EXPECT_EQ(refusal(gather), "input and output of all_gather f32 x 2 overlap") << "this is rank 0";
+  EXPECT_TRUE(check(gather, 4, 1).ok()) << "and this rank 1";
+  // Rank 3 has nothing to write.
+  gather.kind = Kind::gather;
+  EXPECT_TRUE(check(gather, 4, 3).ok());
 }
 
 TEST(call, descriptions) {
@@ -111,6 +145,12 @@ TEST(call, fingerprints_differ_as_descriptions_do) {
             call.root = root;
             descriptions.insert(describe(call));
             fingerprints.insert(fingerprint(call));
+            if (call.kind != Kind::all_to_all) continue;
+            for (const Purpose purpose : {Purpose::scan, Purpose::exclusive_scan, Purpose::user_operation}) {
+              call.purpose = purpose;
+              descriptions.insert(describe(call));
+              fingerprints.insert(fingerprint(call));
+            }
           }
   EXPECT_EQ(descriptions.size(), fingerprints.size());
   EXPECT_EQ(fingerprints.count(0), 0U);

@@ -17,7 +17,7 @@
 
 #include <fmt/format.h>
 
-#include "elsewhere_job.h"
+#include "on_ranks.h"
 #include "weft/comm/chunk/program_store.h"
 #include "weft/transport/job.h"
 
@@ -25,40 +25,6 @@ namespace weft::comm {
 namespace {
 
 using namespace std::chrono_literals;
-
-Options plain(TransportKind transport) {
-  Options options;
-  options.transport = transport;
-  options.statistics = "none";
-  return options;
-}
-
-// For what takes more than one host, the first half of the ranks is on one and the rest on another.
-std::vector<std::shared_ptr<transport::Job>> make_jobs(std::int32_t ranks, TransportKind transport) {
-  std::vector<std::shared_ptr<transport::Job>> jobs;
-  if (transport == TransportKind::mixed) {
-    std::vector<std::string> hosts;
-    for (std::int32_t rank = 0; rank < ranks; ++rank) hosts.emplace_back(2 * rank < ranks ? "here" : "there");
-    for (auto& job : transport::make_elsewhere(hosts, 10s)) jobs.push_back(std::move(job));
-  } else {
-    for (auto& job : transport::make_thread_jobs(ranks, 10s)) jobs.push_back(std::move(job));
-  }
-  return jobs;
-}
-
-// Runs `body` on `ranks` threads, each with a communicator of all of them.
-void on_ranks(std::int32_t ranks, const Options& options, const std::function<void(Communicator&)>& body) {
-  auto jobs = make_jobs(ranks, options.transport);
-  std::vector<std::thread> threads;
-  for (auto& job : jobs) {
-    threads.emplace_back([&options, &body, job = std::move(job)] {
-      auto made = Communicator::create(job, options);
-      ASSERT_TRUE(made.ok()) << made.error().message;
-      body(**made);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-}
 
 float value(std::int32_t rank, std::size_t i) {
   return static_cast<float>(rank + 1) * static_cast<float>(i % 17);

@@ -1,6 +1,7 @@
 // Which way a call goes, and opening what it needs the first time.
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,8 +10,8 @@
 #include "weft/base/hash.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
-#include "weft/comm/group.h"
 #include "weft/comm/chunk/program_store.h"
+#include "weft/comm/group.h"
 
 namespace weft::comm {
 namespace {
@@ -84,6 +85,8 @@ Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, con
   if (algorithm.starts_with(kDirect)) {
     DirectWish wish(find_direct_way(algorithm));
     if (in_place) wish.in_place = in_place;
+    std::unique_lock lock(sending, std::defer_lock);
+    if (options.several_threads) lock.lock();
     auto& runner = direct_runners[{wish.way, wish.in_place}];
     if (!runner) runner = direct_runner(*direct, *direct_source, wish);
     return runner.get();
@@ -93,7 +96,10 @@ Result<Runner*> Communicator::State::runner_of(const std::string& algorithm, con
 }
 
 Result<Runner*> Communicator::State::pair_with(std::int32_t other) {
-  if (const auto found = pairs.find(other); found != pairs.end()) return found->second.runner.get();
+  {
+    const std::lock_guard lock(sending);
+    if (const auto found = pairs.find(other); found != pairs.end()) return found->second.runner.get();
+  }
   const std::int32_t lower = std::min(rank, other), upper = std::max(rank, other);
   std::vector<std::int32_t> two = {members[static_cast<std::size_t>(lower)],
                                    members[static_cast<std::size_t>(upper)]};
@@ -112,6 +118,7 @@ Result<Runner*> Communicator::State::pair_with(std::int32_t other) {
   open.source = source_of(*pair->endpoint);
   open.runner = pair_runner(*pair, *open.source, rank);
   open.pair = std::move(pair);
+  const std::lock_guard lock(sending);
   return pairs.emplace(other, std::move(open)).first->second.runner.get();
 }
 

@@ -82,11 +82,15 @@ std::uint64_t pack_what(const Call& call, bool two_shot, bool through_kernel) {
   std::uint64_t what = byte_at(static_cast<std::uint64_t>(call.kind), 0);
   if (call.kind == Kind::barrier) return what;
   what |= byte_at(static_cast<std::uint64_t>(call.type), 1);
-  if (collective::reduces(call.kind)) what |= byte_at(static_cast<std::uint64_t>(call.op), 2);
+  if (collective::reduces(call.kind) || call.purpose != Purpose::itself)
+    what |= byte_at(static_cast<std::uint64_t>(call.op), 2);
   if (has_root(call.kind)) what |= byte_at(static_cast<std::uint64_t>(call.root), 3);
   if (call.kind == Kind::send) what |= byte_at(static_cast<std::uint64_t>(call.peer), 4);
   return what | byte_at(static_cast<std::uint64_t>(call.priority), 5) |
-         byte_at((two_shot ? 1 : 0) | (through_kernel ? 2 : 0), 6) | byte_at(call.counts.empty() ? 0 : 1, 7);
+         byte_at(
+             (two_shot ? 1 : 0) | (through_kernel ? 2 : 0) | static_cast<std::uint64_t>(call.purpose) << 2,
+             6) |
+         byte_at(call.counts.empty() ? 0 : 1, 7);
 }
 
 Call unpack_call(std::uint64_t what, std::uint64_t count) {
@@ -99,6 +103,7 @@ Call unpack_call(std::uint64_t what, std::uint64_t count) {
   call.peer = byte_of(4);
   call.priority = static_cast<Priority>(byte_of(5));
   call.count = static_cast<std::int64_t>(count);
+  call.purpose = static_cast<Purpose>(byte_of(6) >> 2);
   return call;
 }
 
