@@ -27,6 +27,7 @@
 #include "rules.h"
 #include "script.h"
 #include "simulate.h"
+#include "top.h"
 #include "tune.h"
 #include "weft/base/nearest.h"
 #include "weft/language/complaint.h"
@@ -56,6 +57,7 @@ usage:
   weft tune ...            measure collective algorithms, so that calls choose well
   weft bench ...           measure collectives beside Open MPI, MPICH and Gloo
   weft doctor [PID]        what the ranks on this machine are doing
+  weft top                 how much they do, every second
   weft help [TOPIC]        the language, topic by topic
 
 options:
@@ -143,7 +145,7 @@ class Complaints {
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
   constexpr std::string_view kCommands[] = {"run",      "help",    "rules", "plan",  "collective", "launch",
-                                            "simulate", "profile", "tune",  "bench", "doctor"};
+                                            "simulate", "profile", "tune",  "bench", "doctor",     "top"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -229,6 +231,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "bench") return run_bench(argc, argv, output);
   if (command == "bench-rank") return run_bench_rank(argc, argv);
   if (command == "doctor") return run_doctor(argc, argv);
+  if (command == "top") return run_top(argc, argv, output);
   return {};
 }
 

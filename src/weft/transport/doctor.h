@@ -25,9 +25,9 @@ inline constexpr char kBeforeFigures = '\f';
 struct Patient {
   pid_t process = 0;
   std::int32_t rank = -1, ranks = 0;  // as it says; -1: it did not
-  std::string answer;                 // empty: it did not answer in time
-  std::string figures;                // for programs: what an answer has after kBeforeFigures
-  std::string state;                  // where it did not: "stopped (T)", "sleeping (S)", as /proc has it
+  std::string answer = {};            // empty: it did not answer in time
+  std::string state = {};             // where it did not: "stopped (T)", "sleeping (S)", as /proc has it
+  std::string figures = {};           // for programs: what an answer has after kBeforeFigures
 };
 
 // All processes of jobs of this user, root's of everyone, in this network namespace, or only `process`, by rank, each asked for at most
