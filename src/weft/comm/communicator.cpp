@@ -1,20 +1,16 @@
 #include "weft/comm/communicator.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "weft/base/hash.h"
 #include "weft/collective/program_text.h"
 #include "weft/comm/group.h"
-#include "weft/comm/group_order.h"
 #include "weft/transport/doctor.h"
 #include "weft/transport/mpi/job.h"
 #include "weft/transport/rendezvous.h"
@@ -23,37 +19,6 @@ namespace weft::comm {
 namespace {
 
 constexpr std::array<std::string_view, 6> kTransports = {"automatic", "inproc", "shm", "tcp", "mpi", "mixed"};
-constexpr std::uint64_t kWorld = 1;
-enum : std::uint64_t { kHeaps = 3, kSplit = 1 << 20, kShrink = 1 << 21 };
-
-// The memory that the ranks of this machine share: every rank's heap, mapped by all of them.
-Status share_heaps(Membership& membership) {
-  transport::Job& job = *membership.job;
-  std::vector<std::int32_t> everyone;
-  std::int32_t here = 0;  // ranks of this machine
-  for (std::int32_t rank = 0; rank < job.ranks(); ++rank) {
-    everyone.push_back(rank);
-    here += job.member(rank).host == job.member(job.rank()).host ? 1 : 0;
-  }
-  Result<Heap> heap = Heap::create(here);
-  if (!heap.ok()) membership.no_heap = heap.error();
-  transport::Parcel mine;
-  if (heap.ok()) {
-    membership.heap = std::move(heap).value();
-    const std::uint64_t bytes = membership.heap.segment().size();
-    mine = {.bytes = fmt::format("{}", bytes), .descriptor = membership.heap.segment().descriptor()};
-  }
-  WEFT_TRY(all, job.exchange(everyone, {kWorld, kHeaps}, mine));
-  for (const std::int32_t rank : everyone) {
-    transport::Parcel& parcel = all[static_cast<std::size_t>(rank)];
-    if (rank == job.rank()) parcel.descriptor = fcntl(mine.descriptor, F_DUPFD_CLOEXEC, 0);
-    if (parcel.descriptor < 0) continue;
-    WEFT_TRY(segment,
-             transport::Segment::map(parcel.descriptor, std::strtoull(parcel.bytes.c_str(), nullptr, 10)));
-    membership.heaps.emplace(rank, std::move(segment));
-  }
-  return {};
-}
 
 Result<std::unique_ptr<transport::Job>> join_job(TransportKind transport) {
   if (transport == TransportKind::mpi) {
@@ -72,50 +37,6 @@ std::optional<TransportKind> find_transport(std::string_view name) {
   const auto found = std::find(kTransports.begin(), kTransports.end(), name);
   if (found == kTransports.end()) return {};
   return static_cast<TransportKind>(found - kTransports.begin());
-}
-
-std::shared_ptr<FlightRecorder> Membership::add_recorder() {
-  auto made = std::make_shared<FlightRecorder>();
-  const std::lock_guard lock(mutex);
-  std::erase_if(recorders, [](const auto& each) { return each.expired(); });
-  recorders.push_back(made);
-  return made;
-}
-
-std::vector<Flight> Membership::read_flights() {
-  std::vector<Flight> flights;
-  const std::lock_guard lock(mutex);
-  for (const auto& each : recorders)
-    if (const auto alive = each.lock())
-      for (const Flight& flight : alive->read()) flights.push_back(flight);
-  std::ranges::stable_sort(flights, {}, &Flight::began_at);
-  return flights;
-}
-
-std::shared_ptr<Metrics> Membership::add_metrics() {
-  auto made = std::make_shared<Metrics>();
-  const std::lock_guard lock(mutex);
-  std::erase_if(metrics, [&](const auto& each) {
-    if (each.use_count() > 1) return false;
-    retired += each->read();
-    return true;
-  });
-  if (takes_times) made->take_times();
-  metrics.push_back(made);
-  return made;
-}
-
-RankMetrics Membership::read_metrics() {
-  RankMetrics all{.rank = job->rank(), .ranks = job->ranks()};
-  for (const transport::Death& death : job->deaths()) all.dead += death.left ? 0 : 1;
-  const std::lock_guard lock(mutex);
-  takes_times = true;
-  all.tallies = retired;
-  for (const auto& each : metrics) {
-    each->take_times();
-    all.tallies += each->read();
-  }
-  return all;
 }
 
 Status Work::wait() const {
@@ -320,57 +241,6 @@ Result<void*> Communicator::allocate(std::size_t bytes) {
 void Communicator::free(void* memory) {
   const std::lock_guard lock(state_->membership->heap_mutex);
   state_->membership->heap.free(memory);
-}
-
-Result<std::unique_ptr<Communicator>> Communicator::split(std::int32_t colour, std::int32_t key) {
-  State& state = *state_;
-  if (const auto failure = state.engine->failure()) return *failure;
-  const std::uint64_t number = state.splits++;
-  WEFT_TRY(all, exchange(*state.membership->job, state.members, {state.id, kSplit + number},
-                         {.bytes = fmt::format("{} {}", colour, key)}));
-  std::vector<std::tuple<int, std::size_t>> mine;  // key and rank of those of this colour
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    char* end = nullptr;
-    const auto its_colour = static_cast<std::int32_t>(std::strtol(all[rank].bytes.c_str(), &end, 10));
-    const auto its_key = static_cast<std::int32_t>(std::strtol(end, nullptr, 10));
-    if (its_colour == colour) mine.emplace_back(its_key, rank);
-  }
-  if (colour < 0) return std::unique_ptr<Communicator>();
-  std::sort(mine.begin(), mine.end());
-  std::vector<std::int32_t> members;
-  for (const auto& [its_key, rank] : mine) members.push_back(state.members[rank]);
-  const std::uint64_t id =
-      Hasher().number(state.id).number(number).number(static_cast<std::uint64_t>(colour)).digest().low | 2;
-  WEFT_TRY(child, open_group(state.membership, std::move(members), id, state.options));
-  return std::make_unique<Communicator>(std::move(child));
-}
-
-// A rank may die while the others open their new group. Whether it did they settle once more: all of them have
-// a group then, or all try again without it.
-Result<std::unique_ptr<Communicator>> Communicator::shrink(Quorum quorum) {
-  State& state = *state_;
-  transport::Job& job = *state.membership->job;
-  const auto agree = [&](const std::vector<std::int32_t>& members) {
-    return job.agree_on_survivors(members, {state.id, kShrink + state.shrinks++});
-  };
-  std::vector<std::int32_t> everyone = state.members;
-  std::sort(everyone.begin(), everyone.end());
-  WEFT_TRY(left, agree(everyone));
-  for (;;) {
-    if (quorum == Quorum::majority) WEFT_TRY_STATUS(check_quorum(everyone, left, job.deaths()));
-    std::vector<std::int32_t> alive;  // in the order of the group
-    for (const std::int32_t member : state.members)
-      if (std::ranges::binary_search(left, member)) alive.push_back(member);
-    const std::uint64_t id = Hasher().number(state.id).number(state.shrinks).text("shrink").digest().low | 2;
-    Result<std::shared_ptr<State>> child = open_group(state.membership, std::move(alive), id, state.options);
-    WEFT_TRY(confirmed, agree(left));
-    if (confirmed != left) {
-      left = std::move(confirmed);
-      continue;
-    }
-    if (!child.ok()) return std::move(child).error();
-    return std::make_unique<Communicator>(std::move(*child));
-  }
 }
 
 Result<std::uint64_t> Communicator::install(const collective::Program& program) {

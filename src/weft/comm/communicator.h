@@ -28,48 +28,13 @@
 #include "weft/comm/failure.h"
 #include "weft/comm/meeting_place.h"
 #include "weft/comm/message.h"
+#include "weft/comm/options.h"
 #include "weft/comm/quorum.h"
 #include "weft/comm/user_operation.h"
+#include "weft/comm/work.h"
 #include "weft/transport/job.h"
 
 namespace weft::comm {
-
-// mixed: shared memory within hosts, TCP across. What automatic gives a group that needs both.
-enum class TransportKind : std::uint8_t { automatic, inproc, shm, tcp, mpi, mixed };
-std::string_view name(TransportKind kind);
-std::optional<TransportKind> find_transport(std::string_view name);
-
-struct Options {
-  TransportKind transport = TransportKind::automatic;  // shared memory within a machine, TCP across
-  bool background = true;  // a thread moves bytes of started calls while nobody waits for them
-  // Any number of threads may make calls at once. Collectives still come in one order on all ranks, which
-  // is the caller's to see to; sends, receives and messages are free. Costs a lock and a queue a call.
-  bool several_threads = false;
-  bool explain = false;  // WEFT_EXPLAIN=1: explain() is called with what ran and why
-  std::function<void(std::string_view)> on_explain = {};
-  // Of calls that have none of their own, see Call::timeout; 0: none.
-  std::chrono::milliseconds call_timeout{0};
-  std::string statistics;  // the statistics database; empty: the user's own; "none": no file
-  std::string algorithm;   // use this one alone: "all_reduce_ring", "direct"; empty: the model chooses
-};
-
-// A call that was started. Cheap to copy; outlives the communicator.
-class Work {
- public:
-  Status wait() const;
-  // Waits no longer than that; nothing where the call goes on.
-  std::optional<Status> wait_for(std::chrono::milliseconds patience) const;
-  bool done() const;  // also when it failed
-  // Takes the call back on all ranks, unless one of them has begun it: then it runs to its end and the answer
-  // is false. One rank asks; wait() of all of them fails with "cancelled by rank 2".
-  bool cancel() const;
-
-  struct State;
-  explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
-
- private:
-  std::shared_ptr<State> state_;
-};
 
 class Communicator {
  public:

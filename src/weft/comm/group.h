@@ -52,6 +52,11 @@ struct Membership {
   std::unique_ptr<MetricsFile> metrics_file;         // last: it reads the rest until it is gone
 };
 
+// Every rank's heap, mapped by all of this machine. Collective over the job.
+Status share_heaps(Membership& membership);
+
+inline constexpr std::uint64_t kWorld = 1;  // the group of all ranks
+
 struct Decision {
   Runner* runner = nullptr;
   std::string algorithm;
