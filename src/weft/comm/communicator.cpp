@@ -45,7 +45,7 @@ Status Work::wait() const {
 }
 
 std::optional<Status> Work::wait_for(std::chrono::milliseconds patience) const {
-  if (!state_->engine->wait_until(*state_, Engine::Clock::now() + patience)) return {};
+  if (!state_->engine->wait_until(*state_, moment_in(patience))) return {};
   return state_->status;
 }
 

@@ -41,18 +41,6 @@ class Engine::Blockage {
   int waits_ = 0;
 };
 
-// When a call is late. No clock is read for one that has all the time there is.
-class Engine::Deadline {
- public:
-  explicit Deadline(std::chrono::milliseconds timeout)
-      : at_(timeout.count() > 0 ? Clock::now() + timeout : Clock::time_point::max()) {}
-  Clock::time_point at() const { return at_; }
-  bool has_passed() const { return at_ != Clock::time_point::max() && Clock::now() >= at_; }
-
- private:
-  Clock::time_point at_;
-};
-
 // While a thread drives a call alone and is blocked for longer, fail() is to wake it.
 class Engine::SleeperEntry {
  public:
@@ -144,7 +132,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
   Source& source = runner.source();
   Blockage blockage;
   SleeperEntry sleeper(*this);
-  const Deadline deadline(call.timeout);
+  const Moment deadline = deadline_of(call.timeout);
   bool told = false;
   for (;;) {
     const std::uint32_t seen = source.signal();
@@ -156,7 +144,7 @@ Status Engine::drive(Runner& runner, Operation& operation, const Call& call, std
     }
     if (failing()) return *failure();
     source.wait(seen, blockage.next_wait());
-    if (deadline.has_passed()) give_up_late(call, operation.waiting_for());
+    if (has_passed(deadline)) give_up_late(call, operation.waiting_for());
     if (!blockage.lasts()) continue;
 
     waited = true;
@@ -180,7 +168,7 @@ void Engine::start(Runner& runner, const Call& call, std::uint64_t number,
   entry->runner = &runner;
   entry->number = number;
   entry->state = std::move(state);
-  entry->deadline = Deadline(call.timeout).at();
+  entry->deadline = deadline_of(call.timeout);
   Lock lock(mutex_);
   entry->flight = record(call, number, Stage::queued, "");
   entry->began_at = latest_.began_at;
@@ -320,7 +308,7 @@ void Engine::tell_stuck(const Blockage& blockage) {
   for (auto& queue : entries_) {
     for (auto& entry : queue) {
       entry->waited = true;
-      if (entry->deadline != Clock::time_point::max() && Clock::now() >= entry->deadline)
+      if (has_passed(entry->deadline))
         give_up_late(entry->call, entry->operation != nullptr ? entry->operation->waiting_for() : -1);
       if (entry->operation == nullptr) continue;
       const Operation& operation = *entry->operation;
@@ -335,15 +323,15 @@ void Engine::tell_stuck(const Blockage& blockage) {
   }
 }
 
-void Engine::wait_for(const Work::State& state) { wait_until(state, Clock::time_point::max()); }
+void Engine::wait_for(const Work::State& state) { wait_until(state, Moment::max()); }
 
-bool Engine::wait_until(const Work::State& state, Clock::time_point deadline) {
+bool Engine::wait_until(const Work::State& state, Moment deadline) {
   if (state.done.load(std::memory_order_acquire)) return true;
   Lock lock(mutex_);
   ++drivers_;
   Blockage blockage;
   while (!state.done.load(std::memory_order_acquire)) {
-    if (deadline != Clock::time_point::max() && Clock::now() >= deadline) break;
+    if (has_passed(deadline)) break;
     if (under_way_ == 0 && completed_.empty()) {
       // Another thread is about to say so.
       lock.unlock();

@@ -25,6 +25,7 @@
 #include "weft/base/result.h"
 #include "weft/comm/call.h"
 #include "weft/comm/communicator.h"
+#include "weft/comm/deadline.h"
 #include "weft/comm/failure.h"
 #include "weft/comm/flight_recorder.h"
 #include "weft/comm/metrics.h"
@@ -70,7 +71,7 @@ class Engine {
   void start(Runner& runner, const Call& call, std::uint64_t number, std::shared_ptr<Work::State> state);
   void wait_for(const Work::State& state);
   // The same until then at the latest; whether it is done. Nothing becomes of a call that is not.
-  bool wait_until(const Work::State& state, Clock::time_point deadline);
+  bool wait_until(const Work::State& state, Moment deadline);
 
   // All calls under way fail with this, and all later ones; the first error stays. From any thread.
   void fail(Error error, Cause cause = Cause::fault);
@@ -102,11 +103,10 @@ class Engine {
     bool stuck_told = false;
     bool waited = false;
     std::int64_t began_at = 0;  // ticks
-    Clock::time_point deadline = Clock::time_point::max();
+    Moment deadline = Moment::max();
   };
   class Blockage;
   class SleeperEntry;
-  class Deadline;
   using Lock = std::unique_lock<std::mutex>;
 
   Status drive(Runner& runner, Operation& operation, const Call& call, std::uint64_t number,

@@ -201,7 +201,7 @@ std::optional<Error> MessageBox::nobody_left(std::int32_t from, Clock::time_poin
   return world_error("all other ranks have left the group");
 }
 
-Result<bool> MessageBox::wait(Lock& lock, Clock::time_point deadline, const std::function<bool()>& done,
+Result<bool> MessageBox::wait(Lock& lock, Moment deadline, const std::function<bool()>& done,
                               const std::function<std::optional<Error>()>& others) {
   while (!done()) {
     if (const auto failure = failure_()) return *failure;
@@ -218,7 +218,7 @@ Result<bool> MessageBox::send(std::span<const std::byte> bytes, const Received& 
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto since = Clock::now();
   const std::int64_t began_at = ticks();
-  const auto deadline = patience.count() > 0 ? since + patience : Clock::time_point::max();
+  const Moment deadline = deadline_of(patience);
   Lock lock(mutex_);
   if (const auto failure = failure_()) return *failure;
   if (to == rank_) {
@@ -253,8 +253,7 @@ Result<bool> MessageBox::send(std::span<const std::byte> bytes, const Received& 
   std::size_t pieces = 0;
   for (std::size_t at = 0; at < bytes.size() || pieces == 0; at += kPiece) {
     const auto has_room = [&] { return pieces - sending.taken < kPiecesAhead; };
-    if (auto ready = wait(lock, Clock::time_point::max(), has_room, gone); !ready.ok())
-      return std::move(ready).error();
+    if (auto ready = wait(lock, Moment::max(), has_room, gone); !ready.ok()) return std::move(ready).error();
     tell(to, Word::piece, id, at, {}, text.substr(at, kPiece));
     ++pieces;
   }
@@ -266,7 +265,7 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
                                                     std::int32_t from, Tag tag, Patience patience) {
   const auto since = Clock::now();
   const std::int64_t began_at = ticks();
-  const auto deadline = patience.count() > 0 ? since + patience : Clock::time_point::max();
+  const Moment deadline = deadline_of(patience);
   Posted posted{.room = room, .type = type, .from = from, .tag = tag};
   Lock lock(mutex_);
   if (const auto failure = failure_()) return *failure;
@@ -287,8 +286,7 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
     if (posted.refused) return *posted.refused;
     const std::int32_t sender = posted.matched->from;
     const auto moved = [&] { return posted.done || !posted.matched; };
-    if (auto came = wait(lock, Clock::time_point::max(), moved, [&] { return nobody_left(sender, since); });
-        !came.ok())
+    if (auto came = wait(lock, Moment::max(), moved, [&] { return nobody_left(sender, since); }); !came.ok())
       return std::move(came).error();
   }
   count(bytes_in(*posted.matched), began_at);

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/comm/deadline.h"
 #include "weft/comm/message.h"
 #include "weft/comm/metrics.h"
 #include "weft/transport/job.h"
@@ -93,7 +94,7 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   // Why no message of these can come any more, after a moment for those that are under way.
   std::optional<Error> nobody_left(std::int32_t from, Clock::time_point since) const;
   // Waits until `done`; false: the deadline passed. `others` is asked now and then.
-  Result<bool> wait(Lock& lock, Clock::time_point deadline, const std::function<bool()>& done,
+  Result<bool> wait(Lock& lock, Moment deadline, const std::function<bool()>& done,
                     const std::function<std::optional<Error>()>& others);
 
   const std::shared_ptr<transport::Job> job_;

@@ -19,6 +19,7 @@ namespace {
 
 enum : std::uint64_t { kSplit = 1 << 20, kShrink = 1 << 21 };  // topics of a group's
 constexpr std::int32_t kMostGrownRanks = 65536;
+constexpr std::chrono::hours kLongestMeeting{7 * 24};
 
 Result<std::unique_ptr<Communicator>> meet(const MeetingPlace& place, std::int32_t rank, std::int32_t ranks,
                                            const Options& options) {
@@ -86,8 +87,8 @@ Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int3
                                             std::int32_t ranks) {
   if (place.where.empty())
     return user_error("no place to meet at is given", "HOST:PORT, or a name on this machine");
-  if (place.timeout.count() < 0)
-    return user_error(fmt::format("timeout is negative: {} ms", place.timeout.count()));
+  if (place.timeout.count() < 0 || place.timeout > kLongestMeeting)
+    return user_error(fmt::format("a meeting's timeout is a week at most: {} ms", place.timeout.count()));
   transport::Rendezvous rendezvous{.rank = rank, .ranks = ranks};
   if (place.where.find(':') != std::string::npos) {
     WEFT_TRY(address, transport::tcp::parse_host_port(place.where));

@@ -183,6 +183,14 @@ TEST(Message, WrongArgumentsAreRefused) {
     EXPECT_FALSE(group.receive_tagged(&data, 1, ElementType::i32, 0, -2).ok());
     EXPECT_FALSE(group.receive_tagged(&data, 1, ElementType::i32, 0, 1, -1ms).ok());
     EXPECT_FALSE(group.probe(7).ok());
+    // As long as there is time, and not a moment that has passed.
+    ASSERT_TRUE(sent(group.send_tagged(&data, 1, ElementType::i32, group.rank(), 3)));
+    const auto got =
+        group.receive_tagged(&data, 1, ElementType::i32, group.rank(), 3, std::chrono::milliseconds::max());
+    EXPECT_TRUE(got.ok() && *got);
+    const Status done =
+        group.run({.input = &data, .output = &data, .count = 1, .timeout = std::chrono::milliseconds::max()});
+    EXPECT_TRUE(done.ok());
     EXPECT_TRUE(group.barrier().ok());
   });
 }
