@@ -212,6 +212,57 @@ TEST(Program, RanksOfALauncherGiveOneAnswer) {
   EXPECT_GE(times(wrong.text, "the launcher started 3 ranks, LOCAL says 2"), 1) << wrong.text;
 }
 
+// Ranks on two hosts, which names make of one: in whatever order they lie, the plan, its cost and what goes between
+// the hosts are the same, and so is what is learned.
+TEST(Program, PlansOfAJobKnowItsHosts) {
+  const auto launch = [](const std::string& host, const std::string& statement) {
+    Outcome outcome = shell("$weft launch -n 4 -- sh -c 'WEFT_LISTEN=127.0.0.1 WEFT_HOST=h$((" + host +
+                            ")) exec \"$0\" -c \"$1\"' \"$weft\" \"" + statement + "\" 2>&1");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    return outcome.text;
+  };
+  // What is the same on every run: neither the ranks' numbers nor the seconds of the search.
+  const auto lines_with = [](const std::string& text, std::string_view what) {
+    std::string found;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+      if (const std::string line = text.substr(at, end - at); line.find(what) != std::string::npos)
+        found += line;
+      at = end;
+    }
+    return found;
+  };
+  const std::string settings = "WITH (network = '100 MB/s, 100 us', threads = 4, holdout = 100)";
+  const std::string explain = "EXPLAIN TRAIN digits_mlp ON JOB " + settings;
+  const std::string given =
+      "EXPLAIN TRAIN digits_mlp ON JOB WITH (network = '100 MB/s, 100 us', "
+      "distribution = 'host=2: slice b; rank=2: slice f')";
+  EXPECT_NE(lines_with(launch("RANK % 2", given), "chosen  ").find("host 18.8 KiB, rank 1.25 KiB"),
+            std::string::npos);
+  const std::string mixed = launch("RANK % 2", explain), sorted = launch("RANK / 2", explain);
+  EXPECT_NE(mixed.find("hosts     2: ranks 0 2, ranks 1 3; network 100 MB/s a rank, 100 us, as given"),
+            std::string::npos)
+      << mixed;
+  EXPECT_NE(sorted.find("hosts     2: ranks 0 1, ranks 2 3; network"), std::string::npos) << sorted;
+  for (const std::string_view what : {"step  ", "chosen  ", "all-reduce", "\nhost "})
+    EXPECT_EQ(lines_with(mixed, what), lines_with(sorted, what));
+
+  const std::string train = fmt::format(
+      "TRAIN digits_mlp ON JOB FROM '{}/examples/digits.csv.gz' STEPS 10 {}", WEFT_SOURCE_DIR, settings);
+  const std::string learned = lines_with(launch("RANK % 2", train), "loss");
+  EXPECT_NE(learned.find("trained digits_mlp from step 0 to 10"), std::string::npos) << learned;
+  EXPECT_EQ(lines_with(launch("RANK / 2", train), "tested"), lines_with(learned, "tested"));
+  EXPECT_NE(launch("RANK / 3", train).find("rank=4"), std::string::npos) << "hosts of 3 ranks and 1";
+
+  // Without a word about the network it is measured.
+  const std::string measured = launch("RANK % 2", "EXPLAIN (SUMMARY) TRAIN digits_mlp ON JOB");
+  EXPECT_NE(lines_with(measured, "hosts  ").find("measured"), std::string::npos) << measured;
+
+  const Outcome alone = shell("$weft -c 'EXPLAIN TRAIN digits_mlp ON JOB'");
+  EXPECT_EQ(alone.exit_code, 1);
+  EXPECT_NE(alone.text.find("ON JOB is for the ranks of a launcher"), std::string::npos) << alone.text;
+}
+
 // weft at a terminal, as a person would use it.
 class Prompt {
  public:

@@ -48,8 +48,13 @@ const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_vie
 }
 
 bool is_local(const cluster::Cluster& cluster) {
-  return cluster.axes.size() == 1 && cluster.axes[0].name == "rank" && cluster.axes[0].link.name.empty();
+  if (cluster.axes.empty() || cluster.axes.back().name != "rank") return false;
+  const std::string& last = cluster.axes.back().link.name;
+  if (cluster.axes.size() == 1) return last.empty() || last == kNetwork;
+  return cluster.axes.size() == 2 && last.empty() && cluster.axes[0].link.name == kNetwork;
 }
+
+std::int64_t ranks_of_a_host(const cluster::Cluster& cluster) { return cluster.axes.back().size; }
 
 Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const plan::Mesh& mesh) {
   WEFT_TRY_STATUS(plan::check(mesh));

@@ -38,7 +38,17 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
 // The cluster axis that a mesh axis is, or is a factor of; null where there is none.
 const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_view mesh_axis);
 
-// A cluster of this machine's processors: one axis `rank` without a link.
+// The link between the hosts of a job.
+inline constexpr std::string_view kNetwork = "network";
+
+// A cluster of processors like this machine's. Its last axis is `rank`, which has no link:
+//
+//   LOCAL 4                          rank=4
+//   JOB, 2 hosts of 3 ranks          host=2 (network), rank=3
+//   JOB, hosts of 3 and 2 ranks      rank=5 (network): any two might be on different ones
 bool is_local(const cluster::Cluster& cluster);
+
+// Of such a cluster, ranks that share the processors of one host.
+std::int64_t ranks_of_a_host(const cluster::Cluster& cluster);
 
 }  // namespace weft::cost

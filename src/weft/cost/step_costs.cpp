@@ -70,6 +70,7 @@ struct Figures {
       return alone(kind, of, static_cast<std::int64_t>(size), {}).seconds();
     };
     ExchangePrice price = alone(what.kind, link, bytes, what.algorithm);
+    if (link.link == kNetwork) return price;  // what was seen here was among ranks of this machine
     const auto seen = exchanges.price(what.kind, link.ranks, bytes, formula);
     if (!seen) return price;
     // Whoever is late is so whatever moves; of the rest the formula says which part shares the wires.
@@ -86,13 +87,18 @@ struct Figures {
     if (better)
       if (auto price = better(kind, link, bytes, algorithm)) return *std::move(price);
     if (const auto found = collectives.find({collective_kind(kind), link.ranks});
-        found != collectives.end()) {
+        found != collectives.end() && link.link != kNetwork) {
       const TimeCurve& curve = found->second;
       const double latency = curve.least(), all = curve.seconds(std::max(1.0, static_cast<double>(bytes)));
       // The fastest that was measured, which is what the communicator then chooses.
       return {latency, std::max(all - latency, 0.0), {}, Source::measured};
     }
-    return exchange_seconds(kind, link, static_cast<double>(bytes));
+    ExchangePrice price = exchange_seconds(kind, link, static_cast<double>(bytes));
+    if (link.link == kNetwork) {
+      price.algorithm.clear();  // between hosts the communicator chooses
+      price.source = Source::calibrated;
+    }
+    return price;
   }
 };
 
@@ -132,13 +138,15 @@ Status take_measurements(Figures& figures, const Statistics& statistics, std::st
   return {};
 }
 
-// Ranks of this machine: what the links lack is shared memory's, and processors are shared when too few.
+// Ranks of this machine, `ranks` of them: what links lack is shared memory's, and processors are shared when
+// too few.
 Status make_local(Figures& figures, std::int32_t ranks, const StepCostOptions& options) {
   const int processors = std::max(1, options.processors > 0 ? options.processors : available_processors());
   figures.concurrency = {ranks, std::max(1, options.workers)};
   figures.oversubscription =
       std::max(1.0, static_cast<double>(ranks) * figures.concurrency.workers / processors);
   for (MeshLink& link : figures.links) {
+    if (link.link == kNetwork) continue;
     link.latency_seconds = kSharedMemoryLatency + (figures.oversubscription > 1 ? kWaking : 0);
     link.bytes_per_second = kSharedMemoryRate / figures.oversubscription;
   }
@@ -224,7 +232,7 @@ Result<StepCosts> step_costs(const cluster::Cluster& cluster, const plan::Mesh& 
   figures->better = options.exchange;
   StepCosts costs;
   if (is_local(cluster)) {
-    WEFT_TRY_STATUS(make_local(*figures, mesh.ranks(), options));
+    WEFT_TRY_STATUS(make_local(*figures, static_cast<std::int32_t>(ranks_of_a_host(cluster)), options));
   } else {
     costs.compile = compile_options(*figures);
   }

@@ -3,6 +3,7 @@
 // The tree is the plan of one rank: its local sizes, its collectives, how long each entry is predicted to
 // take and, where it ran, took. A summary stands above it, the plans that were not chosen below.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,13 +31,21 @@ struct MeasuredStep {
   double predicted_after = 0;  // of the step, with what this run added; 0: not known
 };
 
+// Where the ranks of a job are, as they found it.
+struct JobHosts {
+  std::vector<std::vector<std::int32_t>> ranks;  // of each host; the mesh is laid over them in this order
+  double latency_seconds = 0, bytes_per_second = 0;  // of the network between them
+  bool measured = false;                             // rather than given
+};
+
 struct DistributedExplanation {
   std::string task, model;
   std::vector<std::pair<std::string, std::int64_t>> sizes;
   std::vector<std::pair<std::string, std::string>> settings;
   plan::DType precision = plan::DType::f32;
   cluster::Cluster cluster;
-  double memory_bytes = 0;  // that a rank may take
+  std::optional<JobHosts> hosts;  // of ON JOB
+  double memory_bytes = 0;        // that a rank may take
   const search::DistributionChoice* choice = nullptr;
   int devices_a_rank = 1;  // processors of this machine that a local rank has
   double model_flops = 0;  // of the plan of one device: what utilization counts

@@ -45,6 +45,13 @@ std::string print_json(const DistributedExplanation& explanation) {
   const search::DistributionChoice& choice = *explanation.choice;
   Json json = head_json(explanation);
   json["devices"] = explanation.cluster.devices();
+  if (explanation.hosts) {
+    json["hosts"] = explanation.hosts->ranks;
+    if (explanation.hosts->ranks.size() > 1)
+      json["network"] = {{"bytes_per_second", explanation.hosts->bytes_per_second},
+                         {"latency_seconds", explanation.hosts->latency_seconds},
+                         {"measured", explanation.hosts->measured}};
+  }
   json.update(to_json(explanation, choice.distribution, choice.chosen.evaluation()));
   json["lower_bound_seconds"] = choice.lower_bound_seconds;
   json.update(reasons_json(choice.chosen.prediction));

@@ -53,6 +53,22 @@ std::string mesh_lines(const DistributedExplanation& explanation) {
   return text;
 }
 
+constexpr std::size_t kHostLabel = 10;  // as wide as the summary's
+
+// "hosts 2: ranks 0 2, ranks 1 3; network 1.2 GB/s a rank, 30 us, measured"
+std::string host_line(const JobHosts& hosts) {
+  constexpr std::size_t kMostShown = 8;
+  std::string text = fmt::format("{:{}}{}: ", "hosts", kHostLabel, hosts.ranks.size());
+  for (std::size_t h = 0; h < std::min(hosts.ranks.size(), kMostShown); ++h)
+    text += fmt::format("{}{} {}", h > 0 ? ", " : "", hosts.ranks[h].size() == 1 ? "rank" : "ranks",
+                        fmt::join(hosts.ranks[h], " "));
+  if (hosts.ranks.size() > kMostShown) text += ", ...";
+  if (hosts.ranks.size() > 1)
+    text += fmt::format("; network {} a rank, {}, {}", print_rate(hosts.bytes_per_second),
+                        print_seconds(hosts.latency_seconds), hosts.measured ? "measured" : "as given");
+  return text + "\n";
+}
+
 // The tree, predicted and measured side by side: both are outlines of one plan, so they have one shape.
 class DistributedRows {
  public:
@@ -223,7 +239,9 @@ std::string print_text(const DistributedExplanation& explanation) {
   std::string text = wrap(headline(explanation.task, explanation.model, explanation.cluster.name,
                                    explanation.sizes, explanation.settings),
                           width);
-  text += "\n" + print_summary(summarize(explanation), width) + "\n";
+  text += "\n";
+  if (explanation.hosts) text += wrap(host_line(*explanation.hosts), width, kHostLabel);
+  text += print_summary(summarize(explanation), width) + "\n";
   if (explanation.brief) return text + alternatives(explanation) + "\n" + wrap(explanation.proof, width);
   const sim::Prediction& prediction = explanation.choice->chosen.prediction;
   text += mesh_lines(explanation) + "\n" + tree(explanation) + "\n";

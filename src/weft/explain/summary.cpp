@@ -57,7 +57,8 @@ std::string faster_with_memory(const DistributedExplanation& explanation) {
 
 std::string next_of(const DistributedExplanation& explanation) {
   const search::DistributionChoice& choice = *explanation.choice;
-  if (explanation.measured) {
+  const bool several_hosts = explanation.hosts && explanation.hosts->ranks.size() > 1;
+  if (explanation.measured && !several_hosts) {
     const double ratio = explanation.measured->seconds / choice.chosen.prediction.seconds;
     if (ratio > 1.25 || ratio < 0.8)
       return "it once more: what this run measured is remembered, and the next prediction is made of it";

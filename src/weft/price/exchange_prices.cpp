@@ -91,6 +91,7 @@ std::optional<cost::ExchangePrice> ExchangePrices::price(program::Exchange::Kind
                                                          const cost::MeshLink& link, std::int64_t bytes,
                                                          const program::ChosenAlgorithm& algorithm) {
   if (link.ranks < 2 || bytes <= 0) return std::nullopt;
+  if (local_ && link.link == cost::kNetwork) return std::nullopt;
   const Question question{
       kind, link.cluster_axis, link.ranks, link.stride, bytes, local_ ? algorithm.name : std::string()};
   {

@@ -46,8 +46,8 @@ class ExchangePrices {
   ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {});
   ~ExchangePrices();
 
-  // Nothing where the formulas must do: bandwidth that is not stated, and groups of more than 32 ranks, or
-  // parts of a node, that are wired otherwise than through a switch. A permute goes to the next rank.
+  // Nothing where the formulas must do: bandwidth that is not stated, hosts of a job, and groups of more than 32
+  // ranks, or parts of a node, that are wired otherwise than through a switch. A permute goes to the next rank.
   // Of LOCAL ranks it is the price of `algorithm` where that has a name.
   std::optional<cost::ExchangePrice> price(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
                                            const program::ChosenAlgorithm& algorithm = {});

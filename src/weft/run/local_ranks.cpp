@@ -125,16 +125,16 @@ std::optional<RankFailure> on_processes(const LocalRanksOptions& options, const 
 std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, const OwnPart& mine,
                                           const RankWork& work) {
   const auto fail = [](Error error) { return RankFailure{.rank = 0, .error = std::move(error)}; };
-  if (options.ranks < 1 || options.ranks > kMostLocalRanks)
-    return fail(user_error(fmt::format("LOCAL runs 1 to {} ranks: {}", kMostLocalRanks, options.ranks)));
   auto launched = launched_job();
   if (!launched.ok()) return fail(std::move(launched).error());
+  if (options.ranks < 1 || (*launched == nullptr && options.ranks > kMostLocalRanks))
+    return fail(user_error(fmt::format("LOCAL runs 1 to {} ranks: {}", kMostLocalRanks, options.ranks)));
   if (*launched != nullptr) {
     const std::shared_ptr<Job>& job = *launched;
     if (job->ranks() != options.ranks)
       return fail(
           user_error(fmt::format("the launcher started {} ranks, LOCAL says {}", job->ranks(), options.ranks),
-                     fmt::format("ON LOCAL {}", job->ranks())));
+                     fmt::format("ON JOB, or ON LOCAL {}", job->ranks())));
     Status status = do_part([&] { return mine(job); });
     if (status.ok()) return std::nullopt;
     return RankFailure{.rank = job->rank(), .error = std::move(status).error()};

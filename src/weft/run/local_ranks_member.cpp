@@ -7,6 +7,7 @@
 
 #include "weft/base/machine.h"
 #include "weft/run/local_ranks_run.h"
+#include "weft/transport/machine_ranks.h"
 
 namespace weft::run {
 namespace {
@@ -29,20 +30,28 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
                                               const std::shared_ptr<transport::Job>& job,
                                               const LocalRanksOptions& options, const Weights& weights) {
   std::unique_ptr<Member> member(new Member(plan));
-  WEFT_TRY(program, compile_for_rank(plan, job->rank(), options.workers, options.algorithms));
+  // The mesh is laid over the ranks host by host: what talks most is on one host, whatever order they are in.
+  const std::vector<std::int32_t> order = transport::find_hosts(*job).by_host();
+  const auto place = static_cast<std::int32_t>(std::ranges::find(order, job->rank()) - order.begin());
+  WEFT_TRY(program, compile_for_rank(plan, place, options.workers, options.algorithms));
   WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
   member->world_ = std::move(world);
+  if (!std::ranges::is_sorted(order)) {
+    WEFT_TRY(ordered, member->world_->split(0, place));
+    member->as_launched_ = std::exchange(member->world_, std::move(ordered));
+  }
   WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.mesh));
   member->exchanger_ = std::move(exchanger);
   const int movers = options.overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
-  const int threads = options.ranks * (options.workers + movers);
+  const std::int32_t here = transport::ranks_on_this_machine(*job, order);
+  const int threads = here * (options.workers + movers);
   WEFT_TRY(rank, exec::Rank::start(std::move(program), {.workers = options.workers,
                                                         .memory_limit = options.memory_limit,
                                                         .exchanger = member->exchanger_.get(),
                                                         .overlap = options.overlap,
                                                         .shared_memory = options.shared_memory,
                                                         .oversubscribed = threads > available_processors(),
-                                                        .ranks_here = options.ranks}));
+                                                        .ranks_here = here}));
   member->rank_ = std::move(rank);
   // All have asked for their memory before any of them fills it.
   WEFT_TRY_STATUS(member->wait_for_all());

@@ -28,7 +28,7 @@ class Member {
                                                const std::shared_ptr<transport::Job>& job,
                                                const LocalRanksOptions& options, const Weights& weights);
 
-  std::int32_t number() const { return world_->rank(); }
+  std::int32_t number() const { return world_->rank(); }  // by the mesh; rank 0 of the job is 0
   exec::Rank& rank() { return *rank_; }
 
   // Fills this rank's share of a batch. Not collective.
@@ -61,6 +61,7 @@ class Member {
   const distribute::DistributedPlan& plan_;
   const std::vector<SharedSource> sources_;
   // The order of destruction is the reverse: the rank lies in memory of the exchanger's.
+  std::unique_ptr<comm::Communicator> as_launched_;  // where the mesh has another order than the job
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
   std::unique_ptr<exec::Rank> rank_;

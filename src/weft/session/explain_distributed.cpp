@@ -69,6 +69,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
 
   const sim::RankClass& shown = largest_class(choice.chosen.prediction);
   about.choice = &choice;
+  about.hosts = prepared.hosts;
   about.stages = planned->reports;
   about.rules = planned->trail;
   about.communication_rules = planned->communication_trail;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "weft/base/machine.h"
 #include "weft/cost/choose_algorithms.h"
+#include "weft/cost/mesh_links.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
 #include "weft/run/fold_weights.h"
@@ -62,12 +62,6 @@ Status count_answers(const exec::Rank& rank, Answers& answers) {
   return {};
 }
 
-bool spans_hosts(const transport::Job& job) {
-  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job.ranks()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  return transport::find_hosts(job, everyone).count > 1;
-}
-
 }  // namespace
 
 bool add_cross_entropy_outputs(plan::Graph& graph) {
@@ -104,13 +98,14 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers) {
 Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const sim::Prediction& priced) {
   run::LocalRanksOptions options;
   options.ranks = static_cast<std::int32_t>(prepared.ranks);
-  options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / prepared.ranks, 1));
+  const std::int64_t here = prepared.ranks > 1 ? cost::ranks_of_a_host(prepared.target) : 1;
+  options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / here, 1));
   options.memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
-  options.overlap = overlaps(prepared.settings, options.ranks, options.workers);
+  options.overlap = overlaps(prepared.settings, here, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
   WEFT_TRY(launched, run::launched_job());
-  const bool far = launched != nullptr && spans_hosts(*launched);
+  const bool far = launched != nullptr && transport::find_hosts(*launched).count > 1;
   if (!far || !prepared.settings.running.algorithm.empty())
     options.algorithms = cost::algorithms_of(*priced.classes.front().program);
   return options;

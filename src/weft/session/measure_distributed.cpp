@@ -75,8 +75,9 @@ double end_of(const Timeline& timeline) {
   return end;
 }
 
-std::string describe_ranks(const run::LocalRanksOptions& options) {
-  const std::string_view over = options.transport == comm::TransportKind::tcp ? "processes over TCP"
+std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts) {
+  const std::string_view over = several_hosts                                   ? "processes on several hosts"
+                                : options.transport == comm::TransportKind::tcp ? "processes over TCP"
                                 : options.transport == comm::TransportKind::inproc
                                     ? "threads"
                                     : "processes over shared memory";
@@ -162,14 +163,16 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   request.measure_from = kWarmUp;
   const OtherWork others;
   WEFT_TRY(outcome, run::run_distributed(plan, options, *feed, start, request));
-  const bool remembered = is_remembered(state, settings, others.share());
+  // The statistics are of one machine.
+  const bool several_hosts = prepared.hosts && prepared.hosts->ranks.size() > 1;
+  const bool remembered = !several_hosts && is_remembered(state, settings, others.share());
   if (outcome.training.interrupted) return user_error("interrupted");
   if (outcome.timelines.empty() || outcome.timelines.front().empty())
     return world_error("the ranks ran, but nothing was measured");
 
   DistributedMeasurement found;
   found.step.steps = outcome.timelines.front().size();
-  found.step.ranks = describe_ranks(options);
+  found.step.ranks = describe_ranks(options, several_hosts);
   found.step.memory_bytes = static_cast<double>(outcome.bytes);
   std::vector<double> seconds;
   for (std::size_t s = 0; s < found.step.steps; ++s) {

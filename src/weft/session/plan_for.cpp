@@ -25,7 +25,7 @@ int workers_of(const Settings& settings, const cluster::Cluster& cluster) {
   if (!cost::is_local(cluster)) return 1;
   const std::int64_t threads =
       settings.running.threads > 0 ? settings.running.threads : available_processors();
-  return static_cast<int>(std::max<std::int64_t>(threads / cluster.devices(), 1));
+  return static_cast<int>(std::max<std::int64_t>(threads / cost::ranks_of_a_host(cluster), 1));
 }
 
 namespace {
@@ -82,7 +82,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
       statistics = std::make_shared<const cost::Statistics>(std::move(*opened));
   search::Machine machine;
   machine.workers = workers;
-  machine.overlap = !cost::is_local(cluster) || overlaps(settings, cluster.devices(), workers);
+  machine.overlap = !cost::is_local(cluster) || overlaps(settings, cost::ranks_of_a_host(cluster), workers);
   machine.costs = [on = costs_of(cluster, settings, workers), statistics](const plan::Mesh& mesh) {
     return on(mesh, statistics.get());
   };
@@ -115,7 +115,7 @@ double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluste
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
   const auto machine = static_cast<double>(total_memory());
-  return machine > 0 ? machine / static_cast<double>(cluster.devices()) : 0;
+  return machine > 0 ? machine / static_cast<double>(cost::ranks_of_a_host(cluster)) : 0;
 }
 
 cluster::Cluster alone(const cluster::Cluster& cluster) {

@@ -8,6 +8,7 @@
 #include "weft/base/machine.h"
 #include "weft/language/print.h"
 #include "weft/run/local_ranks.h"
+#include "weft/session/job_cluster.h"
 #include "weft/train/local_norms.h"
 
 namespace weft::session {
@@ -67,6 +68,12 @@ cluster::Cluster one_of(const cluster::Device& device) {
   cluster::Axis alone{"rank", 1, {}};
   alone.link.name = "none";
   return {device.name, device, {std::move(alone)}};
+}
+
+int threads_of(const Settings& settings) {
+  constexpr std::int64_t kMost = 1024;
+  return settings.running.threads == 0 ? available_processors()
+                                       : static_cast<int>(std::min(settings.running.threads, kMost));
 }
 
 namespace {
@@ -160,12 +167,6 @@ void take_learned_sizes(const Session::State& state, const language::syntax::Nam
   }
 }
 
-int threads_of(const Settings& settings) {
-  constexpr std::int64_t kMost = 1024;
-  return settings.running.threads == 0 ? available_processors()
-                                       : static_cast<int>(std::min(settings.running.threads, kMost));
-}
-
 // The nodes that a model has: what is asked of it, and in TRAIN what it learns by.
 Status make_plan(Prepared& prepared, plan::Graph forward) {
   if (!prepared.trains()) {
@@ -193,6 +194,12 @@ std::vector<std::pair<std::string, std::int64_t>> Prepared::named_sizes() const 
 
 Status check_runs_here(const Prepared& prepared) {
   const Run& run = *prepared.run;
+  if (prepared.hosts) {
+    if (run.task == Task::train) return {};
+    return user_error(fmt::format("{} runs on one rank, not on a job",
+                                  run.task == Task::infer ? "INFER" : "GENERATE"),
+                      "without ON it runs on this machine", run.target->span);
+  }
   if (run.target && !run.target->local)
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
                       "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
@@ -261,10 +268,17 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   prepared.settings.training.scheduled = prepared.settings.running.warmup > 0 ||
                                          prepared.settings.running.schedule != run::ScheduleKind::constant;
   if (!prepared.settings.running.restart) take_learned_sizes(state, run.model, names, prepared.overrides);
-  WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
-  prepared.target = std::move(target);
-  prepared.ranks = prepared.target.devices();
   prepared.threads = threads_of(prepared.settings);
+  if (run.target && is_job(state.catalog, *run.target)) {
+    WEFT_TRY(job, find_job(state.catalog, *run.target, prepared.settings));
+    prepared.target = std::move(job.cluster);
+    prepared.hosts = std::move(job.hosts);
+    prepared.threads = job.threads;
+  } else {
+    WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
+    prepared.target = std::move(target);
+  }
+  prepared.ranks = prepared.target.devices();
   prepared.fixed = fixed_by(state.hints);
   if (purpose == Purpose::run) {
     WEFT_TRY_STATUS(check_runs_here(prepared));
@@ -287,6 +301,7 @@ Result<Prepared> prepare_again(const Session::State& state, const Prepared& prep
   made.settings = prepared.settings;
   made.overrides = prepared.overrides;
   made.target = prepared.target;
+  made.hosts = prepared.hosts;
   made.threads = prepared.threads;
   made.ranks = prepared.ranks;
   made.fixed = prepared.fixed;

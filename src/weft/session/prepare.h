@@ -12,6 +12,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
+#include "weft/explain/distributed.h"
 #include "weft/language/bind.h"
 #include "weft/run/feed.h"
 #include "weft/search/distribution/distribution_space.h"
@@ -39,6 +41,7 @@ struct Prepared {
   Settings settings;                              // the session's, with what the statement says
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
   cluster::Cluster target;
+  std::optional<explain::JobHosts> hosts;  // where ON JOB says so
   int threads = 1;          // of this machine, for all ranks together
   std::int64_t ranks = 1;   // of the target
   search::FixedPart fixed;  // by hints
@@ -53,6 +56,9 @@ struct Prepared {
 // REQUIRES: the statement outlives what is prepared.
 Result<Prepared> prepare(const Session::State& state, const language::syntax::Run& run, Purpose purpose,
                          const std::function<bool()>& interrupted = {});
+
+// Of this machine, as the settings say.
+int threads_of(const Settings& settings);
 
 // The files of FROM.
 std::vector<run::DataFile> data_of(const language::syntax::Run& run);

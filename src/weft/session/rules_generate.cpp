@@ -56,7 +56,7 @@ Result<Comparison> compare_coverage(const std::string& path, const equation::Cov
 }
 
 // As text of rules; what plans have no operators for is kept as a remark, so that nothing found is lost.
-struct Written {
+struct WrittenRules {
   std::string text;
   int rules = 0, same_by_names = 0, remarks = 0;
 };
@@ -82,8 +82,8 @@ Result<std::optional<std::string>> as_rule(const GeneratedRule& found, const std
   return last;
 }
 
-Written write_rules(const std::vector<GeneratedRule>& rules, const equation::OperatorSet& set) {
-  Written written;
+WrittenRules write_rules(const std::vector<GeneratedRule>& rules, const equation::OperatorSet& set) {
+  WrittenRules written;
   written.text =
       fmt::format("# Generated from the operator set {}: every rule below was proven.\n", set.name);
   std::string remarks;
@@ -155,7 +155,7 @@ Result<std::string> generate(const RulesGenerate& request) {
     }
   }
   const auto best = equation::most_useful(generated.rules, known, static_cast<std::size_t>(request.best));
-  std::optional<Written> written;
+  std::optional<WrittenRules> written;
   if (!request.to.empty()) {
     written = write_rules(generated.rules, set);
     WEFT_TRY_STATUS(write_file_atomically(request.to, written->text));

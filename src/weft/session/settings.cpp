@@ -92,6 +92,25 @@ Status set_seconds(Settings& settings, double given, const Value& value) {
   return {};
 }
 
+// '1.2 GB/s, 30 us', or '' for what is measured.
+Result<std::optional<measure::Network>> network_of(const Value& value) {
+  constexpr std::string_view kExample = "for example: network = '1.2 GB/s, 30 us'; '' is to measure it";
+  if (value.kind != ValueKind::text)
+    return user_error("expected a rate and a latency as text", std::string(kExample), value.span);
+  if (value.text.empty()) return std::optional<measure::Network>();
+  const std::size_t comma = std::min(value.text.find(','), value.text.size());
+  const auto part = [&](std::string_view text, Dimension wanted) -> Result<double> {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    const auto found = parse_quantity(text);
+    if (found.ok() && found->dimension == wanted && found->value > 0) return found->value;
+    return user_error(fmt::format("expected {} in the network, found '{}'", name(wanted), text),
+                      std::string(kExample), value.span);
+  };
+  WEFT_TRY(rate, part(value.text.substr(0, comma), Dimension::bytes_per_second));
+  WEFT_TRY(latency, part(value.text.substr(std::min(comma + 1, value.text.size())), Dimension::seconds));
+  return std::optional(measure::Network{latency, rate});
+}
+
 // Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
 Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
   constexpr std::string_view kExample = "for example: optimizer_off = 'rewrite, rewrite communication'";
@@ -284,6 +303,20 @@ constexpr SettingSpec kSpecs[] = {
        return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
      }},
     training_number<&Training::momentum, share>("momentum", "how much of the last step momentum keeps"),
+    {"network",
+     "what a rank of JOB sends to other hosts while all do, and the latency: '1.2 GB/s, 30 us'; '' is to "
+     "measure it",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, network_of(value));
+       settings.running.network = given;
+       return {};
+     },
+     [](const Settings& settings) {
+       const auto& network = settings.running.network;
+       return network ? fmt::format("'{}, {}'", print_rate(network->bytes_per_second),
+                                    print_seconds(network->latency_seconds))
+                      : std::string("''");
+     }},
     {"optimizer", "sgd, momentum, adam or adamw",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(text, word_of(value, train::optimizer_names()));

@@ -9,6 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/language/bind.h"
 #include "weft/language/syntax.h"
+#include "weft/measure/job_network.h"
 #include "weft/run/schedule.h"
 #include "weft/train/training_plan.h"
 
@@ -25,15 +26,16 @@ struct RunOptions {
   double temperature = 0;       // of GENERATE; 0: what is likeliest
   run::ScheduleKind schedule = run::ScheduleKind::constant;  // of the learning rate
   std::int64_t warmup = 0;                                   // steps in which it climbs
-  std::int64_t schedule_steps = 0;      // of the model's first step on; 0: those of the statement
-  double schedule_end = 0;              // what is left of it at the end
-  std::int64_t schedule_every = 0;      // of `step`: steps; 0: a third of them
-  double schedule_factor = 0.1;         // of `step`
-  bool restart = false;                 // from new initial values, whatever was learned before
-  std::string checkpoint;               // a file to save to while training
-  std::int64_t checkpoint_every = 0;    // steps; 0: only when training is over
-  std::string checkpoint_best;          // a file for the best of them
-  std::string transport = "automatic";  // between the ranks of LOCAL n
+  std::int64_t schedule_steps = 0;          // of the model's first step on; 0: those of the statement
+  double schedule_end = 0;                  // what is left of it at the end
+  std::int64_t schedule_every = 0;          // of `step`: steps; 0: a third of them
+  double schedule_factor = 0.1;             // of `step`
+  bool restart = false;                     // from new initial values, whatever was learned before
+  std::string checkpoint;                   // a file to save to while training
+  std::int64_t checkpoint_every = 0;        // steps; 0: only when training is over
+  std::string checkpoint_best;              // a file for the best of them
+  std::string transport = "automatic";      // between the ranks of LOCAL n
+  std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
   std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced
   std::optional<bool>
       remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 namespace weft::transport {
@@ -13,6 +14,19 @@ std::string_view machine_of(const Member& member) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> Hosts::by_host() const {
+  std::vector<std::int32_t> order(of.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t at) { return of[static_cast<std::size_t>(at)]; });
+  return order;
+}
+
+Hosts find_hosts(const Job& job) {
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(job.ranks()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return find_hosts(job, everyone);
+}
 
 Hosts find_hosts(const Job& job, std::span<const std::int32_t> members) {
   Hosts hosts;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/file.h"
+#include "weft/transport/variable.h"
 
 namespace weft::transport {
 namespace {
@@ -79,7 +80,8 @@ Result<std::string> host_identity() {
   struct stat space = {};
   if (::stat("/proc/self/ns/net", &space) != 0)
     return tcp::socket_error("cannot tell this network namespace", errno);
-  return fmt::format("{}/{}", boot, space.st_ino);
+  const std::string_view named = variable("WEFT_HOST");
+  return fmt::format("{}/{}{}{}", boot, space.st_ino, named.empty() ? "" : "/", named);
 }
 
 }  // namespace weft::transport

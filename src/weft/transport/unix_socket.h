@@ -22,7 +22,7 @@ Result<tcp::Socket> connect_unix(const std::string& name);
 bool is_same_user(const tcp::Socket& socket);
 
 // What tells machines apart, and network namespaces of one: ranks that share it can share memory and meet by
-// abstract names.
+// abstract names. WEFT_HOST parts them further, as if ranks with different values were on different hosts.
 Result<std::string> host_identity();
 
 }  // namespace weft::transport

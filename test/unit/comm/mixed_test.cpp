@@ -70,6 +70,7 @@ TEST(FindHosts, NumbersHostsAndPlacesOnThem) {
   EXPECT_FALSE(find_hosts(*jobs[0], std::vector{0, 1, 3}).is_mixed());
   EXPECT_FALSE(find_hosts(*jobs[0], std::vector{0, 2, 4}).is_mixed()) << "nobody shares anything";
   EXPECT_EQ(ranks_on_this_machine(*jobs[0], everyone(*jobs[0])), 4) << "cores are shared by namespaces";
+  EXPECT_EQ(find_hosts(*jobs[0]).by_host(), (std::vector<std::int32_t>{0, 1, 3, 2, 4}));
 }
 
 TEST(Mixed, CarriesMessagesBetweenAllWhereverTheyAre) {
