@@ -41,7 +41,7 @@ struct BoundSize {
   std::int64_t size = 0;
 };
 
-// A state that the forward pass renews: batch norm's running statistics.
+// A state that the forward pass renews: batch norm's running statistics, what UPDATE names.
 struct StateUpdate {
   plan::ValueId state, next;
 };

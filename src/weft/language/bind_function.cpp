@@ -276,8 +276,10 @@ Result<Bound> Binder::bind_window(const syntax::Call& call, const FunctionSpec& 
   const auto is_state = [&](ValueId value) {
     return graph_.node(graph_.value(value).producer).op == &ops::state();
   };
-  if (training && is_state(mean_value)) updates_.push_back({mean_value, normalized.next_mean});
-  if (training && is_state(variance_value)) updates_.push_back({variance_value, normalized.next_variance});
+  if (training && is_state(mean_value))
+    WEFT_TRY_STATUS(add_update(mean_value, normalized.next_mean, call.span));
+  if (training && is_state(variance_value))
+    WEFT_TRY_STATUS(add_update(variance_value, normalized.next_variance, call.span));
   return Bound::of(normalized.y);
 }
 

@@ -218,7 +218,7 @@ Result<ValueId> Binder::call_layer(const syntax::Source& source) {
   if (Status status = declare_parameters(layer.body.parameters); !status.ok())
     return in_body(std::move(status).error());
   graph_.set_label(graph_.symbol("result"));  // of the layer's last SELECT
-  auto result = bind_query(*layer.body.query);
+  auto result = bind_body(layer.body);
   if (!result.ok()) return in_body(std::move(result).error());
   leave_frame();
   repeat_ = enclosing;
@@ -256,7 +256,7 @@ Status Binder::try_layer(const LayerDefinition& layer) {
     set_tensor(graph_.symbol(argument.name.text), value);
   }
   WEFT_TRY_STATUS(declare_parameters(statement.body.parameters));
-  auto result = bind_query(*statement.body.query);
+  auto result = bind_body(statement.body);
   return result.ok() ? Status() : Status(std::move(result).error());
 }
 

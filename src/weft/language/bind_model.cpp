@@ -348,6 +348,7 @@ Result<BoundModel> Binder::bind_model(const ModelDefinition& model) {
   WEFT_TRY_STATUS(declare_parameters(statement.body.parameters));
   WEFT_TRY_STATUS(bind_with(statement.body.query->bindings));
   WEFT_TRY_STATUS(bind_outputs(statement.body.query->select));
+  WEFT_TRY_STATUS(bind_updates(statement.body.updates));
 
   WEFT_TRY_STATUS(check_source_names(statement));
 

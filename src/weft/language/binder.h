@@ -247,6 +247,11 @@ class Binder {
   Result<Bound> bind_recurrence(const syntax::Call& call, const FunctionSpec& spec, SelectScope& scope);
   Result<Bound> bind_zeros(const syntax::Call& call);
 
+  // -- bind_update.cpp
+  Result<plan::ValueId> bind_body(const syntax::Body& body);  // a layer's
+  Status bind_updates(std::span<const syntax::Binding> updates);
+  Status add_update(plan::ValueId state, plan::ValueId next, Span span);
+
   Result<plan::ValueId> step();  // the training step's number, made on first use
 
   struct TopKNode {

@@ -100,6 +100,12 @@ Status drop(Named<T>& things, std::string_view what, const syntax::Name& name) {
   return {};
 }
 
+// Only training looks at UPDATE.
+BindOptions in_training(BindOptions options) {
+  options.mode = Mode::train;
+  return options;
+}
+
 Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& source,
                     const syntax::CreateLayer& layer, const BindOptions& options) {
   WEFT_TRY_STATUS(check_free(catalog.layers, "layer", layer.name, layer.replace));
@@ -110,8 +116,11 @@ Status define_layer(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
         return user_error(
             fmt::format("{} is declared twice in {}", layer.arguments[i].name.text, layer.name.text),
             "give one of them another name", layer.arguments[i].name.span);
+  for (const syntax::Binding& update : layer.body.updates)
+    WEFT_TRY_STATUS(check_calls(catalog, layer.name.text, *update.query));
   LayerDefinition definition{source, &layer};
   WEFT_TRY_STATUS(try_layer(catalog, definition, options));
+  if (!layer.body.updates.empty()) WEFT_TRY_STATUS(try_layer(catalog, definition, in_training(options)));
   catalog.layers.insert_or_assign(std::string(layer.name.text), std::move(definition));
   return {};
 }
@@ -121,6 +130,9 @@ Status define_model(Catalog& catalog, const std::shared_ptr<const ParsedText>& s
   WEFT_TRY_STATUS(check_free(catalog.models, "model", model.name, model.replace));
   ModelDefinition definition{source, &model};
   WEFT_TRY(bound, bind(catalog, definition, options));
+  if (!model.body.updates.empty()) {
+    WEFT_TRY(learning, bind(catalog, definition, in_training(options)));
+  }
   catalog.models.insert_or_assign(std::string(model.name.text), std::move(definition));
   return {};
 }

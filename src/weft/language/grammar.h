@@ -56,6 +56,7 @@ class Grammar {
   syntax::Format format();
   syntax::Target target();
   std::span<const syntax::DataFile> data_files();
+  syntax::Goal goal();
 
   // parse_create.cpp
   const syntax::Statement* create();
@@ -73,6 +74,8 @@ class Grammar {
   // parse_query.cpp
   const syntax::Query* query();
   syntax::Binding binding();
+  syntax::Binding update();
+  const syntax::Query* query_in_parentheses();
   syntax::Select select();
   syntax::Item item();
   syntax::Source source();
@@ -195,7 +198,7 @@ class Grammar {
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
          syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
          syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter, syntax::Link,
-         syntax::HintItem, syntax::Text, syntax::DataFile, const syntax::Statement*>
+         syntax::HintItem, syntax::Text, syntax::DataFile, syntax::Goal, const syntax::Statement*>
       stacks_;
 };
 

@@ -29,7 +29,7 @@ constexpr Packed pack(std::string_view word) {
 constexpr std::size_t kSlotCount = 256;
 
 // The factor was found by search; below the compiler checks that no two keywords share a slot.
-constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x22c153a62ff983f7u) >> 56; }
+constexpr std::size_t slot_of(const Packed& word) { return (word.head * 0x5cc6a61298d1a9c1u) >> 56; }
 
 struct Slot {
   Packed word;

@@ -65,6 +65,7 @@ enum class Keyword : std::uint8_t {
   kw_link,
   kw_load,
   kw_local,
+  kw_minimize,
   kw_model,
   kw_nodes,
   kw_oversubscribed,
@@ -81,6 +82,7 @@ enum class Keyword : std::uint8_t {
   kw_synthesize,
   kw_to,
   kw_train,
+  kw_update,
   kw_verbose,
   kw_within
 };
@@ -91,9 +93,9 @@ inline constexpr auto kSpellings = std::to_array<std::string_view>({
     "INIT", "INPUT", "JOIN", "NOT", "OF", "ON", "OR", "OVER", "PARAMETER", "PARTITION", "REPEAT",
     "SELECT", "STATE", "THEN", "TIMES", "TRUE", "WHEN", "WHERE", "WITH", "ACROSS", "ANALYZE", "CAST",
     "CLEAR", "CLUSTER", "DESCRIBE", "DEVICE", "DEVICES", "DROP", "EXPLAIN", "FORMAT", "GENERATE", "HINT", "INFER",
-    "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
+    "INTO", "LAYER", "LINK", "LOAD", "LOCAL", "MINIMIZE", "MODEL", "NODES", "OVERSUBSCRIBED", "PROMPT", "REPLACE",
     "REPLICATE", "RUN", "SAVE", "SET", "SHAPE", "SHOW", "SLICE", "STEPS", "SYNTHESIZE", "TO", "TRAIN",
-    "VERBOSE", "WITHIN"});
+    "UPDATE", "VERBOSE", "WITHIN"});
 // clang-format on
 static_assert(kSpellings.size() == static_cast<std::size_t>(Keyword::kw_within) + 1);
 

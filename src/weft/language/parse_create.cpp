@@ -8,6 +8,7 @@
 // model     = MODEL name body
 // body      = [ "(" size {"," size} ")" ] [ INPUT tensor {"," tensor} ]
 //             { ( PARAMETER | STATE ) parameter {"," parameter} } AS query
+//             [ UPDATE name AS "(" query ")" {"," name AS "(" query ")"} ]
 //             A LAYER has no INPUT, a MODEL no size without default.
 // size      = name [ "=" expression ]
 // tensor    = name [ "[" name {"," name} "]" ] [ OF name ]
@@ -123,6 +124,11 @@ Body Grammar::body(ObjectKind owner) {
 
   if (!accept(Keyword::kw_as)) fail_body(result, owner);
   result.query = query();
+  if (accept(Keyword::kw_update)) {
+    const Nest nest(*this);
+    result.updates = list<Binding>([&] { return update(); });
+  }
+  if (!result.updates.empty()) expect_end({});
   return result;
 }
 

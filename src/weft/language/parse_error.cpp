@@ -36,7 +36,7 @@ constexpr auto kForeignWords = std::to_array<std::pair<std::string_view, std::st
     {"IS", "WeftQL has no NULL"},
     {"DISTINCT", "WeftQL has no DISTINCT"},
     {"INSERT", "WeftQL has no INSERT: TRAIN and INFER read tensors FROM a file"},
-    {"UPDATE", "WeftQL has no UPDATE: TRAIN changes parameters"},
+    {"UPDATE", "UPDATE ends a model: SELECT ... UPDATE state AS (SELECT ...); TRAIN changes parameters"},
     {"DELETE", "WeftQL has no DELETE: DROP removes an object"},
     {"ALTER", "WeftQL has no ALTER: write CREATE OR REPLACE"},
 });
@@ -200,6 +200,7 @@ void Grammar::end_select(const syntax::Select& select) {
   if (at(kw_join))
     return fail_here("JOIN comes before WHERE and GROUP BY",
                      "write SELECT ... FROM a JOIN b ON ... WHERE ...");
+  if (at(kw_update) && depth_ == 1) return;  // of the model or layer
   if (grouped) return expect_end({});
   if (filtered) return expect_end({kw_group});
   expect_end({kw_join, kw_where, kw_group});

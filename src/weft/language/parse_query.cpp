@@ -42,12 +42,27 @@ Binding Grammar::binding() {
   }
   result.name = name("a name for a query");
   expect(Keyword::kw_as, "and a query in parentheses", "h AS (SELECT ...)");
-  const Span open = token_.span;
-  expect(Kind::left_paren, "'(' and a query");
-  result.query = query();
-  if (!accept(Kind::right_paren)) fail_group(open);
+  result.query = query_in_parentheses();
   result.span = since(start);
   return result;
+}
+
+Binding Grammar::update() {
+  const std::uint32_t start = here();
+  Binding result;
+  result.name = name("a STATE to renew");
+  expect(Keyword::kw_as, "and a query in parentheses", "UPDATE mean AS (SELECT ...)");
+  result.query = query_in_parentheses();
+  result.span = since(start);
+  return result;
+}
+
+const Query* Grammar::query_in_parentheses() {
+  const Span open = token_.span;
+  expect(Kind::left_paren, "'(' and a query");
+  const Query* const inside = query();
+  if (!accept(Kind::right_paren)) fail_group(open);
+  return inside;
 }
 
 Select Grammar::select() {

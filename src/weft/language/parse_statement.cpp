@@ -137,10 +137,12 @@ const Run* Grammar::run() {
   std::optional<Number> steps;
   std::optional<Text> into, prompt;
   std::span<const Setting> with;
+  std::span<const Goal> goals;
   for (;;) {
     const bool twice = (at(Keyword::kw_on) && on) || (at(Keyword::kw_from) && !data.empty()) ||
                        (at(Keyword::kw_steps) && steps) || (at(Keyword::kw_into) && into) ||
-                       (at(Keyword::kw_prompt) && prompt) || (at(Keyword::kw_with) && !with.empty());
+                       (at(Keyword::kw_prompt) && prompt) || (at(Keyword::kw_with) && !with.empty()) ||
+                       (at(Keyword::kw_minimize) && !goals.empty());
     if (twice) fail_here(fmt::format("{} is given twice", spelling(token_.keyword)), "give it once");
     if (at(Keyword::kw_steps) && task == Task::infer)
       fail_here("INFER has no STEPS", "it runs once over what FROM gives it");
@@ -148,6 +150,8 @@ const Run* Grammar::run() {
       fail_here("TRAIN has no INTO", "SAVE writes what it learned; log = 'file.csv' writes how it went");
     if (at(Keyword::kw_from) && task == Task::generate)
       fail_here("GENERATE has no FROM", "write PROMPT 'a text': the text itself is continued, not a file");
+    if (at(Keyword::kw_minimize) && task != Task::train)
+      fail_here("only TRAIN has MINIMIZE", "what is asked of a model changes nothing in it");
     if (accept(Keyword::kw_on))
       on = target();
     else if (accept(Keyword::kw_from))
@@ -158,6 +162,8 @@ const Run* Grammar::run() {
       into = text("a file name in quotes after INTO");
     else if (task == Task::generate && accept(Keyword::kw_prompt))
       prompt = text("a text in quotes after PROMPT");
+    else if (accept(Keyword::kw_minimize))
+      goals = list<Goal>([&] { return goal(); });
     else if (at(Keyword::kw_with))
       with = with_settings();
     else
@@ -169,8 +175,23 @@ const Run* Grammar::run() {
   else if (task == Task::generate)
     expect_end({kw_prompt, kw_steps, kw_with});
   else
-    expect_end({kw_on, kw_from, kw_steps, kw_with});
-  return make<Run>(start, task, model, on, data, steps, into, prompt, with);
+    expect_end({kw_on, kw_from, kw_steps, kw_minimize, kw_with});
+  return make<Run>(start, task, model, on, data, steps, into, prompt, goals, with);
+}
+
+// loss [ OVER "(" name {"," name} ")" ] [ BY optimizer [ settings ] ]
+Goal Grammar::goal() {
+  const std::uint32_t start = here();
+  Goal result;
+  result.loss = name("an output to minimize");
+  if (accept(Keyword::kw_over))
+    result.over = parens<Name>("'(' and the parameters that it trains", [&] { return name("a parameter"); });
+  if (accept(Keyword::kw_by)) {
+    result.optimizer = name("an optimizer, such as adam");
+    if (at(Kind::left_paren)) result.options = settings();
+  }
+  result.span = since(start);
+  return result;
 }
 
 // One file with everything, or one for each input.

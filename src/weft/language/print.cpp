@@ -175,6 +175,11 @@ void Printer::lay_out(const Body& body) {
   }
   out_ += "\nAS ";
   lay_out(*body.query, 0);
+  for (const Binding& update : body.updates) {
+    out_ += &update == body.updates.data() ? "\nUPDATE" : ",";
+    start_line(2);
+    lay_out(update, 2, 0);
+  }
 }
 
 void Printer::write(const Tensor& tensor) {
@@ -247,11 +252,31 @@ void Printer::write(const Run& run) {
     write_string(run.prompt->text);
   }
   if (run.steps) out_ += fmt::format(" STEPS {}", run.steps->whole);
+  if (!run.goals.empty()) {
+    out_ += " MINIMIZE ";
+    list(run.goals);
+  }
   if (run.into) {
     out_ += " INTO ";
     write_string(run.into->text);
   }
   write_with(run.settings);
+}
+
+void Printer::write(const Goal& goal) {
+  write(goal.loss);
+  if (!goal.over.empty()) {
+    out_ += " OVER (";
+    list(goal.over);
+    out_ += ')';
+  }
+  if (!goal.optimizer.given()) return;
+  out_ += " BY ";
+  write(goal.optimizer);
+  if (goal.options.empty()) return;
+  out_ += '(';
+  list(goal.options);
+  out_ += ')';
 }
 
 void Printer::write(const Explain& explain) {

@@ -59,6 +59,7 @@ class Printer {
   void write(const syntax::Parameter& parameter);
   void write(const syntax::HintItem& item);
   void write(const syntax::Run& run);
+  void write(const syntax::Goal& goal);
   void write(const syntax::Explain& explain);
   void write_with(std::span<const syntax::Setting> settings);
   void lay_out(const syntax::Body& body);

@@ -65,6 +65,7 @@ struct Body {
   std::span<const Tensor> inputs;         // may be empty; always in a LAYER
   std::span<const Parameter> parameters;  // may be empty; in the order written
   const Query* query = nullptr;
+  std::span<const Binding> updates;  // UPDATE state AS (query): what it holds next; may be empty
 };
 
 enum class StatementKind : std::uint8_t {
@@ -161,16 +162,25 @@ struct DataFile {  // 'mnist.csv', pixels = 'images.npy'
   Text file;
 };
 
+struct Goal {                        // d_loss OVER (d_w, "d_*") BY adam(learning_rate = 0.0002)
+  Name loss;                         // an output
+  std::span<const Name> over;        // parameters; empty: all
+  Name optimizer;                    // may be absent
+  std::span<const Setting> options;  // may be empty
+  Span span;
+};
+
 enum class Task : std::uint8_t { train, infer, generate };
 struct Run : Statement {
   static constexpr auto kKind = StatementKind::run;
   Task task;
   Name model;
   std::optional<Target> target;
-  std::span<const DataFile> data;     // FROM 'mnist.csv'; may be empty
-  std::optional<Number> steps;        // not of infer; whole, not negative
-  std::optional<Text> into;           // infer only: a file for what comes out
-  std::optional<Text> prompt;         // generate only: what is continued
+  std::span<const DataFile> data;  // FROM 'mnist.csv'; may be empty
+  std::optional<Number> steps;     // not of infer; whole, not negative
+  std::optional<Text> into;        // infer only: a file for what comes out
+  std::optional<Text> prompt;      // generate only: what is continued
+  std::span<const Goal> goals;  // train only, MINIMIZE; may be empty: the first output, over all parameters
   std::span<const Setting> settings;  // may be empty
 };
 

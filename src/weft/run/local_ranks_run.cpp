@@ -107,7 +107,9 @@ class Loop {
       WEFT_TRY_STATUS(one_step(i, step));
       WEFT_TRY(loss, member_.loss());
       outcome_.last_loss = loss;
-      if (i == 0) outcome_.first_loss = outcome_.last_loss;
+      WEFT_TRY(further, further_losses(member_.rank(), training.losses));
+      outcome_.last_further = std::move(further);
+      if (i == 0) outcome_.first_loss = outcome_.last_loss, outcome_.first_further = outcome_.last_further;
       outcome_.steps_done = i + 1;
       outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       if (is_first_) trouble = look_at(step + 1);
@@ -149,11 +151,14 @@ class Loop {
   }
 
   Status look_at(std::int64_t done) const {
-    if (!std::isfinite(outcome_.last_loss))
-      return user_error(print_divergence(outcome_.last_loss, done),
-                        "a smaller learning_rate may help; on one rank TRAIN says where it began");
+    std::vector<double> losses = outcome_.last_further;
+    losses.insert(losses.begin(), outcome_.last_loss);
+    for (const double loss : losses)
+      if (!std::isfinite(loss))
+        return user_error(print_divergence(loss, done),
+                          "a smaller learning_rate may help; on one rank TRAIN says where it began");
     if (!run_.training.on_step) return {};
-    return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds});
+    return run_.training.on_step({done, outcome_.last_loss, outcome_.seconds, outcome_.last_further});
   }
 
   // Every rank gathers, whatever rank 0 has met: the others do not know of it yet.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <set>
+#include <string_view>
 
 #include "weft/ops/operators.h"
 
@@ -89,6 +92,12 @@ bool SharedSource::is_whole(std::int32_t rank) const {
 std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
                                          std::span<const plan::Layout> layouts) {
   const std::vector<bool> read = what_outputs_read(graph);
+  std::set<std::string_view, std::less<>>
+      renewed;  // also what no output reads: a STATE that UPDATE overwrites
+  constexpr std::string_view kNextPrefix = "next ";
+  for (const plan::Output& output : graph.outputs())
+    if (const std::string_view name = graph.text(output.name); name.starts_with(kNextPrefix))
+      renewed.insert(name.substr(kNextPrefix.size()));
   std::vector<SharedSource> sources;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeView node = graph.view(NodeId(n));
@@ -101,7 +110,7 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
     source.name = std::string(node.word(0));
     source.node = NodeId(n);
     source.type = node.result_type(0);
-    source.is_read = read[n];
+    source.is_read = read[n] || renewed.contains(source.name);
     const plan::Layout& layout = layouts[node.result(0).value];
     for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
       source.shares.push_back(plan::shares_of(source.type, layout, mesh, rank));

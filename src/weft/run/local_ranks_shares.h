@@ -33,7 +33,7 @@ struct SharedSource {
   std::string name;
   plan::NodeId node;
   plan::Type type;      // of the whole
-  bool is_read = true;  // an output depends on it: ranks whose share is not empty have it
+  bool is_read = true;  // an output depends on it, or renews it: ranks whose share is not empty have it
   std::vector<std::vector<plan::Share>> shares;  // by rank
   // Ranks that hold what no rank before them does; the first of those that hold copies stands for all.
   std::vector<bool> first_holder;

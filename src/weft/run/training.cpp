@@ -152,12 +152,26 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     outcome.last_loss = loss;
     if (!std::isfinite(outcome.last_loss))
       return explain_divergence(rank, feed, run.schedule, copy, step, outcome.last_loss);
-    if (i == 0) outcome.first_loss = outcome.last_loss;
+    WEFT_TRY(further, further_losses(rank, run.losses));
+    for (const double other : further)
+      if (!std::isfinite(other)) return explain_divergence(rank, feed, run.schedule, copy, step, other);
+    outcome.last_further = std::move(further);
+    if (i == 0) outcome.first_loss = outcome.last_loss, outcome.first_further = outcome.last_further;
     outcome.steps_done = i + 1;
     outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (run.on_step) WEFT_TRY_STATUS(run.on_step({step + 1, outcome.last_loss, outcome.seconds}));
+    if (run.on_step)
+      WEFT_TRY_STATUS(run.on_step({step + 1, outcome.last_loss, outcome.seconds, outcome.last_further}));
   }
   return outcome;
+}
+
+Result<std::vector<double>> further_losses(const exec::Rank& rank, std::size_t losses) {
+  std::vector<double> further;
+  for (std::size_t i = 1; i < losses; ++i) {
+    WEFT_TRY(loss, rank.number(rank.program().outputs.at(i)));
+    further.push_back(loss);
+  }
+  return further;
 }
 
 // The sign of a number that is none is the processor's affair.

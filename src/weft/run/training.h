@@ -20,12 +20,14 @@ namespace weft::run {
 struct StepReport {
   std::int64_t step = 0;  // steps done, counted from the model's first
   double loss = 0;
-  double seconds = 0;  // since the run began
+  double seconds = 0;                       // since the run began
+  std::vector<double> further_losses = {};  // where the plan has several
 };
 
 struct TrainingRun {
   std::int64_t first_step = 0;  // steps taken in earlier runs
   std::int64_t steps = 0;       // to take now
+  std::size_t losses = 1;       // so many of the plan's first outputs
   Schedule schedule = {};       // of the learning rate
   std::function<bool()> interrupted = {};
   // After each step; an error ends the run. Called often: whoever listens picks what to show.
@@ -35,12 +37,16 @@ struct TrainingRun {
 struct TrainingOutcome {
   std::int64_t steps_done = 0;
   double first_loss = 0, last_loss = 0;
+  std::vector<double> first_further, last_further = {};  // of the other losses
   double seconds = 0;
   bool interrupted = false;
 };
 
 // REQUIRES: the rank's parameters and states are filled, and the plan's first output is the loss.
 Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const TrainingRun& run);
+
+// Of a rank that has done a step: what its second to `losses`-th outputs are.
+Result<std::vector<double>> further_losses(const exec::Rank& rank, std::size_t losses);
 
 // "training diverged: the loss is nan at step 2", of a loss that is not finite after `step` steps.
 std::string print_divergence(double loss, std::int64_t step);

@@ -131,13 +131,13 @@ Status take_weights(exec::Rank& rank, Weights& weights) {
 
 void keep_moments(Weights& learned, Weights before) {
   for (auto& [name, tensor] : before.tensors)
-    if (learned.tensors.contains(train::parameter_of_moment(name)) || name == train::kStepName)
+    if (learned.tensors.contains(train::parameter_of_moment(name)) || train::counts_steps(name))
       learned.tensors.try_emplace(name, std::move(tensor));
 }
 
 void keep_moments(formats::Checkpoint& learned, const Weights& before) {
   for (const auto& [name, tensor] : before.tensors)
-    if ((learned.find(train::parameter_of_moment(name)) != nullptr || name == train::kStepName) &&
+    if ((learned.find(train::parameter_of_moment(name)) != nullptr || train::counts_steps(name)) &&
         learned.find(name) == nullptr)
       learned.tensors.push_back({name, tensor.dtype, tensor.shape, tensor.bytes});
 }

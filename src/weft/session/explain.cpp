@@ -190,7 +190,9 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.sizes = prepared.named_sizes();
   explanation.precision = prepared.settings.precision;
   explanation.settings.emplace_back("precision", plan::name(prepared.settings.precision));
-  if (prepared.trains())
+  if (!prepared.goals.empty())
+    explanation.settings.emplace_back("minimize", print_goals(prepared));
+  else if (prepared.trains())
     explanation.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
   explanation.cluster = prepared.target;
   explanation.memory_limit = prepared.settings.memory_limit;

@@ -4,8 +4,10 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "weft/base/machine.h"
+#include "weft/base/nearest.h"
 #include "weft/language/print.h"
 #include "weft/run/local_ranks.h"
 #include "weft/session/job_cluster.h"
@@ -173,10 +175,10 @@ Status make_plan(Prepared& prepared, plan::Graph forward) {
     prepared.plan.graph = std::move(forward);
     return {};
   }
-  auto made = train::make_training_plan(std::move(forward), prepared.settings.training);
+  auto made = make_learning(prepared, std::move(forward));
   if (!made.ok()) {
     Error error = std::move(made).error();
-    error.span = prepared.run->model.span;
+    if (!error.span.known()) error.span = prepared.run->model.span;
     if (error.hint.empty()) error.hint = "training needs a loss and PARAMETERs that it depends on";
     return error;
   }
@@ -185,6 +187,19 @@ Status make_plan(Prepared& prepared, plan::Graph forward) {
 }
 
 }  // namespace
+
+Result<train::TrainingPlan> make_learning(const Prepared& prepared, plan::Graph forward) {
+  return prepared.goals.empty() ? train::make_training_plan(std::move(forward), prepared.settings.training)
+                                : train::make_training_plan(std::move(forward), prepared.goals);
+}
+
+std::string print_goals(const Prepared& prepared) {
+  std::string text;
+  for (const train::Goal& goal : prepared.goals)
+    text +=
+        fmt::format("{}{} by {}", text.empty() ? "" : ", ", goal.loss, train::name(goal.options.optimizer));
+  return text;
+}
 
 std::vector<std::pair<std::string, std::int64_t>> Prepared::named_sizes() const {
   std::vector<std::pair<std::string, std::int64_t>> named;
@@ -196,9 +211,9 @@ Status check_runs_here(const Prepared& prepared) {
   const Run& run = *prepared.run;
   if (prepared.hosts) {
     if (run.task == Task::train) return {};
-    return user_error(fmt::format("{} runs on one rank, not on a job",
-                                  run.task == Task::infer ? "INFER" : "GENERATE"),
-                      "without ON it runs on this machine", run.target->span);
+    return user_error(
+        fmt::format("{} runs on one rank, not on a job", run.task == Task::infer ? "INFER" : "GENERATE"),
+        "without ON it runs on this machine", run.target->span);
   }
   if (run.target && !run.target->local)
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
@@ -243,6 +258,58 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
 
 namespace {
 
+// What a loss has of its own; all else is the statement's.
+constexpr std::string_view kGoalOptions[] = {"beta1",    "beta2",        "clip_norm",
+                                             "epsilon",  "every",        "learning_rate",
+                                             "momentum", "weight_decay", "weight_decay_on"};
+
+Result<train::Goal> goal_of(const language::syntax::Goal& said, const Settings& settings) {
+  Settings own = settings;
+  train::Goal goal;
+  goal.loss = said.loss.text;
+  goal.span = said.span;
+  for (const language::syntax::Name& name : said.over) goal.over.emplace_back(name.text);
+  if (said.optimizer.given()) {
+    const auto found = train::find_optimizer(said.optimizer.text);
+    if (!found) {
+      std::string hint = did_you_mean(said.optimizer.text, train::optimizer_names());
+      if (hint.empty()) hint = fmt::format("optimizers are {}", fmt::join(train::optimizer_names(), ", "));
+      return user_error(fmt::format("unknown optimizer: {}", said.optimizer.text), std::move(hint),
+                        said.optimizer.span);
+    }
+    own.training.optimizer = *found;
+  }
+  for (const language::syntax::Setting& option : said.options) {
+    if (std::ranges::find(kGoalOptions, option.name.text) == std::end(kGoalOptions)) {
+      std::string hint = did_you_mean(option.name.text, kGoalOptions);
+      if (hint.empty())
+        hint = fmt::format("it may have {}; all else belongs to WITH (...)", fmt::join(kGoalOptions, ", "));
+      return user_error(fmt::format("a loss has no option {}", option.name.text), std::move(hint),
+                        option.name.span);
+    }
+    if (option.name.text != "every") {
+      WEFT_TRY_STATUS(apply(own, option.name, option.value));
+      continue;
+    }
+    if (option.value.kind != language::syntax::ValueKind::number || !option.value.number.is_whole ||
+        option.value.number.whole < 1)
+      return user_error("every is a whole number of steps, at least 1", "for example: every = 5",
+                        option.value.span);
+    goal.every = option.value.number.value;
+  }
+  goal.options = own.training;
+  return goal;
+}
+
+Result<std::vector<train::Goal>> goals_of(const Run& run, const Settings& settings) {
+  std::vector<train::Goal> goals;
+  for (const language::syntax::Goal& said : run.goals) {
+    WEFT_TRY(goal, goal_of(said, settings));
+    goals.push_back(std::move(goal));
+  }
+  return goals;
+}
+
 // Without ON, what is planned is planned for the setting `device`; what runs runs here.
 Result<cluster::Cluster> target_for(const Session::State& state, const Settings& settings, const Run& run,
                                     Purpose purpose) {
@@ -267,6 +334,8 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   prepared.overrides = std::move(overrides);
   prepared.settings.training.scheduled = prepared.settings.running.warmup > 0 ||
                                          prepared.settings.running.schedule != run::ScheduleKind::constant;
+  WEFT_TRY(goals, goals_of(run, prepared.settings));
+  prepared.goals = std::move(goals);
   if (!prepared.settings.running.restart) take_learned_sizes(state, run.model, names, prepared.overrides);
   prepared.threads = threads_of(prepared.settings);
   if (run.target && is_job(state.catalog, *run.target)) {
@@ -305,6 +374,7 @@ Result<Prepared> prepare_again(const Session::State& state, const Prepared& prep
   made.threads = prepared.threads;
   made.ranks = prepared.ranks;
   made.fixed = prepared.fixed;
+  made.goals = prepared.goals;
   const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
   WEFT_TRY(bound, bind_again(state, prepared, mode, sizes, interrupted));
   made.sizes = std::move(bound.sizes);

@@ -42,12 +42,13 @@ struct Prepared {
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
   cluster::Cluster target;
   std::optional<explain::JobHosts> hosts;  // where ON JOB says so
-  int threads = 1;          // of this machine, for all ranks together
-  std::int64_t ranks = 1;   // of the target
-  search::FixedPart fixed;  // by hints
+  int threads = 1;                         // of this machine, for all ranks together
+  std::int64_t ranks = 1;                  // of the target
+  search::FixedPart fixed;                 // by hints
   std::vector<language::BoundSize> sizes;
-  train::TrainingPlan plan;      // of one device; INFER's is a forward pass alone
-  std::int64_t norm_shares = 1;  // of the batch, from which batch norms take their statistics
+  std::vector<train::Goal> goals;  // of MINIMIZE
+  train::TrainingPlan plan;        // of one device; INFER's is a forward pass alone
+  std::int64_t norm_shares = 1;    // of the batch, from which batch norms take their statistics
 
   bool trains() const { return run->task == language::syntax::Task::train; }
   std::vector<std::pair<std::string, std::int64_t>> named_sizes() const;
@@ -62,6 +63,12 @@ int threads_of(const Settings& settings);
 
 // The files of FROM.
 std::vector<run::DataFile> data_of(const language::syntax::Run& run);
+
+// A bound model that learns as the statement says.
+Result<train::TrainingPlan> make_learning(const Prepared& prepared, plan::Graph forward);
+
+// "d_loss by adam, g_loss by sgd": what MINIMIZE says; empty without it.
+std::string print_goals(const Prepared& prepared);
 
 // Fails where this machine cannot run it: on another cluster, on more ranks than can be started.
 Status check_runs_here(const Prepared& prepared);

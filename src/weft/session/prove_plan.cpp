@@ -141,7 +141,7 @@ class SmallModels {
 
   Result<SmallModel> finish(SmallModel small) const {
     if (learns_) {
-      WEFT_TRY(trained, train::make_training_plan(std::move(small.graph), prepared_.settings.training));
+      WEFT_TRY(trained, make_learning(prepared_, std::move(small.graph)));
       small.graph = std::move(trained.graph);
     }
     // What is asked of the model besides its own outputs, where it has that.

@@ -43,6 +43,12 @@ constexpr std::int64_t kMostJsonValues = 10'000;  // that an answer carries; INT
 // Three digits are enough to see a loss fall.
 std::string print_loss(double loss) { return fmt::format("{:.3g}", loss); }
 
+// The first and the last of one of several.
+std::pair<double, double> losses_of(const run::TrainingOutcome& outcome, std::size_t i) {
+  if (i == 0 || i > outcome.last_further.size()) return {outcome.first_loss, outcome.last_loss};
+  return {outcome.first_further[i - 1], outcome.last_further[i - 1]};
+}
+
 // `where`: "tested on the last"
 std::string print_score(const Score& score, std::string_view example, std::string_view where) {
   std::string_view what = example == "tokens" ? "windows" : "rows";
@@ -222,6 +228,7 @@ Answer run_train(Session::State& state, const Context& context, const language::
   run::DistributedRun training;
   training.training = {.first_step = first_step,
                        .steps = run.steps->whole,
+                       .losses = std::max<std::size_t>(prepared.goals.size(), 1),
                        .schedule = schedule_of(running, first_step, run.steps->whole),
                        .interrupted = context.interrupted};
   training.sizes = prepared.named_sizes();
@@ -291,13 +298,23 @@ Answer run_train(Session::State& state, const Context& context, const language::
     if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
     json["curve"] = log.curve();
     if (tested) json["test"] = to_json(*tested);
+    for (std::size_t i = 0; i < prepared.goals.size(); ++i) {
+      const auto [first, last] = losses_of(outcome, i);
+      json["losses"][prepared.goals[i].loss] = {{"first", first}, {"last", last}};
+    }
     if (best.step() > 0) json["best"] = {{"step", best.step()}, {"loss", best.loss()}};
     if (!done->unproven.empty()) json["unproven"] = done->unproven;
     return json.dump() + "\n";
   }
-  std::string text =
-      fmt::format("trained {} from step {} to {}: loss {} to {}\n", model, print_exact(first_step),
-                  print_exact(weights.step), print_loss(outcome.first_loss), print_loss(outcome.last_loss));
+  std::string text = fmt::format("trained {} from step {} to {}: ", model, print_exact(first_step),
+                                 print_exact(weights.step));
+  for (std::size_t i = 0; i < std::max<std::size_t>(prepared.goals.size(), 1); ++i) {
+    const auto [first, last] = losses_of(outcome, i);
+    text += fmt::format("{}{} {} to {}", i > 0 ? ", " : "",
+                        prepared.goals.empty() ? std::string_view("loss") : prepared.goals[i].loss,
+                        print_loss(first), print_loss(last));
+  }
+  text += "\n";
   if (tested)
     text += print_score(*tested, (*feed)->example(),
                         running.holdout_drawn ? "tested on a draw of" : "tested on the last");

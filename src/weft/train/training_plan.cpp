@@ -4,10 +4,13 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "weft/base/nearest.h"
 #include "weft/ops/build.h"
 #include "weft/ops/formula.h"
 #include "weft/train/differentiate.h"
@@ -24,7 +27,9 @@ constexpr std::array<std::string_view, 4> kNames = {"sgd", "momentum", "adam", "
 
 class Updater {
  public:
-  Updater(plan::Graph& graph, const TrainingOptions& options) : graph_(graph), options_(options) {
+  // What does not differ from loss to loss is the first one's.
+  Updater(plan::Graph& graph, std::span<const Goal> goals)
+      : graph_(graph), goals_(goals), options_(goals.front().options) {
     for (std::size_t n = 0; n < graph.node_count(); ++n) {
       const plan::NodeView node = graph.view(NodeId(n));
       const bool named =
@@ -35,7 +40,10 @@ class Updater {
 
   // Before the first update: what all of them read.
   Status prepare() {
-    if (options_.accumulate > 1) WEFT_TRY_STATUS(count_gradients());
+    if (options_.accumulate > 1) {
+      WEFT_TRY(due, is_each("accumulate.step", "accumulation counts its steps", options_.accumulate));
+      complete_ = due;
+    }
     if (!options_.scheduled) return {};
     WEFT_TRY_STATUS(take(kRateName, "the schedule keeps its rate"));
     WEFT_TRY(type, graph_.intern_type(DType::f32, {}));
@@ -44,15 +52,31 @@ class Updater {
     return {};
   }
 
+  // What follows is done for this loss.
+  Status begin(const Goal& goal) {
+    options_ = goal.options;
+    step_ = {};
+    step_name_ = goals_.size() == 1 ? std::string(kStepName) : fmt::format("{}.{}", goal.loss, kStepName);
+    due_ = complete_;
+    if (goal.every <= 1) return {};
+    if (complete_.valid())
+      return user_error("accumulate and every do not go together: both say when parameters change",
+                        "leave one of them out", goal.span);
+    WEFT_TRY(due, is_each(fmt::format("{}.every", goal.loss), "a loss counts the steps between its updates",
+                          goal.every));
+    due_ = due;
+    return {};
+  }
+
   // Adds the gradient to those of the steps before, and returns their mean: of use when an update is due.
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
-    if (!due_.valid()) return gradient;
+    if (!complete_.valid()) return gradient;
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
     WEFT_TRY(sum, add_moment(parameter, name, "gradients"));
     ops::Formula f(graph_);
     const ValueId total = f(ops::add(), {sum, gradient});
     const ValueId mean = f(ops::mul(), {total, f.number(1 / options_.accumulate, total)});
-    const ValueId rest = f(ops::select(), {due_, f.number(0, total), total});
+    const ValueId rest = f(ops::select(), {complete_, f.number(0, total), total});
     WEFT_TRY_STATUS(f.status());
     graph_.add_output(graph_.symbol(fmt::format("next {}.gradients", name)), rest);
     return mean;
@@ -105,13 +129,13 @@ class Updater {
   // How many steps Adam's moments have seen: its own count, since other things count other steps.
   Status count_steps() {
     if (step_.valid()) return {};
-    WEFT_TRY_STATUS(take(kStepName, "the optimizer counts its steps"));
+    WEFT_TRY_STATUS(take(step_name_, "the optimizer counts its steps"));
     WEFT_TRY(type, graph_.intern_type(DType::i64, {}));
-    WEFT_TRY(step, ops::add_state(graph_, kStepName, type));
+    WEFT_TRY(step, ops::add_state(graph_, step_name_, type));
     WEFT_TRY(one, ops::add_constant(graph_, 1, DType::i64));
     WEFT_TRY(next, ops::add_pointwise(graph_, ops::add(), {step, one}));
     step_ = step;
-    return put(std::string(kStepName), step, next);
+    return put(step_name_, step, next);
   }
 
   double decay_of(ValueId parameter) const {
@@ -126,18 +150,17 @@ class Updater {
     return ops::add_state(graph_, moment, type);
   }
 
-  // Whether this step's gradient completes a set.
-  Status count_gradients() {
-    constexpr std::string_view kCount = "accumulate.step";
-    WEFT_TRY_STATUS(take(kCount, "accumulation counts its steps"));
+  // Whether this step is one of those that come every so often, by a count of its own.
+  Result<ValueId> is_each(const std::string& name, std::string_view who, double steps) {
+    WEFT_TRY_STATUS(take(name, who));
     WEFT_TRY(type, graph_.intern_type(DType::i64, {}));
-    WEFT_TRY(count, ops::add_state(graph_, kCount, type));
+    WEFT_TRY(count, ops::add_state(graph_, name, type));
     ops::Formula f(graph_);
     const ValueId next = f(ops::add(), {count, f.number(1, count)});
-    due_ = f(ops::equal(), {f(ops::mod(), {next, f.number(options_.accumulate, count)}), f.number(0, count)});
+    const ValueId due = f(ops::equal(), {f(ops::mod(), {next, f.number(steps, count)}), f.number(0, count)});
     WEFT_TRY_STATUS(f.status());
-    graph_.add_output(graph_.symbol(fmt::format("next {}", kCount)), next);
-    return {};
+    graph_.add_output(graph_.symbol(fmt::format("next {}", name)), next);
+    return due;
   }
 
   // What a source holds next; where updates come after several steps, what it held until then.
@@ -151,8 +174,12 @@ class Updater {
   }
 
   plan::Graph& graph_;
-  const TrainingOptions& options_;
-  ValueId step_, rate_, due_;
+  std::span<const Goal> goals_;
+  TrainingOptions options_;
+  std::string step_name_;
+  ValueId step_, rate_;
+  ValueId complete_;  // whether the gradients of a set are all there; invalid: they always are
+  ValueId due_;       // whether parameters change in this step; invalid: in every one
   std::unordered_set<std::string> taken_;  // names of sources
   double moment_bytes_ = 0;
 };
@@ -180,6 +207,93 @@ Status clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, doubl
   for (ValueId& gradient : gradients)
     if (gradient.valid()) gradient = f(ops::mul(), {gradient, f.cast(scale, graph.type(gradient).dtype)});
   return f.status();
+}
+
+// "d_*" fits what begins with d_; a name fits itself and all that is within it: "gen" "gen.w1".
+bool fits(std::string_view pattern, std::string_view name) {
+  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
+  return name == pattern || (name.starts_with(pattern) && name[pattern.size()] == '.');
+}
+
+std::string names_of(const plan::Graph& graph, std::span<const ValueId> parameters) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(parameters.size(), kShown); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", graph.view(graph.value(parameters[i]).producer).word(0));
+  return text + (parameters.size() > kShown ? ", ..." : "");
+}
+
+// A goal made definite: the value to descend on, and the parameters by which.
+struct Descent {
+  const Goal* goal = nullptr;
+  plan::Output loss;
+  std::vector<ValueId> parameters, gradients;
+};
+
+Result<plan::Output> find_loss(const plan::Graph& graph, const Goal& goal) {
+  if (graph.outputs().empty())
+    return user_error(fmt::format("model {} has no output to train on", graph.name));
+  plan::Output loss = graph.outputs().front();
+  if (!goal.loss.empty()) {
+    std::vector<std::string_view> names;
+    bool known = false;
+    for (const plan::Output& output : graph.outputs()) {
+      const std::string_view name = graph.text(output.name);
+      if (name.starts_with("next ")) continue;
+      names.push_back(name);
+      if (name != goal.loss) continue;
+      loss = output;
+      known = true;
+    }
+    std::string hint = did_you_mean(goal.loss, names);
+    if (hint.empty()) hint = fmt::format("its outputs are {}", fmt::join(names, ", "));
+    if (!known)
+      return user_error(fmt::format("{} has no output {}", graph.name, goal.loss), std::move(hint),
+                        goal.span);
+  }
+  const plan::Type type = graph.type(loss.value);
+  if (type.rank() == 0 && plan::is_real(type.dtype)) return loss;
+  return user_error(
+      goal.loss.empty()
+          ? fmt::format("training needs a loss, one real number; the first output of {} is {} {}", graph.name,
+                        graph.text(loss.name), print(type, graph.symbols()))
+          : fmt::format("a loss is one real number, and {} is {}", goal.loss, print(type, graph.symbols())),
+      "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss", goal.span);
+}
+
+// Those of all that a goal names. Each may be of one goal alone.
+Result<std::vector<ValueId>> pick_parameters(const plan::Graph& graph, const Goal& goal,
+                                             std::span<const ValueId> all,
+                                             std::unordered_map<std::uint32_t, const Goal*>& taken) {
+  const auto name_of = [&](ValueId parameter) { return graph.view(graph.value(parameter).producer).word(0); };
+  for (const std::string& pattern : goal.over)
+    if (std::ranges::none_of(all, [&](ValueId parameter) { return fits(pattern, name_of(parameter)); }))
+      return user_error(fmt::format("{} has no parameter {}", graph.name, pattern),
+                        fmt::format("they are {}; \"d_*\" is all that begin with d_", names_of(graph, all)),
+                        goal.span);
+  std::vector<ValueId> picked;
+  for (const ValueId parameter : all) {
+    const bool named = goal.over.empty() || std::ranges::any_of(goal.over, [&](const std::string& pattern) {
+                         return fits(pattern, name_of(parameter));
+                       });
+    if (!named) continue;
+    const auto [found, fresh] = taken.try_emplace(parameter.value, &goal);
+    if (!fresh)
+      return user_error(
+          fmt::format("{} is trained by {} and by {}", name_of(parameter), found->second->loss, goal.loss),
+          "OVER (...) says which loss trains which parameters", goal.span);
+    picked.push_back(parameter);
+  }
+  return picked;
+}
+
+void put_losses_first(plan::Graph& graph, std::span<const Descent> descents) {
+  const std::vector<plan::Output> before(graph.outputs().begin(), graph.outputs().end());
+  graph.clear_outputs();
+  for (const Descent& descent : descents) graph.add_output(descent.loss.name, descent.loss.value);
+  for (const plan::Output& output : before)
+    if (std::ranges::none_of(descents, [&](const Descent& of) { return of.loss.name == output.name; }))
+      graph.add_output(output.name, output.value);
 }
 
 // The value whose memory a value shares: views are not copies.
@@ -224,18 +338,28 @@ std::optional<Optimizer> find_optimizer(std::string_view text) {
   return std::nullopt;
 }
 
+bool counts_steps(std::string_view name) {
+  return name == kStepName || (name.size() > kStepName.size() && name.ends_with(kStepName) &&
+                               name[name.size() - kStepName.size() - 1] == '.');
+}
+
 Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options) {
+  const Goal whole{.loss = {}, .over = {}, .options = options, .every = 1, .span = {}};
+  return make_training_plan(std::move(forward), {&whole, 1});
+}
+
+Result<TrainingPlan> make_training_plan(plan::Graph forward, std::span<const Goal> goals) {
   TrainingPlan made;
   made.graph = std::move(forward);
   plan::Graph& graph = made.graph;
-  if (graph.outputs().empty())
-    return user_error(fmt::format("model {} has no output to train on", graph.name));
-  const plan::Output loss = graph.outputs().front();
-  const plan::Type type = graph.type(loss.value);
-  if (type.rank() != 0 || !plan::is_real(type.dtype))
-    return user_error(fmt::format("training needs a loss, one real number; the first output of {} is {} {}",
-                                  graph.name, graph.text(loss.name), print(type, graph.symbols())),
-                      "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss");
+  std::vector<Descent> descents;
+  for (const Goal& goal : goals) {
+    WEFT_TRY(loss, find_loss(graph, goal));
+    if (std::ranges::any_of(descents, [&](const Descent& of) { return of.loss.name == loss.name; }))
+      return user_error(fmt::format("{} is to be minimized twice", goal.loss), "name it once, OVER all",
+                        goal.span);
+    descents.push_back({&goal, loss, {}, {}});
+  }
 
   std::vector<ValueId> parameters;
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
@@ -244,22 +368,43 @@ Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptio
     made.parameter_bytes += static_cast<double>(graph.type(parameters.back()).bytes());
   }
   if (parameters.empty()) return user_error(fmt::format("model {} has no parameters to train", graph.name));
-  made.gradient_bytes = made.parameter_bytes;
-  WEFT_TRY(gradients, differentiate(graph, loss.value, parameters));
+  std::unordered_map<std::uint32_t, const Goal*> taken;
+  for (Descent& descent : descents) {
+    WEFT_TRY(picked, pick_parameters(graph, *descent.goal, parameters, taken));
+    descent.parameters = std::move(picked);
+  }
+  for (const ValueId parameter : parameters)
+    if (taken.contains(parameter.value))
+      made.gradient_bytes += static_cast<double>(graph.type(parameter).bytes());
+  if (!goals.front().loss.empty()) put_losses_first(graph, descents);
+  for (Descent& descent : descents) {
+    WEFT_TRY(gradients, differentiate(graph, descent.loss.value, descent.parameters));
+    descent.gradients = std::move(gradients);
+    if (!descent.goal->loss.empty() && std::ranges::none_of(descent.gradients, &ValueId::valid))
+      return user_error(fmt::format("{} depends on none of the parameters that it trains: {}",
+                                    descent.goal->loss, names_of(graph, descent.parameters)),
+                        "OVER (...) names those that it does depend on", descent.goal->span);
+  }
   graph.set_label({});
   graph.set_scope({});
   graph.set_when({.phase = Phase::update});
-  Updater updater(graph, options);
+  Updater updater(graph, goals);
   WEFT_TRY_STATUS(updater.prepare());
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (!gradients[i].valid()) continue;
-    WEFT_TRY(mean, updater.accumulate(parameters[i], gradients[i]));
-    gradients[i] = mean;
+  for (Descent& descent : descents) {
+    const std::vector<ValueId>& wanted = descent.parameters;
+    std::vector<ValueId>& gradients = descent.gradients;
+    WEFT_TRY_STATUS(updater.begin(*descent.goal));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (!gradients[i].valid()) continue;
+      WEFT_TRY(mean, updater.accumulate(wanted[i], gradients[i]));
+      gradients[i] = mean;
+    }
+    const double most = descent.goal->options.clip_norm;
+    if (most > 0) WEFT_TRY_STATUS(clip_gradients(graph, gradients, most));
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      // A parameter that the loss does not depend on has no gradient and stays as it is.
+      if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(wanted[i], gradients[i]));
   }
-  if (options.clip_norm > 0) WEFT_TRY_STATUS(clip_gradients(graph, gradients, options.clip_norm));
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    // A parameter that the loss does not depend on has no gradient and stays as it is.
-    if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(parameters[i], gradients[i]));
   graph.set_when({});
   made.optimizer_bytes = updater.moment_bytes();
   made.kept = kept_values(graph);

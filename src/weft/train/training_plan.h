@@ -9,6 +9,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,11 +37,23 @@ struct TrainingOptions {
   bool scheduled = false;  // the learning rate is multiplied by the state kRateName, which the run writes
 };
 
+// One of several losses, each with parameters and an optimizer of its own. All gradients are those of the
+// weights that a step starts from: losses are descended on at once.
+struct Goal {
+  std::string loss;               // an output; empty: the first
+  std::vector<std::string> over;  // parameters, layers that hold them, or patterns "d_*"; empty: all
+  TrainingOptions options;
+  double every = 1;  // steps from one update by this loss to the next
+  Span span;         // where a statement says so
+};
+
 // The parameter that an optimizer keeps a moment of under this name: "w1" of "w1.first"; "" where it is none.
 std::string_view parameter_of_moment(std::string_view name);
 
 // The state that counts the steps which Adam's moments have seen.
 inline constexpr std::string_view kStepName = "step";
+// Whether a state counts steps so: "step", or "g_loss.step" of one of several losses.
+bool counts_steps(std::string_view name);
 // The state that a run writes before each step of a schedule.
 inline constexpr std::string_view kRateName = "schedule.rate";
 
@@ -64,5 +77,9 @@ std::vector<plan::ValueId> kept_values(const plan::Graph& graph);
 // `forward` is a bound model in train mode. Fails when its first output is no scalar to descend on,
 // or an operator on the way has no gradient.
 Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options);
+
+// The losses of `goals` become the first outputs, in this order. Fails also where a goal names what the model
+// does not have, where two train one parameter, and where a loss depends on none of its own.
+Result<TrainingPlan> make_training_plan(plan::Graph forward, std::span<const Goal> goals);
 
 }  // namespace weft::train
