@@ -60,6 +60,7 @@ constexpr auto kExamples = std::to_array<std::pair<std::string_view, std::string
     {"a shape such as ring",
      "shapes are switch, ring, full, mesh(4, 4), torus(4, 4), hybrid_cube_mesh and mi250"},
     {"how many times, such as 2", "write OVERSUBSCRIBED 2 where half of what the nodes send gets through"},
+    {"'(' and the parameters that it trains", "write MINIMIZE loss OVER (w1, w2)"},
     {"a name", "a name is letters, digits and _; any other stands in double quotes"},
 });
 

@@ -279,7 +279,12 @@ Result<train::Goal> goal_of(const language::syntax::Goal& said, const Settings& 
     }
     own.training.optimizer = *found;
   }
+  std::vector<std::string_view> given;
   for (const language::syntax::Setting& option : said.options) {
+    if (std::ranges::find(given, option.name.text) != given.end())
+      return user_error(fmt::format("{} is given twice", option.name.text), "take one of them away",
+                        option.name.span);
+    given.push_back(option.name.text);
     if (std::ranges::find(kGoalOptions, option.name.text) == std::end(kGoalOptions)) {
       std::string hint = did_you_mean(option.name.text, kGoalOptions);
       if (hint.empty())

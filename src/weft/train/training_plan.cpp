@@ -258,7 +258,9 @@ Result<plan::Output> find_loss(const plan::Graph& graph, const Goal& goal) {
           ? fmt::format("training needs a loss, one real number; the first output of {} is {} {}", graph.name,
                         graph.text(loss.name), print(type, graph.symbols()))
           : fmt::format("a loss is one real number, and {} is {}", goal.loss, print(type, graph.symbols())),
-      "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss", goal.span);
+      goal.loss.empty() ? "let the model's last SELECT begin with the loss: SELECT mean(...) AS loss"
+                        : "reduce it with mean or sum",
+      goal.span);
 }
 
 // Those of all that a goal names. Each may be of one goal alone.
