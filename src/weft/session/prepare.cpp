@@ -190,7 +190,7 @@ Status make_plan(Prepared& prepared, plan::Graph forward) {
 
 Result<train::TrainingPlan> make_learning(const Prepared& prepared, plan::Graph forward) {
   return prepared.goals.empty() ? train::make_training_plan(std::move(forward), prepared.settings.training)
-                                : train::make_training_plan(std::move(forward), prepared.goals);
+                                : train::make_training_plan_for(std::move(forward), prepared.goals);
 }
 
 std::string print_goals(const Prepared& prepared) {

@@ -347,10 +347,10 @@ bool counts_steps(std::string_view name) {
 
 Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptions& options) {
   const Goal whole{.loss = {}, .over = {}, .options = options, .every = 1, .span = {}};
-  return make_training_plan(std::move(forward), {&whole, 1});
+  return make_training_plan_for(std::move(forward), {&whole, 1});
 }
 
-Result<TrainingPlan> make_training_plan(plan::Graph forward, std::span<const Goal> goals) {
+Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const Goal> goals) {
   TrainingPlan made;
   made.graph = std::move(forward);
   plan::Graph& graph = made.graph;

@@ -80,6 +80,6 @@ Result<TrainingPlan> make_training_plan(plan::Graph forward, const TrainingOptio
 
 // The losses of `goals` become the first outputs, in this order. Fails also where a goal names what the model
 // does not have, where two train one parameter, and where a loss depends on none of its own.
-Result<TrainingPlan> make_training_plan(plan::Graph forward, std::span<const Goal> goals);
+Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const Goal> goals);
 
 }  // namespace weft::train
