@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/ops/operators.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
 
@@ -16,6 +19,21 @@ namespace weft::search {
 namespace {
 
 std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", steps, steps == 1 ? "" : "s"); }
+
+// Rules keep what outputs read. A STATE that is renewed and that nothing reads is a source as well, and what is
+// learned would lack it.
+bool lacks_what_it_renews(const plan::Graph& plan) {
+  constexpr std::string_view kNextName = "next ";
+  std::set<std::string_view> sources;
+  for (std::size_t n = 0; n < plan.node_count(); ++n) {
+    const plan::NodeView node = plan.view(plan::NodeId(n));
+    if (&node.op() == &ops::state() || &node.op() == &ops::parameter()) sources.insert(node.word(0));
+  }
+  return std::ranges::any_of(plan.outputs(), [&](const plan::Output& output) {
+    const std::string_view name = plan.text(output.name);
+    return name.starts_with(kNextName) && !sources.contains(name.substr(kNextName.size()));
+  });
+}
 
 Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport& report) {
   WEFT_TRY(found, rewrite_step(choice.plan, problem.cluster->device, problem.rules, problem.prove,
@@ -26,6 +44,10 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
   report.said = found.why_not;
   choice.stopped = found.stopped;
   if (!found.plan) return choice;
+  if (lacks_what_it_renews(*found.plan)) {
+    report.said = "the plan as it was written: it renews a STATE that nothing reads";
+    return choice;
+  }
   choice.plan = std::move(*found.plan);
   choice.seconds_at_best = found.seconds_after;
   choice.trail = std::move(found.trail);

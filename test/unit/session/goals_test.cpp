@@ -219,16 +219,16 @@ TEST(Goals, TrainTheHeadAlone) {
   const std::string file = folder / "head.safetensors";
   Session session;
   answer(session,
-         "CREATE LAYER dense(x[b, d]) (b, d, o = 4) PARAMETER w[d, o] INIT normal(0, 0.1) AS SELECT sum(x * "
+         "CREATE LAYER readout(x[b, d]) (b, d, o = 4) PARAMETER w[d, o] INIT normal(0, 0.1) AS SELECT sum(x * "
          "w) FROM x, w GROUP BY b, o; "
          "CREATE MODEL two (b = 8, p = 64) INPUT pixels[b, p], label[b] OF int32 PARAMETER scale INIT ones "
          "AS WITH "
          "h AS (SELECT pixels * scale / 16 FROM pixels, scale), "
-         "logits AS (SELECT * FROM dense(h[b, p AS d], o = 10)) "
+         "logits AS (SELECT * FROM readout(h[b, p AS d], o = 10)) "
          "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label; ");
   const auto reply = answer(
       session,
-      fmt::format("TRAIN two FROM '{}' STEPS 20 MINIMIZE loss OVER (dense) BY sgd(learning_rate = 0.5)",
+      fmt::format("TRAIN two FROM '{}' STEPS 20 MINIMIZE loss OVER (readout) BY sgd(learning_rate = 0.5)",
                   kDigits));
   EXPECT_LT(reply["last_loss"], reply["first_loss"]);
   answer(session, fmt::format("SAVE two TO '{}'", file));
