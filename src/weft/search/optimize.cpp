@@ -98,7 +98,7 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
                choice.spread->chosen, *problem.machine, problem.cluster->device, problem.rules, problem.prove,
                {.least_gain = problem.least_gain, .memory_bytes = problem.distribution.memory_bytes}));
   report.said = found.why_not;
-  if (!found.plan) return choice;
+  if (!found.plan || lacks_what_it_renews(found.plan->plan.graph)) return choice;
   choice.spread->chosen = std::move(*found.plan);
   for (Alternative& family : choice.spread->alternatives)
     if (family.distribution == choice.spread->distribution)
