@@ -180,10 +180,11 @@ Result<DistributedPlan> distribute(const plan::Graph& graph, const Distribution&
   std::vector<NodeId> nodes = choose_openings(graph, signatures, distribution.mesh, lists, exceptions);
   if (nodes.empty()) return spread(graph, distribution, options, signatures, exceptions, lists);
 
-  WEFT_TRY(open, open_nodes(graph, nodes));
-  const Signatures open_signatures(open);
-  WEFT_TRY(open_exceptions, Exceptions::resolve(open, open_signatures, distribution));
-  WEFT_TRY(plan, spread(open, distribution, options, open_signatures, open_exceptions, lists));
+  std::optional<Openings> own_openings;
+  Openings& openings = options.openings != nullptr ? *options.openings : own_openings.emplace(graph);
+  WEFT_TRY(open, openings.of(nodes));
+  WEFT_TRY(open_exceptions, Exceptions::resolve(open->graph, open->signatures, distribution));
+  WEFT_TRY(plan, spread(open->graph, distribution, options, open->signatures, open_exceptions, lists));
   plan.opened = std::move(nodes);
   return plan;
 }

@@ -29,12 +29,14 @@ struct AxisPrice {
   double bytes_per_second = 50e9;  // each way, per rank
 };
 
+class Openings;
 class Signatures;
 
 struct DistributeOptions {
   std::vector<AxisPrice> prices = {};  // one for each mesh axis; empty: all alike
   // Of the graph, for a caller that distributes it often; null: they are worked out.
   const Signatures* signatures = nullptr;
+  Openings* openings = nullptr;  // likewise, of that graph (open_nodes.h)
   // What the forward pass gathered is gathered again by the backward pass rather than kept.
   bool gather_again = true;
   // A parameter that would leave a rank fewer elements than these is not sharded: gathering it costs more

@@ -140,4 +140,17 @@ Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const NodeId>
   return made;
 }
 
+Result<std::shared_ptr<const Openings::Open>> Openings::of(const std::vector<NodeId>& nodes) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = kept_.find(nodes); known != kept_.end()) return known->second;
+  }
+  WEFT_TRY(graph, open_nodes(graph_, nodes));
+  auto open = std::make_shared<const Open>(std::move(graph));
+  const std::lock_guard lock(mutex_);
+  if (kept_.size() >= kMostKept) kept_.clear();
+  kept_.emplace(nodes, open);
+  return open;
+}
+
 }  // namespace weft::distribute

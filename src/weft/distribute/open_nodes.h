@@ -9,6 +9,9 @@
 // All else follows as for every plan: here, three all-reduces of a number a row. Likewise a batch norm where
 // the batch is cut: two all-reduces of a number a channel, where it would gather all activations.
 #pragma once
+#include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -28,5 +31,27 @@ std::vector<plan::NodeId> choose_openings(const plan::Graph& graph, const Signat
 // The plan with these opened, each in its own phase, and the symbols and scopes of the plan under the same
 // numbers. REQUIRES: the nodes are in order, and each of them can be opened.
 Result<plan::Graph> open_nodes(const plan::Graph& graph, std::span<const plan::NodeId> nodes);
+
+// Most distributions of a plan open the same nodes: what was opened lately is kept. May be asked from several
+// threads at once. REQUIRES: the graph outlives it and does not change.
+class Openings {
+ public:
+  struct Open {
+    plan::Graph graph;
+    Signatures signatures;  // of it
+
+    explicit Open(plan::Graph open) : graph(std::move(open)), signatures(graph) {}
+  };
+
+  explicit Openings(const plan::Graph& graph) : graph_(graph) {}
+  Result<std::shared_ptr<const Open>> of(const std::vector<plan::NodeId>& nodes);
+
+ private:
+  static constexpr std::size_t kMostKept = 8;
+
+  const plan::Graph& graph_;
+  std::mutex mutex_;
+  std::map<std::vector<plan::NodeId>, std::shared_ptr<const Open>> kept_;
+};
 
 }  // namespace weft::distribute

@@ -1,8 +1,12 @@
 #include "weft/ops/communication.h"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
 
 namespace weft::ops {
 
@@ -46,8 +50,12 @@ std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange) {
   }
 }
 
+// Asked of every node, again and again: a list of addresses is quicker than a cast.
 const Communication* find_communication(const plan::Operator& op) {
-  return dynamic_cast<const Communication*>(&op);
+  static const std::array<const Operator*, 8> all = {
+      &all_reduce(),     &all_gather(),    &reduce_scatter(), &all_to_all(),
+      &broadcast_from(), &permute_ranks(), &slice_across(),   &halo()};
+  return std::ranges::find(all, &op) != all.end() ? static_cast<const Communication*>(&op) : nullptr;
 }
 
 }  // namespace weft::ops

@@ -35,6 +35,7 @@ AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attrib
     case AttributeKind::word: return symbol(Symbol(attribute.id));
     case AttributeKind::index: return index(Symbol(attribute.id));
     case AttributeKind::indices:
+      list.clear();
       for (std::uint32_t i = 0; i < attribute.count; ++i) list.push_back(index(attribute.indices[i]));
       return std::span<const Symbol>(list);
     case AttributeKind::dtype: return static_cast<DType>(attribute.id);
@@ -46,14 +47,14 @@ AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attrib
 Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last) {
   const Node& source = from_->node(node);
   const std::span<const AttributeSpec> specs = source.op->attributes();
-  std::vector<std::vector<Symbol>> lists(specs.size());
-  std::vector<AttributeValue> values;
+  if (lists_.size() < specs.size()) lists_.resize(specs.size());
+  values_.clear();
   for (std::size_t k = 0; k < specs.size(); ++k)
-    values.push_back(attribute(specs[k].kind, source.attributes[k], lists[k]));
-  if (last != nullptr) values.back() = *last;
+    values_.push_back(attribute(specs[k].kind, source.attributes[k], lists_[k]));
+  if (last != nullptr) values_.back() = *last;
   const When before = to_->when();
   to_->set_when(source.when);
-  Result<NodeId> made = to_->add(*source.op, inputs, values);
+  Result<NodeId> made = to_->add(*source.op, inputs, values_);
   to_->set_when(before);
   return made;
 }

@@ -39,6 +39,8 @@ class Transplant {
   NameIndex name_index_;
   std::vector<Symbol> symbols_, indices_;
   std::vector<TypeId> types_;
+  std::vector<std::vector<Symbol>> lists_;  // of the node being made, kept for the next
+  std::vector<AttributeValue> values_;
 };
 
 }  // namespace weft::plan

@@ -80,8 +80,8 @@ Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* know
     longer_ = fold(graph, kLonger);
     if (!shorter_) longer_.reset();
   }
-  signatures_.emplace(longer_ ? *longer_ : graph_);
-  if (longer_) shorter_signatures_.emplace(*shorter_);
+  shared_.emplace(longer_ ? *longer_ : graph_);
+  if (longer_) shorter_shared_.emplace(*shorter_);
 }
 
 Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distribution,
@@ -101,17 +101,19 @@ Result<PredictedPlan> Evaluator::predict(const distribute::Distribution& distrib
 
 Result<Evaluator::Spread> Evaluator::spread(const plan::Graph& graph,
                                             const distribute::Distribution& distribution,
-                                            const distribute::Signatures* signatures) const {
+                                            Shared& shared) const {
   WEFT_TRY(costs, machine_.costs(distribution.mesh));
   WEFT_TRY(prices, machine_.prices(distribution.mesh));
   WEFT_TRY(plan, distribute::distribute(graph, distribution,
-                                        {.prices = std::move(prices), .signatures = signatures}));
+                                        {.prices = std::move(prices),
+                                         .signatures = &shared.signatures,
+                                         .openings = &shared.openings}));
   return Spread{std::move(plan), std::move(costs)};
 }
 
 Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& distribution) const {
-  if (!longer_) return spread(graph_, distribution, &*signatures_);
-  return spread(*longer_, without_dropped_layers(distribution), &*signatures_);
+  if (!longer_) return spread(graph_, distribution, *shared_);
+  return spread(*longer_, without_dropped_layers(distribution), *shared_);
 }
 
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
@@ -161,7 +163,7 @@ Result<Evaluation> Evaluator::simulate(const Spread& spread) const {
 }
 
 Result<Evaluation> Evaluator::simulate_shorter(const distribute::Distribution& distribution) const {
-  WEFT_TRY(made, spread(*shorter_, without_dropped_layers(distribution), &*shorter_signatures_));
+  WEFT_TRY(made, spread(*shorter_, without_dropped_layers(distribution), *shorter_shared_));
   return simulate(made);
 }
 
@@ -176,14 +178,12 @@ distribute::Distribution Evaluator::without_dropped_layers(
     const distribute::Distribution& distribution) const {
   if (distribution.exceptions.empty()) return distribution;
   distribute::Distribution made = distribution;
-  const auto there = tensor_names(*shorter_);
-  const auto is_missing = [&](const distribute::Exception& exception) {
-    return !there.contains(exception.tensor);
-  };
-  if (std::ranges::none_of(made.exceptions, is_missing)) return made;
-  const auto everywhere = tensor_names(graph_);
+  std::call_once(named_, [&] {
+    names_ = tensor_names(graph_);
+    shorter_names_ = tensor_names(*shorter_);
+  });
   std::erase_if(made.exceptions, [&](const distribute::Exception& exception) {
-    return is_missing(exception) && everywhere.contains(exception.tensor);
+    return !shorter_names_.contains(exception.tensor) && names_.contains(exception.tensor);
   });
   return made;
 }
@@ -197,11 +197,11 @@ std::vector<Result<Evaluation>> Evaluator::refine(
 }
 
 std::vector<Result<Evaluation>> Evaluator::estimate_parts(std::span<const PartQuestion> questions) const {
-  std::map<const plan::Graph*, distribute::Signatures> signatures;
-  for (const PartQuestion& question : questions) signatures.try_emplace(question.part, *question.part);
+  std::map<const plan::Graph*, Shared> shared;
+  for (const PartQuestion& question : questions) shared.try_emplace(question.part, *question.part);
   return answer_all(questions.size(), watch_, [&](std::size_t q) -> Result<Evaluation> {
     const plan::Graph* const graph = questions[q].part;
-    WEFT_TRY(part, spread(*graph, questions[q].distribution, &signatures.at(graph)));
+    WEFT_TRY(part, spread(*graph, questions[q].distribution, shared.at(graph)));
     return simulate(part);
   });
 }
@@ -230,7 +230,7 @@ std::vector<Least> Evaluator::least_of_all(std::span<const distribute::Distribut
   }
 
   constexpr std::size_t kMostKept = 250'000;  // nodes, some hundred bytes each
-  const std::size_t kept = kMostKept / std::max<std::size_t>(signatures_->nodes(), 1);
+  const std::size_t kept = kMostKept / std::max<std::size_t>(shared_->signatures.nodes(), 1);
   std::vector<std::optional<Result<Glance>>> glances(unseen.size());
   do_all(unseen.size(), [&](std::size_t u) {
     if (watch_.over()) return;

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"
+#include "weft/distribute/open_nodes.h"
 #include "weft/distribute/signatures.h"
 #include "weft/search/distribution/fold.h"
 #include "weft/search/distribution/least_of_plan.h"
@@ -112,6 +114,13 @@ class Evaluator {
  private:
   static constexpr std::int64_t kShorter = 4, kLonger = 5;
 
+  // What is the same for all distributions of a plan.
+  struct Shared {
+    distribute::Signatures signatures;
+    distribute::Openings openings;
+
+    explicit Shared(const plan::Graph& graph) : signatures(graph), openings(graph) {}
+  };
   // A plan on its mesh, ready to be simulated.
   struct Spread {
     distribute::DistributedPlan plan;
@@ -127,7 +136,7 @@ class Evaluator {
 
   distribute::Distribution without_dropped_layers(const distribute::Distribution& distribution) const;
   Result<Spread> spread(const plan::Graph& graph, const distribute::Distribution& distribution,
-                        const distribute::Signatures* signatures = nullptr) const;
+                        Shared& shared) const;
   Result<Spread> spread(const distribute::Distribution& distribution) const;
   Result<Glance> glance(const distribute::Distribution& distribution) const;
   Digest key_of(const distribute::DistributedPlan& plan) const;
@@ -140,7 +149,10 @@ class Evaluator {
   Machine machine_;
   std::int64_t layers_ = 0;
   std::optional<plan::Graph> shorter_, longer_;  // both are used where the longer one is there
-  std::optional<distribute::Signatures> signatures_, shorter_signatures_;  // of what is spread
+  using Names = std::set<std::string, std::less<>>;
+  mutable std::once_flag named_;
+  mutable Names names_, shorter_names_;                    // of tensors, once asked for
+  mutable std::optional<Shared> shared_, shorter_shared_;  // of what is spread
   KnownPlans* known_plans_;
   // By the distribution's text, of the first of those that lead to one plan.
   std::map<std::string, Result<Evaluation>, std::less<>> known_;
