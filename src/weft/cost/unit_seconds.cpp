@@ -116,6 +116,9 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 
 double best_efficiency(const cluster::Device& device) { return has_matrix_unit(device) ? kReachedRate : 1; }
 
+double best_convolution_efficiency() { return kConvolutionRate; }
+double best_bandwidth_efficiency() { return kReachedBandwidth; }
+
 double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);

@@ -30,6 +30,9 @@ double product_efficiency(const cluster::Device& device, double m, double n, dou
 
 // No product reaches a larger part.
 double best_efficiency(const cluster::Device& device);
+// Nor does a convolution, or memory of its bandwidth.
+double best_convolution_efficiency();
+double best_bandwidth_efficiency();
 
 // All tasks of the unit together, one after the other, launched once. Exchanges cost nothing here.
 double unit_seconds(const program::Program& program, const program::Unit& unit,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -112,10 +113,31 @@ std::string GroupTimes::name_of(std::size_t candidate) const {
 const PriceCurve::Point& PriceCurve::point(std::int64_t bytes) {
   const auto [found, fresh] = points_.try_emplace(bytes, Point{kNever, 0});
   if (!fresh) return found->second;
-  for (std::size_t candidate = 0; candidate < candidates_; ++candidate)
-    if (const double seconds = seconds_(candidate, bytes); seconds < found->second.seconds)
-      found->second = {seconds, candidate};
-  return found->second;
+  // Who wins at the nearest size is likely to win here, and whoever takes longer than that for fewer bytes
+  // takes longer for these: most are not simulated.
+  std::vector<std::size_t> order(candidates_);
+  std::iota(order.begin(), order.end(), 0);
+  if (const auto next = std::next(found); next != points_.end())
+    std::swap(order[0], order[next->second.candidate]);
+  else if (found != points_.begin())
+    std::swap(order[0], order[std::prev(found)->second.candidate]);
+  Point best = found->second;
+  for (const std::size_t candidate : order) {
+    if (least_at(candidate, bytes) > best.seconds) continue;
+    const double seconds = seconds_(candidate, bytes);
+    simulated_[{candidate, bytes}] = seconds;
+    if (seconds < best.seconds || (seconds == best.seconds && candidate < best.candidate))
+      best = {seconds, candidate};
+  }
+  return found->second = best;
+}
+
+// What it took for the most bytes below these.
+double PriceCurve::least_at(std::size_t candidate, std::int64_t bytes) const {
+  auto after = simulated_.lower_bound({candidate, bytes});
+  while (after != simulated_.begin() && (--after)->first.first == candidate)
+    if (std::isfinite(after->second)) return after->second;  // infinite: never wins, at such a size
+  return 0;
 }
 
 std::optional<PriceCurve::Point> PriceCurve::at(std::int64_t bytes) {

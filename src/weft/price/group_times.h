@@ -75,11 +75,13 @@ class PriceCurve {
 
  private:
   const Point& point(std::int64_t bytes);
+  double least_at(std::size_t candidate, std::int64_t bytes) const;
 
   const std::size_t candidates_;
   const Seconds seconds_;
   std::mutex mutex_;
   std::map<std::int64_t, Point> points_;
+  std::map<std::pair<std::size_t, std::int64_t>, double> simulated_;  // by candidate and bytes
 };
 
 }  // namespace weft::price

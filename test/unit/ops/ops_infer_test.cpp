@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops_case.h"
+#include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 
@@ -149,6 +150,12 @@ TEST(OpsInfer, LeavesTheGraphAsItWas) {
   EXPECT_FALSE(graph.add(add(), {&x, 1}).ok());
   EXPECT_EQ(graph.node_count(), nodes);
   EXPECT_EQ(graph.value_count(), values);
+}
+
+// They are found by address: one more must be listed there.
+TEST(OpsInfer, EveryCommunicationIsFound) {
+  for (const plan::Operator* op : all().all())
+    EXPECT_EQ(find_communication(*op), dynamic_cast<const Communication*>(op)) << op->name();
 }
 
 // Names are kebab-case and attributes are words, so that plan text reads.

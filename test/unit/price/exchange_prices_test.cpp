@@ -29,6 +29,32 @@ std::vector<cost::MeshLink> links(const cluster::Cluster& cluster, std::string_v
   return cost::mesh_links(cluster, plan::read_mesh(mesh).value()).value();
 }
 
+// Whoever takes longer for fewer bytes than another for more is not asked, and nobody is missed.
+TEST(PriceCurveTest, AsksFewAndMissesNone) {
+  const std::vector<std::pair<double, double>> lines = {{9, 1e-3},  {1, 1e-1},  {4, 1e-2},
+                                                        {40, 1e-4}, {41, 1e-2}, {2, 1e-1}};
+  const auto seconds = [&](std::size_t candidate, std::int64_t bytes) {
+    return lines[candidate].first + lines[candidate].second * static_cast<double>(bytes);
+  };
+  int asked = 0;
+  PriceCurve curve(lines.size(), [&](std::size_t candidate, std::int64_t bytes) {
+    ++asked;
+    return seconds(candidate, bytes);
+  });
+  const std::vector<int> order = {0, 5, 10, 1, 9, 3, 7, 2, 8, 4, 6};
+  for (const int step : order) {
+    const std::int64_t bytes = PriceCurve::kLeastBytes << (2 * step);
+    const auto at = curve.at(bytes);
+    ASSERT_TRUE(at);
+    std::size_t best = 0;
+    for (std::size_t c = 1; c < lines.size(); ++c)
+      if (seconds(c, bytes) < seconds(best, bytes)) best = c;
+    EXPECT_EQ(at->candidate, best) << bytes;
+    EXPECT_EQ(at->seconds, seconds(best, bytes)) << bytes;
+  }
+  EXPECT_LT(asked, static_cast<int>(lines.size() * order.size()));
+}
+
 TEST(ExchangePricesTest, AcrossNodesTheSimulatedAlgorithmIsThePrice) {
   const cluster::Cluster cluster = nodes(4);
   ExchangePrices prices(cluster, "shm");

@@ -53,6 +53,33 @@ TEST(Fold, TwoLayerCallsInOneRepeatAreOneLayer) {
   EXPECT_TRUE(fold(plan.graph, 4));
 }
 
+TEST(Fold, TowersOfOneHeightShrinkTogether) {
+  const auto pair = [](std::int64_t layers) {
+    return training_plan("clip_b32", {{"b", 2, {}},
+                                      {"height", 8, {}},
+                                      {"width", 8, {}},
+                                      {"r", 4, {}},
+                                      {"image_d", 8, {}},
+                                      {"image_h", 2, {}},
+                                      {"s", 4, {}},
+                                      {"v", 16, {}},
+                                      {"text_d", 4, {}},
+                                      {"text_h", 2, {}},
+                                      {"o", 4, {}},
+                                      {"layers", layers, {}}});
+  };
+  const train::TrainingPlan tall = pair(9), low = pair(5);
+  EXPECT_EQ(repeated_layers(tall.graph, Folded::all), 9);
+  const auto folded = fold(tall.graph, 5, Folded::all);
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(operators(*folded), operators(low.graph));
+  EXPECT_EQ(phases(*folded), phases(low.graph));
+  // One of them alone leaves the other as it was.
+  const auto one = fold(tall.graph, 5);
+  ASSERT_TRUE(one);
+  EXPECT_GT(one->node_count(), folded->node_count());
+}
+
 TEST(Fold, RefusesWhatItCannotShorten) {
   const train::TrainingPlan plan = training_plan("gpt2", tiny(6));
   EXPECT_FALSE(fold(plan.graph, 3));

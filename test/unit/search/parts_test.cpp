@@ -162,7 +162,7 @@ TEST(ByParts, NamesOneLayerOfManyInAFoldedPlan) {
                                                           {"h", 2, {}},
                                                           {"v", 32, {}},
                                                           {"p", 16, {}},
-                                                          {"layers", 8, {}}});
+                                                          {"layers", 9, {}}});
   const cluster::Cluster pod = gpus(2, 1e10);
   Evaluator evaluator(plan.graph, machine(pod));
   ASSERT_GT(evaluator.folded_layers(), 0);

@@ -74,11 +74,13 @@ Evaluator::Evaluator(const plan::Graph& graph, Machine machine, KnownPlans* know
       machine_(std::move(machine)),
       known_plans_(machine_.digest == Digest() ? nullptr : known),
       watch_(std::move(watching)) {
-  layers_ = repeated_layers(graph);
-  if (layers_ > kLonger) {
-    shorter_ = fold(graph, kShorter);
-    longer_ = fold(graph, kLonger);
-    if (!shorter_) longer_.reset();
+  for (const Folded folded : {Folded::all, Folded::longest}) {
+    layers_ = repeated_layers(graph, folded);
+    if (layers_ < kFewestFolded) continue;
+    folded_ = folded;
+    shorter_ = fold(graph, kShorter, folded);
+    if (shorter_) longer_ = fold(graph, kLonger, folded);
+    if (longer_) break;
   }
   shared_.emplace(longer_ ? *longer_ : graph_);
   if (longer_) shorter_shared_.emplace(*shorter_);
@@ -118,13 +120,14 @@ Result<Evaluator::Spread> Evaluator::spread(const distribute::Distribution& dist
 
 Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& distribution) const {
   WEFT_TRY(made, spread(distribution));
-  const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds};
+  const Quickest quickest{&made.costs, machine_.peak, machine_.launch_seconds, machine_.convolution_rate,
+                          machine_.bytes_per_second};
   Least least = least_of_plan(made.plan, quickest);
   const double longer = least.seconds;
   if (longer_) {
     // Without the layer that the shorter version lacks.
     std::vector<bool> counts;
-    for (const std::int64_t layer : layers_of_nodes(made.plan.graph))
+    for (const std::int64_t layer : layers_of_nodes(made.plan.graph, folded_))
       counts.push_back(layer != layers_ - (kLonger - kLonger / 2));
     const Least shorter = least_of_plan(made.plan, quickest, counts);
     const TimeLine line(kShorter, kLonger, layers_);

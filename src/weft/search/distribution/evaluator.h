@@ -39,7 +39,7 @@ struct Machine {
   bool overlap = true;  // collectives run beside computing
   // What a device computes at most in a second, and what a launch takes; null: nothing is ruled out.
   std::function<double(plan::DType)> peak = {};
-  double launch_seconds = 0;
+  double launch_seconds = 0, convolution_rate = 1, bytes_per_second = 0;  // as least_of_plan.h has them
   // Stands for all that the above depends on, the mesh aside: two machines of one digest price alike. Zero:
   // nothing that is known of others may be used.
   Digest digest = {};
@@ -113,6 +113,8 @@ class Evaluator {
 
  private:
   static constexpr std::int64_t kShorter = 4, kLonger = 5;
+  // Both versions are simulated in place of the whole plan: of fewer layers that would be more work, not less.
+  static constexpr std::int64_t kFewestFolded = kShorter + kLonger;
 
   // What is the same for all distributions of a plan.
   struct Shared {
@@ -148,6 +150,7 @@ class Evaluator {
   const plan::Graph& graph_;
   Machine machine_;
   std::int64_t layers_ = 0;
+  Folded folded_ = Folded::longest;
   std::optional<plan::Graph> shorter_, longer_;  // both are used where the longer one is there
   using Names = std::set<std::string, std::less<>>;
   mutable std::once_flag named_;

@@ -49,9 +49,9 @@ class Homes {
 
   const Place& operator[](NodeId node) const { return of_node_[node.value]; }
 
-  // The layer calls of the REPEAT with the most iterations. A REPEAT may call several layers, each a scope of
-  // its own: their iterations take turns.
-  std::vector<Repeat> longest() const {
+  // The layer calls of the REPEAT with the most iterations, or of every REPEAT with as many: the towers of
+  // a model grow together. A REPEAT may call several layers, each a scope of its own: their iterations take turns.
+  std::vector<Repeat> longest(Folded folded) const {
     struct Call {
       std::int64_t iterations = 0;
       std::size_t first = 0, second = 0;  // the first node of iterations 0 and 1
@@ -71,8 +71,9 @@ class Homes {
     });
     if (most == calls.end()) return together;
     for (const auto& [repeat, call] : calls)
-      if (repeat.first == most->first.first && call.iterations == most->second.iterations &&
-          call.first >= most->second.first && call.first < most->second.second)
+      if (call.iterations == most->second.iterations &&
+          (folded == Folded::all || (repeat.first == most->first.first && call.first >= most->second.first &&
+                                     call.first < most->second.second)))
         together.push_back(repeat);
     return together;
   }
@@ -108,12 +109,12 @@ struct Layers {
   std::int64_t count() const { return static_cast<std::int64_t>(nodes.size()); }
 };
 
-Layers layers_of(const Graph& graph) {
+Layers layers_of(const Graph& graph, Folded folded) {
   Layers layers;
   const Homes homes(graph);
+  const std::vector<Repeat> repeats = homes.longest(folded);
   layers.iteration.assign(graph.node_count(), kOutside);
   layers.position.assign(graph.node_count(), 0);
-  const std::vector<Repeat> repeats = homes.longest();
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const Place& place = homes[NodeId(n)];
     if (place.iteration == kOutside || std::ranges::find(repeats, place.repeat) == repeats.end()) continue;
@@ -217,15 +218,17 @@ class Folding {
 
 }  // namespace
 
-std::int64_t repeated_layers(const Graph& graph) {
-  const Layers layers = layers_of(graph);
+std::int64_t repeated_layers(const Graph& graph, Folded folded) {
+  const Layers layers = layers_of(graph, folded);
   return layers.count() > kFewest && middle_is_alike(graph, layers) ? layers.count() : 0;
 }
 
-std::vector<std::int64_t> layers_of_nodes(const Graph& graph) { return layers_of(graph).iteration; }
+std::vector<std::int64_t> layers_of_nodes(const Graph& graph, Folded folded) {
+  return layers_of(graph, folded).iteration;
+}
 
-std::optional<Graph> fold(const Graph& graph, std::int64_t layers) {
-  const Layers all = layers_of(graph);
+std::optional<Graph> fold(const Graph& graph, std::int64_t layers, Folded folded) {
+  const Layers all = layers_of(graph, folded);
   if (layers < kFewest || layers >= all.count() || !middle_is_alike(graph, all)) return std::nullopt;
   return Folding(graph, all, layers).run();
 }

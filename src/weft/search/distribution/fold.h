@@ -14,15 +14,20 @@
 
 namespace weft::search {
 
+// Which REPEATs are made shorter: the longest, or every one that has as many iterations as that, such as the two
+// towers of a model. Their layers of one number count as one.
+enum class Folded : std::uint8_t { longest, all };
+
 // The iterations of the plan's longest REPEAT whose layers are alike; 0 when there is none.
-std::int64_t repeated_layers(const plan::Graph& graph);
+std::int64_t repeated_layers(const plan::Graph& graph, Folded folded = Folded::longest);
 
 // By node: the iteration of that REPEAT which it belongs to, or -1. Also of plans on a mesh.
-std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph);
+std::vector<std::int64_t> layers_of_nodes(const plan::Graph& graph, Folded folded = Folded::longest);
 
 // The plan with `layers` of those iterations, the first and the last ones; nothing where that is not
 // possible: fewer than 4, or not fewer than there are, or layers that read farther than from their
 // neighbours.
-std::optional<plan::Graph> fold(const plan::Graph& graph, std::int64_t layers);
+std::optional<plan::Graph> fold(const plan::Graph& graph, std::int64_t layers,
+                                Folded folded = Folded::longest);
 
 }  // namespace weft::search

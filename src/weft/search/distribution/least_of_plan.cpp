@@ -7,6 +7,7 @@
 
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
+#include "weft/program/grouping.h"
 #include "weft/program/place.h"
 
 namespace weft::search {
@@ -27,7 +28,8 @@ class Floors {
         counts_(counts),
         axis_seconds_(plan.mesh.axes.size()),
         wire_seconds_(plan.mesh.axes.size()),
-        ready_(plan.graph.value_count()) {
+        ready_(plan.graph.value_count()),
+        by_rows_(plan.graph.value_count(), true) {
     for (const plan::MeshAxis& axis : plan.mesh.axes) ranks_.push_back(static_cast<double>(axis.ranks));
   }
 
@@ -36,13 +38,24 @@ class Floors {
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       const NodeView node = plan_.graph.view(NodeId(n));
       if (node.input_count() == 0) continue;
+      const Unit unit = is_counted(NodeId(n)) ? unit_of(node) : Unit::none;
       double when = 0;
-      for (const ValueId input : node.node().inputs) when = std::max(when, ready_[input.value]);
-      if (is_counted(NodeId(n))) {
-        const ops::Communication* communication = ops::find_communication(node.op());
-        when += communication != nullptr ? move(node, *communication) : compute(node);
+      for (const ValueId input : node.node().inputs) {
+        // What runs by rows may run with the rows that made its operand, but not with a product.
+        const bool begins = unit == Unit::rows && !by_rows_[input.value] && machine_.rate;
+        when = std::max(when, ready_[input.value] + (begins ? machine_.launch_seconds : 0));
       }
-      for (std::size_t k = 0; k < node.result_count(); ++k) ready_[node.result(k).value] = when;
+      if (unit == Unit::exchange)
+        when += move(node, *ops::find_communication(node.op()));
+      else if (unit == Unit::own || unit == Unit::rows)
+        when += compute(node, unit);
+      // A view is made by who made what it shows; what does not count is taken to be made by whoever reads it.
+      const bool rows =
+          unit == Unit::view ? by_rows_[node.input(0).value] : unit != Unit::own && unit != Unit::exchange;
+      for (std::size_t k = 0; k < node.result_count(); ++k) {
+        ready_[node.result(k).value] = when;
+        by_rows_[node.result(k).value] = rows;
+      }
       most = std::max(most, when);
     }
     for (const std::vector<double>* streams : {&axis_seconds_, &wire_seconds_})
@@ -86,6 +99,38 @@ class Floors {
     return bytes;
   }
 
+  // How a node runs: by itself, or in one pass with others (program/grouping.h).
+  enum class Unit : std::uint8_t { none, view, rows, own, exchange };
+
+  static bool is_convolution(const plan::Operator& op) {
+    return &op == &ops::conv2d() || &op == &ops::conv2d_input_gradient() ||
+           &op == &ops::conv2d_weight_gradient();
+  }
+
+  static Unit unit_of(const NodeView& node) {
+    if (ops::find_communication(node.op()) != nullptr) return Unit::exchange;
+    if (program::is_placed_view(node.op())) return Unit::view;
+    return is_product(node) || is_convolution(node.op()) ? Unit::own : Unit::rows;
+  }
+
+  // Of what is stored for it to read; a view may show less, or the same again and again.
+  double read_bytes(const NodeView& node, bool sources_only) const {
+    double sum = 0;
+    for (const ValueId input : node.node().inputs) {
+      const NodeView from = plan_.graph.view(plan_.graph.value(input).producer);
+      if (ops::is_source(from.op()) ||
+          (!sources_only && from.input_count() > 0 && !program::is_placed_view(from.op())))
+        sum += bytes_of(input);
+    }
+    return sum;
+  }
+
+  double written_bytes(const NodeView& node) const {
+    double sum = 0;
+    for (std::size_t k = 0; k < node.result_count(); ++k) sum += bytes_of(node.result(k));
+    return sum;
+  }
+
   // A unit of its own: each operand has an index that the other lacks.
   static bool is_product(const NodeView& node) {
     if (&node.op() != &ops::contract() || node.input_count() != 2) return false;
@@ -97,8 +142,13 @@ class Floors {
     return has_own(a, b) && has_own(b, a);
   }
 
-  double compute(const NodeView& node) {
+  double compute(const NodeView& node, Unit unit) {
     if (!machine_.rate || node.input_count() < 2) return 0;
+    const double memory = machine_.bytes_per_second;
+    if (program::is_optimizer(node.op())) {
+      if (memory > 0) compute_seconds_ += (read_bytes(node, true) + written_bytes(node)) / memory;
+      return 0;
+    }
     const plan::Work work = node.op().work(node);
     if (!(work.multiply_adds > 0)) return 0;
     const double rate =
@@ -112,8 +162,12 @@ class Floors {
         cut |= layout(node.result(k)).axes[axis].is_sliced();
       if (cut) parts *= ranks_[axis];
     }
-    const double seconds =
-        2 * work.multiply_adds / parts / rate + (is_product(node) ? machine_.launch_seconds : 0);
+    double seconds = 2 * work.multiply_adds / parts / rate;
+    if (is_convolution(node.op())) seconds /= machine_.convolution_rate;
+    if (unit == Unit::own) {
+      if (memory > 0) seconds = std::max(seconds, (read_bytes(node, false) + written_bytes(node)) / memory);
+      seconds += machine_.launch_seconds;
+    }
     compute_seconds_ += seconds;
     return seconds;
   }
@@ -156,7 +210,8 @@ class Floors {
   std::map<std::tuple<Kind, std::size_t, std::int64_t>, cost::ExchangePrice> prices_;
   std::vector<double> ranks_;  // by axis, like the next two
   std::vector<double> axis_seconds_, wire_seconds_;
-  std::vector<double> ready_;  // by value
+  std::vector<double> ready_;  // by value, like the next
+  std::vector<bool> by_rows_;  // made in a pass that its reader may join
   double compute_seconds_ = 0;
 };
 

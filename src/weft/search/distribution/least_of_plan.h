@@ -1,10 +1,12 @@
 // weft/search/distribution/least_of_plan.h -- what a distributed plan takes at least, without simulating it.
 //
-//   computing        each product's arithmetic, divided by the ranks of the axes it is cut on, at the best
-//                    rate of a device, and its launch
+//   computing        each product's and convolution's arithmetic, divided by the ranks of the axes it is cut on,
+//                    at the best rate of a device, or what it reads and writes, and its launch; what optimizers
+//                    read and write
 //   communicating    along each axis, what its collectives take alone; axes that are parts of one axis of the
 //                    cluster share its wires
-//   the longest way  of products and collectives that wait for one another
+//   the longest way  of products and collectives that wait for one another, with a launch where something is
+//                    computed between
 //   memory           what is kept from step to step, and what products of the forward pass leave for the
 //                    backward pass
 //
@@ -26,6 +28,8 @@ struct Quickest {
   // Multiply-adds, each as two, that a device does in a second; null: computing is not counted.
   std::function<double(plan::DType)> rate = {};
   double launch_seconds = 0;
+  double convolution_rate = 1;  // of `rate`, that convolutions reach
+  double bytes_per_second = 0;  // of a device's memory; 0: what is read and written is not counted
 };
 
 struct Least {
