@@ -1,6 +1,7 @@
 #include "weft/distribute/index_roles.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "weft/distribute/signatures.h"
 #include "weft/ops/operators.h"
@@ -28,6 +29,7 @@ struct Uses {
   double multiply_adds = 0;       // of the nodes that could be cut along it
   std::vector<bool> products;     // which of them
   std::vector<bool> keepers;      // and which of those keep it
+  std::int64_t least_size = std::numeric_limits<std::int64_t>::max();  // in those
 };
 
 class Observer {
@@ -131,6 +133,7 @@ class Observer {
       uses.products.back() = true;
       uses.keepers.resize(products_);
       uses.keepers.back() = kept;
+      uses.least_size = std::min(uses.least_size, loop.size);
     }
   }
 
@@ -152,8 +155,8 @@ class Observer {
         model.push_back(index);
     }
     if (batch.empty()) find_batch(batch, sequence);
-    drop_shadowed(model);
-    return {named(batch), named(sequence), named(model), named(expert)};
+    std::vector<FurtherIndex> further = drop_shadowed(model);
+    return {named(batch), named(sequence), named(model), named(expert), std::move(further)};
   }
 
   // Where something mixes the images of a batch, its statistics for one: what all inputs have.
@@ -170,9 +173,11 @@ class Observer {
   }
 
   // An index that no product has without another of the list, kept where the other is, adds nothing to
-  // cutting along that other: elements of heads, beside heads.
-  void drop_shadowed(std::vector<Symbol>& model) const {
+  // cutting along that other: elements of heads, beside heads. Unless all ranks are more than the other has
+  // steps: then what is kept and summed as the other is goes on where that ends.
+  std::vector<FurtherIndex> drop_shadowed(std::vector<Symbol>& model) const {
     std::vector<Symbol> kept;
+    std::vector<FurtherIndex> further;
     for (std::size_t i = 0; i < model.size(); ++i) {
       const std::vector<bool>& mine = uses_[model[i].value].products;
       const bool shadowed = std::ranges::any_of(model, [&](Symbol other) {
@@ -184,7 +189,25 @@ class Observer {
       });
       if (!shadowed) kept.push_back(model[i]);
     }
+    for (const Symbol index : model)
+      if (std::ranges::find(kept, index) == kept.end())
+        if (const auto other =
+                std::ranges::find_if(kept, [&](Symbol one) { return is_cut_alike(index, one); });
+            other != kept.end())
+          further.push_back({std::string(graph_.text(index)), std::string(graph_.text(*other)),
+                             uses_[other->value].least_size});
     model = std::move(kept);
+    return further;
+  }
+
+  // Every product that has the one has the other, and keeps both or sums both.
+  bool is_cut_alike(Symbol one, Symbol other) const {
+    const Uses &mine = uses_[one.value], &theirs = uses_[other.value];
+    for (std::size_t p = 0; p < mine.products.size(); ++p)
+      if (mine.products[p] &&
+          (p >= theirs.products.size() || !theirs.products[p] || mine.keepers[p] != theirs.keepers[p]))
+        return false;
+    return true;
   }
 
   bool kept_together(Symbol a, Symbol b) const {

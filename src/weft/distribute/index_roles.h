@@ -7,9 +7,12 @@
 //                        places in a text, rows and columns of images
 //   model     f, h, v    of parameters, parallel in one contraction, summed in another (or in a gather)
 //   expert    x          of parameters, and always parallel: no contraction sums it
+//   further   g          as of the model, beside one of those wherever it is, and cut as that one is: it serves
+//                        where the other is too small for all ranks, as key heads are that queries share
 //
 // Each list begins with the index whose slicing cuts the most work.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,8 +21,14 @@
 
 namespace weft::distribute {
 
+struct FurtherIndex {
+  std::string index, beside;
+  std::int64_t beside_size = 0;  // the least that it has
+};
+
 struct IndexRoles {
   std::vector<std::string> batch, sequence, model, expert;
+  std::vector<FurtherIndex> further = {};
 };
 
 // By the forward pass alone.

@@ -43,6 +43,32 @@ TEST(Meshes, AreTheFactorsOfTheClusterInItsOrder) {
   EXPECT_EQ(meshes_of(pod, whole).size(), 1u);
 }
 
+// Two key heads and four ranks: queries are cut on along the queries of a key, which go where the heads go.
+TEST(DistributionSpace, GoesOnWhereHeadsAreTooFew) {
+  const train::TrainingPlan plan = training_plan("llama3_8b", {{"b", 1, {}},
+                                                               {"s", 8, {}},
+                                                               {"d", 16, {}},
+                                                               {"h", 2, {}},
+                                                               {"g", 4, {}},
+                                                               {"e", 4, {}},
+                                                               {"f", 8, {}},
+                                                               {"v", 8, {}},
+                                                               {"layers", 1, {}}});
+  const distribute::IndexRoles roles = distribute::index_roles(plan.graph);
+  ASSERT_EQ(roles.further.size(), 1u);
+  EXPECT_EQ(roles.further.front().index, "g");
+  EXPECT_EQ(roles.further.front().beside, "h");
+  EXPECT_EQ(roles.further.front().beside_size, 2);
+  const auto lists_with_g = [&](std::int64_t devices) {
+    const auto space = DistributionSpace::make(cluster(1, devices, 1e11, 1e10), roles, {});
+    return std::ranges::count_if(space.value().lists_for("gpu"), [](const DistributionSpace::List& list) {
+      return std::ranges::find(list, "g") != list.end();
+    });
+  };
+  EXPECT_EQ(lists_with_g(2), 0);
+  EXPECT_EQ(lists_with_g(4), 2);
+}
+
 TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);

@@ -45,7 +45,10 @@ Result<DistributionSpace> DistributionSpace::make(const cluster::Cluster& cluste
 
 DistributionSpace::DistributionSpace(const cluster::Cluster& cluster, distribute::IndexRoles roles,
                                      FixedPart fixed)
-    : roles_(std::move(roles)), fixed_(std::move(fixed)), free_meshes_(meshes_of(cluster)) {
+    : roles_(std::move(roles)),
+      fixed_(std::move(fixed)),
+      devices_(cluster.devices()),
+      free_meshes_(meshes_of(cluster)) {
   List whole;
   for (const FixedPart::Slice& slice : fixed_.slices) whole.push_back(slice.axis);
   for (const distribute::Exception& exception : fixed_.exceptions) whole.push_back(exception.axis);
@@ -54,6 +57,14 @@ DistributionSpace::DistributionSpace(const cluster::Cluster& cluster, distribute
 
 DistributionSpace::List DistributionSpace::batch() const {
   return roles_.batch.empty() ? List() : List{roles_.batch.front()};
+}
+
+// Beside indices of the model that have fewer steps than there are devices.
+DistributionSpace::List DistributionSpace::further() const {
+  List list;
+  for (const distribute::FurtherIndex& one : roles_.further)
+    if (one.beside_size < devices_) list.push_back(one.index);
+  return list;
 }
 
 DistributionSpace::List DistributionSpace::fixed_on(std::string_view axis) const {
@@ -69,9 +80,10 @@ DistributionSpace::List DistributionSpace::led_by_hints(std::string_view axis, L
 
 std::vector<DistributionSpace::List> DistributionSpace::lists_for(std::string_view axis) const {
   std::vector<List> lists;
-  for (List list :
-       {batch(), roles_.model, joined(roles_.model, roles_.sequence), joined(roles_.model, batch()),
-        roles_.sequence, joined(batch(), roles_.sequence), joined(roles_.expert, batch()), List()}) {
+  const List all = joined(roles_.model, further());
+  for (List list : {batch(), roles_.model, joined(roles_.model, roles_.sequence),
+                    joined(roles_.model, batch()), roles_.sequence, joined(batch(), roles_.sequence),
+                    joined(roles_.expert, batch()), List(), all, joined(all, roles_.sequence)}) {
     list = led_by_hints(axis, std::move(list));
     if (std::ranges::find(lists, list) == lists.end()) lists.push_back(std::move(list));
   }
@@ -136,7 +148,8 @@ std::vector<DistributionSpace::List> DistributionSpace::changed(const List& list
     found.push_back(list);
     found.back().erase(found.back().begin() + static_cast<std::ptrdiff_t>(k));
   }
-  List universe = joined(joined(joined(roles_.model, roles_.expert), roles_.sequence), roles_.batch);
+  List universe =
+      joined(joined(joined(joined(roles_.model, further()), roles_.expert), roles_.sequence), roles_.batch);
   for (const std::string& index : universe) {
     List without = list;
     if (const auto at = std::ranges::find(without, index); at != without.end()) {

@@ -51,6 +51,7 @@ class DistributionSpace {
  private:
   DistributionSpace(const cluster::Cluster& cluster, distribute::IndexRoles roles, FixedPart fixed);
   List batch() const;
+  List further() const;
   List fixed_on(std::string_view axis) const;
   List led_by_hints(std::string_view axis, List list) const;
   distribute::Distribution on(const plan::Mesh& mesh, std::vector<distribute::AxisUse> uses) const;
@@ -58,6 +59,7 @@ class DistributionSpace {
 
   distribute::IndexRoles roles_;
   FixedPart fixed_;
+  std::int64_t devices_ = 1;
   std::vector<MeshOption> meshes_, free_meshes_;  // under hints, and whatever hints say
 };
 
