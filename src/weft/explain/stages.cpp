@@ -14,7 +14,7 @@ std::string stage_table(std::span<const search::StageReport> reports, std::size_
     if (report.was == Was::not_needed) continue;
     spread |= report.stage == "distribute";
     if (report.was == Was::off)
-      table.add({std::string(report.stage), "", "", "off"});
+      table.add({std::string(report.stage), "", "", report.said.empty() ? "off" : report.said});
     else if (!report.changed && !first)
       table.add({std::string(report.stage), "", "same as above", report.said});
     else
@@ -30,9 +30,10 @@ nlohmann::ordered_json stages_json(std::span<const search::StageReport> reports)
   for (const search::StageReport& report : reports) {
     if (report.was == Was::not_needed) continue;
     nlohmann::ordered_json row = {{"stage", report.stage}};
-    if (report.was == Was::off)
+    if (report.was == Was::off) {
       row["off"] = true;
-    else
+      if (!report.said.empty()) row["said"] = report.said;
+    } else
       row.update({{"nodes", report.nodes},
                   {"seconds", report.seconds},
                   {"changed", report.changed},

@@ -1,7 +1,8 @@
 #include "weft/search/optimize.h"
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -17,6 +18,14 @@
 
 namespace weft::search {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Infinitely many where there is no limit.
+double seconds_until(Clock::time_point when) {
+  if (when == Clock::time_point::max()) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, std::chrono::duration<double>(when - Clock::now()).count());
+}
 
 std::string rewrites(std::size_t steps) { return fmt::format("{} rewrite{}", steps, steps == 1 ? "" : "s"); }
 
@@ -35,12 +44,16 @@ bool lacks_what_it_renews(const plan::Graph& plan) {
   });
 }
 
+// Of the time that there is: the plan is to be spread as well.
+constexpr double kRewriteShare = 0.2;
+
 Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport& report) {
   WEFT_TRY(found, rewrite_step(choice.plan, problem.cluster->device, problem.rules, problem.prove,
                                {.learns = problem.learns,
                                 .least_gain = problem.least_gain,
                                 .machine = problem.least_gain > 0 ? problem.alone : nullptr,
-                                .rewrites = problem.rewrites}));
+                                .rewrites = problem.rewrites,
+                                .seconds = kRewriteShare * seconds_until(problem.until)}));
   report.said = found.why_not;
   choice.stopped = found.stopped;
   if (!found.plan) return choice;
@@ -61,15 +74,17 @@ Result<Choice> rewrite_stage(const Problem& problem, Choice choice, StageReport&
 // that were merged no longer slice apart. Then it is taken again.
 Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageReport& report) {
   ChooseOptions options = problem.distribution;
+  options.until = problem.until;
   const auto spread_of = [&](const plan::Graph& plan) {
-    const auto began = std::chrono::steady_clock::now();
-    auto spread = choose_distribution(plan, *problem.cluster, *problem.machine, options);
-    options.budget.seconds -= std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return spread;
+    return choose_distribution(plan, *problem.cluster, *problem.machine, options);
   };
   const bool twice = choice.rewritten && problem.least_gain > 0;
   if (twice) options.advise = {};
+  // Both are looked at, for as long.
+  if (const double left = seconds_until(problem.until); twice && std::isfinite(left))
+    options.until -= std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(left / 2));
   Result<DistributionChoice> spread = spread_of(choice.plan);
+  options.until = problem.until;
   if (twice) {
     if (!spread.ok()) options.advise = problem.distribution.advise;
     Result<DistributionChoice> written = spread_of(*problem.plan);
@@ -93,10 +108,11 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
 }
 
 Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice, StageReport& report) {
-  WEFT_TRY(found,
-           rewrite_communication(
-               choice.spread->chosen, *problem.machine, problem.cluster->device, problem.rules, problem.prove,
-               {.least_gain = problem.least_gain, .memory_bytes = problem.distribution.memory_bytes}));
+  WEFT_TRY(found, rewrite_communication(choice.spread->chosen, *problem.machine, problem.cluster->device,
+                                        problem.rules, problem.prove,
+                                        {.least_gain = problem.least_gain,
+                                         .memory_bytes = problem.distribution.memory_bytes,
+                                         .seconds = seconds_until(problem.until)}));
   report.said = found.why_not;
   if (!found.plan || lacks_what_it_renews(found.plan->plan.graph)) return choice;
   choice.spread->chosen = std::move(*found.plan);
@@ -141,7 +157,7 @@ constexpr Stage kStages[] = {
     {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},
 };
 
-// Left out where the search before it was ended by hand.
+// Left out where the search before it was ended by hand, or the time is up.
 bool is_search(const Stage& stage) { return stage.run == rewrite_communication_stage; }
 
 }  // namespace
@@ -157,6 +173,7 @@ std::vector<std::string_view> stage_names() {
 Result<Choice> optimize(const Problem& problem) {
   Choice choice;
   choice.plan = problem.plan->clone();
+  choice.until = problem.until;
   choice.seconds_before = choice.seconds_at_best =
       cost::plan_seconds(choice.plan, problem.cluster->device, problem.learns);
   for (const Stage& stage : kStages) {
@@ -168,6 +185,10 @@ Result<Choice> optimize(const Problem& problem) {
       report.was = StageReport::Was::off;
     else if (choice.spread && choice.spread->outcome.ended == Ended::interrupted && is_search(stage))
       report.was = StageReport::Was::off;
+    else if (is_search(stage) && seconds_until(problem.until) <= 0) {
+      report.was = StageReport::Was::off;
+      report.said = "left out: the time was up";
+    }
     if (report.was == StageReport::Was::run) {
       WEFT_TRY(next, stage.run(problem, std::move(choice), report));
       choice = std::move(next);

@@ -10,6 +10,7 @@
 // only where the cost model says that the step gets faster by `least_gain`. A stage can be switched off by its
 // name. The choice keeps what each stage did, and the rules that led to its plan.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -42,6 +43,9 @@ struct Problem {
   double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
+  // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
+  // out.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 // What a stage did.
@@ -53,7 +57,7 @@ struct StageReport {
   bool changed = false;
   std::size_t nodes = 0;  // of the plan after it
   double seconds = 0;     // of a step of that plan: at best before it is distributed, then as simulated
-  std::string said;       // "rank=4: slice b", "no rule pays"
+  std::string said;       // "rank=4: slice b", "no rule pays"; where it is off, why, unless it was asked for
 };
 
 struct Choice {
@@ -66,6 +70,8 @@ struct Choice {
   Stopped stopped = Stopped::saturated;
   std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
   std::vector<StageReport> reports;       // one for each stage
+  std::chrono::steady_clock::time_point until =
+      std::chrono::steady_clock::time_point::max();  // the problem's
 };
 
 struct Stage {

@@ -1,7 +1,7 @@
 #include "weft/session/plan_for.h"
 
-
 #include <algorithm>
+#include <chrono>
 
 #include "weft/base/check.h"
 #include "weft/base/machine.h"
@@ -99,6 +99,8 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
       return cost::best_efficiency(device) * cost::peak_rate(device, dtype);
     };
     machine.launch_seconds = cluster.device.launch_seconds;
+    machine.convolution_rate = cost::best_convolution_efficiency() / cost::best_efficiency(cluster.device);
+    machine.bytes_per_second = cost::best_bandwidth_efficiency() * cluster.device.memory_bytes_per_second;
   }
   machine.digest = Hasher()
                        .digest_of(search::digest_of(cluster))
@@ -131,6 +133,9 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
     return known->second;
   return state.proven_rules.emplace(text, as_proven(rule, state.warnings)).first->second;
 }
+
+using Clock = std::chrono::steady_clock;
+constexpr double kLongestSearch = 1e9;  // seconds: more than a clock is asked to count
 
 // Whether a plan that does not fit is answered with what does.
 enum class Advice : std::uint8_t { given, not_asked };
@@ -177,7 +182,11 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   options.memory_bytes = memory_of_a_rank(settings, target);
   options.fixed = prepared.fixed;
   options.budget.estimates = settings.search_limit;
-  if (settings.seconds > 0) options.budget.seconds = settings.seconds;
+  if (settings.seconds > 0) {
+    options.budget.seconds = settings.seconds;
+    problem.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                                       std::min(settings.seconds, kLongestSearch)));
+  }
   if (context != nullptr) options.watching = watching_by(*context, prepared);
   options.alternatives = compare;
   options.devices_a_rank = machine.workers;
@@ -186,7 +195,12 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
     options.advise = [&](const search::TooLarge& large) {
       return what_fits(state, prepared, large,
                        [&](const Settings& other, const cluster::Cluster& on, const plan::Graph& plan) {
-                         return optimize_for(state, other, prepared, on, plan, {}, /*compare=*/false, context,
+                         Settings left = other;
+                         if (left.seconds > 0) {
+                           left.seconds = std::chrono::duration<double>(problem.until - Clock::now()).count();
+                           if (left.seconds <= 0) return false;
+                         }
+                         return optimize_for(state, left, prepared, on, plan, {}, /*compare=*/false, context,
                                              Advice::not_asked)
                              .ok();
                        });

@@ -167,6 +167,8 @@ struct Claim {
   const distribute::DistributedPlan* rewritten = nullptr;  // on a mesh of one rank
   const distribute::DistributedPlan* spread = nullptr;     // of the rewritten plan, or of the model
   std::int64_t norm_shares = 1;
+  // After which no more is tried.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 // The claim, mesh by mesh, at the first sizes that the plan goes with there.
@@ -204,6 +206,7 @@ class Attempts {
   bool done() const {
     return !proof_.holds() || std::ranges::all_of(proven_, [](bool proven) { return proven; });
   }
+  bool is_late() const { return std::chrono::steady_clock::now() >= claim_.until; }
   bool has_some() const {
     return std::ranges::any_of(proven_, [](bool proven) { return proven; });
   }
@@ -226,6 +229,7 @@ class Attempts {
 
  private:
   void prove_on(std::size_t mesh, const SmallModel& small) {
+    if (is_late()) return keep(user_error("the time was up"));
     const plan::Graph *one_device = claim_.model, *small_device = &small.graph;
     const distribute::ProveOptions options{.draws = 1, .in_floats = !has_some(), .seed = mesh + 1};
     distribute::DistributedPlan rewritten;
@@ -324,7 +328,7 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
       for (const std::int64_t rows : kImages)
         for (const std::int64_t columns : {kImages[0] + 4, rows + rows / 8})
           for (const std::int64_t multiple : {std::int64_t{1}, attempts.multiple()}) {
-            if (attempts.done() || (attempts.has_some() && ++more > kMostMore)) return;
+            if (attempts.done() || attempts.is_late() || (attempts.has_some() && ++more > kMostMore)) return;
             distribute::SmallSizes small{.multiple = multiple,
                                          .rows = rows,
                                          .columns = columns,
@@ -346,7 +350,7 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
   if (!attempts.done()) by_ties(false);
   if (!attempts.done() && !is_cheap) by_names();
   if (!attempts.done()) by_ties(true);
-  if (!attempts.done() && !attempts.has_some()) {
+  if (!attempts.done() && !attempts.has_some() && !attempts.is_late()) {
     attempts.shorten_meshes();
     tried.clear();
     for (const Attempt& attempt : kAttempts)
@@ -391,7 +395,7 @@ std::string SmallProof::text() const {
 
 Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
                               const search::Choice& choice) {
-  Claim claim{.model = &model, .norm_shares = prepared.norm_shares};
+  Claim claim{.model = &model, .norm_shares = prepared.norm_shares, .until = choice.until};
   distribute::DistributedPlan rewritten;
   if (choice.rewritten) {
     WEFT_TRY(plan, on_one_rank(model, choice.plan));
@@ -441,7 +445,11 @@ Result<Proof> require_proof(const Session::State& state, const Prepared& prepare
   const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};
+  constexpr std::string_view kTooLate = "not proven: the time was up; without seconds it is proven";
+  if (std::chrono::steady_clock::now() >= choice.until) return Proof{false, std::string(kTooLate)};
   const Result<SmallProof> proof = prove_plan(state, prepared, model, choice);
+  if (!proof.ok() && std::chrono::steady_clock::now() >= choice.until)
+    return Proof{false, std::string(kTooLate)};
   if (!proof.ok()) return Proof{false, "not proven: " + proof.error().message};
   if (!proof->proof.holds())
     return user_error(fmt::format("the plan found is wrong and is refused: {}", proof->proof.wrong->what),

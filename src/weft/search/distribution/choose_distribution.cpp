@@ -88,6 +88,10 @@ class Chooser {
   static Watching watching_of(const ChooseOptions& options) {
     Watching watching = options.watching;
     watching.seconds = options.budget.seconds;
+    if (options.until != std::chrono::steady_clock::time_point::max())
+      watching.seconds =
+          std::min(watching.seconds,
+                   std::chrono::duration<double>(options.until - std::chrono::steady_clock::now()).count());
     return watching;
   }
 

@@ -8,6 +8,7 @@
 // Of what the strategy found, the best of each of a few meshes are packed in memory with every layer, and the
 // best of those is taken.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct ChooseOptions {
   KnownPlans* known = nullptr;  // where choices and estimates are kept; null: nowhere
   // Who looks on and may end it; its seconds are the budget's. What was found till then is chosen from.
   Watching watching = {};
+  // Likewise when it ends, where that is earlier.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   // What the error says to do where no plan fits; asked for once, and not where the search was ended early.
   std::function<std::string(const TooLarge&)> advise = {};
 };

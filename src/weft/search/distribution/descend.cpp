@@ -35,11 +35,15 @@ class DistributionDescent {
       std::ranges::move(space_.seeds(option), std::back_inserter(seeds));
     }
     std::vector<Found> starts;
-    look_at(seeds, [&](const Found& found) {
+    const auto keep = [&](const Found& found) {
       starts.insert(std::upper_bound(starts.begin(), starts.end(), found, before), found);
       keep_different_meshes(starts);
       return starts.size() == kStarts ? std::optional(starts.back().score) : std::nullopt;
-    });
+    };
+    // To weigh all takes its time: where that is short there is to be a plan first, on the plainest mesh.
+    if (evaluator_.watch().is_limited() && !space_.meshes().empty())
+      look_at(space_.seeds(space_.meshes().front()), [](const Found&) { return std::optional<Score>(); });
+    look_at(seeds, keep);
     for (Found& start : starts) {
       if (is_behind(start, kFarBehind)) continue;
       Found here = downhill(std::move(start), &DistributionSpace::neighbours);

@@ -39,6 +39,7 @@ class SearchWatch {
   void see(std::int64_t looked_at, double best_seconds);
 
   bool over();
+  bool is_limited() const { return watching_.seconds < std::numeric_limits<double>::infinity(); }
   bool was_interrupted() const { return interrupted_; }
   bool is_late() const;  // and nothing else ended it
 

@@ -1,6 +1,7 @@
 #include "weft/search/rewrite/rewrite_communication.h"
 
 #include <algorithm>
+#include <chrono>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -300,14 +301,19 @@ class CommunicationSearch {
   }
 
   bool spent() {
-    if (result_.counts.rewrites++ < options_.tries) return false;
-    result_.stopped = Stopped::rewrite_limit;
+    const bool enough = result_.counts.rewrites++ >= options_.tries;
+    if (!enough && std::chrono::duration<double>(Clock::now() - began_).count() < options_.seconds)
+      return false;
+    result_.stopped = enough ? Stopped::rewrite_limit : Stopped::time_limit;
     return true;
   }
+
+  using Clock = std::chrono::steady_clock;
 
   CommunicationBench& bench_;
   const CommunicationOptions& options_;
   RewrittenCommunication& result_;
+  const Clock::time_point began_ = Clock::now();
 };
 
 bool has_communication(const plan::Graph& graph) {

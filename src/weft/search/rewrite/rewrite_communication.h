@@ -12,6 +12,7 @@
 // larger than it may be.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,9 +28,10 @@
 namespace weft::search {
 
 struct CommunicationOptions {
-  double least_gain = 0.02;   // of the step
-  double memory_bytes = 0;    // that a rank may take; 0: no limit
-  std::int64_t tries = 4000;  // rewrites tried before the search stops
+  double least_gain = 0.02;                                  // of the step
+  double memory_bytes = 0;                                   // that a rank may take; 0: no limit
+  std::int64_t tries = 4000;                                 // rewrites tried before the search stops
+  double seconds = std::numeric_limits<double>::infinity();  // likewise
 };
 
 struct RewrittenCommunication {

@@ -37,6 +37,7 @@ Result<RewrittenStep> rewrite_step(const plan::Graph& plan, const cluster::Devic
   pricing.learns = options.learns;
   RewriteOptions how;
   how.budget.rewrites = options.rewrites;
+  how.budget.seconds = options.seconds;
   RulesToProve trial(std::move(of_one_device), prove);
   while (true) {
     WEFT_TRY(found, rewrite_plan(plan, trial.rules(), pricing, how));

@@ -6,6 +6,7 @@
 // step of the one plan and of the other, simulated alike.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,8 @@ struct RewriteStepOptions {
   double least_gain = 0;             // of the step; 0: whatever is cheaper at best is taken
   const Machine* machine = nullptr;  // of one device; null: what a plan takes at best is what counts
   std::int64_t rewrites = 6000;      // tried in one region
-  std::size_t most_nodes = 100'000;  // of a larger plan nothing is tried
+  double seconds = std::numeric_limits<double>::infinity();  // that it may take
+  std::size_t most_nodes = 100'000;                          // of a larger plan nothing is tried
 };
 
 struct RewrittenStep {
