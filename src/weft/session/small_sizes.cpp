@@ -62,10 +62,15 @@ class SmallSizes {
     for (const language::BoundSize& size : prepared_.sizes) {
       if (follow.contains(size.name)) continue;
       if (!extents.contains(size.name)) {
-        thin_.push_back({size.name, 1, {}});
+        // Once is as few as there can be; twice tells that it is that.
+        const bool once = size.size == 1;
+        thin_.push_back({size.name, once ? 2 : 1, {}});
         const auto bound = bind_again(state_, prepared_, wanted_.mode, thin_);
-        if (bound.ok() && bound->graph.node_count() < nodes) {
-          nodes = bound->graph.node_count();
+        if (bound.ok() && (once ? bound->graph.node_count() > nodes : bound->graph.node_count() < nodes)) {
+          if (once)
+            thin_.pop_back();
+          else
+            nodes = bound->graph.node_count();
           continue;
         }
         thin_.pop_back();

@@ -37,7 +37,7 @@ std::optional<std::string> smaller_batch(const Session::State& state, const Prep
     const auto again = prepare_again(state, prepared, {&given, 1});
     if (!again.ok()) break;  // a size that the model does not take as it is
     if (fits(again->settings, again->target, again->plan.graph))
-      return fmt::format("{} = {} fits", size->first, print_exact(smaller));
+      return fmt::format("{} = {} fits", size->first, smaller);  // as it is typed
   }
   return std::nullopt;
 }

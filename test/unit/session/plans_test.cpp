@@ -258,16 +258,29 @@ TEST_F(Plans, WhatIsNoPlanHasNoPrice) {
   EXPECT_EQ(run(PlanPrice{.file = "nowhere.plan"}).exit_code, ExitCode::world_error);
 }
 
+// The search, the rules and the proof all end; what was left out is said.
+TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
+  Session session;
+  const Reply reply = session.execute("EXPLAIN (VERBOSE) TRAIN char_gpt ON pod WITH (seconds = 0.001)");
+  ASSERT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  for (const std::string_view said :
+       {"stopped: the time was up", "left out: the time was up", "not proven: the time was up"})
+    EXPECT_NE(reply.output.find(said), std::string::npos) << said << "\n" << reply.output;
+  // With time enough nothing is left out.
+  const Reply whole = session.execute("EXPLAIN (VERBOSE) TRAIN digits_mlp ON pod WITH (seconds = 1000)");
+  EXPECT_EQ(whole.output.find("the time was up"), std::string::npos) << whole.output;
+}
+
 // What the error advises was planned: the same statement with that batch passes, and so does the larger limit.
 TEST(WhatFits, IsWhatAnErrorAdvises) {
   const auto statement = [](std::string_view batch, std::string_view limit) {
     return fmt::format(
-        "EXPLAIN (SUMMARY) TRAIN gpt2 ON pod WITH (layers = 2, b = {}, memory_limit = '{}', "
-        "search_limit = 30, prove = false)",
+        "EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 30, "
+        "prove = false)",
         batch, limit);
   };
   Session session;
-  const Reply refused = session.execute(statement("64", "100 MiB"));
+  const Reply refused = session.execute(statement("65536", "300 KiB"));
   ASSERT_EQ(refused.exit_code, ExitCode::user_error);
   ASSERT_TRUE(refused.error.has_value());
   std::smatch advice;
@@ -275,7 +288,7 @@ TEST(WhatFits, IsWhatAnErrorAdvises) {
                                std::regex("b = ([0-9]+) fits, or a memory_limit of ([0-9.]+ [KMGT]iB)")))
       << refused.error->hint;
   for (const std::string& advised :
-       {statement(advice[1].str(), "100 MiB"), statement("64", advice[2].str())}) {
+       {statement(advice[1].str(), "300 KiB"), statement("65536", advice[2].str())}) {
     Session fresh;
     const Reply reply = fresh.execute(advised);
     EXPECT_EQ(reply.exit_code, ExitCode::ok) << advised << "\n" << reply.complaint;

@@ -107,10 +107,14 @@ TEST(TrainingOptions, LabelsCanBeSmoothed) {
 
 // -- optimizers and seeds
 
+// What rules make of these plans is not the matter here, and proving the rules takes longer than training.
+constexpr std::string_view kAsWritten = "SET rules = false; ";
+
 TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
   const TemporaryFolder folder;
   const std::string file = folder / "line.safetensors";
   Session session;
+  session.execute(kAsWritten);
   answer(session, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
   answer(session, fmt::format("TRAIN line FROM '{}' STEPS 2 WITH (optimizer = momentum, learning_rate = 0); "
                               "SAVE line TO '{}'",
@@ -124,6 +128,7 @@ TEST(TrainingOptions, EachOptimizerKeepsItsOwnMoments) {
          fmt::format("TRAIN line FROM '{}' STEPS 4 WITH (restart = true); SAVE line TO '{}'", kLine, file));
   const double slope = tensor_at(file, "slope");
   Session other;
+  other.execute(kAsWritten);
   answer(other, kLineModel + fmt::format("TRAIN line FROM '{}' STEPS 3", kLine));
   answer(other, fmt::format("TRAIN line FROM '{0}' STEPS 2 WITH (optimizer = sgd, learning_rate = 0); "
                             "TRAIN line FROM '{0}' STEPS 1; SAVE line TO '{1}'",
@@ -188,7 +193,7 @@ TEST(TrainingOptions, DoublesStayDoubles) {
 
 TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
   Session session;
-  session.execute(kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
+  session.execute(std::string(kAsWritten) + kLineModel + "SET optimizer = sgd; SET learning_rate = 0.25");
   for (const std::string_view where : {"", "ON LOCAL 2 "}) {
     // Rates 1 and 1/2: the loss falls to a quarter, then to 9/16 of that.
     const auto after = [&](std::string_view options, int steps = 2) {
@@ -197,10 +202,14 @@ TEST(TrainingOptions, SchedulesLessenTheLearningRate) {
       return answer(session, fmt::format("INFER line FROM '{}'", kLine))["loss"].get<double>();
     };
     EXPECT_NEAR(after("schedule = linear"), 5 * 0.25 * 0.5625, 1e-6);
-    EXPECT_NEAR(after("schedule = linear, schedule_end = 1"), 5 * 0.25 * 0.25, 1e-6);
-    EXPECT_NEAR(after("schedule = cosine"), 5 * 0.25 * 0.5625, 1e-6);
     EXPECT_NEAR(after("warmup = 2"), 5 * 0.5625 * 0.25, 1e-6);
-    EXPECT_NEAR(after("schedule = step, schedule_every = 1, schedule_factor = 0.5"), 5 * 0.25 * 0.5625, 1e-6);
+    // Ranks are told a number a step, whatever it comes from.
+    if (where.empty()) {
+      EXPECT_NEAR(after("schedule = linear, schedule_end = 1"), 5 * 0.25 * 0.25, 1e-6);
+      EXPECT_NEAR(after("schedule = cosine"), 5 * 0.25 * 0.5625, 1e-6);
+      EXPECT_NEAR(after("schedule = step, schedule_every = 1, schedule_factor = 0.5"), 5 * 0.25 * 0.5625,
+                  1e-6);
+    }
     // In parts as at once.
     const double once = after("schedule = linear, schedule_steps = 4", 4);
     after("schedule = linear, schedule_steps = 4", 2);
@@ -244,9 +253,11 @@ TEST(TrainingOptions, GradientsAreClippedByTheirNormTogether) {
 // All batches of the line are alike, so the mean of three gradients is that of one.
 TEST(TrainingOptions, GradientsOfSeveralStepsMakeOneUpdate) {
   Session session;
-  session.execute(kLineModel);
+  session.execute(std::string(kAsWritten) + kLineModel);
   for (const std::string_view optimizer : {"sgd", "momentum", "adam", "adamw"})
     for (const std::string_view where : {"", "ON LOCAL 2 "}) {
+      // Ranks add up their gradients before any optimizer sees them: one without a state and one with.
+      if (!where.empty() && optimizer != "sgd" && optimizer != "adam") continue;
       const auto loss_after = [&](int steps, std::string_view options) {
         answer(session, fmt::format("TRAIN line {}FROM '{}' STEPS {} WITH (restart = true, optimizer = {}, "
                                     "learning_rate = 0.1, {})",
@@ -346,9 +357,10 @@ double explained_bytes(Session& session, const std::string& what) {
 TEST(TrainingOptions, AStepThatExceedsTheLimitIsRefused) {
   Session session;
   session.execute(kWide);
-  const double bytes = explained_bytes(session, "TRAIN wide");
+  const std::string narrow = "b = 128, f = 2048";
+  const double bytes = explained_bytes(session, fmt::format("TRAIN wide WITH ({})", narrow));
   const auto train = [&](double limit) {
-    return fmt::format("TRAIN wide FROM '{}' STEPS 1 WITH (memory_limit = '{} KiB')", kDigits,
+    return fmt::format("TRAIN wide FROM '{}' STEPS 1 WITH ({}, memory_limit = '{} KiB')", kDigits, narrow,
                        static_cast<std::int64_t>(limit / 1024));
   };
   EXPECT_NE(complaint(session, train(0.97 * bytes)).find("wide needs"), std::string::npos);
@@ -356,7 +368,7 @@ TEST(TrainingOptions, AStepThatExceedsTheLimitIsRefused) {
   // What it has learned stays in memory while it goes on.
   EXPECT_NE(complaint(session, train(1.01 * bytes)).find("taken by what was learned before"),
             std::string::npos);
-  EXPECT_GT(explained_bytes(session, "TRAIN wide"), 1.2 * bytes);
+  EXPECT_GT(explained_bytes(session, fmt::format("TRAIN wide WITH ({})", narrow)), 1.2 * bytes);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
