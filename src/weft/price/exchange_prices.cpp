@@ -13,6 +13,7 @@
 #include "weft/comm/communicator.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/price/group_times.h"
+#include "weft/search/distribution/known_plans.h"
 #include "weft/sim/collective/neighbours.h"
 
 namespace weft::price {
@@ -201,9 +202,9 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   std::optional<cost::ExchangePrice> best;
   for (const auto protocol :
        {collective::Protocol::simple, collective::Protocol::ll, collective::Protocol::ll128}) {
-    const auto time = sim::simulate(neighbours, wires->topology, static_cast<double>(bytes),
-                                    threadblocks_for(axis.link.bytes_per_second),
-                                    sim::run_parameters(protocol));
+    const auto time =
+        sim::simulate(neighbours, wires->topology, static_cast<double>(bytes),
+                      threadblocks_for(axis.link.bytes_per_second), sim::run_parameters(protocol));
     if (!time.ok()) return std::nullopt;
     if (best && best->seconds() <= time->latency_seconds + time->transfer_seconds) continue;
     best = {time->latency_seconds, time->transfer_seconds, "to neighbours", cost::Source::simulated,
@@ -236,12 +237,32 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::K
                                                                     : cost::Source::calibrated};
 }
 
+namespace {
+
+// What collectives cost on a cluster's wires follows from the cluster alone, and takes a second or so to work out:
+// a process does that once for each of the clusters it asked about last. Of LOCAL ranks tables speak that may be
+// tuned meanwhile.
+std::shared_ptr<ExchangePrices> prices_on(const cluster::Cluster& cluster, const std::string& transport,
+                                          std::vector<AskedAlgorithm> asked) {
+  if (cost::is_local(cluster)) return std::make_shared<ExchangePrices>(cluster, transport, std::move(asked));
+  constexpr std::size_t kMostKept = 8;
+  static std::mutex mutex;
+  static std::map<Digest, std::shared_ptr<ExchangePrices>> known;
+  const std::lock_guard lock(mutex);
+  const Digest key = search::digest_of(cluster);
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+  if (known.size() >= kMostKept) known.clear();
+  return known.emplace(key, std::make_shared<ExchangePrices>(cluster, transport)).first->second;
+}
+
+}  // namespace
+
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
                  std::vector<AskedAlgorithm> asked) {
   auto kind = comm::find_transport(transport);
   if (!kind || *kind == comm::TransportKind::automatic) kind = comm::TransportKind::shm;
   const std::string over(comm::name(*kind));
-  auto prices = std::make_shared<ExchangePrices>(cluster, over, std::move(asked));
+  auto prices = prices_on(cluster, over, std::move(asked));
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options;
     options.statistics = statistics;

@@ -83,7 +83,7 @@ class ExchangePrices {
 };
 
 // What steps on the cluster cost, for any of its meshes, with what the statistics know. All that it hands out
-// share one ExchangePrices. `transport` is that of LOCAL ranks, as users name it.
+// share one ExchangePrices, and so do later calls for the same cluster, unless that is LOCAL. `transport` is that of LOCAL ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
                  std::vector<AskedAlgorithm> asked = {});

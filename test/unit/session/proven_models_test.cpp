@@ -57,9 +57,7 @@ AS WITH
   x AS (SELECT least(relu(z), 6) FROM conv_norm(x, o = 32, i = 1, groups = 32) AS z),
   x AS (SELECT * FROM conv_norm(x, o = 16, r = 1, padding = 0) AS first),
   x AS (SELECT * FROM inverted(x, o = 24, stride = 2) AS a1),
-  x AS (SELECT * FROM inverted_bottleneck(x) AS a2),
-  x AS (SELECT * FROM inverted(x, o = 32, stride = 2) AS b1),
-  REPEAT 2 TIMES x AS (SELECT * FROM inverted_bottleneck(x) AS b2),
+  REPEAT 2 TIMES x AS (SELECT * FROM inverted_bottleneck(x) AS a2),
   x AS (SELECT least(relu(z), 6) FROM conv_norm(x, o = 1280, r = 1, padding = 0) AS z),
   pooled AS (SELECT mean(x) FROM x GROUP BY b, o),
   logits AS (SELECT * FROM dense(pooled, o = classes) AS fc)

@@ -41,8 +41,7 @@ class DistributionDescent {
       return starts.size() == kStarts ? std::optional(starts.back().score) : std::nullopt;
     };
     // To weigh all takes its time: where that is short there is to be a plan first, on the plainest mesh.
-    if (evaluator_.watch().is_limited() && !space_.meshes().empty())
-      look_at(space_.seeds(space_.meshes().front()), [](const Found&) { return std::optional<Score>(); });
+    if (evaluator_.watch().is_limited() && !space_.meshes().empty()) look_for_any();
     look_at(seeds, keep);
     for (Found& start : starts) {
       if (is_behind(start, kFarBehind)) continue;
@@ -56,6 +55,24 @@ class DistributionDescent {
 
  private:
   using Around = std::vector<Distribution> (DistributionSpace::*)(const Distribution&) const;
+
+  // One after the other until one fits, however late it is.
+  void look_for_any() {
+    until_it_fits_ = true;
+    std::vector<Distribution> seeds = space_.seeds(space_.meshes().front());
+    std::vector<std::pair<Score, std::size_t>> order;
+    for (const Least& least : evaluator_.least_of_all(seeds))
+      order.push_back({{least.bytes <= budget_.memory_bytes, least.seconds, least.bytes}, order.size()});
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [hope, seed] : order) {
+      const Distribution* const one[] = {&seeds[seed]};
+      evaluator_.estimate_all(one);
+      if (evaluator_.knows(seeds[seed])) look(seeds[seed]);
+      if (!outcome_.best.empty() && outcome_.best.front().score.fits) break;
+    }
+    until_it_fits_ = false;
+    if (!outcome_.best.empty()) tell();
+  }
 
   // REQUIRES: something was found.
   bool is_behind(const Found& found, double times) const {
@@ -123,9 +140,14 @@ class DistributionDescent {
     }
     Found found(distribution, *evaluation, budget_.memory_bytes);
     outcome_.add(found);
+    if (!until_it_fits_) tell();
+    return found;
+  }
+
+  // REQUIRES: something was found.
+  void tell() {
     const Score& best = outcome_.best.front().score;
     evaluator_.watch().see(evaluator_.estimates() + evaluator_.ruled_out(), best.fits ? best.seconds : 0);
-    return found;
   }
 
   // Moves to the best of those around, if it is clearly better.
@@ -152,6 +174,7 @@ class DistributionDescent {
   Evaluator& evaluator_;
   const DistributionBudget& budget_;
   SearchOutcome outcome_;
+  bool until_it_fits_ = false;  // the time does not count yet
 };
 
 class Descend final : public DistributionStrategy {
