@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <optional>
 
@@ -104,6 +105,11 @@ std::string file_recipe(std::span<const DataFile> files, const FeedOptions& opti
       .dump();
 }
 
+template <class T>
+void add_bytes(Hasher& hasher, std::span<const T> values) {
+  hasher.text({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
 constexpr std::uint64_t kHoldoutStream = ~std::uint64_t{0};  // no epoch's, no step's
 
 class TableFeed final : public Feed {
@@ -125,6 +131,20 @@ class TableFeed final : public Feed {
   }
 
   std::string recipe() const override { return recipe_; }
+  Digest digest() const override {
+    Hasher hasher;
+    hasher.number(seed_).number(static_cast<std::uint64_t>(batch_));
+    for (const std::int64_t row : {table_.rows(), train_rows_})
+      hasher.number(static_cast<std::uint64_t>(row));
+    for (std::size_t f = 0; f < table_.fields().size(); ++f) {
+      const plan::DType dtype = table_.fields()[f].dtype;
+      if (dtype == plan::DType::f32) add_bytes(hasher, table_.values<float>(f));
+      if (dtype == plan::DType::f64) add_bytes(hasher, table_.values<double>(f));
+      if (dtype == plan::DType::i32) add_bytes(hasher, table_.values<std::int32_t>(f));
+      if (dtype == plan::DType::i64) add_bytes(hasher, table_.values<std::int64_t>(f));
+    }
+    return hasher.number(rows_.empty() ? 0 : static_cast<std::uint64_t>(rows_.back())).digest();
+  }
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override { return batch_; }
   bool has_batch() const override { return parts_.empty(); }
@@ -169,8 +189,10 @@ class TableFeed final : public Feed {
     std::sort(middle, rows_.end());
   }
 
-  // The order of an epoch: every one is drawn from the rows' own order, so any can be had first.
+  // The order of an epoch: every one is drawn from the rows' own order, so any can be had first. Ranks that are
+  // threads share the feed, and begin an epoch together.
   void shuffle(std::int64_t epoch) const {
+    const std::lock_guard lock(shuffling_);
     if (epoch == epoch_) return;
     epoch_ = epoch;
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
@@ -213,6 +235,7 @@ class TableFeed final : public Feed {
   std::vector<std::int64_t> rows_;  // of the file: those to train on, then those held out
   mutable std::vector<std::int64_t> order_;
   mutable std::int64_t epoch_ = -1;
+  mutable std::mutex shuffling_;
 };
 
 // Tokens are bytes; the second input, where there is one, is what comes next.
@@ -232,6 +255,12 @@ class TextFeed final : public Feed {
                                             : train_bytes_) {}
 
   std::string recipe() const override { return recipe_; }
+  Digest digest() const override {
+    Hasher hasher;
+    for (const std::int64_t number : {batch_, length_, train_bytes_, test_first_})
+      hasher.number(static_cast<std::uint64_t>(number));
+    return hasher.number(seed_).text(text_).digest();
+  }
   std::string_view example() const override { return "tokens"; }
   std::int64_t examples_per_step() const override { return batch_ * length_; }
 
@@ -304,6 +333,7 @@ class MadeUpFeed final : public Feed {
     for (const Input& input : inputs_) limits.push_back(input.limit);
     return json{{"made_up", seed_}, {"limits", limits}}.dump();
   }
+  Digest digest() const override { return Hasher().text(recipe()).digest(); }
   std::string_view example() const override { return "rows"; }
   std::int64_t examples_per_step() const override {
     return inputs_.empty() || inputs_[0].type.rank() == 0 ? 1 : inputs_[0].type.dims[0].size;

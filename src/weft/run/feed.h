@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/exec/rank.h"
 #include "weft/plan/graph.h"
@@ -62,6 +63,9 @@ class Feed {
 
   // From what another process makes the same feed: see open_recipe(). Empty: it cannot.
   virtual std::string recipe() const { return {}; }
+
+  // Of all examples and of the order they come in: what tells it from the feed of another host.
+  virtual Digest digest() const = 0;
 };
 
 // Reads the data for the inputs of a plan. Fails when the file does not fit them or is too short.

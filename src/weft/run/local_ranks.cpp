@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <numeric>
 #include <string>
@@ -145,8 +146,15 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
                                                           : on_processes(options, mine, work, *complaints);
 }
 
+namespace {
+
+std::shared_ptr<Job> joined;  // a process is one rank of one job for as long as it lives
+
+}  // namespace
+
+bool has_joined() { return joined != nullptr; }
+
 Result<std::shared_ptr<Job>> launched_job() {
-  static std::shared_ptr<Job> joined;  // a process is one rank of one job for as long as it lives
   if (joined == nullptr && part_in("", /*counts_ranks=*/false) == Part::launched_rank) {
     WEFT_TRY(job, join_from_environment());
     joined = std::move(job);
@@ -160,14 +168,39 @@ std::int32_t launched_rank() {
   return place.ok() ? place->rank : 0;
 }
 
+std::int32_t launched_ranks() {
+  if (part_in("", /*counts_ranks=*/false) != Part::launched_rank) return 1;
+  const auto place = transport::rendezvous_from_environment();
+  return place.ok() ? place->ranks : 1;
+}
+
+std::int64_t launch_restarts() {
+  const char* const restarts = std::getenv("WEFT_RESTARTS");
+  return restarts == nullptr ? 0 : std::strtoll(restarts, nullptr, 10);
+}
+
+std::string launch_name() {
+  const char* const name = std::getenv("WEFT_LAUNCH");
+  return name == nullptr ? std::string() : std::string(name);
+}
+
+bool launch_is_elastic() { return std::getenv("WEFT_ELASTIC") != nullptr; }
+
 Result<std::string> from_first_rank(std::string mine) {
   static std::atomic<std::uint64_t> asked{0};  // a topic for each
   WEFT_TRY(job, launched_job());
   if (job == nullptr) return mine;
   std::vector<std::int32_t> everyone(static_cast<std::size_t>(job->ranks()));
   std::iota(everyone.begin(), everyone.end(), 0);
-  WEFT_TRY(all, job->exchange(everyone, {0, asked.fetch_add(1)}, {.bytes = std::move(mine)}));
-  return std::move(all.front().bytes);
+  // Rank 0 alone has something to say; a long text comes in parcels, of which all but the last are full.
+  std::string heard;
+  for (std::size_t at = 0;; at += Job::kMostBytes) {
+    transport::Parcel parcel;
+    if (job->rank() == 0 && at < mine.size()) parcel.bytes = mine.substr(at, Job::kMostBytes);
+    WEFT_TRY(all, job->exchange(everyone, {0, asked.fetch_add(1)}, std::move(parcel)));
+    heard += all.front().bytes;
+    if (all.front().bytes.size() < Job::kMostBytes) return heard;
+  }
 }
 
 }  // namespace weft::run

@@ -72,11 +72,20 @@ std::optional<RankFailure> on_local_ranks(const LocalRanksOptions& options, cons
 // Fails when the others do not come.
 Result<std::shared_ptr<transport::Job>> launched_job();
 
+bool has_joined();  // it did, before
+
 // This process' rank in that job, 0 where there is none: rank 0 speaks for all. Joins nothing.
 std::int32_t launched_rank();
+std::int32_t launched_ranks();  // 1 where there is none
+
+// What `weft launch --restarts` tells its ranks: how often they were started again, and a name for the launch.
+std::int64_t launch_restarts();
+std::string launch_name();  // empty: no such launch
+// Whether it may start fewer of them: LOCAL n then has as many ranks as there are.
+bool launch_is_elastic();
 
 // What rank 0 of that job says, on all of its ranks; without one, `mine`. Collective: every rank calls
-// it as often.
+// it as often, and all must have come by the job's timeout.
 Result<std::string> from_first_rank(std::string mine);
 
 }  // namespace weft::run

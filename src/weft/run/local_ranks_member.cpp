@@ -5,9 +5,15 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "weft/base/hash.h"
 #include "weft/base/machine.h"
+#include "weft/base/units.h"
 #include "weft/run/local_ranks_run.h"
+#include "weft/run/rank_comparison.h"
 #include "weft/transport/machine_ranks.h"
+#include "weft/transport/rank_names.h"
 
 namespace weft::run {
 namespace {
@@ -19,6 +25,20 @@ std::vector<std::int64_t> shape_of_type(const plan::Type& type) {
   std::vector<std::int64_t> shape;
   for (const plan::Dim& dim : type.dims) shape.push_back(dim.size);
   return shape;
+}
+
+// Of some words of it, which `seed` draws; of all where they are few.
+std::uint64_t sample_of(std::span<const std::byte> bytes, std::uint64_t seed) {
+  constexpr std::size_t kWords = 64, kWord = sizeof(std::uint64_t);
+  Hasher hasher;
+  if (bytes.size() <= kWords * kWord)
+    return hasher.text({reinterpret_cast<const char*>(bytes.data()), bytes.size()}).digest().low;
+  for (std::size_t i = 0; i < kWords; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + mix(seed * kWords + i) % (bytes.size() / kWord) * kWord, kWord);
+    hasher.number(word);
+  }
+  return hasher.digest().low;
 }
 
 }  // namespace
@@ -133,8 +153,48 @@ void Member::feed(const Feed& feed, std::int64_t step) {
 Result<double> Member::loss() const { return rank_->number(rank_->program().outputs.front()); }
 
 Result<std::int64_t> Member::hear(std::int64_t word) {
-  WEFT_TRY_STATUS(world_->broadcast(&word, &word, 1, ElementType::i64, 0));
+  WEFT_TRY_STATUS(world_->all_reduce(&word, &word, 1, ElementType::i64, comm::ReduceOp::max));
   return word;
+}
+
+Status Member::compare_replicas(std::int64_t step) {
+  std::vector<std::uint64_t> mine;
+  for (const SharedSource& source : sources_) {
+    if (source.kind == SharedSource::Kind::input) continue;
+    const Port* const port = source.is_read && source.has_copies ? port_of(source) : nullptr;
+    std::uint64_t sample = 0;
+    if (port != nullptr) {
+      WEFT_TRY(held, rank_->read(*port));
+      sample = sample_of(held.bytes(), static_cast<std::uint64_t>(step));
+    }
+    mine.push_back(sample);
+  }
+  std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(world_->size()));
+  WEFT_TRY_STATUS(
+      world_->all_gather(mine.data(), all.data(), static_cast<std::int64_t>(mine.size()), ElementType::i64));
+  std::size_t at = 0;
+  for (const SharedSource& source : sources_) {
+    if (source.kind == SharedSource::Kind::input) continue;
+    std::vector<bool> seen(source.shares.size());
+    for (std::size_t first = 0; first < source.shares.size(); ++first) {
+      std::vector<RankValue> copies;  // of the share of rank `first`
+      for (std::size_t rank = first; rank < source.shares.size(); ++rank) {
+        if (seen[rank] || source.shares[rank] != source.shares[first]) continue;
+        seen[rank] = true;
+        copies.push_back({static_cast<std::int32_t>(rank), fmt::format("{}", all[rank * mine.size() + at])});
+      }
+      const Sides sides = take_sides(copies);
+      if (sides.odd.empty()) continue;
+      return world_error(
+          fmt::format("{} {} other values of {} than {} after step {}", transport::name_ranks(sides.odd),
+                      sides.odd.size() == 1 ? "has" : "have", source.name, transport::name_ranks(sides.alike),
+                      print_exact(step)),
+          "ranks went apart: hosts that compute otherwise, or a fault of memory; LOAD the last checkpoint; "
+          "check_every = 0 does not look");
+    }
+    ++at;
+  }
+  return {};
 }
 
 Status Member::gather(Weights& weights, bool everywhere) {

@@ -35,8 +35,11 @@ class Member {
   void feed(const Feed& feed, std::int64_t step);
   Result<double> loss() const;  // of the last step
 
-  // What rank 0 says, on all ranks.
+  // The largest of what the ranks say, on all of them.
   Result<std::int64_t> hear(std::int64_t word);
+  // Fails, on all ranks and naming those that differ, where ranks that hold copies of a tensor hold other bits,
+  // as far as a sample shows: another one after each step.
+  Status compare_replicas(std::int64_t step);
   // The tensors of the whole model, on rank 0, or on all where `everywhere`.
   Status gather(Weights& weights, bool everywhere);
   // Every rank's bytes, by rank, on the same.

@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What rank 0 tells the others before a step.
-enum Word : std::int64_t { kStop, kGoOn, kGoOnAndKeep, kGiveUp };
+// What a rank wants before a step. What all do is the largest.
+enum Word : std::int64_t { kGoOn, kGoOnAndKeep, kTimeUp, kInterrupted, kTerminated, kDone, kGiveUp };
 
 // A rank's timelines and when its steps began, as bytes and back.
 class MeasuredSteps {
@@ -92,6 +92,8 @@ class Loop {
         everywhere_(everywhere),
         is_first_(member.number() == 0) {
     if (!run.sizes.empty()) weights_.sizes = run.sizes;
+    weights_.plan = run.plan;
+    weights_.launch = run.launch;
   }
 
   // `step` is written on the way: where it was when it failed.
@@ -100,9 +102,12 @@ class Loop {
     const auto begin = Clock::now();
     Status trouble;  // of rank 0, with which the others stop in peace
     for (std::int64_t i = 0;; ++i) {
-      WEFT_TRY(word, member_.hear(is_first_ ? what_next(i, trouble) : kGoOn));
+      WEFT_TRY(word, member_.hear(is_first_ ? what_next(i, trouble) : wish()));
       if (word == kGiveUp) return trouble;
-      if (word == kStop) break;
+      outcome_.time_up = word == kTimeUp;
+      outcome_.interrupted = word == kInterrupted;
+      outcome_.terminated = word == kTerminated;
+      if (word >= kTimeUp) break;
       step = training.first_step + i;
       WEFT_TRY_STATUS(one_step(i, step));
       WEFT_TRY(loss, member_.loss());
@@ -112,6 +117,8 @@ class Loop {
       if (i == 0) outcome_.first_loss = outcome_.last_loss, outcome_.first_further = outcome_.last_further;
       outcome_.steps_done = i + 1;
       outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      if (run_.check_every > 0 && (step + 1) % run_.check_every == 0)
+        WEFT_TRY_STATUS(member_.compare_replicas(step + 1));
       if (is_first_) trouble = look_at(step + 1);
       if (word == kGoOnAndKeep) WEFT_TRY_STATUS(keep(step + 1, trouble));
     }
@@ -144,10 +151,18 @@ class Loop {
 
   Word what_next(std::int64_t i, const Status& trouble) {
     if (!trouble.ok()) return kGiveUp;
-    if (i == run_.training.steps) return kStop;
-    outcome_.interrupted = run_.training.interrupted && run_.training.interrupted();
-    if (outcome_.interrupted) return kStop;
+    if (i == run_.training.steps) return kDone;
+    if (const Word asked = asked_to_stop(); asked != kGoOn) return asked;
+    if (run_.training.until && Clock::now() >= *run_.training.until) return kTimeUp;
     return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
+  }
+
+  // Of a rank that is not the first: ranks of a launcher hear signals of their own.
+  Word wish() const { return everywhere_ ? asked_to_stop() : kGoOn; }
+
+  Word asked_to_stop() const {
+    if (run_.training.terminated && run_.training.terminated()) return kTerminated;
+    return run_.training.interrupted && run_.training.interrupted() ? kInterrupted : kGoOn;
   }
 
   Status look_at(std::int64_t done) const {
@@ -197,7 +212,9 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
                                    failure.died ? failure.error.message : death->how),
                        std::string(kHint));
   Error error = failure.error;
-  if (failure.rank != 0) error.message = fmt::format("rank {}: {}", failure.rank, error.message);
+  const bool names_ranks = error.message.starts_with("rank ");  // as what all of them found out together does
+  if (failure.rank != 0 && !names_ranks)
+    error.message = fmt::format("rank {}: {}", failure.rank, error.message);
   return error;
 }
 
@@ -221,6 +238,7 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   run.training.first_step = part.first_step;
   run.training.schedule = part.schedule;
   run.measure_from = part.measure_from;
+  run.check_every = part.check_every;
   Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
   std::int64_t step = part.first_step;
   return loop.run(step);
@@ -255,9 +273,10 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
       return world_error("other processes cannot be given this data",
                          "SET transport = inproc runs ranks as threads");
     return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
-                               run.measure_from);
+                               run.measure_from, run.check_every);
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
+  if (failure && (failure->died || death) && run.on_death) run.on_death();
   if (failure) return explain(*failure, death ? &*death : nullptr, step);
   return outcome;
 }

@@ -28,16 +28,24 @@
 namespace weft::run {
 
 struct DistributedRun {
-  // All functions are called on rank 0 alone, which tells the others.
+  // All functions are called on rank 0 alone, which tells the others; but each rank of a launcher is asked
+  // whether it was interrupted or terminated, and where one was all stop after the same step.
   TrainingRun training;
 
   // The model's sizes in this run, for what is learned to remember; none: those that it had before.
   std::vector<std::pair<std::string, std::int64_t>> sizes = {};
+  std::string plan = {}, launch = {};  // for it to remember as well
 
   // What is learned, gathered on rank 0: after steps that `is_due` names (by the number of steps done since
   // the model's first), given to `on_weights`. An error ends the run.
   std::function<bool(std::int64_t step)> is_due = {};
   std::function<Status(std::int64_t step, const Weights& weights)> on_weights = {};
+
+  // Steps from one comparison of what ranks hold alike to the next, by a sample; 0: none.
+  std::int64_t check_every = 0;
+
+  // Called before the error is returned where a rank died.
+  std::function<void()> on_death = {};
 
   // Timelines are kept of the steps of this run from here on; none: of none.
   std::optional<std::int64_t> measure_from = {};

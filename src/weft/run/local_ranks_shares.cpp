@@ -112,6 +112,9 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
     source.type = node.result_type(0);
     source.is_read = read[n] || renewed.contains(source.name);
     const plan::Layout& layout = layouts[node.result(0).value];
+    source.has_copies = std::ranges::all_of(layout.axes, [](const plan::AxisLayout& axis) {
+      return axis.kind == plan::AxisLayout::Kind::replicated || axis.is_sliced();
+    });
     for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
       source.shares.push_back(plan::shares_of(source.type, layout, mesh, rank));
       source.first_holder.push_back(is_first_holder(layout, mesh, rank));

@@ -38,6 +38,8 @@ struct SharedSource {
   // Ranks that hold what no rank before them does; the first of those that hold copies stands for all.
   std::vector<bool> first_holder;
 
+  bool has_copies = true;  // ranks with the same share hold the same; else each has a value of its own
+
   bool is_whole(std::int32_t rank) const;
 };
 

@@ -146,11 +146,11 @@ std::optional<int> rank_main(std::span<const NamedPart> more) {
   const int read = std::sscanf(told, "%d %d %d %d", &rank, &parent, &complaints, &orders);
   unsetenv(kRankProcess);  // what this process starts is no rank
   if (read != 4) return 2;
-  // Ends with its starter, also when that ended before this line; what the keyboard says is for rank 0, which
-  // tells the others.
+  // Ends with its starter, also when that ended before this line; what the keyboard says, and who asks for an
+  // end, is for rank 0, which tells the others.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return 2;
-  signal(SIGINT, SIG_IGN);
+  for (const int asked : {SIGINT, SIGTERM}) signal(asked, SIG_IGN);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -199,7 +199,7 @@ Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints)
   std::string program = program_, shown = fmt::format("--rank={}", rank);  // for who lists processes
   char* const arguments[] = {program.data(), shown.data(), nullptr};
 
-  // A descriptor given to itself stays open. The keyboard is not heard until the rank says that it is not for it.
+  // A descriptor given to itself stays open. Signals are not heard until the rank says that they are not for it.
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   for (const int descriptor : {complaints.descriptor(), descriptor_})
@@ -209,6 +209,7 @@ Result<pid_t> RankOrders::start(std::int32_t rank, const Complaints& complaints)
   sigset_t blocked, defaults;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGTERM);
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGTERM);
   posix_spawnattr_setsigmask(&how, &blocked);

@@ -144,6 +144,9 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
       outcome.interrupted = true;
       break;
     }
+    outcome.terminated = run.terminated && run.terminated();
+    outcome.time_up = run.until && Clock::now() >= *run.until;
+    if (outcome.terminated || outcome.time_up) break;
     if (i % kStepsBetweenCopies == 0) WEFT_TRY_STATUS(copy.keep(rank, step));
     feed.fill(rank, step);
     WEFT_TRY_STATUS(write_rate(rank, run.schedule, step));

@@ -5,8 +5,10 @@
 // contents give the same bits, so it happens again. Of a large model no copy is made: it
 // would be memory that nobody was told of.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +31,10 @@ struct TrainingRun {
   std::int64_t steps = 0;       // to take now
   std::size_t losses = 1;       // so many of the plan's first outputs
   Schedule schedule = {};       // of the learning rate
-  std::function<bool()> interrupted = {};
+  // Asked before each step; true ends the run there.
+  std::function<bool()> interrupted = {}, terminated = {};
+  std::optional<std::chrono::steady_clock::time_point> until =
+      {};  // it ends before the first step after this
   // After each step; an error ends the run. Called often: whoever listens picks what to show.
   std::function<Status(const StepReport&)> on_step = {};
 };
@@ -39,7 +44,8 @@ struct TrainingOutcome {
   double first_loss = 0, last_loss = 0;
   std::vector<double> first_further, last_further = {};  // of the other losses
   double seconds = 0;
-  bool interrupted = false;
+  // Why it ended before its last step; none: it did not.
+  bool interrupted = false, terminated = false, time_up = false;
 };
 
 // REQUIRES: the rank's parameters and states are filled, and the plan's first output is the loss.

@@ -8,6 +8,7 @@
 
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
+#include "weft/run/algorithm_list.h"
 #include "weft/spmd/layouts.h"
 
 namespace weft::run {
@@ -15,32 +16,17 @@ namespace {
 
 using nlohmann::json;
 
-json print_algorithm(const program::ChosenAlgorithm& algorithm) {
-  json made = {{"name", algorithm.name}, {"priority", static_cast<int>(algorithm.priority)}};
-  if (algorithm.protocol) made["protocol"] = static_cast<int>(*algorithm.protocol);
-  return made;
-}
-
-program::ChosenAlgorithm read_algorithm(const json& from) {
-  program::ChosenAlgorithm algorithm;
-  algorithm.name = from.at("name");
-  algorithm.priority = static_cast<collective::Priority>(from.at("priority").get<int>());
-  if (from.contains("protocol"))
-    algorithm.protocol = static_cast<collective::Protocol>(from["protocol"].get<int>());
-  return algorithm;
-}
-
 json print_options(const LocalRanksOptions& options) {
-  json algorithms = json::array();
-  for (const program::ChosenAlgorithm& algorithm : options.algorithms)
-    algorithms.push_back(print_algorithm(algorithm));
-  return {{"ranks", options.ranks},     {"transport", static_cast<int>(options.transport)},
-          {"workers", options.workers}, {"memory_limit", options.memory_limit},
-          {"overlap", options.overlap}, {"shared_memory", options.shared_memory},
-          {"algorithms", algorithms}};
+  return {{"ranks", options.ranks},
+          {"transport", static_cast<int>(options.transport)},
+          {"workers", options.workers},
+          {"memory_limit", options.memory_limit},
+          {"overlap", options.overlap},
+          {"shared_memory", options.shared_memory},
+          {"algorithms", print_algorithms(options.algorithms)}};
 }
 
-LocalRanksOptions read_options(const json& from) {
+Result<LocalRanksOptions> read_options(const json& from) {
   LocalRanksOptions options;
   options.ranks = from.at("ranks");
   options.transport = static_cast<comm::TransportKind>(from.at("transport").get<int>());
@@ -48,7 +34,8 @@ LocalRanksOptions read_options(const json& from) {
   options.memory_limit = from.at("memory_limit");
   options.overlap = from.at("overlap");
   options.shared_memory = from.at("shared_memory");
-  for (const json& algorithm : from.at("algorithms")) options.algorithms.push_back(read_algorithm(algorithm));
+  WEFT_TRY(algorithms, read_algorithms(from.at("algorithms")));
+  options.algorithms = std::move(algorithms);
   return options;
 }
 
@@ -81,8 +68,8 @@ Error damaged() { return world_error("the work that a rank was given is damaged"
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
-                                           const Schedule& schedule,
-                                           std::optional<std::int64_t> measure_from) {
+                                           const Schedule& schedule, std::optional<std::int64_t> measure_from,
+                                           std::int64_t check_every) {
   json header = {{"plan", plan::print(plan.graph)},
                  {"mesh", plan::print(plan.mesh)},
                  {"options", print_options(options)},
@@ -92,7 +79,8 @@ std::vector<std::byte> print_training_part(const distribute::DistributedPlan& pl
                  {"model", start.model},
                  {"step", start.step},
                  {"seed", start.seed},
-                 {"sizes", start.sizes}};
+                 {"sizes", start.sizes},
+                 {"check_every", check_every}};
   if (measure_from) header["measure_from"] = *measure_from;
   std::size_t bytes = 0;
   json& tensors = header["tensors"] = json::array();
@@ -131,11 +119,13 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.plan.graph = std::move(graph);
   part.plan.mesh = std::move(mesh);
   part.plan.layouts = std::move(layouts);
-  part.options = read_options(header.at("options"));
+  WEFT_TRY(options, read_options(header.at("options")));
+  part.options = std::move(options);
   part.feed = header.at("feed");
   part.first_step = header.at("first_step");
   part.schedule = read_schedule(header.at("schedule"));
   if (header.contains("measure_from")) part.measure_from = header["measure_from"].get<std::int64_t>();
+  part.check_every = header.at("check_every");
   part.start.model = header.at("model");
   part.start.step = header.at("step");
   part.start.seed = header.at("seed");

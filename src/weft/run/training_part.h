@@ -32,13 +32,14 @@ struct TrainingPart {
   std::int64_t first_step = 0;
   Schedule schedule = {};
   std::optional<std::int64_t> measure_from;
+  std::int64_t check_every = 0;
 };
 
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
-                                           const Schedule& schedule,
-                                           std::optional<std::int64_t> measure_from);
+                                           const Schedule& schedule, std::optional<std::int64_t> measure_from,
+                                           std::int64_t check_every);
 Result<TrainingPart> read_training_part(std::span<const std::byte> bytes);
 
 inline constexpr std::string_view kTrainingPart = "training";

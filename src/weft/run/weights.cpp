@@ -49,7 +49,9 @@ Weights without_tensors(const Weights& weights) {
           .step = weights.step,
           .seed = weights.seed,
           .sizes = weights.sizes,
-          .tensors = {}};
+          .tensors = {},
+          .plan = weights.plan,
+          .launch = weights.launch};
 }
 
 std::vector<std::int64_t> shape_of(const program::Place& place) {
@@ -148,6 +150,18 @@ std::int64_t bytes_of(const Weights& weights) {
   return bytes;
 }
 
+Digest digest_of(const Weights& weights) {
+  Hasher hasher;
+  hasher.text(weights.model).number(static_cast<std::uint64_t>(weights.step)).number(weights.seed);
+  hasher.text(weights.plan);
+  for (const auto& [name, tensor] : weights.tensors) {
+    hasher.text(name).text(plan::name(tensor.dtype));
+    for (const std::int64_t size : tensor.shape) hasher.number(static_cast<std::uint64_t>(size));
+    hasher.text({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
+  }
+  return hasher.digest();
+}
+
 Result<RankCheckpoint> to_checkpoint(const exec::Rank& rank, const Weights& weights) {
   RankCheckpoint made{to_checkpoint(without_tensors(weights)), {}};
   for (const auto* ports : {&rank.program().parameters, &rank.program().states})
@@ -169,6 +183,8 @@ formats::Checkpoint to_checkpoint(const Weights& weights) {
   for (const auto& [name, size] : weights.sizes)
     sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ",", name, size);
   checkpoint.metadata["sizes"] = sizes;
+  if (!weights.plan.empty()) checkpoint.metadata["plan"] = weights.plan;
+  if (!weights.launch.empty()) checkpoint.metadata["launch"] = weights.launch;
   for (const auto& [name, tensor] : weights.tensors)
     checkpoint.tensors.push_back({name, tensor.dtype, tensor.shape, tensor.bytes});
   return checkpoint;
@@ -196,6 +212,12 @@ Result<Weights> from_checkpoint(const formats::Checkpoint& checkpoint, std::stri
       weights.sizes.emplace_back(part.substr(0, equals), size);
     }
   }
+  const auto text_at = [&](const std::string& key) {
+    const auto found = checkpoint.metadata.find(key);
+    return found == checkpoint.metadata.end() ? std::string() : found->second;
+  };
+  weights.plan = text_at("plan");
+  weights.launch = text_at("launch");
   for (const formats::TensorEntry& entry : checkpoint.tensors)
     weights.tensors.emplace(entry.name,
                             Tensor{entry.dtype, entry.shape, {entry.data.begin(), entry.data.end()}});

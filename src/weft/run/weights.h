@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/hash.h"
 #include "weft/base/result.h"
 #include "weft/exec/host_bytes.h"
 #include "weft/exec/rank.h"
@@ -31,6 +32,8 @@ struct Weights {
   std::uint64_t seed = 0;                                   // of the initial values and the order of the data
   std::vector<std::pair<std::string, std::int64_t>> sizes;  // the model's, when it was trained
   std::map<std::string, Tensor, std::less<>> tensors;
+  std::string plan = {};    // that it was trained with, as the session wrote it; empty: not known
+  std::string launch = {};  // which `weft launch` it was trained under; empty: none
 };
 
 // All but the tensors.
@@ -64,6 +67,8 @@ Status take_weights(exec::Rank& rank, Weights& weights);
 // What other optimizers keep of the parameters goes on with them: those of `before` that `learned` lacks.
 void keep_moments(Weights& learned, Weights before);
 std::int64_t bytes_of(const Weights& weights);
+// Of all that the next step depends on.
+Digest digest_of(const Weights& weights);
 
 formats::Checkpoint to_checkpoint(const Weights& weights);
 
