@@ -6,6 +6,8 @@
 #include "weft/language/bind.h"
 #include "weft/language/print.h"
 #include "weft/ops/operators.h"
+#include "weft/run/local_ranks.h"
+#include "weft/run/rank_comparison.h"
 #include "weft/session/state.h"
 
 namespace weft::session {
@@ -46,6 +48,15 @@ Status check_parameters(const Session::State& state, const Context& context,
 
 }  // namespace
 
+Result<run::Weights> read_weights_file(const Session::State& state, const Context& context,
+                                       const language::syntax::Name& model, const std::string& path) {
+  WEFT_TRY(checkpoint, formats::load(path));
+  WEFT_TRY(weights, run::from_checkpoint(checkpoint, model.text, path));
+  WEFT_TRY_STATUS(check_parameters(state, context, model, weights, path));
+  return weights;
+}
+
+// Ranks of a launcher have learned the same: the first writes it for all, and all tell what came of it.
 Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save) {
   WEFT_TRY(sizes, sizes_of(state.catalog, save.name));
   const auto found = state.weights.find(std::string(save.name.text));
@@ -55,7 +66,18 @@ Answer run_save(const Session::State& state, const Context& context, const langu
         fmt::format("TRAIN {} FROM 'data.csv' STEPS 1000", language::print_name(save.name.text)),
         save.name.span);
   const std::string path(save.file.text);
-  Status saved = formats::save(path, run::to_checkpoint(found->second));
+  const auto write = [&]() -> Status {
+    run::RankComparison before(fmt::format("SAVE {}", save.name.text), run::RankComparison::When::joined);
+    std::vector<run::Claim> claims;
+    if (before.compares())
+      claims.push_back({.what = "weights", .value = run::digest_of(found->second).hex(), .hint = {}});
+    WEFT_TRY_STATUS(before.end({}, std::move(claims)));
+    run::RankComparison writing(fmt::format("SAVE {} TO '{}'", save.name.text, path),
+                                run::RankComparison::When::joined);
+    return writing.end(run::launched_rank() == 0 ? formats::save(path, run::to_checkpoint(found->second))
+                                                 : Status());
+  };
+  Status saved = write();
   if (!saved.ok()) {
     Error error = std::move(saved).error();
     error.span = save.file.span;
@@ -73,13 +95,10 @@ Answer run_save(const Session::State& state, const Context& context, const langu
 Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load) {
   WEFT_TRY(sizes, sizes_of(state.catalog, load.name));
   const std::string path(load.file.text);
-  const auto read = [&]() -> Result<run::Weights> {
-    WEFT_TRY(checkpoint, formats::load(path));
-    WEFT_TRY(weights, run::from_checkpoint(checkpoint, load.name.text, path));
-    WEFT_TRY_STATUS(check_parameters(state, context, load.name, weights, path));
-    return weights;
-  };
-  auto weights = read();
+  run::RankComparison reading(fmt::format("LOAD {}", load.name.text), run::RankComparison::When::joined);
+  auto weights = read_weights_file(state, context, load.name, path);
+  if (Status all = reading.end(weights.ok() ? Status() : Status(weights.error())); weights.ok() && !all.ok())
+    weights = std::move(all).error();
   if (!weights.ok()) {
     Error error = std::move(weights).error();
     if (!error.span.known()) error.span = load.file.span;
@@ -89,6 +108,7 @@ Answer run_load(Session::State& state, const Context& context, const language::s
   const std::int64_t step = weights->step;
   const std::size_t tensors = weights->tensors.size();
   state.weights[std::string(load.name.text)] = std::move(*weights);
+  state.loaded.emplace(load.name.text);
   if (context.format == Format::json)
     return Json{{"loaded", load.name.text}, {"step", step}, {"file", path}, {"tensors", tensors}}.dump() +
            "\n";

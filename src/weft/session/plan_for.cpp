@@ -10,6 +10,7 @@
 #include "weft/cost/statistics.h"
 #include "weft/cost/step_costs.h"
 #include "weft/cost/unit_seconds.h"
+#include "weft/plan/hash.h"
 #include "weft/price/asked_algorithms.h"
 #include "weft/price/exchange_prices.h"
 #include "weft/rule/library.h"
@@ -230,9 +231,6 @@ Result<search::Choice> plan_alone(const Session::State& state, const Prepared& p
                       /*compare=*/false);
 }
 
-namespace {
-
-// The plan that another rank found, in the place of what this one would have: what it costs here may differ.
 Result<search::Choice> take_over(const Session::State& state, const Prepared& prepared,
                                  const std::string& distribution, const std::string& text, bool compare) {
   Settings plain = prepared.settings;
@@ -251,7 +249,17 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
   return choice;
 }
 
-}  // namespace
+Result<search::Choice> take_over_alone(const Session::State& state, const Prepared& prepared,
+                                       const std::string& text) {
+  Settings plain = prepared.settings;
+  plain.rules = false;
+  WEFT_TRY(choice, optimize_for(state, plain, prepared, alone(prepared.target), prepared.plan.graph, {},
+                                /*compare=*/false));
+  WEFT_TRY(written, read_written(text, plan::Mesh{{{"rank", 1}}}, prepared.plan.graph));
+  choice.rewritten = plan::structural_hash(written.graph) != plan::structural_hash(prepared.plan.graph);
+  choice.plan = std::move(written.graph);
+  return choice;
+}
 
 Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare,
                                       const Context* context) {

@@ -45,4 +45,12 @@ Result<search::Choice> plan_alone(const Session::State& state, const Prepared& p
 Result<search::Choice> plan_for_ranks(const Session::State& state, const Prepared& prepared, bool compare,
                                       const Context* context = nullptr);
 
+// The plan that another rank found, or that was found before, in the place of what would be found now: what it
+// costs here may differ. `text` has the mesh above the plan.
+Result<search::Choice> take_over(const Session::State& state, const Prepared& prepared,
+                                 const std::string& distribution, const std::string& text, bool compare);
+// The same of one device.
+Result<search::Choice> take_over_alone(const Session::State& state, const Prepared& prepared,
+                                       const std::string& text);
+
 }  // namespace weft::session

@@ -31,7 +31,7 @@ Status for_each_run(const std::string& text,
   if (!source.ok()) return in_text(text, std::move(source).error());
   Session::State state;
   load_shipped(state.catalog);
-  const Context context{Format::text, explain::kUsualWidth, *source, {}, {}, {}, {}};
+  const Context context{Format::text, explain::kUsualWidth, *source, {}, {}, {}, {}, {}, {}, {}};
   const auto one = [&](const language::syntax::Statement& statement) -> Status {
     switch (statement.kind) {
       case StatementKind::run_file:

@@ -327,6 +327,20 @@ Result<cluster::Cluster> target_for(const Session::State& state, const Settings&
   return error;
 }
 
+// A launcher that may start fewer ranks than LOCAL says decides how many there are; a distribution of all of them
+// is none of fewer.
+void take_ranks_that_are_left(const Session::State& state, Prepared& prepared) {
+  const std::int64_t asked = prepared.target.devices(), left = run::launched_ranks();
+  if (!prepared.trains() || asked == 1 || asked == left || !run::launch_is_elastic()) return;
+  prepared.target.name = fmt::format("LOCAL {}", left);
+  prepared.target.axes.front().size = left;
+  if (prepared.settings.distribution.empty()) return;
+  state.warnings.add(
+      fmt::format("the plan is searched for {} ranks", left),
+      user_error(fmt::format("the distribution is of {} ranks: {}", asked, prepared.settings.distribution)));
+  prepared.settings.distribution.clear();
+}
+
 }  // namespace
 
 Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose purpose,
@@ -351,6 +365,7 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   } else {
     WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
     prepared.target = std::move(target);
+    if (purpose == Purpose::run && run.target && run.target->local) take_ranks_that_are_left(state, prepared);
   }
   prepared.ranks = prepared.target.devices();
   prepared.fixed = fixed_by(state.hints);

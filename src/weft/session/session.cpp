@@ -179,7 +179,9 @@ Reply Session::execute(std::string_view text) {
       reply.output += output;
   };
   const auto fail = [&](const Error& error, std::string_view source) {
-    reply.exit_code = error.fault == Fault::user ? ExitCode::user_error : ExitCode::world_error;
+    reply.exit_code = state_->stopped              ? ExitCode::stopped
+                      : error.fault == Fault::user ? ExitCode::user_error
+                                                   : ExitCode::world_error;
     reply.complaint =
         state_->warnings.take() +
         language::complain(error, error.text != nullptr ? std::string_view(*error.text) : source);
@@ -200,9 +202,13 @@ Reply Session::execute(std::string_view text) {
       last_was_long = is_long;
     };
     state_->scripts.clear();
-    const Context context{format, width, *source, interrupted, on_progress, on_statement_end, tell};
+    state_->stopped = false;
+    const Context context{format,           width, *source,    interrupted, on_progress,
+                          on_statement_end, tell,  terminated, on_training, on_warning};
     for (const Statement* statement : (*source)->script.statements) {
       if (interrupted && interrupted()) return fail(user_error("interrupted"), text);
+      state_->stopped = terminated && terminated();
+      if (state_->stopped) return fail(user_error("stopped: the process was told to end"), text);
       auto answer = run_statement(*state_, context, *statement);
       if (on_statement_end) on_statement_end();
       if (!answer.ok()) return fail(answer.error(), text);

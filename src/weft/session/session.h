@@ -23,7 +23,8 @@ namespace weft::session {
 
 enum class Format { text, json };
 
-enum class ExitCode { ok = 0, user_error = 1, world_error = 2, internal_error = 3 };
+// stopped: a TRAIN ended before its last step because it was told to, and saved its checkpoint where it has one.
+enum class ExitCode { ok = 0, user_error = 1, world_error = 2, internal_error = 3, stopped = 4 };
 
 struct Reply {
   ExitCode exit_code = ExitCode::ok;
@@ -51,6 +52,14 @@ class Session {
   // Asked between statements and now and then inside long ones; true stops the session cleanly
   // with "interrupted" (a user error). A search for a plan ends with the best it has found: EXPLAIN shows that.
   std::function<bool()> interrupted;
+
+  // Asked before each step of a TRAIN: true saves its checkpoint and ends the session (ExitCode::stopped).
+  std::function<bool()> terminated;
+  // Called with true before the first step of a TRAIN, and with false when it is over: what it has learned since
+  // its last checkpoint is lost if the process ends in between.
+  std::function<void(bool)> on_training;
+  // Told of what goes wrong while a TRAIN goes on; by default the reply tells it.
+  std::function<void(std::string_view)> on_warning;
 
   // Told how far a TRAIN or a search is, ten times a second at most; nobody is by default.
   std::function<void(const explain::Progress&)> on_progress;

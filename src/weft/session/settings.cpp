@@ -10,6 +10,7 @@
 #include "weft/distribute/distribution.h"
 #include "weft/price/asked_algorithms.h"
 #include "weft/search/optimize.h"
+#include "weft/session/duration.h"
 
 namespace weft::session {
 namespace {
@@ -109,6 +110,25 @@ Result<std::optional<measure::Network>> network_of(const Value& value) {
   WEFT_TRY(rate, part(value.text.substr(0, comma), Dimension::bytes_per_second));
   WEFT_TRY(latency, part(value.text.substr(std::min(comma + 1, value.text.size())), Dimension::seconds));
   return std::optional(measure::Network{latency, rate});
+}
+
+// '3h50m', '230 min', 13800 s, '03:50:00' as batch systems have it.
+Result<double> wall_time_of(const Value& value) {
+  const Error wrong =
+      user_error("expected a time such as '3h50m'", "for example: wall_time = '3h50m'", value.span);
+  if (value.kind == ValueKind::number && value.number.value == 0) return 0.0;
+  double seconds = 0;
+  if (value.kind == ValueKind::text) {
+    const auto given = read_duration(value.text);
+    if (!given) return wrong;
+    seconds = *given;
+  } else {
+    WEFT_TRY(given, quantity(value, Dimension::seconds));
+    seconds = given;
+  }
+  constexpr double kLongest = 366 * 86400.0;
+  if (!(seconds > 0 && seconds <= kLongest)) return wrong;
+  return seconds;
 }
 
 // Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
@@ -231,6 +251,9 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return std::string(settings.local_norms ? "local" : "global"); }},
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
+    running_count<&RunOptions::check_every>(
+        "check_every",
+        "steps after which ranks compare a sample of the weights that they hold alike; 0 is never"),
     running_file<&RunOptions::checkpoint>(
         "checkpoint", "a file that TRAIN saves to when it is over, and on the way; '' is none"),
     running_file<&RunOptions::checkpoint_best>(
@@ -268,6 +291,14 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.distribution); }},
     training_number<&Training::epsilon, not_negative>("epsilon", "what Adam adds to the deviation"),
+    {"follow_plan",
+     "whether TRAIN goes on with the plan that the weights were trained with, so that the bits are the same",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "follow_plan"));
+       settings.running.follow_plan = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.running.follow_plan ? "true" : "false"); }},
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
     {"holdout_by", "which rows are held out: the last, or those that the seed draws from anywhere",
@@ -375,6 +406,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.restart ? "true" : "false"); }},
+    running_count<&RunOptions::restarts>(
+        "restarts",
+        "times that TRAIN ON LOCAL starts its ranks again from the last checkpoint when one died"),
+    {"resume",
+     "whether TRAIN goes on from its checkpoint where there is one; automatic is when weft launch started "
+     "ranks again",
+     [](Settings& settings, const Value& value) -> Status {
+       return set_truth_or_automatic(settings.running.resume, value);
+     },
+     [](const Settings& settings) { return print_truth_or_automatic(settings.running.resume); }},
     {"rules",
      "whether proven rules rewrite plans: true wherever that is cheaper, automatic where a step gets 2 % "
      "faster",
@@ -436,6 +477,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return settings.running.transport; }},
+    {"wall_time", "after which TRAIN saves its checkpoint and ends: '3h50m'; 0 is never",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, wall_time_of(value));
+       settings.running.wall_time = given;
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.running.wall_time == 0 ? std::string("0")
+                                              : fmt::format("{} s", settings.running.wall_time);
+     }},
     running_count<&RunOptions::warmup>("warmup", "steps in which the learning rate climbs from nothing"),
     training_number<&Training::weight_decay, not_negative>("weight_decay", "how fast AdamW shrinks weights"),
     {"weight_decay_on", "what it shrinks: all parameters, or matrices, which have two indices and more",

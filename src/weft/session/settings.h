@@ -34,6 +34,11 @@ struct RunOptions {
   std::string checkpoint;                   // a file to save to while training
   std::int64_t checkpoint_every = 0;        // steps; 0: only when training is over
   std::string checkpoint_best;              // a file for the best of them
+  std::int64_t check_every = 100;           // steps from one comparison of ranks' copies to the next; 0: none
+  double wall_time = 0;                     // seconds after which TRAIN saves and ends; 0: none
+  std::optional<bool> resume;               // from the checkpoint; none: where a launcher started ranks again
+  std::int64_t restarts = 0;                // of LOCAL's ranks, from the last checkpoint, when one died
+  bool follow_plan = true;                  // with which the weights were trained before
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
   std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced

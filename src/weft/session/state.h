@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Session::State {
   Settings settings;
   std::vector<KeptHint> hints;
   std::map<std::string, run::Weights> weights;  // what each model has learned
+  std::set<std::string> loaded;  // models whose weights a file gave, and no TRAIN changed since
   // Plans for clusters that were searched for already; searching changes nothing else.
   std::shared_ptr<search::KnownPlans> known_plans = std::make_shared<search::KnownPlans>();
   // Rules that were proven, by their text, as they may fire: nothing where they may not.
@@ -42,6 +44,7 @@ struct Session::State {
   mutable std::map<Digest, std::string> proven;
   mutable Warnings warnings;
   std::vector<std::string> scripts;  // that RUN is running, the outermost first
+  mutable bool stopped = false;      // the error that ends the text is that it was told to
 };
 
 // What a statement may read besides the session's state.
@@ -54,6 +57,9 @@ struct Context {
   std::function<void()> on_statement_end;
   // Takes the answer of a statement that another one runs; what RUN says comes as it goes.
   std::function<void(const std::string&)> tell;
+  std::function<bool()> terminated;
+  std::function<void(bool)> on_training;
+  std::function<void(std::string_view)> on_warning;
 };
 
 using Answer = Result<std::string>;
@@ -71,6 +77,9 @@ Answer run_infer(Session::State& state, const Context& context, const language::
 Answer run_generate(Session::State& state, const Context& context, const language::syntax::Run& run);
 Answer run_save(const Session::State& state, const Context& context, const language::syntax::Save& save);
 Answer run_load(Session::State& state, const Context& context, const language::syntax::Load& load);
+// What a file holds for a model, as the model's text has it.
+Result<run::Weights> read_weights_file(const Session::State& state, const Context& context,
+                                       const language::syntax::Name& model, const std::string& path);
 // The statements of a file, as if they stood in its place.
 Answer run_script(Session::State& state, const Context& context, const language::syntax::RunFile& run);
 Answer run_explain(const Session::State& state, const Context& context,

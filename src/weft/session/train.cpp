@@ -1,19 +1,28 @@
 // TRAIN, INFER: a model learns from data, or is asked about it.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
 #include "weft/explain/progress.h"
+#include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
+#include "weft/run/algorithm_list.h"
 #include "weft/run/local_ranks_run.h"
+#include "weft/run/rank_comparison.h"
+#include "weft/session/kept_plan.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/predictions.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
+#include "weft/session/ready_to_train.h"
+#include "weft/session/training_checkpoints.h"
 #include "weft/session/training_log.h"
 
 namespace weft::session {
@@ -23,18 +32,6 @@ using Json = nlohmann::ordered_json;
 
 Error at(Error error, Span span) {
   if (!error.span.known()) error.span = span;
-  return error;
-}
-
-// About the file that FROM names.
-Error about_data(Error error, Span span) {
-  error.span = span;
-  if (error.hint.empty())
-    error.hint =
-        error.fault == Fault::world
-            ? "FROM names a file, seen from the folder that weft runs in"
-            : "a row of a table is the model's inputs one after the other; what ends in none of .csv, .npy "
-              "and .npz is text";
   return error;
 }
 
@@ -70,8 +67,8 @@ Json to_json(const Score& score) {
 class Watch {
  public:
   Watch(const Context& context, const language::syntax::Run& run, const run::Feed& feed,
-        std::int64_t first_step)
-      : context_(context), feed_(feed), first_step_(first_step), steps_(first_step + run.steps->whole) {
+        std::int64_t first_step, std::int64_t last_step)
+      : context_(context), feed_(feed), first_step_(first_step), steps_(last_step) {
     progress_.model = run.model.text;
     progress_.steps = steps_;
     progress_.what = feed.example();
@@ -111,36 +108,6 @@ run::Schedule schedule_of(const RunOptions& running, std::int64_t first_step, st
           .factor = running.schedule_factor};
 }
 
-// Keeps the checkpoint of the least loss: as it was tested, or else the mean of the steps since the last.
-class BestCheckpoint {
- public:
-  explicit BestCheckpoint(const RunOptions& running) : path_(running.checkpoint_best) {}
-
-  void see(const run::StepReport& report) {
-    last_ = report.step;
-    sum_ += report.loss;
-    ++count_;
-  }
-
-  Status offer(const formats::Checkpoint& learned, std::optional<double> tested) {
-    const double loss = tested.value_or(sum_ / static_cast<double>(std::max<std::int64_t>(count_, 1)));
-    sum_ = 0;
-    count_ = 0;
-    if (step_ > 0 && !(loss < loss_)) return {};
-    step_ = last_;
-    loss_ = loss;
-    return formats::save(path_, learned);
-  }
-
-  std::int64_t step() const { return step_; }  // 0: none yet
-  double loss() const { return loss_; }
-
- private:
-  const std::string& path_;
-  std::int64_t step_ = 0, last_ = 0, count_ = 0;
-  double loss_ = 0, sum_ = 0;
-};
-
 // What a TRAIN came to, on one rank or several.
 struct Trained {
   run::TrainingOutcome outcome;
@@ -150,23 +117,44 @@ struct Trained {
   std::string distribution;  // of several ranks
   std::string unproven;      // why that plan was not proven; empty: it was
   bool reports = true;       // false for a rank of a launcher's that is not the first
+
+  bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
 
 // What is learned so far.
 using OnCheckpoint = std::function<Status(std::int64_t step, formats::Checkpoint learned)>;
 
-Result<Trained> train_alone(const Session::State& state, const Prepared& prepared, const run::Feed& feed,
-                            const run::Weights& start, const run::DistributedRun& run,
-                            const OnCheckpoint& on_checkpoint) {
-  WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
-  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
-  WEFT_TRY(rank, start_rank(std::move(choice.plan), prepared, run::bytes_of(start)));
+// While steps are taken the process should not end: what was learned since the last checkpoint would be lost.
+class Learning {
+ public:
+  explicit Learning(const Context& context) : context_(context) {}
+  ~Learning() {
+    if (begun_ && context_.on_training) context_.on_training(false);
+  }
+  void begin() {
+    if (!std::exchange(begun_, true) && context_.on_training) context_.on_training(true);
+  }
+
+ private:
+  const Context& context_;
+  bool begun_ = false;
+};
+
+Result<Trained> train_alone(const Session::State& state, const Context& context, const ReadyToTrain& ready,
+                            const run::DistributedRun& run, const OnCheckpoint& on_checkpoint) {
+  const Prepared& prepared = ready.prepared;
+  const run::Weights& start = *ready.start;
+  WEFT_TRY(plan, plan_to_train(state, context, prepared, start.plan, ready.from_file));
+  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, plan.choice));
+  WEFT_TRY(rank, start_rank(std::move(plan.choice.plan), prepared, run::bytes_of(start)));
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
   Trained trained;
   trained.unproven = proof.holds ? std::string() : proof.text;
   trained.weights = run::without_tensors(start);
   trained.weights.sizes = run.sizes;
+  trained.weights.plan = std::move(plan.kept);
+  trained.weights.launch = run::launch_name();
   run::TrainingRun training = run.training;
   training.on_step = [&](const run::StepReport& report) -> Status {
     WEFT_TRY_STATUS(run.training.on_step(report));
@@ -175,135 +163,248 @@ Result<Trained> train_alone(const Session::State& state, const Prepared& prepare
     WEFT_TRY(learned, run::to_checkpoint(*rank, trained.weights));
     return on_checkpoint(report.step, learned.checkpoint);
   };
-  WEFT_TRY(outcome, run::run_training(*rank, feed, training));
+  WEFT_TRY(outcome, run::run_training(*rank, *ready.feed, training));
   trained.weights.step = start.step + outcome.steps_done;
   WEFT_TRY_STATUS(run::take_weights(*rank, trained.weights));
   trained.outcome = outcome;
   trained.threads = rank->workers();
   trained.by_definition = program::find_by_definition(rank->program());
+  trained.reports = run::launched_rank() == 0;
   return trained;
 }
 
-Result<Trained> train_on_ranks(const Session::State& state, const Context& context, const Prepared& prepared,
-                               const run::Feed& feed, const run::Weights& start,
+// The plan that all ranks run, proven on each of them.
+Result<PlanToTrain> proven_plan(const Session::State& state, const Context& context,
+                                const ReadyToTrain& ready, Proof& proof) {
+  const Prepared& prepared = ready.prepared;
+  WEFT_TRY(plan, plan_to_train(state, context, prepared, ready.start->plan, ready.from_file));
+  run::RankComparison proving(fmt::format("the proof of {}", prepared.run->model.text));
+  auto proven = require_proof(state, prepared, prepared.plan.graph, plan.choice);
+  const std::string spread =
+      plan::print(plan.choice.spread->chosen.plan.graph) + run::print_algorithms(plan.options.algorithms);
+  WEFT_TRY_STATUS(proving.end(
+      proven.ok() ? Status() : Status(proven.error()),
+      {{"plans", Hasher().text(spread).digest().hex(), false, "run the same weft on all hosts"}}));
+  proof = std::move(*proven);
+  return plan;
+}
+
+Result<Trained> train_on_ranks(const Session::State& state, const Context& context, const ReadyToTrain& ready,
                                const run::DistributedRun& training, const OnCheckpoint& on_checkpoint) {
+  Proof proof;
+  WEFT_TRY(plan, proven_plan(state, context, ready, proof));
   run::DistributedRun run = training;
   run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
     return on_checkpoint(step, run::to_checkpoint(weights));
   };
-  WEFT_TRY(choice, plan_for_ranks(state, prepared, /*compare=*/false, &context));
-  if (was_interrupted(choice)) return user_error("interrupted", "nothing was trained");
-  WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
-  const search::DistributionChoice& spread = *choice.spread;
-  WEFT_TRY(options, local_ranks_of(prepared, spread.chosen.prediction));
-  WEFT_TRY(outcome, run::run_distributed(spread.chosen.plan, options, feed, start, run));
+  run.plan = std::move(plan.kept);
+  run.launch = run::launch_name();
+  WEFT_TRY(outcome, run::run_distributed(plan.choice.spread->chosen.plan, plan.options, *ready.feed,
+                                         *ready.start, run));
   return Trained{.outcome = outcome.training,
                  .weights = std::move(outcome.weights),
-                 .threads = options.workers,
+                 .threads = plan.options.workers,
                  .by_definition = std::move(outcome.by_definition),
-                 .distribution = distribute::print(choice.spread->distribution),
+                 .distribution = distribute::print(plan.choice.spread->distribution),
                  .unproven = proof.holds ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
 
-}  // namespace
-
-Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
-  WEFT_TRY(prepared, prepare(state, run, Purpose::run, context.interrupted));
-  const RunOptions& running = prepared.settings.running;
-  const std::string model(run.model.text);
-  const auto known = running.restart ? state.weights.end() : state.weights.find(model);
-  run::Weights fresh;
-  fresh.model = model;
-  fresh.seed = static_cast<std::uint64_t>(running.seed);
-  // What was learned before stays the session's: if this goes wrong, it is still there.
-  const run::Weights& start = known != state.weights.end() ? known->second : fresh;
-  auto feed = run::open_feed(
-      data_of(run), prepared.plan.graph,
-      {.holdout = running.holdout, .seed = start.seed, .holdout_drawn = running.holdout_drawn});
-  if (!feed.ok()) return about_data(std::move(feed).error(), run.data[0].file.span);
-
-  const std::int64_t first_step = start.step;
-  Watch watch(context, run, **feed, first_step);
-  run::DistributedRun training;
-  training.training = {.first_step = first_step,
-                       .steps = run.steps->whole,
-                       .losses = std::max<std::size_t>(prepared.goals.size(), 1),
-                       .schedule = schedule_of(running, first_step, run.steps->whole),
-                       .interrupted = context.interrupted};
-  training.sizes = prepared.named_sizes();
-  auto opened = TrainingLog::open(running.log, first_step);
-  if (!opened.ok()) return at(std::move(opened).error(), run.span);
-  TrainingLog& log = *opened;
-  Scorer scorer(state, context, prepared, **feed);
-  BestCheckpoint best(running);
-  training.training.on_step = [&](const run::StepReport& report) -> Status {
-    watch.see(report);
-    best.see(report);
-    return log.add(report);
-  };
-  const auto is_due = [](std::int64_t every, std::int64_t step) { return every > 0 && step % every == 0; };
-  if (running.checkpoint_every > 0 || running.test_every > 0)
-    training.is_due = [&](std::int64_t step) {
-      return is_due(running.checkpoint_every, step) || is_due(running.test_every, step);
-    };
-  const OnCheckpoint look_at = [&](std::int64_t step, formats::Checkpoint learned) -> Status {
-    const bool saves = is_due(running.checkpoint_every, step), tests = is_due(running.test_every, step);
-    run::keep_moments(learned, start);
-    if (saves && !running.checkpoint.empty()) WEFT_TRY_STATUS(formats::save(running.checkpoint, learned));
-    std::optional<double> loss;
-    if (tests || (saves && !running.checkpoint_best.empty() && running.holdout > 0)) {
-      WEFT_TRY(weights, run::from_checkpoint(learned, model, "what was learned"));
-      WEFT_TRY(tested, scorer.score(weights));
-      if (tests) WEFT_TRY_STATUS(log.add(step, tested));
-      loss = tested.loss;
-    }
-    if (!saves || running.checkpoint_best.empty()) return {};
-    return best.offer(learned, running.holdout > 0 ? loss : std::nullopt);
-  };
-  auto done = prepared.ranks > 1 ? train_on_ranks(state, context, prepared, **feed, start, training, look_at)
-                                 : train_alone(state, prepared, **feed, start, training, look_at);
-  if (!done.ok()) return at(std::move(done).error(), run.span);
-  const run::TrainingOutcome& outcome = done->outcome;
-  if (known != state.weights.end()) run::keep_moments(done->weights, std::move(known->second));
-  const run::Weights& weights = state.weights[model] = std::move(done->weights);
-  if (!done->reports) return std::string();
-  if (!running.checkpoint.empty()) {
-    Status saved = formats::save(running.checkpoint, run::to_checkpoint(weights));
-    if (!saved.ok()) return at(std::move(saved).error(), run.span);
-  }
+// What a training that was told to end says of it.
+Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, const CheckpointFile& file) {
+  const std::string step = print_exact(weights.step);
   if (outcome.interrupted)
-    return user_error(fmt::format("interrupted after step {}", print_exact(weights.step)),
+    return user_error(fmt::format("interrupted after step {}", step),
                       "what it learned is kept: TRAIN goes on from there, SAVE writes it to a file");
+  return user_error(fmt::format("stopped after step {}: {}", step,
+                                outcome.time_up ? "wall_time is up" : "the process was told to end"),
+                    file.wanted()
+                        ? fmt::format("it is saved to {}: resume = true goes on from there", file.path())
+                        : std::string("nothing is saved: checkpoint = 'model.safetensors' would be"));
+}
 
-  std::optional<Score> tested;
-  if (running.holdout > 0) {
-    auto found = log.tested_at(weights.step) ? Result<Score>(log.last_test()) : scorer.score(weights);
-    if (!found.ok()) return at(std::move(found).error(), run.span);
-    tested = *found;
-    if (!log.tested_at(weights.step)) WEFT_TRY_STATUS(log.add(weights.step, *tested));
+// A TRAIN from its first step to its answer.
+class Training {
+ public:
+  Training(Session::State& state, const Context& context, const language::syntax::Run& run,
+           ReadyToTrain& ready, TrainingLog& log)
+      : state_(state),
+        context_(context),
+        statement_(run),
+        ready_(ready),
+        running_(ready.prepared.settings.running),
+        log_(log),
+        learning_(context),
+        watch_(context, run, *ready.feed, ready.start->step, ready.end),
+        scorer_(state, context, ready.prepared, *ready.feed),
+        file_(state, context, running_.checkpoint),
+        best_(state, context, running_.checkpoint_best) {}
+
+  Answer answer(std::chrono::steady_clock::time_point begun);
+
+ private:
+  run::DistributedRun steps(std::chrono::steady_clock::time_point begun);
+  Status look_at(std::int64_t step, formats::Checkpoint learned);
+  Result<Trained> train(std::chrono::steady_clock::time_point begun);
+  Status finish(const Trained& done, const run::Weights& weights);
+  std::string tell(const Trained& done, const run::Weights& weights) const;
+
+  static bool is_due(std::int64_t every, std::int64_t step) { return every > 0 && step % every == 0; }
+
+  Session::State& state_;
+  const Context& context_;
+  const language::syntax::Run& statement_;
+  ReadyToTrain& ready_;
+  const RunOptions& running_;
+  TrainingLog& log_;
+  Learning learning_;
+  Watch watch_;
+  Scorer scorer_;
+  CheckpointFile file_;
+  BestCheckpoint best_;
+  bool log_fails_ = false, died_ = false;
+  std::optional<Score> tested_;
+};
+
+run::DistributedRun Training::steps(std::chrono::steady_clock::time_point begun) {
+  run::DistributedRun run;
+  const std::int64_t first = ready_.start->step;
+  run.training = {.first_step = first,
+                  .steps = ready_.end - first,
+                  .schedule = schedule_of(running_, ready_.begin, ready_.end - ready_.begin)};
+  run.training.interrupted = [&] { return context_.interrupted && context_.interrupted(); };
+  run.training.terminated = [&] {
+    learning_.begin();
+    return context_.terminated && context_.terminated();
+  };
+  if (running_.wall_time > 0)
+    run.training.until = begun + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                     std::chrono::duration<double>(running_.wall_time));
+  run.training.on_step = [&](const run::StepReport& report) -> Status {
+    watch_.see(report);
+    best_.see(report);
+    const Status logged = log_.add(report);
+    if (!logged.ok() && !std::exchange(log_fails_, true))
+      state_.warnings.add_now("the log is not whole, training goes on", logged, context_.on_warning);
+    return {};
+  };
+  if (running_.checkpoint_every > 0 || running_.test_every > 0)
+    run.is_due = [&](std::int64_t step) {
+      return is_due(running_.checkpoint_every, step) || is_due(running_.test_every, step);
+    };
+  run.sizes = ready_.prepared.named_sizes();
+  run.check_every = running_.check_every;
+  run.on_death = [&] { died_ = true; };
+  return run;
+}
+
+Status Training::look_at(std::int64_t step, formats::Checkpoint learned) {
+  if (run::launched_rank() != 0) return {};  // one of several that learn the same, each alone
+  const bool saves = is_due(running_.checkpoint_every, step), tests = is_due(running_.test_every, step);
+  run::keep_moments(learned, *ready_.start);
+  if (saves && file_.wanted()) file_.save(step, learned);
+  std::optional<double> loss;
+  if (tests || (saves && !running_.checkpoint_best.empty() && running_.holdout > 0)) {
+    WEFT_TRY(weights, run::from_checkpoint(learned, statement_.model.text, "what was learned"));
+    WEFT_TRY(tested, scorer_.score(weights));
+    if (tests) WEFT_TRY_STATUS(log_.add(step, tested));
+    loss = tested.loss;
   }
-  WEFT_TRY_STATUS(log.finish());
-  const double rate = static_cast<double>((*feed)->examples_per_step()) *
+  if (saves && !running_.checkpoint_best.empty())
+    best_.offer(learned, running_.holdout > 0 ? loss : std::nullopt);
+  return {};
+}
+
+// Ranks of this machine that died are started again, from the last checkpoint where there is one.
+Result<Trained> Training::train(std::chrono::steady_clock::time_point begun) {
+  const OnCheckpoint on_checkpoint = [&](std::int64_t step, formats::Checkpoint learned) {
+    return look_at(step, std::move(learned));
+  };
+  for (std::int64_t again = 0;; ++again) {
+    died_ = false;
+    auto done = ready_.prepared.ranks > 1
+                    ? train_on_ranks(state_, context_, ready_, steps(begun), on_checkpoint)
+                    : train_alone(state_, context_, ready_, steps(begun), on_checkpoint);
+    if (done.ok() || !died_ || again == running_.restarts || run::launched_ranks() > 1) return done;
+    if (file_.saved()) {
+      WEFT_TRY(last, read_weights_file(state_, context_, statement_.model, file_.path()));
+      ready_.own = std::make_unique<run::Weights>(std::move(last));
+      ready_.start = ready_.own.get();
+    }
+    state_.warnings.add_now(fmt::format("ranks start again from step {}, {} of {} times",
+                                        print_exact(ready_.start->step), again + 1, running_.restarts),
+                            done.error(), context_.on_warning);
+  }
+}
+
+// What is learned is saved and tested by rank 0, and all ranks of a launcher tell what came of it.
+Status Training::finish(const Trained& done, const run::Weights& weights) {
+  if (!done.reports) return {};
+  if (file_.wanted()) WEFT_TRY_STATUS(formats::save(file_.path(), run::to_checkpoint(weights)));
+  if (done.ended_early()) return log_.finish();
+  if (running_.holdout > 0) {
+    if (log_.tested_at(weights.step)) {
+      tested_ = log_.last_test();
+    } else {
+      WEFT_TRY(found, scorer_.score(weights));
+      tested_ = found;
+      WEFT_TRY_STATUS(log_.add(weights.step, found));
+    }
+  }
+  const Status logged = log_.finish();
+  if (!logged.ok() && !log_fails_) state_.warnings.add("the log is not whole", logged);
+  return {};
+}
+
+Answer Training::answer(std::chrono::steady_clock::time_point begun) {
+  const std::string model(statement_.model.text);
+  auto done = train(begun);
+  run::RankComparison finishing(
+      fmt::format("the end of TRAIN {}", model),
+      takes_ranks(state_, statement_) ? run::RankComparison::When::launched : run::RankComparison::When::not_at_all);
+  Status finished = done.ok() ? Status() : Status(done.error());
+  // A rank of a launcher that was told to give up has nothing.
+  if (done.ok() && !done->weights.tensors.empty()) {
+    run::keep_moments(done->weights, std::move(ready_.own ? *ready_.own : state_.weights[model]));
+    state_.loaded.erase(model);
+    finished = finish(*done, state_.weights[model] = std::move(done->weights));
+  }
+  finished = finishing.end(finished);
+  if (!finished.ok()) return at(std::move(finished).error(), statement_.span);
+  const run::Weights& weights = state_.weights[model];
+  if (done->ended_early()) {
+    state_.stopped = !done->outcome.interrupted;
+    return stopped(done->outcome, weights, file_);
+  }
+  return done->reports ? tell(*done, weights) : std::string();
+}
+
+std::string Training::tell(const Trained& done, const run::Weights& weights) const {
+  const run::TrainingOutcome& outcome = done.outcome;
+  const Prepared& prepared = ready_.prepared;
+  const run::Feed& feed = *ready_.feed;
+  const std::string model(statement_.model.text);
+  const std::int64_t first_step = weights.step - outcome.steps_done;
+  const double rate = static_cast<double>(feed.examples_per_step()) *
                       static_cast<double>(outcome.steps_done) / std::max(outcome.seconds, 1e-9);
-  if (context.format == Format::json) {
+  if (context_.format == Format::json) {
     Json json = {{"trained", model},
                  {"first_step", first_step},
                  {"steps", outcome.steps_done},
                  {"first_loss", outcome.first_loss},
                  {"last_loss", outcome.last_loss},
                  {"seconds", outcome.seconds},
-                 {fmt::format("{}_per_second", (*feed)->example()), rate},
-                 {"threads", done->threads}};
-    if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done->distribution}});
-    json["curve"] = log.curve();
-    if (tested) json["test"] = to_json(*tested);
+                 {fmt::format("{}_per_second", feed.example()), rate},
+                 {"threads", done.threads}};
+    if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done.distribution}});
+    json["curve"] = log_.curve();
+    if (tested_) json["test"] = to_json(*tested_);
     for (std::size_t i = 0; i < prepared.goals.size(); ++i) {
       const auto [first, last] = losses_of(outcome, i);
       json["losses"][prepared.goals[i].loss] = {{"first", first}, {"last", last}};
     }
-    if (best.step() > 0) json["best"] = {{"step", best.step()}, {"loss", best.loss()}};
-    if (!done->unproven.empty()) json["unproven"] = done->unproven;
+    if (best_.step() > 0) json["best"] = {{"step", best_.step()}, {"loss", best_.loss()}};
+    if (!done.unproven.empty()) json["unproven"] = done.unproven;
     return json.dump() + "\n";
   }
   std::string text = fmt::format("trained {} from step {} to {}: ", model, print_exact(first_step),
@@ -315,21 +416,50 @@ Answer run_train(Session::State& state, const Context& context, const language::
                         print_loss(first), print_loss(last));
   }
   text += "\n";
-  if (tested)
-    text += print_score(*tested, (*feed)->example(),
-                        running.holdout_drawn ? "tested on a draw of" : "tested on the last");
-  if (best.step() > 0)
-    text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best.step()),
-                        print_loss(best.loss()), running.checkpoint_best);
-  const std::string on = fmt::format("{} thread{}", done->threads, done->threads == 1 ? "" : "s");
+  if (tested_)
+    text += print_score(*tested_, feed.example(),
+                        running_.holdout_drawn ? "tested on a draw of" : "tested on the last");
+  if (best_.step() > 0)
+    text += fmt::format("best at step {}: loss {}, saved to {}\n", print_exact(best_.step()),
+                        print_loss(best_.loss()), running_.checkpoint_best);
+  const std::string on = fmt::format("{} thread{}", done.threads, done.threads == 1 ? "" : "s");
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
                       prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
-                      print_count(rate), (*feed)->example());
-  if (prepared.ranks > 1) text += fmt::format("{}\n", done->distribution);
-  if (!done->unproven.empty()) text += fmt::format("{}\n", done->unproven);
-  if (!done->by_definition.empty())
-    text += fmt::format("ran by definition, slowly: {}\n", program::print(done->by_definition));
+                      print_count(rate), feed.example());
+  if (prepared.ranks > 1) text += fmt::format("{}\n", done.distribution);
+  if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
+  if (!done.by_definition.empty())
+    text += fmt::format("ran by definition, slowly: {}\n", program::print(done.by_definition));
   return text;
+}
+
+}  // namespace
+
+Answer run_train(Session::State& state, const Context& context, const language::syntax::Run& run) {
+  const auto begun = std::chrono::steady_clock::now();
+  // Ranks of a launcher come together before anything is read: what one of them lacks all tell at once.
+  run::RankComparison comparison(
+      fmt::format("TRAIN {}", run.model.text),
+      takes_ranks(state, run) ? run::RankComparison::When::launched : run::RankComparison::When::not_at_all);
+  auto made = make_ready_to_train(state, context, run);
+  Status same =
+      comparison.end(made.ok() ? Status() : Status(made.error()),
+                     made.ok() && comparison.compares() ? claims_of(*made) : std::vector<run::Claim>());
+  if (!same.ok()) return at(std::move(same).error(), run.span);
+  ReadyToTrain& ready = *made;
+  if (ready.is_over()) {
+    const std::int64_t step = ready.start->step;
+    if (ready.own) state.weights[std::string(run.model.text)] = std::move(*ready.own);
+    if (run::launched_rank() != 0) return std::string();
+    if (context.format == Format::json)
+      return Json{{"trained", run.model.text}, {"first_step", step}, {"steps", 0}}.dump() + "\n";
+    return fmt::format("{} is at step {} already\n", run.model.text, print_exact(step));
+  }
+  const bool writes = run::launched_rank() == 0;
+  auto log =
+      TrainingLog::open(writes ? ready.prepared.settings.running.log : std::string(), ready.start->step);
+  if (!log.ok()) return at(std::move(log).error(), run.span);
+  return Training(state, context, run, ready, *log).answer(begun);
 }
 
 Answer run_infer(Session::State& state, const Context& context, const language::syntax::Run& run) {

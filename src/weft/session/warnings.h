@@ -5,6 +5,7 @@
 //
 // Nothing here prints: a reply carries the warnings in front of its complaint.
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ class Warnings {
  public:
   // Nothing, where it is ok. `so` says what is done without.
   void add(std::string_view so, const Status& status);
+
+  // What a user should know now, where there is a way to say it; else the reply says it.
+  void add_now(std::string_view so, const Status& status,
+               const std::function<void(std::string_view)>& on_warning);
 
   // What was not told before.
   std::string take();

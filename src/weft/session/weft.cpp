@@ -36,7 +36,8 @@ namespace {
 static_assert(WEFT_OK == static_cast<int>(ExitCode::ok) &&
               WEFT_USER == static_cast<int>(ExitCode::user_error) &&
               WEFT_WORLD == static_cast<int>(ExitCode::world_error) &&
-              WEFT_INTERNAL == static_cast<int>(ExitCode::internal_error));
+              WEFT_INTERNAL == static_cast<int>(ExitCode::internal_error) &&
+              WEFT_STOPPED == static_cast<int>(ExitCode::stopped));
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may interrupt a session");
 
 void fill_error(weft_answer& answer, Reply reply, std::string_view text) {

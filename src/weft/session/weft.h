@@ -32,6 +32,7 @@ extern "C" {
 #define WEFT_STATUS
 enum weft_status { WEFT_OK = 0, WEFT_USER = 1, WEFT_WORLD = 2, WEFT_INTERNAL = 3 };
 #endif
+enum { WEFT_STOPPED = 4 }; /* of a session: wall_time ended a TRAIN, which has saved its checkpoint */
 enum weft_format { WEFT_TEXT, WEFT_JSON };
 
 typedef struct weft_session weft_session;

@@ -1,0 +1,33 @@
+// weft/session/kept_plan.h -- the plan that weights were trained with, kept with them.
+//
+//   TRAIN m ON LOCAL 2 ..  ──▶  weights: plan, mesh, algorithms, threads, and what was asked for
+//   LOAD, TRAIN m ON LOCAL 2 .. ──▶ the same plan, whatever was measured meanwhile: the same bits
+//
+// A TRAIN that asks for something else (other ranks, another batch, a distribution) is planned anew, and says so
+// where the weights come from a file.
+// Where a launcher started ranks, what rank 0 found is what all of them run.
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/run/local_ranks.h"
+#include "weft/search/optimize.h"
+#include "weft/session/prepare.h"
+
+namespace weft::session {
+
+struct PlanToTrain {
+  search::Choice choice;
+  run::LocalRanksOptions options;  // of several ranks
+  std::string kept;                // for the weights to keep; of a launcher's ranks, as rank 0 has it
+};
+
+// `kept`: what the weights say; empty: nothing. Where it is not followed, a warning says why if `tells`. Collective
+// where there is a launcher and several ranks.
+Result<PlanToTrain> plan_to_train(const Session::State& state, const Context& context,
+                                  const Prepared& prepared, const std::string& kept, bool tells);
+
+}  // namespace weft::session
