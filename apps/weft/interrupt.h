@@ -1,4 +1,4 @@
-// interrupt.h -- Ctrl-C.
+// interrupt.h -- Ctrl-C, and SIGTERM.
 //
 // The first one raises a flag that the running statement looks at and stops by. A second one,
 // before the flag is lowered again, ends the program at once with exit code 130; at a prompt it does no more
@@ -7,9 +7,13 @@
 
 namespace weft::interrupt {
 
-void install();  // SIGINT comes here from now on; a read() under way returns EINTR
+void install();  // signals come here from now on; a read() under way returns EINTR
 void stay();     // no number of them ends the program
 bool requested();
 void clear();  // before each statement typed at the prompt
+
+// SIGTERM ends the program at once, unless that is put off: then it raises a flag, however often it comes.
+void put_off(bool on);
+bool terminated();
 
 }  // namespace weft::interrupt

@@ -1,7 +1,11 @@
 #include "launch.h"
 
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,7 +14,9 @@
 #include "subcommands.h"
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
+#include "weft/session/session.h"
 #include "weft/transport/launch.h"
+#include "weft/transport/rendezvous.h"
 
 namespace weft {
 namespace {
@@ -18,11 +24,17 @@ namespace {
 constexpr std::string_view kLaunchUsage = R"(weft launch: start the ranks of a job on this machine
 
 usage:
-  weft launch -n RANKS [--tag] [--grace TIME] [--timeout TIME] [--format text|json] PROGRAM [ARGUMENT...]
+  weft launch -n RANKS [--tag] [--restarts N [--least RANKS]] [--grace TIME] [--stop-grace TIME]
+              [--timeout TIME] [--format text|json] PROGRAM [ARGUMENT...]
 
   -n RANKS        how many processes
   --tag           begin every line that a rank writes with its number: [2] ...
   --grace TIME    how long the others have to report a rank that failed before they are ended (5 s)
+  --restarts N    when a rank dies, start all of them again, N times at most: TRAIN then goes on from its
+                  checkpoint
+  --least RANKS   leave out a rank that died and start the others again, while so many are left
+  --stop-grace TIME
+                  how long ranks have to save and end after SIGTERM (30 s)
   --timeout TIME  end all ranks after this time
   --format json   say in JSON what goes wrong
 
@@ -41,10 +53,60 @@ Status read_time(const std::string& text, std::string_view option, std::chrono::
 }
 
 Error unknown_option(const std::string& option) {
-  constexpr std::string_view kOptions[] = {"-n", "--tag", "--grace", "--timeout", "--format", "--help"};
+  constexpr std::string_view kOptions[] = {"-n",           "--tag",     "--restarts", "--least", "--grace",
+                                           "--stop-grace", "--timeout", "--format",   "--help"};
   const std::string hint = did_you_mean(option, kOptions);
   return user_error(fmt::format("unknown option: {}", option),
                     hint.empty() ? "weft launch --help lists what there is" : hint);
+}
+
+constexpr int kStopped = static_cast<int>(session::ExitCode::stopped);
+
+// What is done about a rank that died.
+struct Restarts {
+  std::int64_t most = 0;
+  std::int32_t least_ranks = 0;  // 0: all of them are started again
+};
+
+Status check(const Restarts& restarts, std::int32_t ranks) {
+  if (restarts.most < 0 || restarts.most > 1'000'000)
+    return user_error(fmt::format("--restarts needs a number from 0 to 1,000,000: {}", restarts.most));
+  if (restarts.least_ranks == 0) return {};
+  if (restarts.most == 0)
+    return user_error("--least goes with --restarts", "weft launch -n 4 --restarts 3 --least 2 PROGRAM");
+  if (restarts.least_ranks < 1 || restarts.least_ranks > ranks)
+    return user_error(
+        fmt::format("--least needs a number of ranks from 1 to {}: {}", ranks, restarts.least_ranks));
+  return {};
+}
+
+// Ranks that were told to end, by whomever, are not started again.
+bool is_worth_another(const transport::LaunchEnd& end) {
+  return end.first_failure && !end.asked_to_end && !end.timed_out && end.code() != kStopped;
+}
+
+Result<transport::LaunchEnd> launch_until_done(transport::LaunchOptions options, const Restarts& restarts) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto all = options.timeout;
+  if (restarts.most > 0)
+    options.environment.emplace_back("WEFT_LAUNCH", transport::new_secret().substr(0, 16));
+  if (restarts.least_ranks > 0) options.environment.emplace_back("WEFT_ELASTIC", "1");
+  const auto own = options.environment;
+  for (std::int64_t again = 0;; ++again) {
+    WEFT_TRY(end, transport::launch(options));
+    if (again == restarts.most || !is_worth_another(end)) return end;
+    if (restarts.least_ranks > 0 && options.ranks == restarts.least_ranks) return end;
+    if (restarts.least_ranks > 0) --options.ranks;
+    if (all.count() > 0) {
+      options.timeout = all - std::chrono::duration_cast<std::chrono::milliseconds>(
+                                  std::chrono::steady_clock::now() - begun);
+      if (options.timeout.count() <= 0) return end;
+    }
+    options.environment = own;
+    options.environment.emplace_back("WEFT_RESTARTS", std::to_string(again + 1));
+    complain(fmt::format("warning: {}: starting again with {} rank{}, {} of {} times\n", end.what(),
+                         options.ranks, options.ranks == 1 ? "" : "s", again + 1, restarts.most));
+  }
 }
 
 }  // namespace
@@ -53,7 +115,8 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   transport::LaunchOptions options;
   options.forward_signals = true;
   options.ranks = 0;
-  std::string grace, timeout;
+  std::string grace, stop_grace, timeout;
+  Restarts restarts;
   bool tag = false, help = false;
   CLI::App app;
   app.set_help_flag();
@@ -61,7 +124,10 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   app.add_flag("-h,--help", help);
   app.add_option("-n,--ranks", options.ranks);
   app.add_flag("--tag", tag);
+  app.add_option("--restarts", restarts.most);
+  app.add_option("--least", restarts.least_ranks);
   app.add_option("--grace", grace);
+  app.add_option("--stop-grace", stop_grace);
   app.add_option("--timeout", timeout);
   session::Format format = session::Format::text;  // main() looks at it
   add_format(&app, format);
@@ -81,7 +147,9 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
   if (options.command.front().starts_with('-')) return unknown_option(options.command.front());
   if (options.ranks == 0) return user_error("launch needs a number of ranks", "weft launch -n 4 PROGRAM");
   WEFT_TRY_STATUS(read_time(grace, "--grace", options.grace));
+  WEFT_TRY_STATUS(read_time(stop_grace, "--stop-grace", options.stop_grace));
   WEFT_TRY_STATUS(read_time(timeout, "--timeout", options.timeout));
+  WEFT_TRY_STATUS(check(restarts, options.ranks));
   if (tag) {
     options.on_line = [&](std::int32_t rank, transport::Stream stream, std::string_view line) {
       const std::string tagged = fmt::format("[{}] {}\n", rank, line);
@@ -92,9 +160,10 @@ Result<LaunchReply> run_launch(int argc, char** argv, Output& output) {
       }
     };
   }
-  WEFT_TRY(end, transport::launch(options));
+  WEFT_TRY(end, launch_until_done(std::move(options), restarts));
   LaunchReply reply{end.code(), end.what()};
   if (end.timed_out && reply.exit_code == 0) reply.exit_code = 2;
+  if (reply.exit_code == kStopped) reply.complaint.clear();  // the ranks have said it
   return reply;
 }
 

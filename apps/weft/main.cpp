@@ -32,6 +32,7 @@
 #include "weft/base/nearest.h"
 #include "weft/language/complaint.h"
 #include "weft/run/local_ranks.h"
+#include "weft/run/rank_comparison.h"
 #include "weft/run/rank_program.h"
 #include "weft/session/reply.h"
 #include "weft/session/session.h"
@@ -66,7 +67,8 @@ options:
   -h, --help               print this
 
 exit codes: 0 done, 1 an error in the statements or arguments, 2 an error of the world
-(a file that cannot be read, a full disk), 3 an error of Weft itself
+(a file that cannot be read, a full disk), 3 an error of Weft itself, 4 a TRAIN was stopped
+by SIGTERM or wall_time and has saved its checkpoint: run again to go on
 )";
 
 struct Arguments {
@@ -99,6 +101,7 @@ class Complaints {
   Complaints(Output& output, bool json) : output_(output), json_(json) {}
 
   int fail(const Error& error) {
+    last_ = error;
     if (json_) {
       output_.write(session::error_json(error, {}));
     } else {
@@ -110,6 +113,7 @@ class Complaints {
 
   // `text` was run, and `name` tells whose it is.
   void tell(const session::Reply& reply, std::string_view text = {}, std::string_view name = {}) {
+    if (reply.error) last_ = reply.error;
     if (json_ && reply.exit_code != ExitCode::ok) {
       const std::string shown =
           reply.error ? language::complain(*reply.error, text_of(*reply.error, text)) : reply.complaint;
@@ -124,6 +128,8 @@ class Complaints {
     if (!reply.complaint.empty())
       complain(fmt::format("{}{}{}", name, name.empty() ? "" : ": ", reply.complaint));
   }
+
+  const std::optional<Error>& last() const { return last_; }  // that was told
 
  private:
   static std::string_view text_of(const Error& error, std::string_view text) {
@@ -140,6 +146,7 @@ class Complaints {
 
   Output& output_;
   bool json_;
+  std::optional<Error> last_;
 };
 
 Error unknown_argument(const std::string& argument) {
@@ -323,7 +330,17 @@ int main_of(int argc, char** argv) {
   session.on_output = [&](std::string_view text) { output.write(text); };
   session.on_statement_end = [&] { progress.clear(); };
   session.interrupted = [&] { return interrupt::requested() || output.broken(); };
-  return run_session(session, output, complaints, given);
+  session.terminated = interrupt::terminated;
+  session.on_training = interrupt::put_off;
+  session.on_warning = [&](std::string_view text) {
+    progress.clear();
+    complain(text);
+  };
+  const int result = run_session(session, output, complaints, given);
+  // The others may wait for this rank, and learn why it does not come.
+  if (complaints.last() && complaints.last()->fault == Fault::world)
+    run::tell_other_ranks(*complaints.last());
+  return result;
 }
 
 }  // namespace

@@ -269,9 +269,10 @@ void Launch::step() {
 
   signalfd_siginfo signal = {};
   while (signals_ && ::read(signals_.descriptor(), &signal, sizeof signal) == sizeof signal) {
-    stopping_ = true;
+    stopping_ = end_.asked_to_end = true;
     tell_all(static_cast<int>(signal.ssi_signo));
-    end_at_ = std::min(end_at_, Clock::now() + options_.grace);
+    end_at_ = std::min(end_at_,
+                       Clock::now() + (signal.ssi_signo == SIGTERM ? options_.stop_grace : options_.grace));
   }
   for (std::int32_t rank = 0; rank < options_.ranks; ++rank) reap(rank);
   if (!failed_.empty() && !end_.first_failure) {

@@ -36,8 +36,10 @@ struct LaunchOptions {
   // write where this process does.
   std::function<void(std::int32_t rank, Stream stream, std::string_view line)> on_line = {};
   std::chrono::milliseconds grace{5'000};  // from the first failure to SIGTERM; a second more to SIGKILL
-  std::chrono::milliseconds timeout{0};    // of the whole run, then SIGTERM; 0: none
-  bool forward_signals = false;            // SIGINT and SIGTERM of this process go to all ranks
+  std::chrono::milliseconds stop_grace{
+      30'000};                           // from a SIGTERM that was passed on: ranks save what they have
+  std::chrono::milliseconds timeout{0};  // of the whole run, then SIGTERM; 0: none
+  bool forward_signals = false;          // SIGINT and SIGTERM of this process go to all ranks
 };
 
 struct RankEnd {
@@ -54,6 +56,7 @@ struct LaunchEnd {
   std::vector<RankEnd> ranks;
   std::optional<std::int32_t> first_failure;  // by time; a rank that the launch ended does not count
   bool timed_out = false;
+  bool asked_to_end = false;  // by a signal to this process
 
   int code() const;          // 0, or of the first failure
   std::string what() const;  // "rank 1 (pid 123) was killed by signal 9"; empty when all went well
