@@ -41,10 +41,11 @@ bench-peers: ## build what `weft bench` measures against: Open MPI, MPICH, Gloo
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) weft bench-peers
 
-bench-faults: ## kill and stop ranks a hundred times, and see that the others cope
+bench-faults: ## kill, stop, starve and mislead ranks and training jobs, and see that they cope
 	@scripts/setup.sh build
-	@scripts/build.sh release $(JOBS) bench_faults
+	@scripts/build.sh release $(JOBS) bench_faults weft
 	@build/release/bench_faults
+	@bench/faults_of_jobs.sh build/release/weft
 
 goldens: ## refill the expected output of the golden tests; read the diff
 	@scripts/setup.sh build test

@@ -1,0 +1,114 @@
+#!/bin/sh
+# What an operator does to a training job, and what must come of it.
+#
+#   bench/faults_of_jobs.sh build/release/weft [ROUNDS]
+#
+# Two ranks learn digits. They are killed, told to end, given other data, no data, a full disk, too little time; each
+# time the job must say what is wrong, or end with the bits of a training that nobody disturbed. One line a case.
+weft=$(realpath "$1")
+rounds=${2:-5}
+root=$(dirname "$(dirname "$(realpath "$0")")")
+work=$(mktemp -d)
+trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 2
+export weft WEFT_TIMEOUT='20 s'
+mkdir h0 h1
+broken=0
+
+# judge NAME CONDITION...
+judge() {
+  name=$1
+  shift
+  if "$@"; then echo "$name: as promised"; else
+    echo "$name: BROKEN"
+    sed 's/^/    /' out | tail -n 12
+    broken=1
+  fi
+}
+script() { # STEPS SETTINGS [DATA]
+  cat >job.weft <<END
+TRAIN digits_mlp ON LOCAL 2 FROM '${3:-$root/examples/digits.csv.gz}' STEPS $1
+WITH (distribution = 'rank=2: slice b', threads = 2${2:+, $2});
+END
+}
+launch() { "$weft" launch -n 2 "$@" sh rank.sh >out 2>&1; }
+says() { [ "$(grep -c "$2" out)" = "$1" ]; }
+lines() { if [ -f "$1" ]; then wc -l <"$1"; else echo 0; fi; }
+# The elements of a checkpoint, behind its header.
+elements() { tail -c +$((9 + $(od -An -N8 -tu8 "$1"))) "$1" | cksum; }
+ended_or_done() { [ "$1" = 4 ] || [ "$1" = 0 ]; }
+same_bits() { [ -s "$1" ] && [ "$(elements "$1")" = "$(elements "$2")" ]; }
+
+echo 'cd h$RANK; echo $$ >pid; exec $weft run ../job.weft' >rank.sh
+script 300 "checkpoint = '../whole'"
+launch
+judge 'nobody disturbs it' [ -s whole ]
+
+gunzip -c "$root/examples/digits.csv.gz" >h0/data.csv
+head -n 1000 h0/data.csv >h1/data.csv
+script 300 '' data.csv
+launch
+judge 'other data on one rank' says 2 'rank 1 has other data than rank 0'
+rm h1/data.csv
+launch
+judge 'no data on one rank' says 1 'rank 1: cannot read'
+
+for round in $(seq "$rounds"); do
+  rm -f kept log.csv
+  script 300 "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"
+  at=$((round * 250 / rounds))
+  cat >rank.sh <<END
+cd h\$RANK
+if [ \$RANK = $((round % 2)) ] && [ -z "\$WEFT_RESTARTS" ]; then
+  ( while [ ! -f ../log.csv ] || [ \$(wc -l <../log.csv) -lt $at ]; do sleep 0.005; done; kill -9 \$\$ ) &
+fi
+exec \$weft run ../job.weft
+END
+  launch --restarts 3
+  judge "a rank killed after step $at, started again" same_bits kept whole
+  rm -f kept log.csv
+  launch --restarts 3 --least 1
+  judge "a rank killed after step $at, left out" says 1 ' to 300: loss'
+done
+
+echo 'cd h$RANK; echo $$ >pid; exec $weft run ../job.weft' >rank.sh
+for round in $(seq "$rounds"); do
+  rm -f kept
+  script 300 "checkpoint = '../kept', checkpoint_every = 10, resume = true"
+  (
+    while [ ! -s kept ]; do sleep 0.005; done
+    kill -TERM "$(cat h$((round % 2))/pid)" 2>/dev/null
+  ) &
+  launch
+  code=$?
+  wait
+  judge 'SIGTERM to one rank: all stop' ended_or_done $code
+  launch
+  judge 'and go on' same_bits kept whole
+done
+
+rm -f kept
+script 100000000 "checkpoint = '../kept', wall_time = '0.5s'"
+launch
+judge 'wall_time is up' [ $? = 4 ]
+
+mkdir small
+if mount -t tmpfs -o size=256k none small 2>/dev/null; then
+  script 3000 "checkpoint = '../longer'"
+  launch
+  script 3000 "checkpoint = '../small/kept', checkpoint_every = 10, log = '../log.csv'"
+  rm -f log.csv
+  (
+    while [ "$(lines log.csv)" -lt 100 ]; do sleep 0.005; done
+    head -c 1000000 /dev/zero >small/stuff 2>/dev/null
+    while [ "$(lines log.csv)" -lt 1000 ]; do sleep 0.005; done
+    rm small/stuff
+  ) &
+  launch
+  wait
+  judge 'a full disk on the way' same_bits small/kept longer
+  judge 'it was told' says 1 'is not saved, training goes on'
+else
+  echo 'a full disk on the way: not tried, mounting needs root'
+fi
+exit $broken

@@ -1,0 +1,329 @@
+// Training jobs from outside: ranks that differ, die, are stopped and start again, files that cannot be written.
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "temporary_folder.h"
+#include "weft/formats/safetensors.h"
+
+namespace {
+
+using weft::TemporaryFolder;
+
+struct Outcome {
+  int exit_code = -1;
+  std::string text;  // both outputs
+};
+
+// Two folders stand for two hosts: rank 0 runs in h0, rank 1 in h1. What they share is above them.
+class Job {
+ public:
+  Job() {
+    for (const std::string_view host : {"h0", "h1", "h2"})
+      std::filesystem::create_directory(folder_ / std::string(host));
+    std::ofstream(folder_ / "rank.sh") << "cd h$RANK; exec $weft run ../job.weft\n";
+  }
+
+  std::string path(const std::string& file) const { return folder_ / file; }
+
+  void write(const std::string& file, const std::string& text) const { std::ofstream(path(file)) << text; }
+
+  // A shell line in which $weft is the program.
+  Outcome shell(const std::string& line) const {
+    const std::string full = fmt::format("cd '{}'; export weft='{}' WEFT_TIMEOUT='20 s'; {{ {}\n}} 2>&1",
+                                         folder_.path(), WEFT_PROGRAM, line);
+    FILE* pipe = popen(full.c_str(), "r");
+    Outcome outcome;
+    char chunk[4096];
+    for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) outcome.text.append(chunk, got);
+    const int status = pclose(pipe);
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome;
+  }
+
+  // The script on the ranks of a launcher.
+  Outcome launch(const std::string& script, const std::string& options = "-n 2") const {
+    write("job.weft", script);
+    return shell(fmt::format("$weft launch {} sh rank.sh", options));
+  }
+
+  // In this process' stead, on ranks that it starts.
+  Outcome run(const std::string& script) const {
+    write("job.weft", script);
+    return shell("exec $weft run job.weft");
+  }
+
+  // The elements of a checkpoint: what its header says besides may differ.
+  std::string tensors(const std::string& file) const {
+    std::ifstream in(path(file), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    std::uint64_t header = 0;
+    if (bytes.size() < sizeof header) return "no file";
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return bytes.substr(std::min<std::size_t>(bytes.size(), sizeof header + header));
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+int count(std::string_view text, std::string_view what) {
+  int found = 0;
+  for (auto at = text.find(what); at != std::string_view::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
+
+std::string train(int steps, const std::string& with = {}, const std::string& data = kDigits) {
+  return fmt::format(
+      "TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {} WITH (distribution = 'rank=2: slice b', threads = "
+      "2{}{});\n",
+      data, steps, with.empty() ? "" : ", ", with);
+}
+
+std::string rows(int count) {
+  std::string text;
+  for (int row = 0; row < count; ++row) {
+    for (int pixel = 0; pixel < 64; ++pixel) text += fmt::format("{},", (row * 7 + pixel) % 17);
+    text += fmt::format("{}\n", row % 10);
+  }
+  return text;
+}
+
+TEST(Jobs, RanksWithOtherDataAreNamed) {
+  const Job job;
+  job.write("h0/data.csv", rows(64));
+  job.write("h1/data.csv", rows(65));
+  const Outcome outcome = job.launch(train(5, {}, "data.csv"));
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_EQ(count(outcome.text, "rank 1 has other data than rank 0"), 2) << outcome.text;
+  EXPECT_EQ(count(outcome.text, "trained"), 0) << outcome.text;
+}
+
+TEST(Jobs, RanksWithOtherSettingsOrWeightsAreNamed) {
+  const Job job;
+  job.write("h0/own.weft", "SET learning_rate = 0.01;");
+  job.write("h1/own.weft", "SET learning_rate = 0.02;");
+  const Outcome settings = job.launch("RUN 'own.weft';\n" + train(5));
+  EXPECT_NE(settings.exit_code, 0);
+  EXPECT_EQ(count(settings.text, "rank 1 has other settings than rank 0: "), 2) << settings.text;
+  EXPECT_EQ(count(settings.text, "learning_rate = 0.02"), 2) << settings.text;
+
+  for (const std::string host : {"h0", "h1"})
+    ASSERT_EQ(
+        job.run(fmt::format("TRAIN digits_mlp FROM '{}' STEPS 1 WITH (seed = {}); SAVE digits_mlp TO '{}/w';",
+                            kDigits, host[1], host))
+            .exit_code,
+        0);
+  const Outcome weights = job.launch("LOAD digits_mlp FROM 'w';\n" + train(5));
+  EXPECT_NE(weights.exit_code, 0);
+  EXPECT_EQ(count(weights.text, "rank 1 has other weights than rank 0"), 2) << weights.text;
+}
+
+// Neither waits for the timeout: each rank ends with what the other lacks.
+TEST(Jobs, WhatOneHostLacksAllRanksTell) {
+  const Job job;
+  job.write("h0/data.csv", rows(64));
+  job.write("h0/own.weft", "SET seed = 1;");
+  const Outcome data = job.launch(train(5, {}, "data.csv"));
+  EXPECT_NE(data.exit_code, 0);
+  EXPECT_EQ(count(data.text, "rank 1: cannot read data.csv: No such file or directory"), 1) << data.text;
+  EXPECT_EQ(count(data.text, "cannot read data.csv"), 2) << data.text;
+  const Outcome script = job.launch("RUN 'own.weft';\n" + train(5));
+  EXPECT_NE(script.exit_code, 0);
+  EXPECT_EQ(count(script.text, "rank 1: cannot read own.weft: No such file or directory"), 1) << script.text;
+}
+
+TEST(Jobs, OneRankSavesForAll) {
+  const Job job;
+  const Outcome saved =
+      job.launch(train(3) + "SAVE digits_mlp TO '../kept'; LOAD digits_mlp FROM '../kept';\n" + train(2));
+  EXPECT_EQ(saved.exit_code, 0) << saved.text;
+  EXPECT_EQ(count(saved.text, "saved digits_mlp at step 3"), 1) << saved.text;
+  EXPECT_EQ(count(saved.text, "trained digits_mlp from step 3 to 5"), 1) << saved.text;
+  EXPECT_EQ(count(saved.text, "another plan"), 0) << saved.text;
+  EXPECT_TRUE(std::filesystem::exists(job.path("kept")));
+  // It is the first rank's to write, and all say why it cannot.
+  std::filesystem::create_directory(job.path("folder"));
+  const Outcome failed = job.launch(train(1) + "SAVE digits_mlp TO '../folder';");
+  EXPECT_EQ(failed.exit_code, 2) << failed.text;
+  EXPECT_EQ(count(failed.text, "rank 0: cannot write"), 1) << failed.text;
+  EXPECT_EQ(count(failed.text, "cannot write"), 2) << failed.text;
+}
+
+// A checkpoint that cannot be written costs itself, not the training.
+TEST(Jobs, TrainingGoesOnThoughACheckpointFails) {
+  const Job job;
+  std::filesystem::create_directory(job.path("kept"));  // in the file's place
+  const std::string statement = fmt::format(
+      "TRAIN digits_mlp FROM '{}' STEPS 30 WITH (checkpoint = 'kept', checkpoint_every = 10);", kDigits);
+  const Outcome outcome = job.run(statement);
+  EXPECT_EQ(count(outcome.text, "warning: the checkpoint of step 10 is not saved, training goes on"), 1)
+      << outcome.text;
+  EXPECT_EQ(count(outcome.text, "step 20 is not saved"), 0) << "told once\n" << outcome.text;
+  // The last one has no other to hope for.
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.text;
+  EXPECT_EQ(count(outcome.text, "error 1:1: cannot"), 1) << outcome.text;
+}
+
+// Waits for a checkpoint to be there, then does something to the job.
+std::string when_saved(const std::string& file, const std::string& then) {
+  return fmt::format("( for i in $(seq 600); do test -s {} && break; sleep 0.05; done; {} ) & ", file, then);
+}
+
+TEST(Jobs, SigtermSavesAndAGoOnGivesTheSameBits) {
+  const Job job;
+  const std::string with = "checkpoint = '../kept', checkpoint_every = 20, resume = true";
+  job.write("job.weft", train(1'000'000, with));
+  // One rank is told, and all end after the same step.
+  const Outcome stopped = job.shell(
+      when_saved("kept", "kill -TERM $(cat h1/pid)") +
+      "echo 'cd h$RANK; echo $$ > pid; exec $weft run ../job.weft' > rank.sh; $weft launch -n 2 sh rank.sh; "
+      "code=$?; wait; exit $code");
+  EXPECT_EQ(stopped.exit_code, 4) << stopped.text;
+  EXPECT_EQ(count(stopped.text, ": the process was told to end"), 2) << stopped.text;
+  const std::size_t at = stopped.text.find("stopped after step ");
+  ASSERT_NE(at, std::string::npos) << stopped.text;
+  std::string number = stopped.text.substr(at + 19, stopped.text.find(':', at) - at - 19);
+  std::erase(number, ',');
+  const int step = std::atoi(number.c_str());
+  ASSERT_GE(step, 20);
+  const Outcome rest = job.launch(train(step + 5, with));
+  EXPECT_EQ(rest.exit_code, 0) << rest.text;
+  EXPECT_EQ(count(rest.text, fmt::format(" to {}", step + 5)), step + 5 < 1000 ? 1 : 0) << rest.text;
+  EXPECT_EQ(job.launch(train(step + 5, "checkpoint = '../whole'")).exit_code, 0);
+  EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
+  // What is done is not done again.
+  const Outcome done = job.launch(train(step + 5, with));
+  EXPECT_EQ(done.exit_code, 0) << done.text;
+  EXPECT_EQ(count(done.text, "already"), 1) << done.text;
+}
+
+TEST(Jobs, WallTimeSavesAndEnds) {
+  const Job job;
+  const Outcome ranks = job.run(train(100'000'000, "checkpoint = 'kept', wall_time = '0h0m0.2s'"));
+  EXPECT_EQ(ranks.exit_code, 4) << ranks.text;
+  EXPECT_EQ(count(ranks.text, "wall_time is up"), 1) << ranks.text;
+  EXPECT_EQ(count(ranks.text, "it is saved to kept: resume = true goes on from there"), 1) << ranks.text;
+  EXPECT_TRUE(std::filesystem::exists(job.path("kept")));
+}
+
+TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
+  const Job job;
+  // What another launch left there is not meant.
+  ASSERT_EQ(job.run(fmt::format("TRAIN digits_mlp FROM '{}' STEPS 900 WITH (checkpoint = 'kept')", kDigits))
+                .exit_code,
+            0);
+  job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
+  job.write("rank.sh",
+            "cd h$RANK\n"
+            "if [ $RANK = 1 ] && [ -z \"$WEFT_RESTARTS\" ]; then\n"
+            "  ( while [ ! -f ../log.csv ] || [ $(wc -l < ../log.csv) -lt 50 ]; do sleep 0.01; done; kill -9 "
+            "$$ ) &\n"
+            "fi\n"
+            "exec $weft run ../job.weft\n");
+  const Outcome again = job.shell("$weft launch -n 2 --restarts 2 sh rank.sh");
+  EXPECT_EQ(again.exit_code, 0) << again.text;
+  EXPECT_EQ(count(again.text, "starting again with 2 ranks, 1 of 2 times"), 1) << again.text;
+  EXPECT_EQ(count(again.text, "trained digits_mlp from step 0 "), 0) << again.text;
+  EXPECT_EQ(count(again.text, " to 800: loss"), 1) << again.text;
+  job.write("rank.sh", "cd h$RANK; exec $weft run ../job.weft\n");
+  EXPECT_EQ(job.launch(train(800, "checkpoint = '../whole'")).exit_code, 0);
+  EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
+}
+
+// A rank that died is left out: the others go on from the checkpoint, with the same data in the same order.
+TEST(Jobs, RanksThatAreLeftGoOn) {
+  const Job job;
+  job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
+  job.write("rank.sh",
+            "cd h$RANK\n"
+            "if [ $RANK = 1 ] && [ -z \"$WEFT_RESTARTS\" ]; then\n"
+            "  ( while [ ! -f ../log.csv ] || [ $(wc -l < ../log.csv) -lt 25 ]; do sleep 0.01; done; kill -9 "
+            "$$ ) &\n"
+            "fi\n"
+            "exec $weft run ../job.weft\n");
+  const Outcome left = job.shell("$weft launch -n 2 --restarts 5 --least 1 sh rank.sh");
+  EXPECT_EQ(left.exit_code, 0) << left.text;
+  EXPECT_EQ(count(left.text, "starting again with 1 rank, 1 of 5 times"), 1) << left.text;
+  EXPECT_EQ(count(left.text, "trained digits_mlp from step 0 "), 0) << left.text;
+  EXPECT_EQ(count(left.text, " to 800: loss"), 1) << left.text;
+  const Outcome alone = job.shell("cd h0; $weft launch -n 2 --restarts 1 --least 3 true");
+  EXPECT_EQ(alone.exit_code, 1) << alone.text;
+}
+
+TEST(Jobs, RanksOfThisMachineStartAgain) {
+  const Job job;
+  job.write("job.weft", train(800, "checkpoint = 'kept', checkpoint_every = 20, restarts = 3"));
+  const Outcome again = job.shell(
+      "$weft run job.weft & weft=$!; for i in $(seq 600); do test -s kept && break; sleep 0.02; done; "
+      "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft");
+  EXPECT_EQ(again.exit_code, 0) << again.text;
+  EXPECT_EQ(count(again.text, "warning: ranks start again from step "), 1) << again.text;
+  EXPECT_EQ(count(again.text, " to 800: loss"), 1) << again.text;
+  EXPECT_EQ(job.run(train(800, "checkpoint = 'whole'")).exit_code, 0);
+  EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
+}
+
+// Copies are compared after each step, through two epochs: threads share what gives them their batches.
+TEST(Jobs, RanksThatAreThreadsSeeTheSameData) {
+  const Job job;
+  const Outcome threads =
+      job.run(fmt::format("TRAIN digits_mlp ON LOCAL 4 FROM '{}' STEPS 60 WITH (distribution = 'rank=4: "
+                          "slice f', transport = inproc, "
+                          "threads = 4, check_every = 1, prove = false);",
+                          kDigits));
+  EXPECT_EQ(threads.exit_code, 0) << threads.text;
+}
+
+// What would be planned now does not count: the bits must be those of a training that never stopped.
+TEST(Jobs, TheCheckpointsPlanIsFollowed) {
+  const Job job;
+  const std::string plain =
+      fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {{}} WITH (threads = 2{{}});", kDigits);
+  const std::string sliced = ", distribution = 'rank=2: slice f'";
+  ASSERT_EQ(job.run(fmt::format(fmt::runtime(plain), 3, sliced) + "SAVE digits_mlp TO 'kept';").exit_code, 0);
+  const Outcome asked = job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ""));
+  EXPECT_EQ(asked.exit_code, 0);
+  EXPECT_EQ(count(asked.text, "it goes on with another plan than the weights were trained with"), 1)
+      << asked.text;
+
+  // As if the search had found it, before something else was measured.
+  auto kept = weft::formats::load(job.path("kept"));
+  ASSERT_TRUE(kept.ok());
+  std::string& plan = kept->metadata.at("plan");
+  const std::size_t at = plan.find("distribution = 'rank=2: slice f'");
+  ASSERT_NE(at, std::string::npos) << plan;
+  plan.erase(at, std::strlen("distribution = 'rank=2: slice f'"));
+  ASSERT_TRUE(weft::formats::save(job.path("kept"), *kept).ok());
+  const Outcome followed = job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, "") +
+                                   "SAVE digits_mlp TO 'resumed'");
+  EXPECT_EQ(followed.exit_code, 0) << followed.text;
+  EXPECT_EQ(count(followed.text, "another plan"), 0) << followed.text;
+  EXPECT_EQ(count(followed.text, "\nrank=2: slice f\n"), 1) << followed.text;
+  ASSERT_EQ(job.run(fmt::format(fmt::runtime(plain), 6, sliced) + "SAVE digits_mlp TO 'whole'").exit_code, 0);
+  EXPECT_EQ(job.tensors("resumed"), job.tensors("whole"));
+  const Outcome anew =
+      job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", follow_plan = false"));
+  EXPECT_EQ(count(anew.text, "\nrank=2: slice f\n"), 0) << anew.text;
+  const Outcome other =
+      job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", b = 32"));
+  EXPECT_EQ(count(other.text, "the model, its sizes or its optimizer are others now"), 1) << other.text;
+}
+
+}  // namespace
