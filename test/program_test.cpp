@@ -244,7 +244,7 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
             std::string::npos)
       << mixed;
   EXPECT_NE(sorted.find("hosts     2: ranks 0 1, ranks 2 3; network"), std::string::npos) << sorted;
-  for (const std::string_view what : {"step  ", "chosen  ", "all-reduce", "\nhost "})
+  for (const std::string_view what : {"step  ", "chosen  ", "all-reduce", "network 100 MB/s  "})
     EXPECT_EQ(lines_with(mixed, what), lines_with(sorted, what));
 
   const std::string train = fmt::format(
