@@ -59,7 +59,7 @@ void Sender::begin(std::span<const std::byte> bytes) {
                                                .length = static_cast<std::uint32_t>(bytes.size()),
                                                .label = label_,
                                                .checked = checked_,
-                                               .checksum = checked_ ? crc32c(bytes) : word_});
+                                               .checksum = checked_ ? crc32c(bytes) : 0});
   std::ranges::copy(header, frame_.begin());
   if (bytes.size() <= kMostTogether) std::ranges::copy(bytes, frame_.begin() + kFrameHeaderBytes);
   length_ = bytes.size();
@@ -215,7 +215,6 @@ bool Receiver::take_header(std::optional<std::size_t> asked) {
 
 bool Receiver::whole() {
   if (const auto deviation = check_payload(header_, checksum_)) return fail(*deviation);
-  word_ = header_.checked ? 0 : header_.checksum;
   ++sequence_;
   got_ = 0;
   checksum_ = 0;

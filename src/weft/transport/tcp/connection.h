@@ -34,13 +34,12 @@ inline constexpr std::size_t kMostTogether = 4 << 10;
 
 class Sender {
  public:
-  // `checked`: payloads carry a checksum; those that do not carry the word instead.
+  // `checked`: payloads carry a checksum.
   Sender(OutStream stream, const Wire& wire, const Capacity& capacity, bool checked);
   ~Sender();
 
   // As in Outgoing.
   void set_label(std::uint64_t label) { label_ = label; }
-  void set_word(std::uint32_t word) { word_ = word; }  // of messages that begin from now on
   std::byte* room(std::size_t bytes);
   void send();
   bool send_from(std::span<const std::byte> bytes);
@@ -66,7 +65,6 @@ class Sender {
   Capacity capacity_;
   bool checked_;
   std::uint64_t label_ = 0;
-  std::uint32_t word_ = 0;
   std::uint32_t sequence_ = 0;
 
   // The message under way: `sent_` counts its header too.
@@ -109,7 +107,6 @@ class Receiver {
   const std::optional<WireFault>& fault() const { return fault_; }
 
   std::int32_t from() const { return wire_.from; }
-  std::uint32_t word() const { return word_; }  // of the latest message; 0: none
 
  private:
   static constexpr std::size_t kMostAhead = 16 << 10;
@@ -144,7 +141,6 @@ class Receiver {
   FrameHeader header_;
   std::size_t got_ = 0;
   std::uint32_t checksum_ = 0;
-  std::uint32_t word_ = 0;
   Buffer arriving_;  // where its payload goes, unless that is the caller's memory
 
   Buffer ahead_;  // what was read ahead of being asked for, and not handed on yet
