@@ -447,7 +447,7 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::schedule_steps>("schedule_steps",
                                                "steps of the schedule, from the model's first on; 0 is those "
                                                "of the TRAIN at hand, from its first on"),
-    {"seconds", "that the search for a plan may take; 0 is as long as it needs",
+    {"seconds", "that planning may take, rules and proof included; 0 is as long as it needs",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::quantity || value.kind == ValueKind::text) {
          WEFT_TRY(given, quantity(value, Dimension::seconds));

@@ -58,7 +58,8 @@ std::size_t bytes_in(std::span<const iovec> parts) {
 
 #ifdef WEFT_HAS_OPENSSL
 
-// One direction's AES-128-GCM, which TLS 1.3 asks for too; 256 bits take 1.4 times as long: begin(), add() as often as there are places, end().
+// One direction's AES-128-GCM, which TLS 1.3 asks for too; 256 bits take 1.4 times as long: begin(),
+// add() as often as there are places, end().
 class RowOfRecords {
  public:
   RowOfRecords(const SealKey& key, bool seals, std::uint64_t records_a_key)

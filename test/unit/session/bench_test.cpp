@@ -344,10 +344,12 @@ TEST(BenchJson, HasARowForEachSideAndSize) {
 TEST(BenchTables, SayWhatTheMachineCanDo) {
   explain::BenchFacts facts;
   facts.cores = 2;
+  facts.stolen = 0.021;
   facts.shm_latency = 125e-9;
   facts.copies = {{1024, 40e9, 80e9}, {64 << 20, 25.5e9, 46e9}};
   EXPECT_EQ(explain::bench_machine(facts),
-            "2 cores; memcpy of 64 MiB 25.5 GB/s by one, 46 GB/s by all; one way between cores 125 ns\n");
+            "2 cores; memcpy of 64 MiB 25.5 GB/s by one, 46 GB/s by all; one way between cores 125 ns; "
+            "2.1 % stolen\n");
 }
 
 TEST(BenchPlots, DrawALineASide) {
