@@ -16,8 +16,10 @@ usage:
   weft plan prove FILE|STATEMENT [...] [--model STATEMENT|FILE] [--mesh MESH] [--format text|json]
   weft plan price FILE [--cluster CLUSTER|FILE|'LOCAL n'] [--mesh MESH] [--format text|json]
   weft plan show FILE [--mesh MESH] [--format text|json]
+  weft plan reshard CASES [--case NAME] [--bandwidth RATE] [--format text|json]
 
-FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it. `weft help plan` explains each.
+FILE is a script, or a plan's text as EXPLAIN (FORMAT plan) prints it; CASES is JSON. `weft help plan` explains
+each.
 )";
 
 CLI::App* add_prove(CLI::App& app, session::PlanProve& prove) {
@@ -46,17 +48,28 @@ CLI::App* add_show(CLI::App& app, session::PlanShow& show) {
   return command;
 }
 
+CLI::App* add_reshard(CLI::App& app, session::PlanReshard& reshard) {
+  CLI::App* command = app.add_subcommand("reshard");
+  command->add_option("CASES", reshard.file)->required();
+  command->add_option("--case", reshard.name);
+  command->add_option("--bandwidth", reshard.bandwidth);
+  add_format(command, reshard.format);
+  return command;
+}
+
 }  // namespace
 
 Result<session::Reply> run_plan(int argc, char** argv) {
   session::PlanProve prove;
   session::PlanPrice price;
   session::PlanShow show;
+  session::PlanReshard reshard;
   CLI::App app;
   return run_subcommand(app,
                         {{add_prove(app, prove), [&] { return session::run(prove); }},
                          {add_price(app, price), [&] { return session::run(price); }},
-                         {add_show(app, show), [&] { return session::run(show); }}},
+                         {add_show(app, show), [&] { return session::run(show); }},
+                         {add_reshard(app, reshard), [&] { return session::run(reshard); }}},
                         "plan", kPlanUsage, argc, argv);
 }
 

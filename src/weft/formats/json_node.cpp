@@ -89,7 +89,8 @@ Result<Json> parse_json(std::string_view text) {
 std::string JsonNode::path() const {
   if (parent_ == nullptr) return {};
   const std::string above = parent_->path();
-  const std::string own = fmt::format("{}{}{}", above, above.empty() ? "" : ".", key_);
+  const bool has_key = *key_ != '\0';  // an item of a list within a list has none
+  const std::string own = fmt::format("{}{}{}", above, above.empty() || !has_key ? "" : ".", key_);
   return index_ == kNoIndex ? own : fmt::format("{}[{}]", own, index_);
 }
 
@@ -108,6 +109,11 @@ Result<JsonNode> JsonNode::at(const char* key) const {
   const auto at = value_->find(key);
   if (at == value_->end()) return error(fmt::format("expected {}, found none", key));
   return JsonNode(*at, this, key, kNoIndex);
+}
+
+Result<std::vector<JsonNode>> JsonNode::items() const {
+  if (!value_->is_array()) return error(fmt::format("expected a list, found {}", found(*value_)));
+  return children("", *value_);
 }
 
 Result<std::vector<JsonNode>> JsonNode::children(const char* key, const Json& value) const {

@@ -53,6 +53,7 @@ class JsonNode {
 
   // This value itself.
   Result<std::int32_t> whole(std::int32_t least, std::int32_t most) const;
+  Result<std::vector<JsonNode>> items() const;  // of a list: spec[1] has the items spec[1][0], spec[1][1]
 
  private:
   JsonNode(const Json& value, const JsonNode* parent, const char* key, std::size_t index)

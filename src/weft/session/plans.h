@@ -1,9 +1,10 @@
-// weft/session/plans.h -- `weft plan`: distributed plans, proven, priced and shown.
+// weft/session/plans.h -- `weft plan`: distributed plans, proven, priced and shown; reshards.
 //
 //   prove   a statement or a script: the plan found for each TRAIN and INFER of it
 //           a plan's text, as EXPLAIN (FORMAT plan) prints it: that very plan, changed by hand or not
 //   price   a plan's text: what a step of it takes on a cluster, without a search
 //   show    a plan's text, each node with the layout of what it makes
+//   reshard a file of tensors that go from mesh to mesh: the moves, their time and its lower bound
 //
 // Nothing here prints.
 #pragma once
@@ -37,5 +38,13 @@ struct PlanShow {
   Format format = Format::text;
 };
 Reply run(const PlanShow& request);
+
+struct PlanReshard {
+  std::string file = {};
+  std::string name = {};       // of the case whose moves are wanted; empty: a line for each
+  std::string bandwidth = {};  // of a host, each way; empty: 10 Gb/s
+  Format format = Format::text;
+};
+Reply run(const PlanReshard& request);
 
 }  // namespace weft::session

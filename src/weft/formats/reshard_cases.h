@@ -1,0 +1,41 @@
+// weft/formats/reshard_cases.h -- tensors that go from one mesh to another, as a list of cases.
+//
+//   [{"name": "case6", "src_mesh": [2, 4], "dst_mesh": [3, 4],            hosts, devices of each
+//     "shape": [3072, 1024, 170], "dtype_bytes": 4,
+//     "src_spec": [[0], [], []], "dst_spec": [[0], [], []]}, ...]         the mesh axes that slice each dim
+//
+// The two meshes have no host in common. Other keys are for other readers.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/reshard/holdings.h"
+
+namespace weft::formats {
+
+// One side of a case.
+struct ReshardSide {
+  std::int32_t hosts = 1, devices = 1;  // of each host
+  reshard::Slicing slicing = {};
+
+  std::int32_t ranks() const { return hosts * devices; }
+};
+
+struct ReshardCase {
+  std::string name = {};
+  std::vector<std::int64_t> sizes = {};
+  std::int32_t element_bytes = 1;
+  ReshardSide source = {}, destination = {};
+};
+
+// Errors begin with `path` and say which case and which value. Meshes that are too large, axes that are none
+// of the mesh's or stand twice, and dims that their axes do not divide are refused.
+Result<std::vector<ReshardCase>> read_reshard_cases(std::string_view text, std::string_view path);
+
+// Devices are the ranks of the source and then those of the destination.
+Result<reshard::Reshard> reshard_of(const ReshardCase& one);
+
+}  // namespace weft::formats
