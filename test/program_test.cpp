@@ -133,11 +133,11 @@ TEST(Program, AnswersErrorsInJson) {
   expect("launch --format json -n 2", 1, nowhere("launch needs a program", "weft launch -n 4 PROGRAM"));
   for (const std::string command :
        {"rules show no_such_rule", "plan show nosuch.plan", "plan prove nosuch.plan",
-        "simulate nosuch --network nosuch.yml", "profile --name 1", "tune --ranks 0",
-        "bench no-such-collective", "collective convert nosuch.xml out.json", "collective compile nosuch",
-        "collective show nosuch.xml", "collective run nosuch.xml", "collective fit nosuch.txt",
-        "collective choose nonsense --on pod", "collective list nonsense", "rules apply nosuch.json",
-        "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1"}) {
+        "plan reshard nosuch.json", "simulate nosuch --network nosuch.yml", "profile --name 1",
+        "tune --ranks 0", "bench no-such-collective", "collective convert nosuch.xml out.json",
+        "collective compile nosuch", "collective show nosuch.xml", "collective run nosuch.xml",
+        "collective fit nosuch.txt", "collective choose nonsense --on pod", "collective list nonsense",
+        "rules apply nosuch.json", "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1"}) {
     const Outcome outcome = shell("$weft " + command + " --format json 2>/dev/null");
     EXPECT_NE(outcome.exit_code, 0) << command;
     const std::size_t last = outcome.text.rfind("{\"error\":{\"message\":");
