@@ -12,7 +12,7 @@ using Box = std::vector<plan::Share>;
 
 std::int64_t elements_of(const Box& box);
 
-// The elements [begin, end) of a box, counted with the last dim fastest: at most 2 * dims - 1 boxes, in order.
+// The elements [begin, end) of a box, the last dim fastest: at most 2 * dims - 1 boxes, in order.
 std::vector<Box> boxes_of_range(const Box& box, std::int64_t begin, std::int64_t end);
 
 // The last element not after `at` where a row of at most `most` elements begins, of the longest such rows:

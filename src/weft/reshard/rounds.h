@@ -27,8 +27,8 @@ struct Stretch {
 // More pairs than these take too long to schedule exactly.
 constexpr std::size_t kMostExactPairs = 1 << 14;
 
-// By start. Pairs (from, to) are distinct. Above kMostExactPairs the stretches are whole traffics, `start` says
-// only their order, and hosts may wait for each other.
+// By start. Above kMostExactPairs the stretches are whole traffics, `start` says only their order, and hosts
+// may wait for each other. REQUIRES: no pair (from, to) twice.
 std::vector<Stretch> make_rounds(std::span<const Traffic> traffic);
 
 }  // namespace weft::reshard

@@ -54,8 +54,8 @@ std::vector<Hop> chain(std::int32_t sender, const std::vector<std::int32_t>& rec
   return hops;
 }
 
-// Places 1 to n, in order from left to right: below place p are p - b/2 and p + b/2, where b is the lowest bit
-// of p; where the right one is beyond n, b is halved until it is not. Odd places have none below.
+// Places 1 to n, in order from left to right: below place p are p - b/2 and p + b/2, where b is the lowest
+// bit of p; where the right one is beyond n, b is halved until it is not. Odd places have none below.
 // `moved`: place p is that of receiver p + 1.
 std::vector<Hop> tree(std::int32_t sender, const std::vector<std::int32_t>& receivers, bool moved) {
   const std::size_t n = receivers.size();

@@ -21,8 +21,8 @@ struct Balance {
   double least = 0;                             // elements that the busiest host must send; a lower bound
 };
 
-// The busiest host sends less than one element more than it must. Or up to `allowed`, where that is more: then
-// the first hosts of a demand send it.
+// The busiest host sends less than one element more than it must. Or up to `allowed`, where that is more:
+// then the first hosts of a demand send it.
 Balance balance_senders(std::span<const Demand> demands, std::int64_t allowed = 0);
 
 }  // namespace weft::reshard
