@@ -1,0 +1,60 @@
+// weft/formats/graph_json.h -- what JSON files of graphs have in common: ids, edges between them, and numbers
+// that are not negative.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "weft/base/result.h"
+#include "weft/formats/json_node.h"
+
+namespace weft::formats {
+
+constexpr std::size_t kMostGraphNodes = 20'000, kMostGraphEdges = 200'000;
+
+using GraphIds = std::unordered_map<std::int32_t, std::int32_t>;  // an id, and the node's place
+
+// A number of at least `least` that must be there.
+inline Result<double> graph_number(const JsonNode& node, const char* key, double least = 0) {
+  WEFT_TRY(found, node.at(key));
+  WEFT_TRY(number, node.number(key, 0));
+  // Past this a sum of many would no longer be finite.
+  if (number < least || number > 1e200)
+    return found.error(fmt::format("expected a number of at least {}, found {}", least, number));
+  return number;
+}
+
+// true, false, 0 or 1.
+inline Result<bool> graph_flag(const JsonNode& node, const char* key) {
+  WEFT_TRY(found, node.at(key));
+  if (const Result<bool> truth = node.truth(key, false); truth.ok()) return truth;
+  WEFT_TRY(number, found.whole(0, 1));
+  return number == 1;
+}
+
+inline Result<std::int32_t> graph_id(const JsonNode& node, const char* key) {
+  return node.whole(key, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+}
+
+// The place of the node that an edge names.
+inline Result<std::int32_t> graph_end(const JsonNode& edge, const char* key, const GraphIds& ids) {
+  WEFT_TRY(id, graph_id(edge, key));
+  const auto place = ids.find(id);
+  if (place == ids.end()) {
+    WEFT_TRY(found, edge.at(key));
+    return found.error(fmt::format("expected the id of a node, found {}", id));
+  }
+  return place->second;
+}
+
+inline Status check_graph_sizes(const JsonNode& top, std::size_t nodes, std::size_t edges) {
+  if (nodes == 0 || nodes > kMostGraphNodes)
+    return top.error(fmt::format("expected 1 to {} nodes, found {}", kMostGraphNodes, nodes));
+  if (edges > kMostGraphEdges)
+    return top.error(fmt::format("expected at most {} edges, found {}", kMostGraphEdges, edges));
+  return {};
+}
+
+}  // namespace weft::formats

@@ -1,0 +1,16 @@
+// weft/formats/placement_json.h -- the inputs of msr-fiddle/dnn-partitioning: a graph of operators with times on
+// accelerators and CPUs.
+//
+//   {"maxSizePerFPGA": bytes, "maxFPGAs": 6, "maxCPUs": 1,
+//    "nodes": [{"id", "supportedOnFpga", "cpuLatency", "fpgaLatency", "isBackwardNode", "colorClass", "size"}],
+//    "edges": [{"sourceId", "destId", "cost"}]}       the edges of one source have one cost
+#pragma once
+#include "weft/base/result.h"
+#include "weft/formats/json_node.h"
+#include "weft/partition/placement.h"
+
+namespace weft::formats {
+
+Result<partition::Placement> read_placement(const JsonNode& top);
+
+}  // namespace weft::formats
