@@ -200,6 +200,9 @@ Result<PlacementAnswer> place(Placement placement) {
   const auto most_ideals =
       static_cast<std::int32_t>(std::min<std::int64_t>(kMostPlacementIdeals, kMostPlacementValues / widths));
   const Ideals ideals = ideals_of(blocks.dag, order, most_ideals);
+  if (ideals.count() * widths > kMostPlacementValues)
+    return user_error(fmt::format("expected fewer devices for {} nodes, found {} accelerators and {} CPUs",
+                                  placement.nodes.size(), placement.accelerators, placement.cpus));
   PlacementSearch search(placement, blocks, ideals);
   double least = 0, total = 0, most = 0;
   for (const Blocks::Block& block : blocks.blocks) {

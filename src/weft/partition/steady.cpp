@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/format.h>
+
 namespace weft::partition {
 namespace {
 
 constexpr double kNoTime = std::numeric_limits<double>::infinity();
 // Above the first level every pair of ideals has a value, and a row is found for every beginning.
-constexpr std::int32_t kMostFlatIdeals = 6'000, kMostDeepIdeals = 1'000;
+constexpr std::int32_t kMostFlatIdeals = 6'000, kMostDeepIdeals = 1'000, kMostSteadyMachines = 10'000;
 
 // Seconds between two ideals, for all pairs.
 class Between {
@@ -138,6 +140,13 @@ Result<SteadyAnswer> cut_steady(const Profile& profile, const std::vector<Level>
   WEFT_TRY(order, topological_order(profile.dag()));
   const Ideals ideals =
       ideals_of(profile.dag(), order, levels.size() == 1 ? kMostFlatIdeals : kMostDeepIdeals);
+  for (const Level& level : levels)
+    if (level.machines < 1 || level.machines > kMostSteadyMachines || !(level.bandwidth > 0))
+      return user_error(fmt::format("expected 1 to {} machines with a bandwidth, found {} with {}",
+                                    kMostSteadyMachines, level.machines, level.bandwidth));
+  if (ideals.count() > kMostFlatIdeals)
+    return user_error(fmt::format("expected a graph of at most {} nodes, found {}", kMostFlatIdeals - 1,
+                                  profile.nodes.size()));
   const IdealSums sums = sums_of(profile, ideals);
   SteadySearch search(ideals, sums, levels, straight);
   SteadyAnswer answer;

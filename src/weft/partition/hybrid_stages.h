@@ -1,0 +1,60 @@
+// weft/partition/hybrid_stages.h -- what a stage between two ideals takes, found when it is asked for.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/partition/choices.h"
+#include "weft/partition/hybrid.h"
+
+namespace weft::partition {
+
+class HybridStages {
+ public:
+  HybridStages(const Hybrid& hybrid, const Ideals& ideals);
+
+  // Two ideals, the smaller first, and a tensor degree that all nodes between them have.
+  struct Part {
+    std::int32_t inner = 0, degree = 0;
+    std::uint32_t number = 0;
+    // Over the nodes, of the best way for each by itself.
+    double seconds = 0, parameters = 0, held = 0, kept = 0;
+  };
+  // All parts that end with an ideal.
+  const std::vector<Part>& ending(std::int32_t outer) const { return parts_[slot(outer)]; }
+  const std::vector<std::int32_t>& replicas() const { return replicas_; }
+
+  // The most micro-batches in flight, up to `most`, with which the part on so many replicas takes at most `limit`
+  // seconds; 0: none.
+  std::int32_t most_in_flight(const Part& part, std::int32_t outer, std::int32_t replicas, double limit,
+                              std::int32_t most);
+  // The way of each node between the ideals, ascending, and their cost.
+  Choices ways(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight,
+               double limit);
+  // Device-seconds that a node takes at least.
+  double least_work(std::int32_t node) const { return least_work_[slot(node)]; }
+
+ private:
+  struct Known {
+    double cost = 0, bound = 0;
+  };
+  bool within_limit(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight,
+                    double limit);
+  Items items(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight) const;
+  // Seconds and synced bytes of a node in a part, for one replica.
+  double own_seconds(std::int32_t node, const Way& way, std::int32_t inner, std::int32_t outer) const;
+  double resync(double parameters, std::int32_t replicas) const {
+    return 4.0 * (replicas - 1) * parameters / replicas / hybrid_.micro_batches / hybrid_.bandwidth;
+  }
+  const std::vector<Way>* ways_of(std::int32_t node, std::int32_t degree) const;
+
+  const Hybrid& hybrid_;
+  const Ideals& ideals_;
+  std::vector<std::vector<std::int32_t>> incoming_, outgoing_;  // places in Hybrid::edges
+  std::vector<std::vector<Part>> parts_;                        // by outer ideal
+  std::vector<std::int32_t> replicas_;                          // ascending
+  std::vector<double> least_work_;
+  std::unordered_map<std::uint64_t, Known> known_;
+};
+
+}  // namespace weft::partition
