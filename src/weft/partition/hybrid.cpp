@@ -70,8 +70,10 @@ class HybridSearch {
   void extend(std::int32_t outer) {
     // Of the sums of replicas only those that need fewer devices than every smaller one.
     std::vector<std::pair<std::int32_t, std::int32_t>> labels;
+    // They are of use where the devices that are left have the time for what is left.
+    const auto spare = hybrid_.devices - work_[slot(outer)] / limit_ * (1 - 1e-12);
     for (std::int32_t sum = 0, fewest = kTooManyDevices; sum <= most_replicas_; ++sum)
-      if (const std::int32_t devices = cell(outer, sum).devices; devices < fewest)
+      if (const std::int32_t devices = cell(outer, sum).devices; devices < fewest && devices <= spare)
         labels.emplace_back(sum, fewest = devices);
     if (labels.empty()) return;
     const auto& parts = stages_.ending(outer);
@@ -134,22 +136,23 @@ Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid) {
   HybridAnswer answer;
   answer.ideals = ideals.count();
   answer.exact = ideals.complete();
-  // No limit at all, first: whether anything fits.
-  if (!search.find(std::numeric_limits<double>::max()))
+  // The tighter the limit, the faster the search: widen it until there is something.
+  constexpr double kWidenHybrid = 1.1;
+  constexpr std::int32_t kMostWidenings = 12;
+  double low = 0, limit = search.least() * 1.02;
+  bool found = false;
+  for (std::int32_t i = 0; i < kMostWidenings && limit > 0 && !found; ++i, limit *= kWidenHybrid) {
+    found = search.find(limit);
+    if (!found) low = limit;
+  }
+  // Then without any limit, which says whether it is for the memory.
+  if (!found && !search.find(std::numeric_limits<double>::max()))
     return user_error("expected stages that fit the memory of the devices, found none",
                       fmt::format("{} devices of {:.0f} bytes", hybrid.devices, hybrid.memory));
   answer.stages = search.stages(answer.cost);
-  double low = search.least();
-  for (double limit = std::max(low * 1.02, answer.cost * 1e-3); limit < answer.cost; limit *= 1.1) {
-    if (search.find(limit)) {
-      answer.stages = search.stages(answer.cost);
-      break;
-    }
-    low = limit;
-  }
   // Halve what is open between a cost that was found and a limit below which there is nothing.
   while (answer.cost - low > 1e-9 * answer.cost) {
-    const double limit = low + (answer.cost - low) / 2;
+    limit = low + (answer.cost - low) / 2;
     if (search.find(limit))
       answer.stages = search.stages(answer.cost);
     else

@@ -87,17 +87,25 @@ double HybridStages::own_seconds(std::int32_t node, const Way& way, std::int32_t
   return way.seconds + 2 * bytes / hybrid_.bandwidth;
 }
 
-Items HybridStages::items(const Part& part, std::int32_t outer, std::int32_t replicas,
-                          std::int32_t in_flight) const {
-  Items items;
-  for (const std::int32_t node : ideals_.between(part.inner, outer)) {
-    std::vector<Option>& options = items.emplace_back();
-    for (const Way& way : *ways_of(node, part.degree))
-      options.push_back(
-          {own_seconds(node, way, part.inner, outer) / replicas + resync(way.parameters, replicas),
-           way.held * in_flight + way.kept});
+const Items& HybridStages::items(const Part& part, std::int32_t outer, std::int32_t replicas,
+                                 std::int32_t in_flight) {
+  if (last_part_ != part.number) {
+    last_part_ = part.number;
+    last_ways_.clear();
+    for (const std::int32_t node : ideals_.between(part.inner, outer)) {
+      std::vector<OwnWay>& own = last_ways_.emplace_back();
+      for (const Way& way : *ways_of(node, part.degree))
+        own.push_back({own_seconds(node, way, part.inner, outer), way.parameters, way.held, way.kept});
+    }
   }
-  return items;
+  items_.resize(last_ways_.size());
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    items_[i].clear();
+    for (const OwnWay& way : last_ways_[i])
+      items_[i].push_back(
+          {way.seconds / replicas + resync(way.parameters, replicas), way.held * in_flight + way.kept});
+  }
+  return items_;
 }
 
 bool HybridStages::within_limit(const Part& part, std::int32_t outer, std::int32_t replicas,
@@ -115,7 +123,7 @@ bool HybridStages::within_limit(const Part& part, std::int32_t outer, std::int32
   if (known->second.cost <= limit) return true;
   if (known->second.bound > limit) return false;
   // Between the two the greedy choice does not decide.
-  const Items exact = items(part, outer, replicas, in_flight);
+  const Items& exact = items(part, outer, replicas, in_flight);
   const Choices choices =
       choose_exactly(exact, hybrid_.memory, choose(exact, hybrid_.memory), kMostChoiceSteps);
   known->second = {choices.cost, choices.cost};
@@ -125,20 +133,27 @@ bool HybridStages::within_limit(const Part& part, std::int32_t outer, std::int32
 std::int32_t HybridStages::most_in_flight(const Part& part, std::int32_t outer, std::int32_t replicas,
                                           double limit, std::int32_t most) {
   if (part.seconds / replicas + resync(part.parameters, replicas) > limit) return 0;
-  // More in flight take more memory and never less time.
-  std::int32_t low = 0, high = most + 1;
+  Bracket& known = brackets_[(std::uint64_t{part.number} << 32) | static_cast<std::uint64_t>(replicas)];
+  std::int32_t low = limit >= known.low_limit ? known.low : 0;
+  std::int32_t high = std::min(most, limit <= known.high_limit ? known.high : most);
   if (part.held > 0)
-    high = static_cast<std::int32_t>(std::min<double>(high, (hybrid_.memory - part.kept) / part.held + 2));
-  while (high - low > 1) {
-    const std::int32_t middle = low == 0 && high == most + 1 ? most : low + (high - low) / 2;
-    (within_limit(part, outer, replicas, middle, limit) ? low : high) = middle;
+    high = static_cast<std::int32_t>(std::min<double>(high, (hybrid_.memory - part.kept) / part.held + 1));
+  // More in flight take more memory and never less time; often all that could be are.
+  for (bool first = true; low < high; first = false) {
+    const std::int32_t middle = first ? high : low + (high - low + 1) / 2;
+    if (within_limit(part, outer, replicas, middle, limit))
+      low = middle;
+    else
+      high = middle - 1;
   }
+  if (limit >= known.low_limit && low >= known.low) known.low_limit = limit, known.low = low;
+  if (limit <= known.high_limit) known.high_limit = limit, known.high = low;
   return low;
 }
 
 Choices HybridStages::ways(const Part& part, std::int32_t outer, std::int32_t replicas,
                            std::int32_t in_flight, double limit) {
-  const Items own = items(part, outer, replicas, in_flight);
+  const Items& own = items(part, outer, replicas, in_flight);
   const Choices choices = choose(own, hybrid_.memory);
   return choices.cost <= limit ? choices : choose_exactly(own, hybrid_.memory, choices, kMostChoiceSteps);
 }

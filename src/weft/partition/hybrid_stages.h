@@ -1,6 +1,7 @@
 // weft/partition/hybrid_stages.h -- what a stage between two ideals takes, found when it is asked for.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -38,9 +39,19 @@ class HybridStages {
   struct Known {
     double cost = 0, bound = 0;
   };
+  // The most in flight for a limit can only grow with it: what was found for two limits around one that is asked
+  // for often decides it.
+  struct Bracket {
+    double low_limit = 0, high_limit = std::numeric_limits<double>::infinity();
+    std::int32_t low = 0, high = std::numeric_limits<std::int32_t>::max();
+  };
+  // A way of a node in the part that was asked for last, for one replica.
+  struct OwnWay {
+    double seconds = 0, parameters = 0, held = 0, kept = 0;
+  };
   bool within_limit(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight,
                     double limit);
-  Items items(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight) const;
+  const Items& items(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight);
   // Seconds and synced bytes of a node in a part, for one replica.
   double own_seconds(std::int32_t node, const Way& way, std::int32_t inner, std::int32_t outer) const;
   double resync(double parameters, std::int32_t replicas) const {
@@ -55,6 +66,10 @@ class HybridStages {
   std::vector<std::int32_t> replicas_;                          // ascending
   std::vector<double> least_work_;
   std::unordered_map<std::uint64_t, Known> known_;
+  std::unordered_map<std::uint64_t, Bracket> brackets_;
+  std::uint32_t last_part_ = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::vector<OwnWay>> last_ways_;
+  Items items_;
 };
 
 }  // namespace weft::partition
