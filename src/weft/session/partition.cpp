@@ -237,7 +237,8 @@ Result<std::string> answer(const Partition& request) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (request.format == Format::json) {
     cut->json["seconds"] = seconds;
-    return cut->json.dump() + "\n";
+    // Ids of a profile are any bytes.
+    return cut->json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
   std::string shown = fmt::format(
       "{:.6g} {}, {}\n", cut->json["cost"].get<double>(), cut->json["unit"].get<std::string>(),
