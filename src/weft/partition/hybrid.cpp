@@ -27,6 +27,7 @@ class HybridSearch {
         work_[slot(step.ideal)] = work_[slot(ideal)] + stages_.least_work(step.node);
   }
 
+  bool exact() const { return stages_.exact(); }
   double least() const { return work_.back() / hybrid_.devices; }
 
   bool find(double limit) {
@@ -159,6 +160,7 @@ Result<HybridAnswer> cut_hybrid(const Hybrid& hybrid) {
       low = limit;
   }
   answer.bound = low;
+  answer.exact = answer.exact && search.exact();
   return answer;
 }
 

@@ -60,7 +60,9 @@ struct HybridAnswer {
   double cost = 0;   // seconds of a sample
   double bound = 0;  // among the splits weighed, none costs less
   std::int32_t ideals = 0;
-  bool exact = true;  // false: too many ideals, so only splits along one order of the nodes were weighed
+  // false: too many ideals, so only splits along one order of the nodes were weighed, or too many ways to mix
+  // recomputation
+  bool exact = true;
 };
 
 // Fails on a cycle, and where nothing fits the memory.

@@ -126,6 +126,7 @@ bool HybridStages::within_limit(const Part& part, std::int32_t outer, std::int32
   const Items& exact = items(part, outer, replicas, in_flight);
   const Choices choices =
       choose_exactly(exact, hybrid_.memory, choose(exact, hybrid_.memory), kMostChoiceSteps);
+  exact_ = exact_ && choices.bound >= choices.cost;
   known->second = {choices.cost, choices.cost};
   return choices.cost <= limit;
 }

@@ -32,6 +32,8 @@ class HybridStages {
   // The way of each node between the ideals, ascending, and their cost.
   Choices ways(const Part& part, std::int32_t outer, std::int32_t replicas, std::int32_t in_flight,
                double limit);
+  // Whether the ways of every part that was asked for are known to be the best.
+  bool exact() const { return exact_; }
   // Device-seconds that a node takes at least.
   double least_work(std::int32_t node) const { return least_work_[slot(node)]; }
 
@@ -70,6 +72,7 @@ class HybridStages {
   std::uint32_t last_part_ = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::vector<OwnWay>> last_ways_;
   Items items_;
+  bool exact_ = true;
 };
 
 }  // namespace weft::partition

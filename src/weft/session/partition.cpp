@@ -240,9 +240,9 @@ Result<std::string> answer(const Partition& request) {
     // Ids of a profile are any bytes.
     return cut->json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  std::string shown = fmt::format(
-      "{:.6g} {}, {}\n", cut->json["cost"].get<double>(), cut->json["unit"].get<std::string>(),
-      cut->json["exact"].get<bool>() ? "the least of all splits" : "the least along one order of the nodes");
+  std::string shown =
+      fmt::format("{:.6g} {}, {}\n", cut->json["cost"].get<double>(), cut->json["unit"].get<std::string>(),
+                  cut->json["exact"].get<bool>() ? "the least of all splits" : "the least that was found");
   for (std::size_t i = 0; i < cut->lines.size(); ++i)
     shown += fmt::format("stage {:<4}{}\n", i, cut->lines[i]);
   return shown +
