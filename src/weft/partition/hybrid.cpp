@@ -84,9 +84,10 @@ class HybridSearch {
       const double left = work_[slot(parts[i].inner)] / limit_ * (1 - 1e-12);
       if (labels.back().second + parts[i].degree + left > hybrid_.devices) continue;
       reach.clear();
+      std::size_t first = 0;
       for (const auto& [sum, devices] : labels) {
         if (devices + parts[i].degree + left > hybrid_.devices) continue;
-        const std::int32_t own = fewest_replicas(parts[i], outer, sum, reach);
+        const std::int32_t own = fewest_replicas(parts[i], outer, sum, reach, first);
         if (own == 0) continue;
         const std::int32_t all = devices + own * parts[i].degree;
         if (all + left > hybrid_.devices || all >= cell(parts[i].inner, sum + own).devices) continue;
@@ -97,9 +98,11 @@ class HybridSearch {
 
   // The fewest replicas of a part before stages with so many: more would only take more devices. 0: none will do.
   std::int32_t fewest_replicas(const HybridStages::Part& part, std::int32_t outer, std::int32_t sum,
-                               std::vector<std::pair<std::int32_t, std::int32_t>>& reach) {
+                               std::vector<std::pair<std::int32_t, std::int32_t>>& reach,
+                               std::size_t& first) {
     const std::vector<std::int32_t>& replicas = stages_.replicas();
-    for (std::size_t i = 0; i < replicas.size(); ++i) {
+    // What was too few for a smaller sum is too few for this one.
+    for (std::size_t& i = first; i < replicas.size(); ++i) {
       const std::int32_t own = replicas[i];
       if (sum + own > most_replicas_ || own * part.degree > hybrid_.devices) return 0;
       if (i == reach.size()) {
