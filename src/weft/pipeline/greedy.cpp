@@ -30,11 +30,27 @@ class Greedy {
     for (std::int32_t micro = 0; micro < shape.micro_batches; ++micro) arrive(network.number(0, micro, 0), 0);
   }
 
+  void go_by(const std::vector<double>& nominal, double window) {
+    nominal_ = &nominal;
+    window_ = window;
+    done_.assign(static_cast<std::size_t>(network_.count()), false);
+    sorted_.assign(stages_.size(), {});
+    first_.assign(stages_.size(), 0);
+    for (std::int32_t pass = 0; pass < network_.count() / 3 * 2; ++pass)
+      sorted_[static_cast<std::size_t>(network_.stage(pass))].push_back(pass);
+    for (auto& list : sorted_)
+      std::sort(list.begin(), list.end(), [&](std::int32_t a, std::int32_t b) {
+        return std::pair(time_of(a), a) < std::pair(time_of(b), b);
+      });
+  }
+
   Orders run() {
     while (!events_.empty()) {
       const auto [time, stage] = events_.top();
       events_.pop();
-      if (time >= stages_[stage].free) decide(stage, time);
+      if (time != stages_[stage].wake) continue;  // it was woken earlier
+      stages_[stage].wake = kNever;
+      decide(stage, time);
     }
     return std::move(orders_);
   }
@@ -45,7 +61,7 @@ class Greedy {
     double time = 0;
   };
   struct Stage {
-    double free = 0;
+    double free = 0, wake = kNever;
     std::int32_t ahead = 0;
     double held = 0;
     std::vector<std::deque<Arrival>> forward, backward;  // a queue a chunk, in the order of micro-batches
@@ -53,12 +69,20 @@ class Greedy {
   };
   using Event = std::pair<double, std::size_t>;
 
+  void wake(std::size_t at, double time) {
+    Stage& stage = stages_[at];
+    time = std::max(time, stage.free);
+    if (time >= stage.wake && stage.wake >= stage.free) return;
+    stage.wake = time;
+    events_.emplace(time, at);
+  }
+
   void arrive(std::int32_t pass, double time) {
     const std::size_t at = static_cast<std::size_t>(network_.stage(pass));
     const auto chunk = static_cast<std::size_t>(network_.position(pass) / shape_.stages);
     Stage& stage = stages_[at];
     (network_.kind(pass) == 0 ? stage.forward : stage.backward)[chunk].push_back({pass, time});
-    events_.emplace(std::max(time, stage.free), at);
+    wake(at, time);
   }
 
   // The queue's first that has come by `time`; of several chunks the one the policy prefers.
@@ -85,7 +109,30 @@ class Greedy {
     return next;
   }
 
+  double time_of(std::int32_t pass) const { return (*nominal_)[static_cast<std::size_t>(pass)]; }
+
+  // By nominal times: the queue to take from, and whether it is one of Fs; none: nothing that may be done has come.
+  std::deque<Arrival>* first_in_time(std::size_t at, double time, double room, bool& is_forward) {
+    auto& next = first_[at];
+    const auto& order = sorted_[at];
+    while (next < order.size() && done_[static_cast<std::size_t>(order[next])]) ++next;
+    if (next == order.size()) return nullptr;
+    double best = time_of(order[next]) + window_;
+    std::deque<Arrival>* chosen = nullptr;
+    for (auto* queues : {&stages_[at].forward, &stages_[at].backward})
+      for (auto& queue : *queues) {
+        if (queue.empty() || queue.front().time > time || time_of(queue.front().pass) > best) continue;
+        if (queues == &stages_[at].forward && room < 1 - kSlack) continue;
+        best = time_of(queue.front().pass);
+        chosen = &queue;
+        is_forward = queues == &stages_[at].forward;
+      }
+    if (chosen) done_[static_cast<std::size_t>(chosen->front().pass)] = true;
+    return chosen;
+  }
+
   void decide(std::size_t at, double time) {
+    if (nominal_) return decide_by_time(at, time);
     Stage& stage = stages_[at];
     const StagePolicy& policy = policies_[at];
     const double room = limits_.held[at] - stage.held;
@@ -112,7 +159,27 @@ class Greedy {
         return begin(at, weight, time);
       }
     }
-    if (next < kNever) events_.emplace(next, at);
+    if (next < kNever) wake(at, next);
+  }
+
+  void decide_by_time(std::size_t at, double time) {
+    Stage& stage = stages_[at];
+    const double room = limits_.held[at] - stage.held;
+    bool is_forward = false;
+    if (auto* queue = first_in_time(at, time, room, is_forward)) {
+      stage.held += is_forward ? 1 : limits_.weight_share - 1;
+      return take(at, *queue, time);
+    }
+    const double next = next_arrival(stage, time, true);
+    if (!stage.weights.empty()) {
+      const std::int32_t weight = stage.weights.front();
+      if (room < 1 - kSlack || next - time >= policies_[at].patience * network_.seconds(weight)) {
+        stage.weights.pop_front();
+        stage.held -= limits_.weight_share;
+        return begin(at, weight, time);
+      }
+    }
+    if (next < kNever) wake(at, next);
   }
 
   void take(std::size_t at, std::deque<Arrival>& queue, double time) {
@@ -128,13 +195,18 @@ class Greedy {
     if (network_.kind(pass) == 1)
       stage.weights.push_back(network_.number(2, network_.micro_batch(pass), network_.position(pass)));
     if (const std::int32_t fed = network_.feeds(pass); fed >= 0) arrive(fed, stage.free + network_.wire(fed));
-    events_.emplace(stage.free, at);
+    wake(at, stage.free);
   }
 
   const Schedule& shape_;
   const Network& network_;
   const Limits& limits_;
   const std::vector<StagePolicy>& policies_;
+  const std::vector<double>* nominal_ = nullptr;
+  double window_ = 0;
+  std::vector<bool> done_;
+  std::vector<std::vector<std::int32_t>> sorted_;
+  std::vector<std::size_t> first_;
   std::vector<Stage> stages_;
   Orders orders_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -145,6 +217,14 @@ class Greedy {
 Orders greedy(const Schedule& shape, const Network& network, const Limits& limits,
               const std::vector<StagePolicy>& policies) {
   return Greedy(shape, network, limits, policies).run();
+}
+
+Orders greedy_by_time(const Schedule& shape, const Network& network, const Limits& limits,
+                      const std::vector<double>& nominal, double window, double patience) {
+  const std::vector<StagePolicy> policies(static_cast<std::size_t>(shape.stages), StagePolicy{.patience = patience});
+  Greedy greedy(shape, network, limits, policies);
+  greedy.go_by(nominal, window);
+  return greedy.run();
 }
 
 Schedule to_schedule(const Schedule& shape, const Network& network, const Orders& orders) {

@@ -30,6 +30,11 @@ using Orders = std::vector<std::vector<std::int32_t>>;  // of pass numbers, see 
 Orders greedy(const Schedule& shape, const Network& network, const Limits& limits,
               const std::vector<StagePolicy>& policies);
 
+// The same, but a free stage does of what has arrived what comes first in `nominal`, the time of each pass, and
+// nothing that comes more than `window` later than the first that is not done. Incomplete where memory got stuck.
+Orders greedy_by_time(const Schedule& shape, const Network& network, const Limits& limits,
+                      const std::vector<double>& nominal, double window, double patience);
+
 // The schedule of these orders, with the shape's name, clock and so on.
 Schedule to_schedule(const Schedule& shape, const Network& network, const Orders& orders);
 

@@ -5,7 +5,8 @@
 
 namespace weft::pipeline {
 
-Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slopes, double period) {
+std::vector<double> nominal_times(const Schedule& shape, const Network& network, const Slopes& slopes,
+                                  double period) {
   const std::int32_t positions = shape.positions();
   // When micro-batch 0 does F and B at each position.
   std::vector<double> forward(static_cast<std::size_t>(positions)), backward(forward.size());
@@ -23,15 +24,21 @@ Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slo
     backward[static_cast<std::size_t>(place)] =
         backward[static_cast<std::size_t>(place + 1)] +
         step(place + 1, place, 1, slopes.backward[static_cast<std::size_t>(place / shape.stages % 2)]);
-  std::vector<std::vector<std::pair<double, std::int32_t>>> timed(static_cast<std::size_t>(shape.stages));
+  std::vector<double> times(static_cast<std::size_t>(network.count()), 0);
   for (std::int32_t micro = 0; micro < shape.micro_batches; ++micro)
     for (std::int32_t place = 0; place < positions; ++place) {
-      const std::int32_t pass = network.number(0, micro, place);
-      auto& list = timed[static_cast<std::size_t>(network.stage(pass))];
-      list.emplace_back(micro * period + forward[static_cast<std::size_t>(place)], pass);
-      list.emplace_back(micro * period + backward[static_cast<std::size_t>(place)],
-                        network.number(1, micro, place));
+      const auto at = static_cast<std::size_t>(place);
+      times[static_cast<std::size_t>(network.number(0, micro, place))] = micro * period + forward[at];
+      times[static_cast<std::size_t>(network.number(1, micro, place))] = micro * period + backward[at];
     }
+  return times;
+}
+
+Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slopes, double period) {
+  const std::vector<double> times = nominal_times(shape, network, slopes, period);
+  std::vector<std::vector<std::pair<double, std::int32_t>>> timed(static_cast<std::size_t>(shape.stages));
+  for (std::int32_t pass = 0; pass < network.count() / 3 * 2; ++pass)
+    timed[static_cast<std::size_t>(network.stage(pass))].emplace_back(times[static_cast<std::size_t>(pass)], pass);
   Orders orders(timed.size());
   for (std::size_t stage = 0; stage < timed.size(); ++stage) {
     std::sort(timed[stage].begin(), timed[stage].end());

@@ -17,6 +17,10 @@ struct Slopes {
   std::array<double, 2> forward{}, backward{};  // of even and of odd chunks, in the times' unit a stage
 };
 
+// When each F and B would begin along these lines, by its number; Ws have none.
+std::vector<double> nominal_times(const Schedule& shape, const Network& network, const Slopes& slopes,
+                                  double period);
+
 // The orders of F and B along these lines, without Ws.
 Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slopes, double period);
 

@@ -17,7 +17,7 @@ namespace weft::pipeline {
 namespace {
 
 constexpr double kMostSynthesized = 2e6;          // passes: more would take minutes
-constexpr double kPassesToTime = 2.5e7;           // at effort 1, over all variations of one route
+constexpr double kPassesToTime = 1.2e7;           // at effort 1, over all variations of one route
 constexpr std::int64_t kMostExhaustiveSteps = 300000;
 constexpr std::int32_t kFewPasses = 40;           // of all stages, that are searched through
 
@@ -92,9 +92,21 @@ class RouteSearch {
   struct Line {
     Slopes slopes;
     double patience = 0;
+    double window = 0;  // 0: exactly in the order of the lines
   };
   void try_line(const Line& line) {
     const double before = cost_;
+    if (line.window > 0) {
+      const std::vector<double> nominal = nominal_times(shape_, network_, line.slopes, period_);
+      const Orders orders = greedy_by_time(shape_, network_, limits_, nominal, line.window, line.patience);
+      std::size_t made = 0;
+      for (const auto& order : orders) made += order.size();
+      if (made < static_cast<std::size_t>(network_.count())) return;  // memory got stuck
+      judge(orders, "slopes");
+      if (improves(before) || !has_line_) line_ = line;
+      has_line_ = true;
+      return;
+    }
     const Orders bones = skeleton(shape_, network_, line.slopes, period_);
     if (const auto orders = fill(network_, limits_, bones, line.patience)) {
       judge(*orders, "slopes");
@@ -132,7 +144,8 @@ class RouteSearch {
             for (const double up : {1.0, 1.5, 2.0, 3.0})
               try_line({{{there * unit, 0}, {up * unit, 0}}, patience});
           else
-            try_line({{{there * unit, back * unit}, {there * unit, back * unit}}, patience});
+            for (const double window : {0.25, 1.0, 3.0})
+              try_line({{{there * unit, back * unit}, {back * unit, there * unit}}, patience, window * period_});
         }
   }
 
@@ -151,6 +164,7 @@ class RouteSearch {
         for (auto* list : {&line.slopes.forward, &line.slopes.backward})
           for (double& number : *list) nudge(number);
         if (random.below(3) == 0) line.patience = random.uniform();
+        if (random.below(3) == 0) line.window = random.below(4) == 0 ? 0 : random.uniform() * 4 * period_;
         try_line(line);
       } else {
         std::vector<StagePolicy> policies = policies_;
@@ -287,7 +301,9 @@ Result<Synthesis> synthesize(const SynthesisRequest& request) {
     if (!best.from.empty() && best.price.cost <= enough) break;
     Schedule shape{"synthesized", request.stages, request.micro_batches, route == Route::line ? 1 : request.chunks,
                    route,         request.clock,  {}};
-    RouteSearch search(request, std::move(shape));
+    SynthesisRequest part = request;
+    if (route != routes.front()) part.effort *= 0.1;  // seldom better than a v
+    RouteSearch search(part, std::move(shape));
     search.run(enough);
     best.tried += search.tried();
     proven = proven || (search.is_proven() && request.chunks == 1);
