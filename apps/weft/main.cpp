@@ -26,6 +26,7 @@
 #include "progress.h"
 #include "repl.h"
 #include "rules.h"
+#include "schedule.h"
 #include "script.h"
 #include "simulate.h"
 #include "top.h"
@@ -53,6 +54,7 @@ usage:
   weft rules ...           prove, generate and apply rewrite rules
   weft plan ...            prove and price plans for several ranks
   weft partition FILE      where to cut a model into stages, from the field's files
+  weft schedule ...        draw, check, price and synthesize pipeline schedules
   weft collective ...      check, convert, price, choose and run collective algorithms
   weft launch -n N ...     start the ranks of a job on this machine
   weft simulate ...        run Chakra traces on a network, by discrete events
@@ -153,9 +155,9 @@ class Complaints {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run",    "help",     "rules",    "plan", "collective",
-                                            "launch", "simulate", "profile",  "tune", "bench",
-                                            "doctor", "top",      "partition"};
+  constexpr std::string_view kCommands[] = {"run",    "help",     "rules",     "plan",    "collective",
+                                            "launch", "simulate", "profile",   "tune",    "bench",
+                                            "doctor", "top",      "partition", "schedule"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -236,6 +238,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "rules") return run_rules(argc, argv, output);
   if (command == "plan") return run_plan(argc, argv);
   if (command == "partition") return run_partition(argc, argv);
+  if (command == "schedule") return run_schedule(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);
   if (command == "profile") return run_profile(argc, argv);
   if (command == "tune") return run_tune(argc, argv);

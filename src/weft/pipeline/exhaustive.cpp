@@ -53,7 +53,8 @@ class Exhaustion {
         const Stage& at = state_.stages[stage];
         if (at.done[2] < shape_.micro_batches) finished = false;
         if (at.decided >= 0 || at.done[2] == shape_.micro_batches) continue;
-        if (chosen < 0 || at.free < state_.stages[count(chosen)].free) chosen = static_cast<std::int32_t>(stage);
+        if (chosen < 0 || at.free < state_.stages[count(chosen)].free)
+          chosen = static_cast<std::int32_t>(stage);
       }
       if (finished) {
         found_.cost = bound();
@@ -89,7 +90,8 @@ class Exhaustion {
         Stage& at = state_.stages[stage];
         if (at.decided < 0) continue;
         const auto kind = count(at.decided);
-        const std::int32_t pass = network_.number(at.decided, at.done[kind], static_cast<std::int32_t>(stage));
+        const std::int32_t pass =
+            network_.number(at.decided, at.done[kind], static_cast<std::int32_t>(stage));
         double begin = at.free;
         if (const std::int32_t need = network_.needs(pass); need >= 0) {
           if (state_.end[count(need)] < 0) continue;
@@ -111,7 +113,9 @@ class Exhaustion {
     double most = 0;
     for (const Stage& at : state_.stages)
       most = std::max(most, at.free + at.remaining -
-                                (shape_.clock == Clock::span && at.first >= 0 ? at.first : at.first < 0 ? at.free : 0));
+                                (shape_.clock == Clock::span && at.first >= 0 ? at.first
+                                 : at.first < 0                               ? at.free
+                                                                              : 0));
     return most;
   }
 

@@ -41,8 +41,8 @@ Result<std::vector<Word>> split(std::string_view text) {
       while (at < text.size() && (is_letter(text[at]) || is_digit(text[at]))) ++at;
       words.push_back({Word::Kind::name, std::string(text.substr(from, at - from)), 0, span_of(from, at)});
     } else if (is_digit(text[at])) {
-      while (at < text.size() && (is_digit(text[at]) || (text[at] == '.' && at + 1 < text.size() &&
-                                                         is_digit(text[at + 1]))))
+      while (at < text.size() &&
+             (is_digit(text[at]) || (text[at] == '.' && at + 1 < text.size() && is_digit(text[at + 1]))))
         ++at;
       const std::string number(text.substr(from, at - from));
       words.push_back({Word::Kind::number, number, std::strtod(number.c_str(), nullptr), span_of(from, at)});
@@ -97,9 +97,7 @@ Word Reader::take() {
   return word;
 }
 
-bool Reader::is(std::string_view text) const {
-  return peek().kind != Word::Kind::end && peek().text == text;
-}
+bool Reader::is(std::string_view text) const { return peek().kind != Word::Kind::end && peek().text == text; }
 
 bool Reader::accept(std::string_view text) {
   if (!is(text)) return false;
@@ -160,8 +158,7 @@ Result<std::int32_t> Reader::chain(Expression& to, int level) {
     bool swapped = false;
   };
   static const std::array<std::vector<Sign>, 5> kLevels = {
-      std::vector<Sign>{{"OR", Op::either}},
-      std::vector<Sign>{{"AND", Op::both}},
+      std::vector<Sign>{{"OR", Op::either}}, std::vector<Sign>{{"AND", Op::both}},
       std::vector<Sign>{{"<", Op::less},
                         {"<=", Op::less_equal},
                         {">", Op::less, true},
@@ -178,7 +175,8 @@ Result<std::int32_t> Reader::chain(Expression& to, int level) {
     if (sign == signs.end()) return left;
     take();
     WEFT_TRY(right, chain(to, level + 1));
-    left = sign->swapped ? add(to, {sign->op, 0, 0, right, left, -1}) : add(to, {sign->op, 0, 0, left, right, -1});
+    left = sign->swapped ? add(to, {sign->op, 0, 0, right, left, -1})
+                         : add(to, {sign->op, 0, 0, left, right, -1});
   }
 }
 
@@ -221,7 +219,8 @@ Result<std::int32_t> Reader::factor(Expression& to) {
   }
   if (std::find(names_.begin(), names_.end(), peek().text) == names_.end()) {
     const std::vector<std::string_view> known(names_.begin(), names_.end());
-    return user_error(fmt::format("unknown name: {}", peek().text), did_you_mean(peek().text, known), peek().span);
+    return user_error(fmt::format("unknown name: {}", peek().text), did_you_mean(peek().text, known),
+                      peek().span);
   }
   return add(to, {Op::slot, 0, slot(take().text), -1, -1, -1});
 }

@@ -30,8 +30,26 @@ class Expression {
  private:
   friend class Reader;
   enum class Op : std::uint8_t {
-    number, slot, add, subtract, multiply, divide, whole, modulo, less, less_equal, equal, differs,
-    both, either, negate, minimum, maximum, floor, ceil, choose
+    number,
+    slot,
+    add,
+    subtract,
+    multiply,
+    divide,
+    whole,
+    modulo,
+    less,
+    less_equal,
+    equal,
+    differs,
+    both,
+    either,
+    negate,
+    minimum,
+    maximum,
+    floor,
+    ceil,
+    choose
   };
   struct Node {
     Op op = Op::number;
@@ -52,8 +70,8 @@ class Reader {
 
   const Word& peek() const { return words_[at_]; }
   Word take();
-  bool is(std::string_view text) const;     // the next word, letters' case counting
-  bool accept(std::string_view text);       // takes it if it is
+  bool is(std::string_view text) const;  // the next word, letters' case counting
+  bool accept(std::string_view text);    // takes it if it is
   Status expect(std::string_view text);
   Result<std::string> name(std::string_view what);
 

@@ -138,7 +138,8 @@ class Greedy {
     const double room = limits_.held[at] - stage.held;
     const std::int32_t backward = ready(stage.backward, time, policy.later_chunk_first, kNever, 0);
     const bool may_lead = stage.ahead < policy.lead || stage.ahead < shape_.chunks;
-    const std::int32_t forward = may_lead ? ready(stage.forward, time, policy.later_chunk_first, room, policy.reserve) : -1;
+    const std::int32_t forward =
+        may_lead ? ready(stage.forward, time, policy.later_chunk_first, room, policy.reserve) : -1;
     if (forward >= 0 && (backward < 0 || stage.ahead < policy.eager)) {
       ++stage.ahead;
       ++stage.held;
@@ -221,7 +222,8 @@ Orders greedy(const Schedule& shape, const Network& network, const Limits& limit
 
 Orders greedy_by_time(const Schedule& shape, const Network& network, const Limits& limits,
                       const std::vector<double>& nominal, double window, double patience) {
-  const std::vector<StagePolicy> policies(static_cast<std::size_t>(shape.stages), StagePolicy{.patience = patience});
+  const std::vector<StagePolicy> policies(static_cast<std::size_t>(shape.stages),
+                                          StagePolicy{.patience = patience});
   Greedy greedy(shape, network, limits, policies);
   greedy.go_by(nominal, window);
   return greedy.run();

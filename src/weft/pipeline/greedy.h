@@ -12,10 +12,10 @@
 namespace weft::pipeline {
 
 struct StagePolicy {
-  double lead = 1e9;           // Fs that may be ahead of the Bs, in passes of a chunk
-  double eager = 0;            // while fewer than these are ahead, an F goes before a B
-  double patience = 0;         // a W is not begun when something arrives before this share of it is done
-  double reserve = 0;          // room that the first chunk leaves to the others
+  double lead = 1e9;    // Fs that may be ahead of the Bs, in passes of a chunk
+  double eager = 0;     // while fewer than these are ahead, an F goes before a B
+  double patience = 0;  // a W is not begun when something arrives before this share of it is done
+  double reserve = 0;   // room that the first chunk leaves to the others
   bool later_chunk_first = true;
 };
 

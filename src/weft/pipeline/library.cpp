@@ -72,7 +72,8 @@ Result<const ScheduleText*> find_schedule(std::string_view name) {
   }
   for (const auto& [other, own] : kOtherNames) names.push_back(other);
   const std::string hint = did_you_mean(name, names);
-  return user_error(fmt::format("unknown schedule: {}", name), hint.empty() ? "weft schedule list names them" : hint);
+  return user_error(fmt::format("unknown schedule: {}", name),
+                    hint.empty() ? "weft schedule list names them" : hint);
 }
 
 }  // namespace pipeline

@@ -26,9 +26,11 @@ class Network {
 
   std::int32_t stage(std::int32_t pass) const { return stage_[at(pass)]; }
   double seconds(std::int32_t pass) const { return seconds_[at(pass)]; }
-  std::int32_t needs(std::int32_t pass) const { return needs_[at(pass)]; }      // -1: nothing
-  double wire(std::int32_t pass) const { return wire_[at(pass)]; }              // from where that lies
-  std::int32_t feeds(std::int32_t pass) const { return feeds_[at(pass)]; }      // what waits for it elsewhere; -1: none
+  std::int32_t needs(std::int32_t pass) const { return needs_[at(pass)]; }  // -1: nothing
+  double wire(std::int32_t pass) const { return wire_[at(pass)]; }          // from where that lies
+  std::int32_t feeds(std::int32_t pass) const {
+    return feeds_[at(pass)];
+  }  // what waits for it elsewhere; -1: none
 
   // Begin of every pass under these orders; false when they wait in a circle. `begin` is of count() numbers.
   bool time(const std::vector<std::vector<std::int32_t>>& orders, std::vector<double>& begin) const;

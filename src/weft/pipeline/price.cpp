@@ -56,8 +56,8 @@ Result<Price> price(const Schedule& schedule, const Times& times) {
       for (; next[stage] < order.size(); ++next[stage]) {
         const Pass& pass = order[next[stage]];
         const std::int32_t kind = pass.kind == Kind::forward ? 0 : pass.kind == Kind::weight ? 2 : 1;
-        const std::int32_t number = apart.number(
-            kind, pass.micro_batch, schedule.position(static_cast<std::int32_t>(stage), pass));
+        const std::int32_t number =
+            apart.number(kind, pass.micro_batch, schedule.position(static_cast<std::int32_t>(stage), pass));
         double begin = free[stage];
         if (const std::int32_t need = apart.needs(number); need >= 0) {
           if (end[static_cast<std::size_t>(need)] < 0) break;

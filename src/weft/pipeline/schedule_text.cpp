@@ -39,7 +39,8 @@ class ScheduleReader {
       return user_error("a schedule has STAGE lines or statements, not both", {}, reader_.peek().span);
     WEFT_TRY_STATUS(reader_.expect("END"));
     if (reader_.peek().kind != Word::Kind::end)
-      return user_error(fmt::format("expected the end, found {}", reader_.peek().text), {}, reader_.peek().span);
+      return user_error(fmt::format("expected the end, found {}", reader_.peek().text), {},
+                        reader_.peek().span);
     made_.slots = reader_.slots();
     return std::move(made_);
   }
@@ -98,7 +99,8 @@ class ScheduleReader {
       const Word word = reader_.take();
       std::string unused;
       if (word.text == "ROUTE") {
-        WEFT_TRY_STATUS(read_word(made_.route, {Route::line, Route::loop, Route::v, Route::both_ways}, "route"));
+        WEFT_TRY_STATUS(
+            read_word(made_.route, {Route::line, Route::loop, Route::v, Route::both_ways}, "route"));
       } else if (word.text == "CLOCK") {
         WEFT_TRY_STATUS(read_word(made_.clock, {Clock::end, Clock::span}, "clock"));
       } else if (word.text == "WHERE") {
@@ -128,13 +130,15 @@ class ScheduleReader {
       to = choice;
       return {};
     }
-    return user_error(fmt::format("unknown {}: {}", what, word.text), did_you_mean(word.text, names), word.span);
+    return user_error(fmt::format("unknown {}: {}", what, word.text), did_you_mean(word.text, names),
+                      word.span);
   }
 
   Status read_stage() {
     reader_.take();
     const Word number = reader_.take();
-    if (number.kind != Word::Kind::number || number.number > 1e6 || number.number != std::floor(number.number))
+    if (number.kind != Word::Kind::number || number.number > 1e6 ||
+        number.number != std::floor(number.number))
       return user_error(fmt::format("expected a stage's number, found {}", number.text), {}, number.span);
     WEFT_TRY_STATUS(reader_.expect(":"));
     std::vector<Pass> order;
@@ -150,12 +154,14 @@ class ScheduleReader {
     const Word word = reader_.take();
     const std::size_t digits = word.text.find_first_of("0123456789");
     const auto wrong = [&] {
-      return user_error(fmt::format("expected a pass such as F0 or B3.1, found {}", word.text), {}, word.span);
+      return user_error(fmt::format("expected a pass such as F0 or B3.1, found {}", word.text), {},
+                        word.span);
     };
     if (word.kind != Word::Kind::name || digits == std::string::npos) return wrong();
     const auto kind = find_kind(std::string_view(word.text).substr(0, digits));
     const std::string micro = word.text.substr(digits);
-    if (!kind || micro.size() > 7 || micro.find_first_not_of("0123456789") != std::string::npos) return wrong();
+    if (!kind || micro.size() > 7 || micro.find_first_not_of("0123456789") != std::string::npos)
+      return wrong();
     Pass pass{*kind, static_cast<std::int32_t>(std::stol(micro)), 0};
     if (reader_.accept(".")) {
       const Word chunk = reader_.take();
@@ -248,8 +254,8 @@ Result<ScheduleText> parse_schedule(std::string_view text) {
 }
 
 std::string print(const Schedule& schedule) {
-  std::string text = fmt::format("SCHEDULE {} (stages = {}, micro_batches = {}", schedule.name, schedule.stages,
-                                 schedule.micro_batches);
+  std::string text = fmt::format("SCHEDULE {} (stages = {}, micro_batches = {}", schedule.name,
+                                 schedule.stages, schedule.micro_batches);
   if (schedule.chunks > 1) text += fmt::format(", chunks = {}", schedule.chunks);
   text += fmt::format(")\n  ROUTE {}\n  CLOCK {}\nBEGIN\n", name(schedule.route), name(schedule.clock));
   for (std::size_t stage = 0; stage < schedule.orders.size(); ++stage) {

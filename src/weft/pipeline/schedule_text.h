@@ -32,8 +32,8 @@ namespace weft::pipeline {
 struct Statement {
   enum class Kind : std::uint8_t { let, loop, choice, pass };
   Kind kind = Kind::pass;
-  std::int32_t slot = 0;              // of LET and FOR
-  Expression first, second;           // LET's value; FOR's bounds; IF's condition; micro-batch and chunk
+  std::int32_t slot = 0;     // of LET and FOR
+  Expression first, second;  // LET's value; FOR's bounds; IF's condition; micro-batch and chunk
   std::vector<Statement> body, otherwise;
   pipeline::Kind pass = pipeline::Kind::forward;
   Expression at;
@@ -70,8 +70,8 @@ struct Claims {
   std::optional<double> bubble;
   std::vector<double> peak;
 };
-Result<Claims> claims(const ScheduleText& text, const std::map<std::string, double>& parameters, double forward,
-                      double backward, double weight);
+Result<Claims> claims(const ScheduleText& text, const std::map<std::string, double>& parameters,
+                      double forward, double backward, double weight);
 
 // The text with one line a stage: parse_schedule and unfold give the same schedule again.
 std::string print(const Schedule& schedule);

@@ -38,7 +38,8 @@ Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slo
   const std::vector<double> times = nominal_times(shape, network, slopes, period);
   std::vector<std::vector<std::pair<double, std::int32_t>>> timed(static_cast<std::size_t>(shape.stages));
   for (std::int32_t pass = 0; pass < network.count() / 3 * 2; ++pass)
-    timed[static_cast<std::size_t>(network.stage(pass))].emplace_back(times[static_cast<std::size_t>(pass)], pass);
+    timed[static_cast<std::size_t>(network.stage(pass))].emplace_back(times[static_cast<std::size_t>(pass)],
+                                                                      pass);
   Orders orders(timed.size());
   for (std::size_t stage = 0; stage < timed.size(); ++stage) {
     std::sort(timed[stage].begin(), timed[stage].end());
@@ -47,8 +48,8 @@ Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slo
   return orders;
 }
 
-std::optional<Orders> fill(const Network& network, const Limits& limits,
-                           const Orders& skeleton, double patience) {
+std::optional<Orders> fill(const Network& network, const Limits& limits, const Orders& skeleton,
+                           double patience) {
   struct Stage {
     std::size_t next = 0, done = 0;  // of the skeleton; of its Bs whose W is done
     double free = 0, held = 0;

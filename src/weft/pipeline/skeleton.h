@@ -25,7 +25,7 @@ std::vector<double> nominal_times(const Schedule& shape, const Network& network,
 Orders skeleton(const Schedule& shape, const Network& network, const Slopes& slopes, double period);
 
 // Puts Ws between: one that would be idle for `patience` of a W does one. None where memory does not suffice.
-std::optional<Orders> fill(const Network& network, const Limits& limits,
-                           const Orders& skeleton, double patience);
+std::optional<Orders> fill(const Network& network, const Limits& limits, const Orders& skeleton,
+                           double patience);
 
 }  // namespace weft::pipeline

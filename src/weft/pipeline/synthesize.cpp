@@ -16,10 +16,10 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMostSynthesized = 2e6;          // passes: more would take minutes
-constexpr double kPassesToTime = 1.2e7;           // at effort 1, over all variations of one route
+constexpr double kMostSynthesized = 2e6;  // passes: more would take minutes
+constexpr double kPassesToTime = 1.2e7;   // at effort 1, over all variations of one route
 constexpr std::int64_t kMostExhaustiveSteps = 300000;
-constexpr std::int32_t kFewPasses = 40;           // of all stages, that are searched through
+constexpr std::int32_t kFewPasses = 40;  // of all stages, that are searched through
 
 double limit_of(const SynthesisRequest& request, std::size_t stage) {
   if (request.memory.empty()) return request.micro_batches + 1;
@@ -145,7 +145,8 @@ class RouteSearch {
               try_line({{{there * unit, 0}, {up * unit, 0}}, patience});
           else
             for (const double window : {0.25, 1.0, 3.0})
-              try_line({{{there * unit, back * unit}, {back * unit, there * unit}}, patience, window * period_});
+              try_line(
+                  {{{there * unit, back * unit}, {back * unit, there * unit}}, patience, window * period_});
         }
   }
 
@@ -159,7 +160,8 @@ class RouteSearch {
       if (by_line) {
         Line line = line_;
         const auto nudge = [&](double& number) {
-          if (random.below(2) == 0) number = std::max(0.0, number + (random.uniform() - 0.5) * step * period_ / 3);
+          if (random.below(2) == 0)
+            number = std::max(0.0, number + (random.uniform() - 0.5) * step * period_ / 3);
         };
         for (auto* list : {&line.slopes.forward, &line.slopes.backward})
           for (double& number : *list) nudge(number);
@@ -169,7 +171,9 @@ class RouteSearch {
       } else {
         std::vector<StagePolicy> policies = policies_;
         const std::size_t first = random.below(policies.size());
-        const std::size_t last = random.below(3) == 0 ? policies.size() - 1 : std::min(policies.size() - 1, first + random.below(4));
+        const std::size_t last = random.below(3) == 0
+                                     ? policies.size() - 1
+                                     : std::min(policies.size() - 1, first + random.below(4));
         const std::uint64_t what = random.below(3);
         const double by = static_cast<double>(random.between(-2, 2)), to = random.uniform() * 1.2;
         for (std::size_t stage = first; stage <= last; ++stage) {
@@ -205,8 +209,8 @@ class RouteSearch {
 
 Status check_request(const SynthesisRequest& request) {
   if (request.stages < 1 || request.micro_batches < 1 || request.chunks < 1)
-    return user_error(fmt::format("stages, micro-batches and chunks are at least 1: {}, {}, {}", request.stages,
-                                  request.micro_batches, request.chunks));
+    return user_error(fmt::format("stages, micro-batches and chunks are at least 1: {}, {}, {}",
+                                  request.stages, request.micro_batches, request.chunks));
   if (3.0 * request.stages * request.micro_batches * request.chunks > kMostSynthesized)
     return user_error(fmt::format("too many passes to synthesize: {} stages, {} micro-batches, {} chunks",
                                   request.stages, request.micro_batches, request.chunks),
@@ -221,7 +225,8 @@ Status check_request(const SynthesisRequest& request) {
                                   request.memory.size()));
   for (std::size_t stage = 0; stage < request.memory.size(); ++stage)
     if (!(request.memory[stage] >= 1))
-      return user_error(fmt::format("stage {} holds less than one forward pass: {}", stage, request.memory[stage]));
+      return user_error(
+          fmt::format("stage {} holds less than one forward pass: {}", stage, request.memory[stage]));
   return {};
 }
 
@@ -279,7 +284,8 @@ double lower_bound(const SynthesisRequest& request) {
       const double room = std::min(micro_batches, std::floor(limit_of(request, stage) + 1e-9));
       least = work + std::max(0.0, way - room * forward);
       // A micro-batch is held at least this long, and so many are held at once; W holds only its share.
-      const double held = (way + request.times.backward[stage]) + request.weight_share * request.times.weight[stage];
+      const double held =
+          (way + request.times.backward[stage]) + request.weight_share * request.times.weight[stage];
       least = std::max(least, micro_batches * held / std::max(1.0, limit_of(request, stage)));
     }
     bound = std::max(bound, start + least);
@@ -299,8 +305,13 @@ Result<Synthesis> synthesize(const SynthesisRequest& request) {
   bool proven = false;
   for (const Route route : routes) {
     if (!best.from.empty() && best.price.cost <= enough) break;
-    Schedule shape{"synthesized", request.stages, request.micro_batches, route == Route::line ? 1 : request.chunks,
-                   route,         request.clock,  {}};
+    Schedule shape{"synthesized",
+                   request.stages,
+                   request.micro_batches,
+                   route == Route::line ? 1 : request.chunks,
+                   route,
+                   request.clock,
+                   {}};
     SynthesisRequest part = request;
     if (route != routes.front()) part.effort *= 0.1;  // seldom better than a v
     RouteSearch search(part, std::move(shape));

@@ -22,10 +22,12 @@ inline constexpr double kWeightShare = 0.432;
 struct SynthesisRequest {
   std::int32_t stages = 1, micro_batches = 1, chunks = 1;
   Times times;
-  std::vector<double> memory;  // in forward passes of one whole stage, one for all or one a stage; empty: no limit
+  std::vector<double>
+      memory;  // in forward passes of one whole stage, one for all or one a stage; empty: no limit
   double weight_share = kWeightShare;
   Clock clock = Clock::span;
-  double effort = 1;  // how many variations are tried: 1 is about two seconds for 32 stages x 256 micro-batches
+  double effort =
+      1;  // how many variations are tried: 1 is about two seconds for 32 stages x 256 micro-batches
 };
 
 struct Synthesis {

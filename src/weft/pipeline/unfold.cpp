@@ -11,7 +11,8 @@
 namespace weft::pipeline {
 namespace {
 
-constexpr double kMostPasses = 2e7;  // of a schedule: 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
+constexpr double kMostPasses =
+    2e7;  // of a schedule: 1,000 stages x 4,096 micro-batches with F, B, W are 12 M
 
 // The order of one stage as it grows. Passes with times are sorted at the end.
 class StageOrder {
@@ -148,8 +149,9 @@ Result<Bound> bind(const ScheduleText& text, const std::map<std::string, double>
   bound.stages = count("stages");
   bound.micro_batches = count("micro_batches");
   bound.chunks = count("chunks");
-  for (const auto& [name, number] : {std::pair("stages", bound.stages), std::pair("micro_batches", bound.micro_batches),
-                                     std::pair("chunks", bound.chunks)})
+  for (const auto& [name, number] :
+       {std::pair("stages", bound.stages), std::pair("micro_batches", bound.micro_batches),
+        std::pair("chunks", bound.chunks)})
     if (number < 1) return user_error(fmt::format("{} is at least 1: {}", name, number));
   if (3.0 * bound.stages * bound.micro_batches * bound.chunks > kMostPasses)
     return user_error(fmt::format("a schedule has at most {} passes: {} stages, {} micro-batches, {} chunks",
@@ -175,7 +177,8 @@ Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, do
     made.orders[static_cast<std::size_t>(stage)] = order;
   }
   if (!text.orders.empty()) return made;
-  const std::size_t most = 3 * static_cast<std::size_t>(bound.micro_batches) * static_cast<std::size_t>(bound.chunks);
+  const std::size_t most =
+      3 * static_cast<std::size_t>(bound.micro_batches) * static_cast<std::size_t>(bound.chunks);
   for (std::int32_t stage = 0; stage < bound.stages; ++stage) {
     std::vector<double> slots = bound.slots;
     slots[0] = stage;
@@ -187,8 +190,8 @@ Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, do
   return made;
 }
 
-Result<Claims> claims(const ScheduleText& text, const std::map<std::string, double>& parameters, double forward,
-                      double backward, double weight) {
+Result<Claims> claims(const ScheduleText& text, const std::map<std::string, double>& parameters,
+                      double forward, double backward, double weight) {
   WEFT_TRY(bound, bind(text, parameters));
   std::vector<double> slots = bound.slots;
   slots[1] = forward;

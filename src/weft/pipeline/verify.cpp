@@ -62,8 +62,8 @@ class Verifier {
       if (place == order.size()) continue;
       const std::int32_t from = *waits_for(stage, order[place]);
       return user_error(
-          fmt::format("deadlock: stage {} waits at its pass {}, {}, for what stage {} sends only later", stage,
-                      place + 1, print(order[place], schedule_.chunks > 1), from),
+          fmt::format("deadlock: stage {} waits at its pass {}, {}, for what stage {} sends only later",
+                      stage, place + 1, print(order[place], schedule_.chunks > 1), from),
           "stages must do passes in an order in which none waits for itself");
     }
     return {};
@@ -152,8 +152,8 @@ Status verify(const Schedule& schedule, const std::vector<double>& memory) {
   WEFT_TRY_STATUS(verifier.no_deadlock());
   if (memory.empty()) return {};
   if (memory.size() != 1 && memory.size() != schedule.orders.size())
-    return user_error(
-        fmt::format("memory is one limit or one a stage: {} stages, {} limits", schedule.stages, memory.size()));
+    return user_error(fmt::format("memory is one limit or one a stage: {} stages, {} limits", schedule.stages,
+                                  memory.size()));
   const std::vector<double> peaks = peak_in_flight(schedule);
   for (std::size_t stage = 0; stage < peaks.size(); ++stage) {
     const double limit = memory[memory.size() == 1 ? 0 : stage];

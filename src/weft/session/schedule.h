@@ -1,0 +1,64 @@
+// weft/session/schedule.h -- `weft schedule`: pipeline schedules, listed, drawn, checked, priced and made.
+//
+//   list        the schedules that ship
+//   show        a schedule for some stages and micro-batches, drawn as text or as SVG
+//   check       is a file's schedule one? see pipeline/verify.h
+//   price       what it takes and holds under given times
+//   synthesize  the best schedule found for these times and this memory
+//
+// A schedule is a shipped one's name ("1F1B", "zb_h1") or a file. Nothing here prints.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "weft/session/session.h"
+
+namespace weft::session {
+
+struct ScheduleList {
+  Format format = Format::text;
+};
+Reply run(const ScheduleList& request);
+
+// Numbers, or comma lists of one a stage.
+struct PassTimes {
+  std::string forward = "1", backward = "1", weight = "1", transfer = "0";
+};
+
+struct ScheduleShow {
+  std::string schedule;
+  std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: as the text says
+  PassTimes times;
+  std::string to;  // .svg; else text is the answer
+  Format format = Format::text;
+};
+Reply run(const ScheduleShow& request);
+
+struct ScheduleCheck {
+  std::string file;
+  std::int32_t stages = 0, micro_batches = 0, chunks = 0;
+  std::string memory;
+  Format format = Format::text;
+};
+Reply run(const ScheduleCheck& request);
+
+struct SchedulePrice {
+  std::string schedule;
+  std::int32_t stages = 0, micro_batches = 0, chunks = 0;
+  PassTimes times;
+  Format format = Format::text;
+};
+Reply run(const SchedulePrice& request);
+
+struct ScheduleSynthesize {
+  std::int32_t stages = 0, micro_batches = 0, chunks = 1;
+  PassTimes times;
+  std::string memory;        // empty: no limit
+  double weight_share = -1;  // -1: that of a transformer layer
+  double effort = 1;
+  std::string clock = "span";  // or end
+  Format format = Format::text;
+};
+Reply run(const ScheduleSynthesize& request);
+
+}  // namespace weft::session

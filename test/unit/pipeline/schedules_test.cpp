@@ -1,0 +1,125 @@
+// The shipped schedules: right for all sizes, held to their formulas and to the published bubble rates.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/pipeline/library.h"
+#include "weft/pipeline/price.h"
+#include "weft/pipeline/verify.h"
+
+namespace weft::pipeline {
+namespace {
+
+std::map<std::string, double> sizes(int stages, int micro_batches) {
+  return {{"stages", stages}, {"micro_batches", micro_batches}};
+}
+
+TEST(SchedulesTest, AreRightForManySizes) {
+  for (const ScheduleText& text : shipped_schedules())
+    for (const int stages : {1, 2, 3, 4, 7, 8})
+      for (const int micro_batches : {1, 2, 3, 5, 8, 16, 21}) {
+        const auto schedule = unfold(text, sizes(stages, micro_batches));
+        ASSERT_TRUE(schedule.ok()) << text.name << ": " << schedule.error().message;
+        const Status right = verify(*schedule);
+        EXPECT_TRUE(right.ok()) << text.name << " " << stages << " x " << micro_batches << ": "
+                                << right.error().message;
+      }
+}
+
+TEST(SchedulesTest, KeepToTheirFormulas) {
+  for (const ScheduleText& text : shipped_schedules())
+    for (const int stages : {2, 4, 8})
+      for (const int micro_batches : {8, 16, 24}) {
+        const auto schedule = unfold(text, sizes(stages, micro_batches));
+        const auto claimed = claims(text, sizes(stages, micro_batches), 3, 3, 2);
+        ASSERT_TRUE(schedule.ok() && claimed.ok());
+        if (!claimed->hold) continue;
+        const auto priced = price(*schedule, Times::alike(stages, 3, 3, 2, 0));
+        ASSERT_TRUE(priced.ok());
+        if (claimed->bubble)
+          EXPECT_NEAR(priced->cost - 8 * micro_batches, *claimed->bubble, 1e-9)
+              << text.name << " " << stages << " x " << micro_batches;
+        for (std::size_t stage = 0; stage < claimed->peak.size(); ++stage)
+          EXPECT_LE(priced->peak_in_flight[stage], claimed->peak[stage] + 1e-9)
+              << text.name << " " << stages << " x " << micro_batches << ", stage " << stage;
+      }
+}
+
+TEST(SchedulesTest, PrintAndParseGiveTheSameOrders) {
+  for (const ScheduleText& text : shipped_schedules()) {
+    const Schedule schedule = unfold(text, sizes(4, 8)).value();
+    const auto again = parse_schedule(print(schedule));
+    ASSERT_TRUE(again.ok()) << text.name << ": " << again.error().message;
+    EXPECT_EQ(unfold(*again, {}).value().orders, schedule.orders) << text.name;
+  }
+}
+
+// Qi et al., Zero bubble pipeline parallelism: 13 settings with measured times.
+TEST(SchedulesTest, HaveThePublishedBubbleRates) {
+  const std::filesystem::path file =
+      std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/zb-schedules/settings.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus here";
+  std::ifstream stream(file);
+  for (const auto& setting : nlohmann::json::parse(stream)) {
+    const int stages = setting["p"];
+    const Times times =
+        Times::alike(stages, setting["T_F_us"], setting["T_B_us"], setting["T_W_us"], setting["T_comm_us"]);
+    for (const char* name : {"1F1B", "1F1B-I", "ZB-H1", "ZB-H2"}) {
+      auto parameters = sizes(stages, setting["m"]);
+      if (std::string(name) == "1F1B-I") parameters["chunks"] = setting["interleave_chunks"];
+      const auto schedule = unfold(*find_schedule(name).value(), parameters);
+      ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+      const auto priced = price(*schedule, times);
+      ASSERT_TRUE(priced.ok()) << priced.error().message;
+      EXPECT_NEAR(priced->bubble_rate, setting["bubble_rate"][name].get<double>(), 1e-4)
+          << setting["id"] << " " << name;
+    }
+  }
+}
+
+std::string refusal(const std::string& text) {
+  const auto parsed = parse_schedule(text);
+  if (!parsed.ok()) return parsed.error().message;
+  const auto schedule = unfold(*parsed, {});
+  if (!schedule.ok()) return schedule.error().message;
+  const Status right = verify(*schedule);
+  return right.ok() ? "right" : right.error().message;
+}
+
+TEST(SchedulesTest, WrongOnesAreRefusedWithTheirPlace) {
+  const std::string head = "SCHEDULE mine (stages = 2, micro_batches = 1) BEGIN ";
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 W0 STAGE 1: F0 BW0 END"), "right");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 B0 STAGE 1: F0 BW0 END"), "stage 0 never does W0");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 F0 BW0 STAGE 1: F0 BW0 END"), "done twice: F0, pass 2 of stage 0");
+  EXPECT_EQ(refusal(head + "STAGE 0: BW0 F0 STAGE 1: F0 BW0 END"),
+            "comes before its F: BW0, pass 1 of stage 0");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 BW0 END"), "stage 1 never does F0");
+  EXPECT_EQ(refusal(head + "STAGE 0: F0 X0 END"), "expected a pass such as F0 or B3.1, found X0");
+  EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1e9 END END"), "expected LET, FOR, IF or a pass, found e9");
+  EXPECT_EQ(refusal(head + "FOR i IN 0 TO 1000000000 LET x = i END END"),
+            "the schedule's text runs too long");
+  EXPECT_EQ(refusal(head + "F(i) END"), "unknown name: i");
+}
+
+TEST(SchedulesTest, ADeadlockIsNamed) {
+  const auto parsed = parse_schedule(
+      "SCHEDULE mine (stages = 2, micro_batches = 2) BEGIN STAGE 0: F0 BW0 F1 BW1 STAGE 1: F0 F1 BW0 BW1 "
+      "END");
+  const Status right = verify(unfold(parsed.value(), {}).value());
+  ASSERT_FALSE(right.ok());
+  EXPECT_EQ(right.error().message,
+            "deadlock: stage 0 waits at its pass 2, BW0, for what stage 1 sends only later");
+}
+
+TEST(SchedulesTest, MemoryIsALimit) {
+  const Schedule schedule = unfold(*find_schedule("1F1B").value(), sizes(4, 8)).value();
+  EXPECT_TRUE(verify(schedule, {4, 3, 2, 1}).ok());
+  EXPECT_EQ(verify(schedule, {3}).error().message,
+            "stage 0 holds more micro-batches than its memory: 4 of 3");
+}
+
+}  // namespace
+}  // namespace weft::pipeline
