@@ -140,13 +140,15 @@ class RouteSearch {
           if (tried_ > until) return;
           if (shape_.route == Route::line && back != 4.0) continue;
           try_line({{{there * unit, back * unit}, {back * unit, there * unit}}, patience});
-          if (shape_.route == Route::line)
+          if (shape_.route == Route::line) {
             for (const double up : {1.0, 1.5, 2.0, 3.0})
-              try_line({{{there * unit, 0}, {up * unit, 0}}, patience});
-          else
+              for (const double window : {0.0, 1.0, 9.0})
+                try_line({{{there * unit, 0}, {up * unit, 0}}, patience, window * period_});
+          } else {
             for (const double window : {0.25, 1.0, 3.0})
               try_line(
                   {{{there * unit, back * unit}, {back * unit, there * unit}}, patience, window * period_});
+          }
         }
   }
 
