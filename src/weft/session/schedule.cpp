@@ -103,8 +103,9 @@ ScheduleJson to_json(const pipeline::Schedule& schedule, const pipeline::Price& 
 
 std::string to_text(const pipeline::Schedule& schedule, const pipeline::Price& price) {
   return fmt::format(
-      "{}: {} stages, {} micro-batches, {} chunks\ncost {:.6g} ({}), bubble {:.2f} %\nin flight at most {}\n",
-      schedule.name, schedule.stages, schedule.micro_batches, schedule.chunks, price.cost,
+      "{}: {} stages, {} micro-batches{}\ncost {:.6g} ({}), bubble {:.2f} %\nin flight at most {}\n",
+      schedule.name, schedule.stages, schedule.micro_batches,
+      schedule.chunks > 1 ? fmt::format(", {} chunks a stage", schedule.chunks) : std::string(), price.cost,
       name(schedule.clock), 100 * price.bubble_rate, fmt::join(price.peak_in_flight, " "));
 }
 
