@@ -142,6 +142,8 @@ class Distributor {
 };
 
 Status check(const plan::Graph& graph, const Distribution& distribution, const DistributeOptions& options) {
+  if (is_in_time(distribution))
+    return user_error("stages and micro-batches are no layouts: only what is within a stage is distributed");
   WEFT_TRY_STATUS(plan::check(distribution.mesh));
   const std::size_t axes = distribution.mesh.axes.size();
   if (axes > kMostAxes)

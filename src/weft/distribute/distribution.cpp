@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -17,6 +18,9 @@ namespace {
 constexpr std::array<std::string_view, 3> kShards = {"nothing", "optimizer", "parameters"};
 constexpr std::string_view kExample =
     "node=4: slice b, shard parameters; gpu=8: slice h, f, s; replicate w on gpu";
+
+// Says how many micro-batches there are; no mesh axis has this name.
+constexpr std::string_view kMicro = "micro";
 
 constexpr auto kSigns = std::to_array<Sign>(
     {{",", TokenKind::comma}, {";", TokenKind::semicolon}, {":", TokenKind::colon}, {"=", TokenKind::equal}});
@@ -40,7 +44,7 @@ class Reader {
 
   Result<Distribution> read() && {
     while (!at_end()) {
-      WEFT_TRY_STATUS(next_is_axis() ? read_axis() : read_exception());
+      WEFT_TRY_STATUS(read_part());
       if (at_end()) break;
       if (!take(TokenKind::semicolon)) return expected("a semicolon between two parts of a distribution");
     }
@@ -100,16 +104,49 @@ class Reader {
     return text;
   }
 
+  Status read_part() {
+    if (at_word(kMicro) && next_is_axis()) return read_micro();
+    if (next_is_axis()) return read_axis();
+    if (at_word("schedule")) return read_schedule();
+    return read_exception();
+  }
+
+  // A number of `what` from 1 on. A mesh looks at its ranks itself: from zero on there.
+  template <class T>
+  Result<T> count(std::string_view what, T least = 1) {
+    const std::string& digits = here_.text;
+    T number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (!here_.is_word() || error != std::errc() || end != digits.data() + digits.size() || number < least)
+      return expected(what);
+    advance();
+    return number;
+  }
+
+  Status read_micro() {
+    if (has_micro_) return expected("one number of micro-batches");
+    has_micro_ = true;
+    advance();
+    take(TokenKind::equal);
+    WEFT_TRY(number, count<std::int64_t>("the number of micro-batches, 1 or more"));
+    made_.micro_batches = number;
+    return {};
+  }
+
+  Status read_schedule() {
+    if (!made_.schedule.empty()) return expected("one schedule");
+    advance();
+    WEFT_TRY(schedule, name("the name of a schedule"));
+    made_.schedule = std::move(schedule);
+    return {};
+  }
+
   Status read_axis() {
     const Span span = here_.span;
     WEFT_TRY(axis, name("a mesh axis"));
     take(TokenKind::equal);
-    const std::string& count = here_.text;
-    std::int32_t ranks = 0;
-    const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), ranks);
-    if (!here_.is_word() || error != std::errc() || end != count.data() + count.size())
-      return expected(fmt::format("the number of ranks of mesh axis {}", axis));
-    advance();
+    WEFT_TRY(ranks, count<std::int32_t>(fmt::format("the number of ranks of mesh axis {}", axis),
+                                        std::numeric_limits<std::int32_t>::min()));
     made_.mesh.axes.push_back({std::move(axis), ranks});
     if (Status status = plan::check(made_.mesh); !status.ok()) {
       Error wrong = std::move(status).error();
@@ -117,7 +154,19 @@ class Reader {
       return wrong;
     }
     made_.axes.emplace_back();
-    return take(TokenKind::colon) ? read_use(made_.axes.back()) : Status();
+    if (!take(TokenKind::colon)) return {};
+    return at_word("stage") ? read_stage(made_.axes.back()) : read_use(made_.axes.back());
+  }
+
+  Status read_stage(AxisUse& use) {
+    if (stage_axis(made_)) return expected("one axis of stages");
+    advance();
+    use.stage = true;
+    if (!take(TokenKind::comma)) return {};
+    if (!take_word("chunks") || !take(TokenKind::equal)) return expected("chunks=N after stage");
+    WEFT_TRY(chunks, count<std::int32_t>("the number of chunks of a stage, 1 or more"));
+    use.chunks = chunks;
+    return {};
   }
 
   Status read_use(AxisUse& use) {
@@ -176,6 +225,7 @@ class Reader {
   Lexer lexer_;
   Piece here_, ahead_;
   Distribution made_;
+  bool has_micro_ = false;
 };
 
 // Names of tensors have dots: they need no quotes here, unlike what would not be read back.
@@ -196,6 +246,7 @@ std::string print(const Distribution& distribution) {
     text += fmt::format("{}{}={}", text.empty() ? "" : "; ", word(on.name), on.ranks);
     if (axis >= distribution.axes.size()) continue;
     const AxisUse& use = distribution.axes[axis];
+    if (use.stage) text += use.chunks == 1 ? ": stage" : fmt::format(": stage, chunks={}", use.chunks);
     std::string_view before = ": slice ";
     for (const std::string& index : use.slice) {
       text += before;
@@ -210,7 +261,31 @@ std::string print(const Distribution& distribution) {
                 ? fmt::format("; replicate {} on {}", word(exception.tensor), word(exception.axis))
                 : fmt::format("; slice {} of {} on {}", word(exception.index), word(exception.tensor),
                               word(exception.axis));
+  if (distribution.micro_batches != 1) text += fmt::format("; {}={}", kMicro, distribution.micro_batches);
+  if (!distribution.schedule.empty()) text += fmt::format("; schedule {}", word(distribution.schedule));
   return text;
+}
+
+std::optional<std::size_t> stage_axis(const Distribution& distribution) {
+  const auto found = std::ranges::find_if(distribution.axes, &AxisUse::stage);
+  if (found == distribution.axes.end()) return {};
+  return static_cast<std::size_t>(found - distribution.axes.begin());
+}
+
+bool is_in_time(const Distribution& distribution) {
+  return distribution.micro_batches != 1 || stage_axis(distribution).has_value();
+}
+
+Distribution within_stage(const Distribution& distribution) {
+  Distribution inner = distribution;
+  inner.micro_batches = 1;
+  inner.schedule.clear();
+  if (const auto axis = stage_axis(inner)) {
+    const auto at = static_cast<std::ptrdiff_t>(*axis);
+    inner.mesh.axes.erase(inner.mesh.axes.begin() + at);
+    inner.axes.erase(inner.axes.begin() + at);
+  }
+  return inner;
 }
 
 Result<Distribution> read_distribution(std::string_view text) {

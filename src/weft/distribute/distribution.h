@@ -13,8 +13,15 @@
 //   tensor          slice h, f, v                      context         slice s
 //   expert          slice x, b                         spatial         slice y   (rows of an image)
 //   one weird trick slice f6, f7, b                    ZeRO-1, -3      slice b, shard optimizer | parameters
+//
+// A step may also be cut in time: along one axis the model's layers lie one after the other, and the batch
+// goes through them in micro-batches, in the order that a schedule of schedules/ says.
+//
+//   stage=8: stage, chunks=2; data=16: slice b; gpu=8: slice h, f, v, s; micro=96; schedule interleaved
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +43,8 @@ std::string_view name(Shard shard);
 struct AxisUse {
   std::vector<std::string> slice;  // indices, most wanted first
   Shard shard = Shard::nothing;
+  bool stage = false;       // its ranks hold layers one after the other; nothing is sliced or sharded on it
+  std::int32_t chunks = 1;  // runs of layers that each of its ranks holds
 
   friend bool operator==(const AxisUse&, const AxisUse&) = default;
 };
@@ -53,9 +62,18 @@ struct Distribution {
   plan::Mesh mesh;
   std::vector<AxisUse> axes;  // one for each axis of the mesh
   std::vector<Exception> exceptions;
+  std::int64_t micro_batches = 1;  // that a step's batch is cut into; their gradients are summed
+  std::string schedule = {};       // of a mesh with stages: a name of schedules/; empty: 1f1b
 
   friend bool operator==(const Distribution&, const Distribution&) = default;
 };
+
+// The mesh axis along which layers lie one after the other.
+std::optional<std::size_t> stage_axis(const Distribution& distribution);
+// Whether a step of it is cut in time: in stages or micro-batches.
+bool is_in_time(const Distribution& distribution);
+// What one micro-batch is to the ranks of one stage: the same without the stages' axis and without time.
+Distribution within_stage(const Distribution& distribution);
 
 // "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s; replicate w on gpu; slice d of x on node"
 std::string print(const Distribution& distribution);

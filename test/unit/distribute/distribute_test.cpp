@@ -232,6 +232,9 @@ TEST(Distribute, WrongDistributionsAreNamed) {
 TEST(Distribution, TextIsReadAsItIsPrinted) {
   for (const std::string_view text :
        {"rank=4: slice b", "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s", "gpu=8",
+        "stage=8: stage, chunks=2; data=16: slice b, shard optimizer; gpu=8: slice h, f; micro=96; schedule "
+        "interleaved",
+        "gpu=2: slice b; replicate w on gpu; micro=4", "stage=2: stage; schedule \"my own\"",
         "gpu=2: shard optimizer", "gpu=2: slice f; replicate block.0.w on gpu; slice d of x on gpu",
         "\"two words\"=2: slice \"a,b\"; replicate \"say \\\"w\\\"\" on \"two words\""}) {
     const auto read = read_distribution(text);
@@ -244,7 +247,8 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
 // No text crashes the reader: every cut and every changed letter of a good one is read or refused.
 TEST(Distribution, AnyTextIsReadOrRefused) {
   const std::string good =
-      "node=4: slice b, shard parameters; gpu=8; slice d of \"x\" on node; replicate w on gpu";
+      "node=4: slice b, shard parameters; gpu=8; slice d of \"x\" on node; replicate w on gpu; "
+      "s=2: stage, chunks=2; micro=3; schedule zb_h1";
   Random random(3);
   for (std::size_t at = 0; at <= good.size(); ++at) {
     (void)read_distribution(good.substr(0, at));
@@ -254,10 +258,41 @@ TEST(Distribution, AnyTextIsReadOrRefused) {
       EXPECT_EQ(read_distribution(print(*read)).value(), *read) << changed;
     }
   }
-  for (const std::string_view text : {"", ";", "gpu", "gpu=", "gpu=x", "gpu=0", "gpu=99999999999",
-                                      "gpu=2:", "gpu=2: slice", "gpu=2: slice b,", "gpu=2: slice b, b",
-                                      "gpu=2; gpu=3", "replicate w on gpu", "gpu=2; slice b of", "\"gpu"})
+  for (const std::string_view text : {"",
+                                      ";",
+                                      "gpu",
+                                      "gpu=",
+                                      "gpu=x",
+                                      "gpu=0",
+                                      "gpu=99999999999",
+                                      "gpu=2:",
+                                      "gpu=2: slice",
+                                      "gpu=2: slice b,",
+                                      "gpu=2: slice b, b",
+                                      "gpu=2; gpu=3",
+                                      "replicate w on gpu",
+                                      "gpu=2; slice b of",
+                                      "\"gpu",
+                                      "micro=2",
+                                      "gpu=2; micro=0",
+                                      "gpu=2; micro=2; micro=2",
+                                      "a=2: stage; b=2: stage",
+                                      "a=2: stage, slice b",
+                                      "a=2: stage, chunks=0",
+                                      "a=2: stage; schedule",
+                                      "a=2: stage; schedule x; schedule y"})
     EXPECT_FALSE(read_distribution(text).ok()) << text;
+}
+
+TEST(Distribution, KnowsItsTimeFromItsPlace) {
+  const Distribution whole = *read_distribution("data=4: slice b; stage=2: stage; gpu=2: slice f; micro=4");
+  EXPECT_TRUE(is_in_time(whole));
+  EXPECT_EQ(stage_axis(whole), 1U);
+  EXPECT_EQ(print(within_stage(whole)), "data=4: slice b; gpu=2: slice f");
+  EXPECT_FALSE(is_in_time(within_stage(whole)));
+  EXPECT_TRUE(is_in_time(*read_distribution("gpu=2: slice b; micro=2")));
+  EXPECT_EQ(complaint("gpu=2: slice b; micro=2"),
+            "stages and micro-batches are no layouts: only what is within a stage is distributed | ");
 }
 
 TEST(Distribute, ADistributedPlanIsNotDistributedAgain) {
