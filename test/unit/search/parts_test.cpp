@@ -6,13 +6,13 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
-#include "weft/search/distribution/chain.h"
 #include "weft/search/distribution/cheapest_way.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/search/distribution/least_of_plan.h"
 #include "weft/search/distribution/lower_bound.h"
 #include "weft/search/distribution/part_variants.h"
+#include "weft/train/chain.h"
 
 namespace weft::search {
 namespace {
@@ -101,12 +101,12 @@ TEST(Chain, RepeatsTheHalvesOfABlock) {
                                                           {"v", 32, {}},
                                                           {"p", 16, {}},
                                                           {"layers", 3, {}}});
-  const Chain chain = chain_of(plan.graph);
+  const train::Chain chain = train::chain_of(plan.graph);
   EXPECT_EQ(chain.why_not, "");
   EXPECT_EQ(chain.kinds, 4u);
-  EXPECT_EQ(chain.stretches, (std::vector<Stretch>{{0, 1, 1}, {1, 2, 3}, {7, 1, 1}}));
+  EXPECT_EQ(chain.stretches, (std::vector<train::Stretch>{{0, 1, 1}, {1, 2, 3}, {7, 1, 1}}));
   for (std::size_t p = 0; p < chain.parts.size(); ++p) {
-    const auto part = extract(plan.graph, chain, p, p + 1 < chain.parts.size() ? 2 : 1);
+    const auto part = train::extract(plan.graph, chain, p, p + 1 < chain.parts.size() ? 2 : 1);
     ASSERT_TRUE(part.ok()) << part.error().message;
     EXPECT_TRUE(plan::verify(*part).ok());
     for (const plan::Phase phase : {plan::Phase::forward, plan::Phase::backward, plan::Phase::update})
@@ -120,7 +120,7 @@ TEST(Chain, SaysWhereThereIsNone) {
       "PARAMETER w[d, c] INIT normal(0, 0.02) "
       "AS WITH logits AS (SELECT sum(x * w) FROM x, w GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label;");
-  EXPECT_EQ(chain_of(plan.graph).why_not, "it has no place where a single value goes on");
+  EXPECT_EQ(train::chain_of(plan.graph).why_not, "it has no place where a single value goes on");
 }
 
 // The lists of an axis cannot say it, nothing tells the search, and no other assignment is faster.

@@ -28,7 +28,7 @@ struct PartVariants::Cuts {
   }
 };
 
-PartVariants::PartVariants(const Graph& graph, const Chain& chain, const Distribution& base,
+PartVariants::PartVariants(const Graph& graph, const train::Chain& chain, const Distribution& base,
                            std::vector<std::vector<IndexNames>> lists)
     : graph_(graph),
       chain_(chain),
@@ -38,8 +38,8 @@ PartVariants::PartVariants(const Graph& graph, const Chain& chain, const Distrib
       kinds_with_(graph.symbols().size()),
       scopes_with_(graph.symbols().size()) {
   std::vector<bool> seen(chain.kinds);
-  for (const Part& part : chain.parts) {
-    for (const Entry& entry : part.entries) {
+  for (const train::Part& part : chain.parts) {
+    for (const train::Entry& entry : part.entries) {
       ++scopes_with_[entry.label.value];
       if (!seen[part.kind]) kinds_with_[entry.label.value].push_back(part.kind);
     }
@@ -48,18 +48,18 @@ PartVariants::PartVariants(const Graph& graph, const Chain& chain, const Distrib
 }
 
 // A path without a scope is a label, and would speak of all entries that bear it.
-bool PartVariants::may_be_named(const Entry& entry) const {
+bool PartVariants::may_be_named(const train::Entry& entry) const {
   return entry.scope.valid() || scopes_with_[entry.label.value] == 1;
 }
 
-bool PartVariants::is_excepted(const Entry& entry, std::string_view axis) const {
+bool PartVariants::is_excepted(const train::Entry& entry, std::string_view axis) const {
   return std::ranges::any_of(base_.exceptions, [&](const Exception& exception) {
     return exception.axis == axis && (exception.tensor == graph_.text(entry.label) ||
                                       exception.tensor == graph_.path(entry.scope, entry.label));
   });
 }
 
-Variant PartVariants::variant_of(const Part& part, std::span<const Cuts> cuts,
+Variant PartVariants::variant_of(const train::Part& part, std::span<const Cuts> cuts,
                                  std::span<const IndexNames* const> instead) const {
   Variant variant;
   for (std::size_t e = 0; e < part.entries.size(); ++e) {
@@ -78,7 +78,7 @@ Variant PartVariants::variant_of(const Part& part, std::span<const Cuts> cuts,
   return variant;
 }
 
-std::vector<Variant> PartVariants::of(const Part& part) const {
+std::vector<Variant> PartVariants::of(const train::Part& part) const {
   std::set<std::string, std::less<>> indices;
   for (const std::vector<IndexNames>& of_axis : lists_)
     for (const IndexNames& list : of_axis) indices.insert(list.begin(), list.end());
@@ -87,7 +87,7 @@ std::vector<Variant> PartVariants::of(const Part& part) const {
   std::vector<Cuts> cuts(part.entries.size());
   for (const NodeId n : part.nodes) {
     const NodeView node = graph_.view(n);
-    const auto entry = std::ranges::find(part.entries, Entry{node.node().scope, node.node().label});
+    const auto entry = std::ranges::find(part.entries, train::Entry{node.node().scope, node.node().label});
     if (entry == part.entries.end()) continue;
     Cuts& of_entry = cuts[static_cast<std::size_t>(entry - part.entries.begin())];
     for (const plan::Loop& loop : signatures_.of(n).loops) {
@@ -117,10 +117,10 @@ std::vector<Variant> PartVariants::of(const Part& part) const {
   return found;
 }
 
-std::vector<Exception> PartVariants::in_part(const Part& part, const Variant& variant) const {
+std::vector<Exception> PartVariants::in_part(const train::Part& part, const Variant& variant) const {
   std::vector<Exception> exceptions;
   for (const Variant::Said& said : variant.said) {
-    const Entry& entry = part.entries[said.entry];
+    const train::Entry& entry = part.entries[said.entry];
     exceptions.push_back({graph_.path(entry.scope, entry.label), said.axis, said.index});
   }
   return exceptions;
@@ -129,9 +129,9 @@ std::vector<Exception> PartVariants::in_part(const Part& part, const Variant& va
 std::vector<Exception> PartVariants::in_kind(std::size_t kind, const Variant& variant) const {
   std::vector<Exception> exceptions;
   for (const Variant::Said& said : variant.said)
-    for (const Part& part : chain_.parts) {
+    for (const train::Part& part : chain_.parts) {
       if (part.kind != kind) continue;
-      const Entry& entry = part.entries[said.entry];
+      const train::Entry& entry = part.entries[said.entry];
       const bool only_here = kinds_with_[entry.label.value].size() == 1;
       exceptions.push_back(
           {only_here ? std::string(graph_.text(entry.label)) : graph_.path(entry.scope, entry.label),

@@ -15,7 +15,7 @@
 
 #include "weft/distribute/distribution.h"
 #include "weft/distribute/signatures.h"
-#include "weft/search/distribution/chain.h"
+#include "weft/train/chain.h"
 
 namespace weft::search {
 
@@ -35,26 +35,26 @@ struct Variant {
 class PartVariants {
  public:
   // `lists`: for each axis of the base, what it may be for. REQUIRES: all arguments outlive it.
-  PartVariants(const plan::Graph& graph, const Chain& chain, const distribute::Distribution& base,
+  PartVariants(const plan::Graph& graph, const train::Chain& chain, const distribute::Distribution& base,
                std::vector<std::vector<IndexNames>> lists);
 
-  std::vector<Variant> of(const Part& part) const;
+  std::vector<Variant> of(const train::Part& part) const;
 
   // As exceptions for this one part, each entry by its path.
-  std::vector<distribute::Exception> in_part(const Part& part, const Variant& variant) const;
+  std::vector<distribute::Exception> in_part(const train::Part& part, const Variant& variant) const;
   // For all parts of a kind: a label where no other kind has it, else the paths of all.
   std::vector<distribute::Exception> in_kind(std::size_t kind, const Variant& variant) const;
 
  private:
   struct Cuts;  // of an entry: how many steps it has along each index
 
-  Variant variant_of(const Part& part, std::span<const Cuts> cuts,
+  Variant variant_of(const train::Part& part, std::span<const Cuts> cuts,
                      std::span<const IndexNames* const> instead) const;
-  bool may_be_named(const Entry& entry) const;
-  bool is_excepted(const Entry& entry, std::string_view axis) const;
+  bool may_be_named(const train::Entry& entry) const;
+  bool is_excepted(const train::Entry& entry, std::string_view axis) const;
 
   const plan::Graph& graph_;
-  const Chain& chain_;
+  const train::Chain& chain_;
   const distribute::Distribution& base_;
   std::vector<std::vector<IndexNames>> lists_;
   distribute::Signatures signatures_;

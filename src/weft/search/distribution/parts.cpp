@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "weft/search/distribution/chain.h"
 #include "weft/search/distribution/cheapest_way.h"
 #include "weft/search/distribution/distribution_search.h"
 #include "weft/search/distribution/part_variants.h"
+#include "weft/train/chain.h"
 
 namespace weft::search {
 namespace {
@@ -34,13 +34,13 @@ struct Weights {
 // One base: the variants of each kind of part, what they cost alone and in pairs, and the ways through.
 class Improving {
  public:
-  Improving(const DistributionSpace& space, const Evaluator& evaluator, const Chain& chain,
+  Improving(const DistributionSpace& space, const Evaluator& evaluator, const train::Chain& chain,
             const Distribution& base)
       : evaluator_(evaluator),
         chain_(chain),
         base_(base),
         variants_(evaluator.graph(), chain, base_, lists_on(space, base_.mesh)) {
-    for (const Stretch& stretch : chain.stretches) {
+    for (const train::Stretch& stretch : chain.stretches) {
       // Of a repeated layer the second stands for all: what the first reads may be special.
       const std::size_t from = stretch.first + (stretch.times > 1 ? stretch.length : 0);
       for (std::size_t k = 0; k < stretch.length; ++k) steps_.push_back({from + k, {}, {}});
@@ -95,9 +95,9 @@ class Improving {
     const auto most =
         static_cast<std::size_t>(std::clamp(std::sqrt(pairs / static_cast<double>(steps_.size())), 2.0, 5.0));
     for (Step& step : steps_) {
-      const Part& part = chain_.parts[step.part];
+      const train::Part& part = chain_.parts[step.part];
       step.variants = variants_.of(part);
-      const Result<plan::Graph> plan = extract(evaluator_.graph(), chain_, step.part, 1);
+      const Result<plan::Graph> plan = train::extract(evaluator_.graph(), chain_, step.part, 1);
       if (!plan.ok()) return false;
       const Distribution base = restricted(base_, *plan);
       std::vector<Evaluator::PartQuestion> questions;
@@ -131,7 +131,7 @@ class Improving {
 
   void measure_pairs() {
     std::size_t step = 0;
-    for (const Stretch& stretch : chain_.stretches) {
+    for (const train::Stretch& stretch : chain_.stretches) {
       const std::size_t first = step, last = step + stretch.length - 1;
       for (; step <= last; ++step) {
         if (step + 1 == steps_.size()) break;
@@ -146,11 +146,11 @@ class Improving {
   Table pairs(std::size_t from, std::size_t to, std::size_t at) {
     const Step &a = steps_[from], &b = steps_[to];
     Table table(a.variants.size(), Costs(b.variants.size()));
-    const Result<plan::Graph> plan = extract(evaluator_.graph(), chain_, at, 2);
+    const Result<plan::Graph> plan = train::extract(evaluator_.graph(), chain_, at, 2);
     if (!plan.ok()) return table;
     const Distribution base = restricted(base_, *plan);
     std::vector<Evaluator::PartQuestion> questions;
-    const auto say = [&](const Part& part, const Variant& variant) {
+    const auto say = [&](const train::Part& part, const Variant& variant) {
       std::ranges::move(variants_.in_part(part, variant),
                         std::back_inserter(questions.back().distribution.exceptions));
     };
@@ -189,7 +189,7 @@ class Improving {
       made.joins.push_back(joined(joins_[s], s, s + 1, weights));
     std::size_t step = 0;
     for (std::size_t r = 0; r < chain_.stretches.size(); ++r) {
-      const Stretch& stretch = chain_.stretches[r];
+      const train::Stretch& stretch = chain_.stretches[r];
       made.stretches.push_back({stretch.length, stretch.times});
       made.back.push_back(joined(back_[r], step + stretch.length - 1, step, weights));
       step += stretch.length;
@@ -198,7 +198,7 @@ class Improving {
   }
 
   const Evaluator& evaluator_;
-  const Chain& chain_;
+  const train::Chain& chain_;
   const Distribution base_;
   PartVariants variants_;
   std::vector<Step> steps_;
@@ -220,7 +220,7 @@ class ByParts final : public DistributionStrategy {
     first.estimates -= std::min(kWholePlans, budget.estimates / 8);
     SearchOutcome outcome = descend().search(space, evaluator, first);
     if (outcome.best.empty() || evaluator.watch().over()) return outcome;
-    const Chain chain = chain_of(evaluator.graph());
+    const train::Chain chain = train::chain_of(evaluator.graph());
     if (!chain.why_not.empty() || chain.kinds > kMostKinds) {
       outcome.parts = "not planned part by part: " +
                       (chain.why_not.empty() ? fmt::format("{} kinds of parts", chain.kinds) : chain.why_not);
@@ -246,8 +246,8 @@ class ByParts final : public DistributionStrategy {
 
  private:
   static std::int64_t improve(const DistributionSpace& space, Evaluator& evaluator,
-                              const DistributionBudget& budget, const Chain& chain, const Distribution& base,
-                              SearchOutcome& outcome) {
+                              const DistributionBudget& budget, const train::Chain& chain,
+                              const Distribution& base, SearchOutcome& outcome) {
     Improving parts(space, evaluator, chain, base);
     // Where parts are large, pairs of them cost as much as whole plans: no more than so many of these.
     constexpr double kMostPairs = 800, kMostWholePlans = 20;

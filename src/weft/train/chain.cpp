@@ -1,4 +1,4 @@
-#include "weft/search/distribution/chain.h"
+#include "weft/train/chain.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "weft/ops/operators.h"
 
-namespace weft::search {
+namespace weft::train {
 namespace {
 
 using plan::Graph;
@@ -140,7 +140,8 @@ class Cutter {
   // Everything else belongs to the part of its entry, or else of what it reads.
   void take_home() {
     std::unordered_map<std::uint64_t, std::int32_t> of_entry;
-    for (const NodeId node : flow_) of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
+    for (const NodeId node : flow_)
+      of_entry.emplace(key_of_entry(entry_of(graph_.node(node))), home_[node.value]);
     // What flows nowhere goes to its first reader, so readers are asked from the last node on.
     for (std::size_t n = graph_.node_count(); n-- > 0;) {
       if (home_[n] == kNowhere || !is_forward(NodeId(n))) continue;
@@ -237,4 +238,4 @@ class Cutter {
 
 Chain chain_of(const Graph& graph) { return Cutter(graph).run(); }
 
-}  // namespace weft::search
+}  // namespace weft::train

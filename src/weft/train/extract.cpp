@@ -4,9 +4,9 @@
 
 #include "weft/ops/operators.h"
 #include "weft/plan/transplant.h"
-#include "weft/search/distribution/chain.h"
+#include "weft/train/chain.h"
 
-namespace weft::search {
+namespace weft::train {
 namespace {
 
 using plan::Graph;
@@ -107,4 +107,4 @@ Result<Graph> extract(const Graph& graph, const Chain& chain, std::size_t first,
   return Extraction(graph, std::span(chain.parts).subspan(first, count)).run();
 }
 
-}  // namespace weft::search
+}  // namespace weft::train

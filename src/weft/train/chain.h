@@ -1,4 +1,4 @@
-// weft/search/distribution/chain.h -- a plan as a chain of parts, each of which reads only what the one before it made.
+// weft/train/chain.h -- a plan as a chain of parts, each of which reads only what the one before it made.
 //
 //   embed ─▶ attention ─▶ mlp ─▶ attention ─▶ mlp ─▶ .. ─▶ head       parts 0 1 2 3 4 .. 193
 //   └──────┘ └────────────────── 96 times ────────────────┘ └────┘    kinds 0 1 2 1 2 .. 3
@@ -16,7 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
 
-namespace weft::search {
+namespace weft::train {
 
 // `length` parts from part `first` on, again and again.
 struct Stretch {
@@ -54,4 +54,4 @@ Chain chain_of(const plan::Graph& graph);
 Result<plan::Graph> extract(const plan::Graph& graph, const Chain& chain, std::size_t first,
                             std::size_t count);
 
-}  // namespace weft::search
+}  // namespace weft::train
