@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 300
 PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo lib install test bench bench-peers bench-faults goldens fuzz format lint clean help
+.PHONY: weft demo lib install test test-thorough bench bench-peers bench-faults goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -27,6 +27,9 @@ install: ## install program, library and headers under PREFIX (/usr/local); DEST
 test: ## build everything with sanitizers and run all tests
 	@scripts/setup.sh build test
 	@scripts/test.sh $(JOBS)
+
+test-thorough: export WEFT_THOROUGH = 1
+test-thorough: test ## the same, with every case of the long tests: some 40 minutes
 
 test-%: ## build and run the unit tests of one folder of src/weft: make test-plan
 	@scripts/setup.sh build test

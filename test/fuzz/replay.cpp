@@ -1,6 +1,9 @@
-// replay CORPUS DICTIONARY COUNT -- a fuzz target without a fuzzer, for compilers that have none:
+// replay DOOR CORPUS DICTIONARY COUNT -- fuzz targets without a fuzzer, for compilers that have none:
 // runs every file of the corpus, then COUNT mutations of them, the same ones each time. The input
-// that broke a promise is left in PROGRAM.input.
+// that broke a promise is left in PROGRAM.DOOR.input.
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +15,22 @@
 #include "promise.h"
 #include "weft/base/random.h"
 
+#define DOOR(name) extern "C" int test_one_##name(const std::uint8_t* data, std::size_t size);
+#include "replayed_doors.inc"
+#undef DOOR
+
 namespace {
+
+struct Door {
+  std::string_view name;
+  int (*test_one)(const std::uint8_t* data, std::size_t size);
+};
+
+constexpr Door kDoors[] = {
+#define DOOR(name) {#name, test_one_##name},
+#include "replayed_doors.inc"
+#undef DOOR
+};
 
 constexpr std::size_t kLongest = 4096;  // as libFuzzer is told
 
@@ -68,33 +86,56 @@ class Mutator {
   weft::Random random_{0};
 };
 
-void run(const std::string& text, const std::string& last_input) {
-  std::ofstream(last_input, std::ios::binary | std::ios::trunc) << text;
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+// The input under way, for whoever looks after a crash. It stays open: a file that is made anew for each of
+// thousands of inputs is written through to the disk each time.
+class LastInput {
+ public:
+  explicit LastInput(std::string path)
+      : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
+  LastInput(const LastInput&) = delete;
+  LastInput& operator=(const LastInput&) = delete;
+  ~LastInput() {
+    ::close(file_);
+    std::filesystem::remove(path_);
+  }
+  bool holds(const std::string& text) const {
+    const auto size = static_cast<ssize_t>(text.size());
+    return ::pwrite(file_, text.data(), text.size(), 0) == size && ::ftruncate(file_, size) == 0;
+  }
+
+ private:
+  std::string path_;
+  int file_;
+};
+
+void run(const Door& door, const std::string& text, const LastInput& last) {
+  if (!last.holds(text)) std::fputs("replay: the input cannot be written down\n", stderr);
+  door.test_one(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
-    std::fputs("usage: replay CORPUS DICTIONARY COUNT\n", stderr);
+  const auto* const door =
+      argc == 5 ? std::ranges::find(kDoors, std::string_view(argv[1]), &Door::name) : std::end(kDoors);
+  if (door == std::end(kDoors)) {
+    std::fputs("usage: replay DOOR CORPUS DICTIONARY COUNT\n", stderr);
     return 1;
   }
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(argv[1])) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(argv[2])) files.push_back(entry.path());
   std::sort(files.begin(), files.end());  // folders are listed in no order; mutations go by it
   std::vector<std::string> seeds;
   for (const auto& file : files) seeds.push_back(read(file));
-  const std::vector<std::string> words = read_words(argv[2]);
+  const std::vector<std::string> words = read_words(argv[3]);
   if (seeds.empty() || words.empty()) {
     std::fputs("replay: the corpus or the dictionary is empty\n", stderr);
     return 1;
   }
-  const std::string last_input = std::string(argv[0]) + ".input";
-  for (const std::string& seed : seeds) run(seed, last_input);
-  const int count = std::atoi(argv[3]);
+  const LastInput last(std::string(argv[0]) + "." + argv[1] + ".input");
+  for (const std::string& seed : seeds) run(*door, seed, last);
+  const int count = std::atoi(argv[4]);
   Mutator mutator(seeds, words);
-  for (int i = 0; i < count; ++i) run(mutator.next(), last_input);
-  std::filesystem::remove(last_input);
+  for (int i = 0; i < count; ++i) run(*door, mutator.next(), last);
   std::printf("%zu seeds, %d mutations\n", seeds.size(), count);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "thorough.h"
 #include "weft/base/random.h"
 #include "weft/ops/interpret.h"
 #include "weft/ops/operators.h"
@@ -16,7 +17,7 @@
 namespace weft::rule {
 namespace {
 
-constexpr std::size_t kMutations = 48;  // of all, by a fixed seed
+const std::size_t kMutations = thorough_or<std::size_t>(48, 12);  // of all, by a fixed seed
 constexpr int kFloatInstances = 16;
 
 ops::Tensor<double> drawn(const plan::Type& type, Random& random) {

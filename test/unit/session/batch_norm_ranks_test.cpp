@@ -9,6 +9,7 @@
 
 #include "distribute_case.h"
 #include "ranks_case.h"
+#include "thorough.h"
 #include "weft/distribute/prove.h"
 #include "weft/session/session.h"
 #include "weft/train/local_norms.h"
@@ -101,6 +102,7 @@ nlohmann::json explained(const std::string& statement) {
 
 // A rank sends its gradients, not gigabytes of activations, and no other family is much quicker.
 TEST(BatchNormOnRanks, ResNetIsDataParallel) {
+  WEFT_LONG_TEST();
   const nlohmann::json json =
       explained("TRAIN resnet50 ON pod WITH (b = 1024, distribution = 'node=4: slice b; gpu=8: slice b')");
   EXPECT_TRUE(json.at("proven")) << json.at("proof");

@@ -276,7 +276,7 @@ TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
 TEST(WhatFits, IsWhatAnErrorAdvises) {
   const auto statement = [](std::string_view batch, std::string_view limit) {
     return fmt::format(
-        "EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 30, "
+        "EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 8, "
         "prove = false)",
         batch, limit);
   };

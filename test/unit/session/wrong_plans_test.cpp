@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "temporary_folder.h"
+#include "thorough.h"
 #include "weft/base/file.h"
 
 namespace weft::session {
@@ -134,7 +135,7 @@ TEST_P(WrongPlans, AreRefused) {
   EXPECT_NE(reply.complaint.find(wrong.says), std::string::npos) << reply.complaint;
 }
 
-INSTANTIATE_TEST_SUITE_P(OneByOne, WrongPlans, ::testing::ValuesIn(kWrongPlans),
+INSTANTIATE_TEST_SUITE_P(OneByOne, WrongPlans, ::testing::ValuesIn(every(3, kWrongPlans)),
                          [](const auto& wrong) { return std::string(wrong.param.name); });
 
 // At every small size it is the model, at its own it is not: what small sizes do not show is not proven.
