@@ -3,7 +3,7 @@
 # for new ones). Long tests run in full where WEFT_THOROUGH is set. The last line is `N passed, M failed`; fails when
 # a test does.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 jobs=$1
 passed=0 failed=0 skipped=0
 
@@ -55,11 +55,20 @@ run_tests() {
 build dev "$jobs"
 
 # Tests write thousands of small files and wait for each to be safe. In memory that takes no time, and a slow disk
-# changes nothing; a machine with little of it uses the disk.
-if (($(df --output=avail -BM /dev/shm 2>/dev/null | tail -1 | tr -dc 0-9) + 0 >= 4096)); then
-  TMPDIR=$(mktemp -d /dev/shm/weft-tests.XXXXXX)
-  export TMPDIR
-  trap 'rm -rf "$TMPDIR"' EXIT
+# changes nothing; where there is little of it, or programs may not lie there, the disk is used.
+in_memory() {
+  local free
+  free=$(df --output=avail -BM /dev/shm 2>/dev/null | tail -1 | tr -dc 0-9)
+  ((${free:-0} >= 4096)) || return 1
+  folder=$(mktemp -d /dev/shm/weft-tests.XXXXXX) || return 1
+  if ! install -m 700 /bin/true "$folder/true" || ! "$folder/true" 2>/dev/null; then
+    rm -rf "$folder"
+    return 1
+  fi
+}
+if in_memory; then
+  export TMPDIR=$folder
+  trap 'rm -rf "$folder"' EXIT
 fi
 run_tests dev
 finish
