@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "ranks_case.h"
+#include "thorough.h"
 
 namespace weft::session {
 namespace {
@@ -150,7 +151,7 @@ class Against {
 
   const Learner learner_;
   const OneRank alone_;
-  const bool every_plan_ = std::getenv("WEFT_EVERY_PLAN") != nullptr;
+  const bool every_plan_ = is_thorough();
   std::size_t turn_;
 };
 
@@ -196,6 +197,7 @@ TEST(RankFamilies, AGptLearnsTheSame) {
 }
 
 TEST(RankFamilies, ABertLearnsTheSame) {
+  WEFT_LONG_TEST();
   Against alone(small_bert(), 5);
   alone.by(kBatchFamilies);
   alone.by(kTokenFamilies);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "temporary_folder.h"
+#include "thorough.h"
 #include "weft/base/random.h"
 #include "weft/session/session.h"
 
@@ -142,7 +143,7 @@ TEST_P(ModelsTrain, WithFallingLoss) {
       << reply.output;
 }
 
-INSTANTIATE_TEST_SUITE_P(Shipped, ModelsTrain, ::testing::ValuesIn(kSmallModels),
+INSTANTIATE_TEST_SUITE_P(Shipped, ModelsTrain, ::testing::ValuesIn(every(3, kSmallModels)),
                          [](const auto& model) { return model.param.name; });
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "session_case.h"
 #include "temporary_folder.h"
+#include "thorough.h"
 #include "weft/formats/safetensors.h"
 #include "weft/session/session.h"
 
@@ -40,6 +41,7 @@ TEST(SessionTrain, TheMlpReachesTheReferenceOnUnseenWriters) {
 }
 
 TEST(SessionTrain, TheConvnetLearns) {
+  WEFT_LONG_TEST();
   Session session;
   const Json trained =
       answer(session, fmt::format("TRAIN digits_conv FROM '{}' STEPS 220 WITH (holdout = 360)", kDigits));

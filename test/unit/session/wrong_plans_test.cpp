@@ -118,8 +118,8 @@ const std::string& right_plan(std::string_view statement) {
 TEST_P(WrongPlans, AreRefused) {
   const WrongPlan& wrong = GetParam();
   const std::string& right = right_plan(wrong.of);
-  std::string text = std::regex_replace(right, std::regex(wrong.what), wrong.with,
-                                        std::regex_constants::format_first_only);
+  std::string text =
+      std::regex_replace(right, std::regex(wrong.what), wrong.with, std::regex_constants::format_first_only);
   ASSERT_NE(text, right) << "nothing was changed in\n" << right;
   // A value that was added is the next one.
   if (const std::size_t at = text.find("%99"); at != std::string::npos) {
