@@ -5,7 +5,7 @@
 //   data=2: slice b; tensor=2: ...  families joined on a mesh of two or three axes
 //
 // A test run has no time for all of them: each model takes a family on 2, 4 or 8 ranks, another on another,
-// and runs again what has four; meshes go by turns, too. With WEFT_EVERY_PLAN set, all are run on all, twice.
+// and runs again what has four; meshes go by turns, too. Where WEFT_THOROUGH is set, all are run on all, twice.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
