@@ -147,7 +147,7 @@ TEST(Program, AnswersErrorsInJson) {
 
 TEST(Program, HelpNamesEveryCommand) {
   const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
-  for (const std::string command : {"run", "rules", "plan", "partition", "schedule", "collective", "launch",
+  for (const std::string command : {"run", "rules", "plan", "import", "partition", "schedule", "collective", "launch",
                                     "simulate", "profile", "tune", "bench", "doctor", "top", "help"}) {
     EXPECT_NE(usage.find("\n  weft " + command), std::string::npos) << command;
     EXPECT_NE(page.find("\n  weft " + command), std::string::npos) << command;

@@ -17,6 +17,7 @@
 #include "bench.h"
 #include "collective.h"
 #include "doctor.h"
+#include "import.h"
 #include "interrupt.h"
 #include "launch.h"
 #include "output.h"
@@ -53,6 +54,7 @@ usage:
   weft -i FILE             run a script, then a prompt with what it created; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
   weft plan ...            prove and price plans for several ranks
+  weft import FILE         a config.json of Hugging Face as a model in WeftQL
   weft partition FILE      where to cut a model into stages, from the field's files
   weft schedule ...        draw, check, price and synthesize pipeline schedules
   weft collective ...      check, convert, price, choose and run collective algorithms
@@ -155,9 +157,9 @@ class Complaints {
 
 Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
-  constexpr std::string_view kCommands[] = {"run",    "help",     "rules",     "plan",    "collective",
-                                            "launch", "simulate", "profile",   "tune",    "bench",
-                                            "doctor", "top",      "partition", "schedule"};
+  constexpr std::string_view kCommands[] = {"run",    "help",     "rules",     "plan",     "collective",
+                                            "launch", "simulate", "profile",   "tune",     "bench",
+                                            "doctor", "top",      "partition", "schedule", "import"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -237,6 +239,7 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "collective") return run_collective(argc, argv);
   if (command == "rules") return run_rules(argc, argv, output);
   if (command == "plan") return run_plan(argc, argv);
+  if (command == "import") return run_import(argc, argv);
   if (command == "partition") return run_partition(argc, argv);
   if (command == "schedule") return run_schedule(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);

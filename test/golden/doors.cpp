@@ -24,6 +24,7 @@ std::span<const Door> doors() {
       {"compile", compile_door},
       {"cost", cost_door},
       {"choose", choose_door},
+      {"import", import_door},
   };
   return kDoors;
 }

@@ -20,6 +20,7 @@
 //                                    moves         -> a program, or what the last pass made
 //   cost on=CLUSTER [sizes=A..B] [protocol=P]    algorithm -> a table of times
 //   choose collective=NAME on=CLUSTER [sizes=A..B]  algorithms, a line each -> the best by size
+//   import [name=NAME] [plain-rotary]  config.json -> the model's text and its parameters
 //   same-plan [model=NAME]           texts, == between -> `one plan`, or how many there are
 //
 // With `expand`, {300*(} in the script is 300 times ( and \x00 is that byte; `only` keeps the fields
@@ -63,5 +64,6 @@ std::string check_door(const Case& test);
 std::string compile_door(const Case& test);
 std::string cost_door(const Case& test);
 std::string choose_door(const Case& test);
+std::string import_door(const Case& test);
 
 }  // namespace weft::golden

@@ -1,0 +1,38 @@
+#include "import.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "command.h"
+#include "subcommands.h"
+#include "weft/session/import.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kImportUsage = R"(weft import: a model of another program as WeftQL
+
+usage:
+  weft import FILE [--name NAME] [-o MODEL.weft] [--weights FILE.safetensors]... [--plain-rotary]
+              [--format text|json]
+
+`weft help import` says which models are known.
+)";
+
+}  // namespace
+
+Result<session::Reply> run_import(int argc, char** argv) {
+  session::Import import_model;
+  CLI::App app;
+  app.add_option("FILE", import_model.file)->required();
+  app.add_option("--name", import_model.name);
+  app.add_option("-o", import_model.to);
+  app.add_option("--weights", import_model.weights);
+  app.add_flag("--plain-rotary", import_model.plain_rotary);
+  add_format(&app, import_model.format);
+  return run_command(
+      app, [&] { return session::run(import_model); }, "import", kImportUsage, argc, argv);
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+// weft import ...: reads the arguments of the command and has a session do it.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is the word `import`. Fails when the arguments make no sense.
+Result<session::Reply> run_import(int argc, char** argv);
+
+}  // namespace weft

@@ -1,0 +1,121 @@
+#include "weft/session/import.h"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/check.h"
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/explain/description.h"
+#include "weft/imports/hugging_face.h"
+#include "weft/imports/weights.h"
+#include "weft/language/bind.h"
+#include "weft/session/reply.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kMostImportBytes = std::int64_t{64} << 20;
+
+// "llama-7b/config.json" is called after its folder, any other file after itself.
+std::string name_of_file(const std::string& file) {
+  const std::filesystem::path path(file);
+  const std::string stem = path.stem().string();
+  return imports::name_from(stem == "config" ? path.parent_path().filename().string() : stem);
+}
+
+// What the text says, bound: that it does is part of the promise.
+Result<explain::Description> describe_import(const imports::Imported& model) {
+  WEFT_TRY(source, language::parse_and_keep(model.text));
+  language::Catalog catalog;
+  for (const language::syntax::Statement* statement : source->script.statements)
+    WEFT_TRY_STATUS(language::define(catalog, source, *statement, {}));
+  const language::syntax::Name name{.text = model.name, .span = {}};
+  WEFT_TRY(bound, language::bind(catalog, name, {}));
+  return explain::describe(bound.graph);
+}
+
+Result<std::string> convert(const Import& request, const imports::Imported& model,
+                            std::vector<std::string>& notes) {
+  std::vector<formats::Checkpoint> files;
+  for (const std::string& path : request.weights) {
+    WEFT_TRY(file, formats::load(path));
+    files.push_back(std::move(file));
+  }
+  WEFT_TRY(converted, imports::convert_weights(model, files));
+  std::filesystem::path to(request.to);
+  to.replace_extension(".safetensors");
+  WEFT_TRY_STATUS(formats::save(to.string(), converted.checkpoint));
+  if (!converted.unread.empty())
+    notes.push_back(fmt::format("{} tensors of the weights are no parameters, such as {}",
+                                converted.unread.size(), converted.unread.front()));
+  return to.string();
+}
+
+std::string import_text(const Import& request, const imports::Imported& model, const std::string& weights,
+                        const std::vector<std::string>& notes) {
+  if (request.to.empty()) return model.text;
+  std::string out = fmt::format("wrote {}: model {}, {} parameters\n", request.to, model.name,
+                                print_exact(model.parameters));
+  if (!weights.empty()) out += fmt::format("wrote {}: LOAD {} FROM '{}'\n", weights, model.name, weights);
+  for (const std::string& note : notes) out += fmt::format("note: {}\n", note);
+  return out;
+}
+
+std::string import_json(const Import& request, const imports::Imported& model, const std::string& weights,
+                        const std::vector<std::string>& notes, const explain::Description& description) {
+  Json json = {{"model", model.name},
+               {"architecture", model.architecture},
+               {"parameters", model.parameters},
+               {"parameter_tensors", description.parameter_tensors},
+               {"multiply_adds", description.multiply_adds},
+               {"notes", notes}};
+  if (request.to.empty())
+    json["text"] = model.text;
+  else
+    json["file"] = request.to;
+  if (!weights.empty()) json["weights"] = weights;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> answer_import(const Import& request) {
+  if (!request.name.empty() && imports::name_from(request.name) != request.name)
+    return user_error(fmt::format("--name: expected small letters, digits and _, found '{}'", request.name),
+                      fmt::format("such as {}", imports::name_from(request.name)));
+  if (!request.weights.empty() && request.to.empty())
+    return user_error("--weights needs -o", "the weights are written beside the model's text");
+  WEFT_TRY(text, read_file(request.file, kMostImportBytes));
+  auto model = imports::import_hugging_face(
+      text,
+      {.name = request.name, .otherwise = name_of_file(request.file), .plain_rotary = request.plain_rotary});
+  if (!model.ok()) {
+    Error error = model.error();
+    error.message = fmt::format("{}: {}", request.file, error.message);
+    return error;
+  }
+  WEFT_TRY(description, describe_import(*model));
+  WEFT_CHECK(
+      description.parameters == model->parameters,
+      fmt::format("{} parameters in the text, {} by its parts", description.parameters, model->parameters));
+  std::vector<std::string> notes = model->notes;
+  std::string weights;
+  if (!request.weights.empty()) {
+    WEFT_TRY(written, convert(request, *model, notes));
+    weights = std::move(written);
+  }
+  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, model->text));
+  return request.format == Format::json ? import_json(request, *model, weights, notes, description)
+                                        : import_text(request, *model, weights, notes);
+}
+
+}  // namespace
+
+Reply run(const Import& request) { return to_reply(answer_import(request)); }
+
+}  // namespace weft::session

@@ -1,0 +1,28 @@
+// Any text is a model or an error of the user; a model's text is WeftQL, and its weights are sizes that can be counted.
+
+#include "promise.h"
+#include "weft/imports/hugging_face.h"
+#include "weft/language/parser.h"
+
+using weft::fuzz::promise;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto model =
+      weft::imports::import_hugging_face(text, {.name = {}, .otherwise = {}, .plain_rotary = true});
+  if (!model.ok()) {
+    promise(model.error().fault == weft::Fault::user, "a wrong file is the user's");
+    promise(!model.error().message.empty(), "an error says what is wrong");
+    return 0;
+  }
+  promise(model->parameters > 0, "a model has parameters", text);
+  promise(weft::language::parse(model->text).ok(), "an imported model is WeftQL", model->text);
+  std::int64_t elements = 0;
+  for (const weft::imports::WeightSource& weight : model->weights) {
+    std::int64_t count = 1;
+    for (const std::int64_t dim : weight.shape) count *= dim;
+    elements += count;
+  }
+  promise(elements == model->parameters, "every parameter has its weights", text);
+  return 0;
+}

@@ -1,0 +1,175 @@
+// Models from config.json: the field's shapes, how many parameters each has, and what is refused.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "weft/imports/hugging_face.h"
+
+namespace weft::imports {
+namespace {
+
+std::string with(std::string_view base, std::string_view fields) {
+  return fmt::format("{{{}{}}}", base, fields);
+}
+
+// The shapes are facts about published models; the numbers behind them are what their authors count.
+constexpr std::string_view kLlama =
+    R"("model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+       "num_attention_heads": 32, "vocab_size": 32000, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5)";
+constexpr std::string_view kMistral =
+    R"("model_type": "mistral", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+       "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "sliding_window": 4096,
+       "max_position_embeddings": 32768)";
+constexpr std::string_view kMixtral =
+    R"("model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+       "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "num_local_experts": 8,
+       "num_experts_per_tok": 2, "max_position_embeddings": 32768)";
+constexpr std::string_view kQwen =
+    R"("model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+       "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true,
+       "max_position_embeddings": 131072, "use_sliding_window": false, "sliding_window": 131072)";
+constexpr std::string_view kBert =
+    R"("model_type": "bert", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+       "num_attention_heads": 12, "vocab_size": 30522)";
+constexpr std::string_view kT5 =
+    R"("model_type": "t5", "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
+       "vocab_size": 32128)";
+constexpr std::string_view kVit =
+    R"("model_type": "vit", "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+       "num_attention_heads": 12)";
+constexpr std::string_view kGpt2 =
+    R"("model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024, "vocab_size": 50257)";
+constexpr std::string_view kDeepseekLite =
+    R"("model_type": "deepseek_v2", "hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408,
+       "num_hidden_layers": 27, "num_attention_heads": 16, "n_shared_experts": 2, "n_routed_experts": 64,
+       "kv_lora_rank": 512, "q_lora_rank": null, "qk_rope_head_dim": 64, "v_head_dim": 128, "qk_nope_head_dim": 128,
+       "num_experts_per_tok": 6, "first_k_dense_replace": 1, "vocab_size": 102400)";
+constexpr std::string_view kDeepseek3 =
+    R"("model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+       "num_hidden_layers": 61, "num_attention_heads": 128, "n_shared_experts": 1, "n_routed_experts": 256,
+       "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "v_head_dim": 128, "qk_nope_head_dim": 128,
+       "num_experts_per_tok": 8, "first_k_dense_replace": 3, "vocab_size": 129280, "n_group": 8, "topk_group": 4)";
+
+std::int64_t parameters(std::string_view base, std::string_view fields = {}) {
+  const auto model = import_hugging_face(with(base, fields));
+  EXPECT_TRUE(model.ok()) << model.error().message;
+  return model.ok() ? model->parameters : -1;
+}
+
+std::string refusal(std::string_view text) {
+  const auto model = import_hugging_face(text);
+  EXPECT_FALSE(model.ok());
+  if (model.ok()) return model->text;
+  EXPECT_EQ(model.error().fault, Fault::user);
+  return model.error().message;
+}
+
+TEST(HuggingFace, CountsTheParametersOfPublishedModels) {
+  EXPECT_EQ(parameters(kGpt2), 124'439'808);
+  EXPECT_EQ(parameters(kLlama), 6'738'415'616);
+  EXPECT_EQ(parameters(R"("model_type": "llama", "hidden_size": 8192, "intermediate_size": 28672,
+      "num_hidden_layers": 80, "num_attention_heads": 64, "num_key_value_heads": 8, "vocab_size": 128256)"),
+            70'553'706'496);
+  EXPECT_EQ(parameters(R"("model_type": "llama", "hidden_size": 16384, "intermediate_size": 53248,
+      "num_hidden_layers": 126, "num_attention_heads": 128, "num_key_value_heads": 8, "vocab_size": 128256)"),
+            405'853'388'800);
+  EXPECT_EQ(parameters(kMistral), 7'241'732'096);
+  EXPECT_EQ(parameters(kMixtral), 46'702'792'704);
+  EXPECT_EQ(parameters(kQwen), 494'032'768);
+  EXPECT_EQ(parameters(R"("model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944,
+      "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064)"),
+            7'615'616'512);
+  EXPECT_EQ(parameters(kT5), 60'506'624);
+  EXPECT_EQ(parameters(R"("model_type": "t5", "d_model": 768, "d_kv": 64, "d_ff": 2048, "num_layers": 12,
+      "num_heads": 12, "vocab_size": 32128, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": false)"),
+            247'577'856);
+  EXPECT_EQ(parameters(kDeepseekLite), 15'706'484'224);
+  EXPECT_EQ(parameters(kDeepseek3),
+            671'026'404'352);  // without the 58 x 256 biases of routers, which are states
+}
+
+TEST(HuggingFace, GivesBertTheHeadOfItsClass) {
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertModel"])"), 109'482'240);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForMaskedLM"])"), 109'514'298);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForPreTraining"])"), 110'106'428);
+  EXPECT_EQ(parameters(kBert, R"(, "architectures": ["BertForSequenceClassification"])"), 109'483'778);
+  EXPECT_EQ(refusal(with(kBert, R"(, "architectures": ["BertForQuestions"])")),
+            "architectures[0]: unknown class 'BertForQuestions'");
+}
+
+TEST(HuggingFace, CountsTheLabelsOfAClassifier) {
+  std::string labels;
+  for (int i = 0; i < 1000; ++i) labels += fmt::format(R"({}"{}": "a")", i == 0 ? "" : ", ", i);
+  EXPECT_EQ(parameters(kVit, fmt::format(R"(, "id2label": {{{}}})", labels)), 86'567'656);
+  EXPECT_EQ(parameters(kVit, R"(, "architectures": ["ViTModel"])"), 86'389'248);
+}
+
+TEST(HuggingFace, NamesWhatItDoesNotKnow) {
+  EXPECT_EQ(refusal("{}"), "expected model_type, found none");
+  EXPECT_EQ(refusal("[1]"), "expected an object, found a list");
+  EXPECT_EQ(refusal(R"({"model_type": "lama"})"), "unknown model_type: 'lama'");
+  EXPECT_EQ(import_hugging_face(R"({"model_type": "lama"})").error().hint, "did you mean 'llama'?");
+  EXPECT_EQ(import_hugging_face(R"({"model_type": "rwkv5world"})").error().hint,
+            "known are bert, deepseek_v2, deepseek_v3, gpt2, llama, mistral, mixtral, qwen2, t5, vit");
+  EXPECT_EQ(refusal(R"({"model_type": "gpt2"})"), "expected n_embd, found none");
+  const auto model = import_hugging_face(with(kLlama, R"(, "wings": 2, "use_cache": true)"));
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->notes, std::vector<std::string>{"not known, and taken to change nothing: wings"});
+}
+
+TEST(HuggingFace, RefusesFieldsThatChangeTheArithmetic) {
+  EXPECT_EQ(refusal(with(kGpt2, R"(, "scale_attn_by_inverse_layer_idx": true)")),
+            "scale_attn_by_inverse_layer_idx: expected false, which is all that Weft knows, found true");
+  EXPECT_EQ(
+      refusal(with(kBert, R"(, "position_embedding_type": "relative_key")")),
+      "position_embedding_type: expected 'absolute', which is all that Weft knows, found 'relative_key'");
+  EXPECT_EQ(refusal(with(kLlama, R"(, "hidden_act": "mish")")), "hidden_act: unknown activation 'mish'");
+  EXPECT_EQ(refusal(with(kLlama, R"(, "quantization_config": {"quant_method": "gptq"})")),
+            "quantization_config: expected none, found gptq");
+  EXPECT_EQ(refusal(with(kLlama, R"(, "layer_types": ["full_attention", "sliding_attention"])")),
+            "layer_types: expected layers of one kind, found full_attention and sliding_attention");
+  EXPECT_EQ(refusal(with(kDeepseek3, R"(, "scoring_func": "softmax")")),
+            "scoring_func: expected 'sigmoid', which is all that Weft knows, found 'softmax'");
+}
+
+TEST(HuggingFace, TakesScaledRotaryAnglesForPlainOnesWhereItIsTold) {
+  const std::string text =
+      with(kLlama, R"(, "rope_theta": 500000.0, "rope_scaling": {"rope_type": "llama3", "factor": 8.0})");
+  EXPECT_EQ(refusal(text), "rope_scaling.rope_type: expected 'default', found 'llama3'");
+  const auto model = import_hugging_face(text, {.name = {}, .otherwise = {}, .plain_rotary = true});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->notes.front(),
+            "rope_scaling has rotary angles scaled as 'llama3': here they are not, so numbers differ");
+  EXPECT_NE(model->text.find("base => 500000"), std::string::npos);
+}
+
+TEST(HuggingFace, RefusesNumbersThatMakeNoModel) {
+  EXPECT_EQ(refusal(with(kGpt2, R"(, "layer_norm_epsilon": "small")")),
+            "layer_norm_epsilon: expected a number, found 'small'");
+  EXPECT_EQ(refusal(with(kGpt2, R"(, "attn_pdrop": 1)")),
+            "attn_pdrop: expected a number from 0 to below 1, found 1");
+  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "n_embd": -768})"),
+            "n_embd: expected a whole number up to 2147483647, found -768");
+  EXPECT_EQ(refusal(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 7, "vocab_size": 9})"),
+            "n_head does not divide n_embd: 7 and 768");
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "hidden_size": 2147483646, "intermediate_size": 2147483646,
+      "num_hidden_layers": 100, "num_attention_heads": 2, "vocab_size": 2147483646})"),
+            "the model has more parameters than can be counted");
+  EXPECT_EQ(refusal(with(kLlama, "").substr(0, 60)), "expected JSON, found an error at byte 61");
+}
+
+TEST(HuggingFace, NamesTheModel) {
+  EXPECT_EQ(name_from("Meta-Llama-3.1-8B"), "meta_llama_3_1_8b");
+  EXPECT_EQ(name_from("7b"), "model_7b");
+  EXPECT_EQ(name_from("--"), "");
+  const auto named = [](std::string_view fields, const HuggingFaceOptions& options) {
+    return import_hugging_face(with(kGpt2, fields), options)->name;
+  };
+  EXPECT_EQ(named("", {}), "gpt2");
+  EXPECT_EQ(named("", {.name = {}, .otherwise = "folder"}), "folder");
+  EXPECT_EQ(named(R"(, "_name_or_path": "someone/Small-GPT")", {.name = {}, .otherwise = "folder"}),
+            "small_gpt");
+  EXPECT_EQ(named("", {.name = "mine"}), "mine");
+}
+
+}  // namespace
+}  // namespace weft::imports
