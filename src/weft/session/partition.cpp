@@ -26,15 +26,13 @@
 namespace weft::session {
 namespace {
 
-using formats::Json;
-
 constexpr std::int64_t kMostPartitionBytes = std::int64_t{64} << 20;
 constexpr std::int32_t kMostPartitionDevices = 10'000, kMostStepMicroBatches = 1 << 20;
 constexpr std::string_view kDefaultRate = "25 Gb/s";  // of the ten optima of DAPPLE's profiles
 
 // The answer to one file. `lines` are for people.
 struct Cut {
-  Json json;
+  formats::Json json;
   std::vector<std::string> lines;
 };
 
@@ -77,8 +75,8 @@ Result<std::vector<partition::Level>> read_levels(std::string_view text, std::in
 }
 
 template <class Nodes>
-Json ids_of(const std::vector<std::int32_t>& places, const Nodes& nodes) {
-  Json ids = Json::array();
+formats::Json ids_of(const std::vector<std::int32_t>& places, const Nodes& nodes) {
+  formats::Json ids = formats::Json::array();
   for (const std::int32_t place : places) ids.push_back(nodes[static_cast<std::size_t>(place)].id);
   return ids;
 }
@@ -91,9 +89,10 @@ Status agree(double cost, const Result<double>& judged) {
   return {};
 }
 
-Json head(std::string_view format, double cost, std::string_view unit, bool exact, std::int32_t ideals) {
+formats::Json head(std::string_view format, double cost, std::string_view unit, bool exact,
+                   std::int32_t ideals) {
   return {{"format", format}, {"cost", cost},     {"unit", unit},
-          {"exact", exact},   {"ideals", ideals}, {"stages", Json::array()}};
+          {"exact", exact},   {"ideals", ideals}, {"stages", formats::Json::array()}};
 }
 
 Result<Cut> cut_placement(const Partition& request, const formats::JsonNode& top) {
@@ -116,7 +115,8 @@ Result<Cut> cut_placement(const Partition& request, const formats::JsonNode& top
   return cut;
 }
 
-Result<Cut> cut_stage_costs(const Partition& request, const formats::JsonNode& top, const Json& value) {
+Result<Cut> cut_stage_costs(const Partition& request, const formats::JsonNode& top,
+                            const formats::Json& value) {
   WEFT_TRY(hybrid, formats::read_stage_costs(top, value));
   if (request.devices > 0) hybrid.devices = request.devices;
   if (request.micro_batches > 0) hybrid.micro_batches = request.micro_batches;
@@ -132,7 +132,7 @@ Result<Cut> cut_stage_costs(const Partition& request, const formats::JsonNode& t
   WEFT_TRY_STATUS(agree(answer.cost, partition::judge(hybrid, answer.stages)));
   Cut cut{head("piper", answer.cost, "s", answer.exact, answer.ideals), {}};
   for (const partition::HybridStage& stage : answer.stages) {
-    Json ways = Json::array();
+    formats::Json ways = formats::Json::array();
     for (std::size_t i = 0; i < stage.nodes.size(); ++i)
       for (const auto& degree : hybrid.nodes[static_cast<std::size_t>(stage.nodes[i])].degrees)
         if (degree.devices == stage.degree)
@@ -168,13 +168,13 @@ Result<Cut> cut_in_step(const Partition& request, const partition::Profile& prof
 }
 
 void add_steady(const std::vector<partition::SteadyStage>& stages, const partition::Profile& profile,
-                std::size_t depth, Json& list, std::vector<std::string>& lines) {
+                std::size_t depth, formats::Json& list, std::vector<std::string>& lines) {
   for (const partition::SteadyStage& stage : stages) {
-    Json one = {{"nodes", ids_of(stage.nodes, profile.nodes)}, {"replicas", stage.replicas}};
+    formats::Json one = {{"nodes", ids_of(stage.nodes, profile.nodes)}, {"replicas", stage.replicas}};
     lines.push_back(fmt::format("{}{:>6} nodes on {} machines", std::string(2 * depth, ' '),
                                 stage.nodes.size(), stage.replicas));
     if (!stage.inner.empty()) {
-      one["stages"] = Json::array();
+      one["stages"] = formats::Json::array();
       add_steady(stage.inner, profile, depth + 1, one["stages"], lines);
     }
     list.push_back(std::move(one));
@@ -238,7 +238,7 @@ Result<std::string> answer(const Partition& request) {
   if (request.format == Format::json) {
     cut->json["seconds"] = seconds;
     // Ids of a profile are any bytes.
-    return cut->json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return cut->json.dump(-1, ' ', false, formats::Json::error_handler_t::replace) + "\n";
   }
   std::string shown =
       fmt::format("{:.6g} {}, {}\n", cut->json["cost"].get<double>(), cut->json["unit"].get<std::string>(),
