@@ -65,9 +65,10 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 find_program(WEFT_CCACHE ccache)
 if(WEFT_CCACHE)
-  # Without this ccache refuses sources that use a precompiled header.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros "${WEFT_CCACHE}")
+  # Sloppiness, since ccache refuses sources that use a precompiled header otherwise; the folder, so that a second
+  # checkout finds what the first has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${WEFT_CCACHE}")
 endif()
 
 find_program(WEFT_MOLD mold)
