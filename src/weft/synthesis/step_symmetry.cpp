@@ -1,0 +1,210 @@
+#include "weft/synthesis/step_symmetry.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace weft::synthesis {
+namespace {
+
+using Image = std::vector<std::int32_t>;
+
+constexpr std::size_t kMostFound = 48;          // symmetries that take device 0 to a given one
+constexpr std::int64_t kMostTries = 200'000;    // of placing a device, for a given one
+constexpr std::size_t kMostGenerators = 96;
+constexpr std::size_t kMostGroupsOfASize = 4;
+
+class SymmetryFinder {
+ public:
+  SymmetryFinder(const StepNetwork& network, std::int32_t fixed)
+      : network_(network), fixed_(fixed), size_(static_cast<std::size_t>(network.devices)) {
+    capacity_.assign(size_ * size_, 0);
+    std::vector<double> least(network.edges.size(), 0);
+    for (const StepLimit& limit : network.limits) {
+      const double share = limit.capacity / static_cast<double>(limit.edges.size());
+      for (const std::int32_t edge : limit.edges) least[static_cast<std::size_t>(edge)] += share;
+      limits_.insert(limit);
+    }
+    for (std::size_t i = 0; i < least.size(); ++i) {
+      const StepEdge& edge = network.edges[i];
+      capacity_[static_cast<std::size_t>(edge.from) * size_ + static_cast<std::size_t>(edge.to)] += least[i];
+    }
+  }
+
+  // Symmetries all of whose powers but the identity move every device: those that make groups of that kind.
+  std::vector<StepSymmetry> find() {
+    for (std::size_t shift = 1; shift < size_; ++shift) {
+      Image turn(size_), exchange(size_);
+      for (std::size_t i = 0; i < size_; ++i) {
+        turn[i] = static_cast<std::int32_t>((i + shift) % size_);
+        exchange[i] = static_cast<std::int32_t>(i ^ shift);
+      }
+      consider(turn);
+      if ((size_ & (size_ - 1)) == 0) consider(exchange);
+    }
+    const std::size_t first = fixed_ == 0 ? 1 : 0;
+    for (std::size_t to = 0; to < size_ && first < size_; ++to) {
+      tries_left_ = kMostTries;
+      found_here_ = 0;
+      Image image(size_, -1);
+      std::vector<char> used(size_, 0);
+      if (fixed_ >= 0) {
+        image[static_cast<std::size_t>(fixed_)] = fixed_;
+        used[static_cast<std::size_t>(fixed_)] = 1;
+      }
+      if (used[to] || to == first) continue;
+      image[first] = static_cast<std::int32_t>(to);
+      used[to] = 1;
+      extend(image, used, 0);
+    }
+    return {found_.begin(), found_.end()};
+  }
+
+ private:
+  bool alike(std::size_t a, std::size_t b, const Image& image) const {
+    const auto at = [&](std::size_t i) { return static_cast<std::size_t>(image[i]); };
+    return capacity_[a * size_ + b] == capacity_[at(a) * size_ + at(b)] &&
+           capacity_[b * size_ + a] == capacity_[at(b) * size_ + at(a)];
+  }
+
+  void extend(Image& image, std::vector<char>& used, std::size_t next) {
+    while (next < size_ && image[next] >= 0) ++next;
+    if (next == size_) {
+      if (consider(image)) ++found_here_;
+      return;
+    }
+    for (std::size_t to = 0; to < size_ && found_here_ < kMostFound && --tries_left_ > 0; ++to) {
+      if (used[to] || to == next) continue;
+      image[next] = static_cast<std::int32_t>(to);
+      bool fits = true;
+      for (std::size_t other = 0; other < size_ && fits; ++other)
+        fits = image[other] < 0 || other == next || alike(next, other, image);
+      if (fits) {
+        used[to] = 1;
+        extend(image, used, next + 1);
+        used[to] = 0;
+      }
+      image[next] = -1;
+    }
+  }
+
+  bool moves_all_alike(const Image& image) const {
+    std::size_t length = 0;
+    std::vector<char> seen(size_, 0);
+    for (std::size_t start = 0; start < size_; ++start) {
+      if (seen[start] || static_cast<std::int32_t>(start) == fixed_) continue;
+      std::size_t here = 0;
+      for (std::size_t at = start; !seen[at]; at = static_cast<std::size_t>(image[at]), ++here) seen[at] = 1;
+      if (here == 1 || (length != 0 && here != length)) return false;
+      length = here;
+    }
+    return length != 0 && (fixed_ < 0 || image[static_cast<std::size_t>(fixed_)] == fixed_);
+  }
+
+  // Equal edges, ways through different switches, keep their order.
+  std::optional<StepSymmetry> with_edges(const Image& image) const {
+    StepSymmetry symmetry{image, std::vector<std::int32_t>(network_.edges.size())};
+    for (std::size_t i = 0; i < network_.edges.size(); ++i) {
+      const StepEdge& edge = network_.edges[i];
+      const StepEdge goes{image[static_cast<std::size_t>(edge.from)], image[static_cast<std::size_t>(edge.to)]};
+      const auto place = std::ranges::lower_bound(network_.edges, goes);
+      const auto rank = static_cast<std::ptrdiff_t>(i) - (std::ranges::lower_bound(network_.edges, edge) - network_.edges.begin());
+      if (network_.edges.end() - place <= rank || place[rank] != goes) return std::nullopt;
+      symmetry.edge[i] = static_cast<std::int32_t>(place - network_.edges.begin() + rank);
+    }
+    for (StepLimit limit : network_.limits) {
+      for (std::int32_t& edge : limit.edges) edge = symmetry.edge[static_cast<std::size_t>(edge)];
+      std::ranges::sort(limit.edges);
+      if (!limits_.contains(limit)) return std::nullopt;
+    }
+    return symmetry;
+  }
+
+  bool consider(const Image& image) {
+    if (!moves_all_alike(image)) return false;
+    auto symmetry = with_edges(image);
+    return symmetry && found_.insert(std::move(*symmetry)).second;
+  }
+
+  const StepNetwork& network_;
+  std::int32_t fixed_;
+  std::size_t size_;
+  std::vector<double> capacity_;
+  std::set<StepLimit> limits_;
+  std::set<StepSymmetry> found_;
+  std::int64_t tries_left_ = 0;
+  std::size_t found_here_ = 0;
+};
+
+StepSymmetry after(const StepSymmetry& first, const StepSymmetry& second) {
+  StepSymmetry both = first;
+  for (std::int32_t& device : both.device) device = second.device[static_cast<std::size_t>(device)];
+  for (std::int32_t& edge : both.edge) edge = second.edge[static_cast<std::size_t>(edge)];
+  return both;
+}
+
+StepSymmetry identity(const StepNetwork& network) {
+  StepSymmetry same{Image(static_cast<std::size_t>(network.devices)), Image(network.edges.size())};
+  std::iota(same.device.begin(), same.device.end(), 0);
+  std::iota(same.edge.begin(), same.edge.end(), 0);
+  return same;
+}
+
+// What the symmetries generate, sorted; nothing where one of it fixes a device that it should not.
+std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& generators, const StepSymmetry& same,
+                                  std::int32_t fixed) {
+  std::set<StepSymmetry> group{same};
+  std::vector<StepSymmetry> open{same};
+  while (!open.empty()) {
+    const StepSymmetry each = std::move(open.back());
+    open.pop_back();
+    for (const StepSymmetry* generator : generators) {
+      StepSymmetry next = after(each, *generator);
+      if (group.contains(next)) continue;
+      for (std::size_t i = 0; i < next.device.size(); ++i)
+        if (next.device[i] == static_cast<std::int32_t>(i) && next.device[i] != fixed) return std::nullopt;
+      if (group.size() == next.device.size()) return std::nullopt;  // more cannot all move every device
+      group.insert(next);
+      open.push_back(std::move(next));
+    }
+  }
+  return StepGroup(group.begin(), group.end());
+}
+
+}  // namespace
+
+std::vector<StepGroup> step_groups(const StepNetwork& network, std::int32_t fixed) {
+  const StepSymmetry same = identity(network);
+  std::vector<StepSymmetry> found = SymmetryFinder(network, fixed).find();
+  if (found.size() > kMostGenerators) found.resize(kMostGenerators);
+  std::map<std::size_t, std::set<StepGroup>, std::greater<>> groups;
+  groups[1].insert({same});
+  const auto keep = [&](std::optional<StepGroup> group) {
+    if (!group) return;
+    auto& of_size = groups[group->size()];
+    if (of_size.size() < 4 * kMostGroupsOfASize) of_size.insert(std::move(*group));
+  };
+  for (std::size_t a = 0; a < found.size(); ++a) {
+    keep(generate({&found[a]}, same, fixed));
+    for (std::size_t b = 0; b < a; ++b) keep(generate({&found[a], &found[b]}, same, fixed));
+  }
+  // Two generators may not be enough: (Z2)^3 needs three.
+  for (const StepGroup& group : std::set<StepGroup>(groups.begin()->second))
+    for (const StepSymmetry& another : found) {
+      std::vector<const StepSymmetry*> generators{&another};
+      for (const StepSymmetry& each : group) generators.push_back(&each);
+      keep(generate(generators, same, fixed));
+    }
+  std::vector<StepGroup> result;
+  for (const auto& [size, of_size] : groups) {
+    std::size_t taken = 0;
+    for (const StepGroup& group : of_size)
+      if (++taken <= kMostGroupsOfASize) result.push_back(group);
+  }
+  return result;
+}
+
+}  // namespace weft::synthesis
