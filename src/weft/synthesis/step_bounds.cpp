@@ -11,33 +11,26 @@ namespace {
 
 constexpr std::int32_t kMostForAllCuts = 12;  // devices
 
-// A chunk that all of a kind's copies stand for.
-struct KindOfChunk {
-  const StepChunk* chunk;
-  std::int64_t copies;
-};
-
 class CutJudge {
  public:
-  CutJudge(const StepNetwork& network, const StepProblem& problem) : network_(network) {
-    const auto copies = static_cast<std::size_t>(problem.copies);
-    for (std::size_t i = 0; i < problem.chunks.size(); i += copies)
-      kinds_.push_back({&problem.chunks[i], problem.copies});
-  }
+  CutJudge(const StepNetwork& network, const StepProblem& problem, bool with_idle)
+      : network_(network), problem_(problem), with_idle_(with_idle), distances_(step_distances(network)) {}
 
   void consider(const std::vector<char>& inside) {
-    std::int64_t chunks = 0;
-    for (const KindOfChunk& kind : kinds_) {
-      if (!inside[static_cast<std::size_t>(kind.chunk->source)]) continue;
-      const bool leaves = std::ranges::any_of(kind.chunk->targets, [&](std::int32_t target) {
-        return !inside[static_cast<std::size_t>(target)];
-      });
-      if (leaves) chunks += kind.copies;
+    // Copies of a kind come and go alike.
+    std::vector<const StepChunk*> leaving;
+    for (std::size_t i = 0; i < problem_.chunks.size(); i += static_cast<std::size_t>(problem_.copies)) {
+      const StepChunk& chunk = problem_.chunks[i];
+      if (inside[static_cast<std::size_t>(chunk.source)] &&
+          std::ranges::any_of(chunk.targets,
+                              [&](std::int32_t t) { return !inside[static_cast<std::size_t>(t)]; }))
+        leaving.push_back(&chunk);
     }
-    if (chunks == 0) return;
-    const double capacity = capacity_out(inside);
-    if (capacity > 0 && static_cast<double>(chunks) / capacity <= best_.rounds() * (1 + 1e-9) && best_.chunks > 0) return;
-    best_ = {{}, chunks, capacity};
+    if (leaving.empty()) return;
+    StepCut cut{{}, static_cast<std::int64_t>(leaving.size()) * problem_.copies, capacity_out(inside), 0};
+    if (with_idle_) cut.idle = idle_steps(inside, leaving);
+    if (best_.chunks > 0 && cut.rounds() + cut.idle <= (best_.rounds() + best_.idle) * (1 + 1e-9)) return;
+    best_ = std::move(cut);
     for (std::size_t i = 0; i < inside.size(); ++i)
       if (inside[i]) best_.devices.push_back(static_cast<std::int32_t>(i));
   }
@@ -45,14 +38,44 @@ class CutJudge {
   StepCut take() { return std::move(best_); }
 
  private:
+  // Before the first chunk can have come to an edge that leaves, and after the last must have left. A chunk
+  // that crosses several times has done so once by then.
+  std::int32_t idle_steps(const std::vector<char>& inside,
+                          const std::vector<const StepChunk*>& leaving) const {
+    std::int32_t before = network_.devices, after = network_.devices;
+    for (const StepChunk* chunk : leaving) {
+      std::int32_t comes = network_.devices, goes = 0;
+      for (const StepEdge& edge : network_.edges)
+        if (crosses(edge, inside)) comes = std::min(comes, distance(chunk->source, edge.from));
+      for (const std::int32_t target : chunk->targets) {
+        if (inside[static_cast<std::size_t>(target)]) continue;
+        std::int32_t nearest = network_.devices;
+        for (const StepEdge& edge : network_.edges)
+          if (crosses(edge, inside)) nearest = std::min(nearest, distance(edge.to, target));
+        goes = std::max(goes, nearest);
+      }
+      before = std::min(before, comes);
+      after = std::min(after, goes);
+      if (before + after == 0) break;
+    }
+    return before + after;
+  }
+
+  std::int32_t distance(std::int32_t from, std::int32_t to) const {
+    return distances_[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
+
+  static bool crosses(const StepEdge& edge, const std::vector<char>& inside) {
+    return inside[static_cast<std::size_t>(edge.from)] && !inside[static_cast<std::size_t>(edge.to)];
+  }
+
   // Limits are taken until every edge that leaves is under one, the cheapest for an edge first. Any such
   // cover bounds what can leave; where every edge has one limit there is no other.
   double capacity_out(const std::vector<char>& inside) const {
     std::vector<char> open(network_.edges.size(), 0);
     std::size_t left = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
-      const StepEdge& edge = network_.edges[i];
-      open[i] = inside[static_cast<std::size_t>(edge.from)] && !inside[static_cast<std::size_t>(edge.to)];
+      open[i] = crosses(network_.edges[i], inside);
       left += static_cast<std::size_t>(open[i]);
     }
     double capacity = 0;
@@ -60,7 +83,8 @@ class CutJudge {
       const StepLimit* cheapest = nullptr;
       double least = 0;
       for (const StepLimit& limit : network_.limits) {
-        const auto covers = std::ranges::count_if(limit.edges, [&](std::int32_t edge) { return open[static_cast<std::size_t>(edge)] != 0; });
+        const auto covers = std::ranges::count_if(
+            limit.edges, [&](std::int32_t edge) { return open[static_cast<std::size_t>(edge)] != 0; });
         if (covers == 0) continue;
         const double price = limit.capacity / static_cast<double>(covers);
         if (!cheapest || price < least) cheapest = &limit, least = price;
@@ -77,7 +101,9 @@ class CutJudge {
   }
 
   const StepNetwork& network_;
-  std::vector<KindOfChunk> kinds_;
+  const StepProblem& problem_;
+  bool with_idle_;
+  std::vector<std::vector<std::int32_t>> distances_;
   StepCut best_;
 };
 
@@ -88,12 +114,13 @@ std::int32_t least_steps(const StepNetwork& network, const StepProblem& problem)
   std::int32_t most = 0;
   for (const StepChunk& chunk : problem.chunks)
     for (const std::int32_t target : chunk.targets)
-      most = std::max(most, distances[static_cast<std::size_t>(chunk.source)][static_cast<std::size_t>(target)]);
+      most =
+          std::max(most, distances[static_cast<std::size_t>(chunk.source)][static_cast<std::size_t>(target)]);
   return most;
 }
 
-StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem) {
-  CutJudge judge(network, problem);
+StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem, bool with_idle) {
+  CutJudge judge(network, problem, with_idle);
   const auto devices = static_cast<std::size_t>(network.devices);
   std::vector<char> inside(devices);
   if (network.devices <= kMostForAllCuts) {
@@ -123,10 +150,12 @@ std::optional<std::string> refute_by_counting(const StepNetwork& network, const 
                                               std::int32_t steps, std::int32_t rounds) {
   const std::int32_t least = least_steps(network, problem);
   if (least > steps) return fmt::format("some chunk has {} steps to go", least);
-  const StepCut cut = narrowest_cut(network, problem);
-  if (cut.rounds() <= rounds * (1 + 1e-9)) return std::nullopt;
-  return fmt::format("devices {} have {} chunks for the others, and {} of them can leave in {} rounds",
-                     fmt::join(cut.devices, " "), cut.chunks, std::floor(cut.capacity * rounds * (1 + 1e-9)), rounds);
+  const StepCut cut = narrowest_cut(network, problem, true);
+  const std::int32_t usable = std::max(0, rounds - cut.idle);
+  if (cut.rounds() <= usable * (1 + 1e-9)) return std::nullopt;
+  return fmt::format(
+      "devices {} have {} chunks for the others, and {} can leave in the {} rounds that are of use",
+      fmt::join(cut.devices, " "), cut.chunks, std::floor(cut.capacity * usable * (1 + 1e-9)), usable);
 }
 
 }  // namespace weft::synthesis

@@ -7,30 +7,37 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::size_t kMostOrdered = 24;           // sends by which copies are put in order
-constexpr std::int64_t kMostTightSlack = 2;        // chunks a device may miss before its limits say nothing
-constexpr std::int64_t kMostSends = 20'000'000;    // chunks times edges times steps
+constexpr std::size_t kMostOrdered = 24;     // sends by which copies are put in order
+constexpr std::int64_t kMostTightSlack = 2;  // chunks a device may miss before its limits say nothing
+constexpr double kMostClauses = 30e6;        // a few gigabytes
 
 std::size_t z(std::int32_t number) { return static_cast<std::size_t>(number); }
 
 }  // namespace
 
 StepEncoding::StepEncoding(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
-                           std::int32_t rounds, const StepGroup& group)
-    : network_(network), problem_(problem), steps_(steps), rounds_(rounds), distances_(step_distances(network)),
-      entering_(z(network.devices)), group_(group) {
+                           std::int32_t rounds, const StepGroup& group, const StepClock& clock)
+    : network_(network),
+      problem_(problem),
+      steps_(steps),
+      rounds_(rounds),
+      distances_(step_distances(network)),
+      entering_(z(network.devices)),
+      group_(group) {
   for (std::size_t i = 0; i < network.edges.size(); ++i)
     entering_[z(network.edges[i].to)].push_back(static_cast<std::int32_t>(i));
   fits_group_ = act_on_chunks(group_);
-  const auto moves = static_cast<std::int64_t>(representatives_.size() * network.edges.size()) * (steps + 1);
-  fits_memory_ = moves <= kMostSends;
+  fits_memory_ = !takes_too_much();
   if (!fits_group_ || !fits_memory_) return;
 
   windows_.resize(representatives_.size() * z(network.devices));
   has_.assign(representatives_.size() * z(network.devices) * z(steps + 1), StepFormula::kFalse);
   send_.assign(representatives_.size() * network.edges.size() * z(steps + 1), StepFormula::kFalse);
   encode_rounds();
-  for (const std::int32_t chunk : representatives_) encode_chunk(chunk);
+  for (const std::int32_t chunk : representatives_) {
+    if (clock.over()) return;
+    encode_chunk(chunk);
+  }
   for (const std::int32_t chunk : representatives_)
     if (!copies_are_permuted_ && (chunk + 1) % problem.copies != 0) order_copies(chunk, chunk + 1);
 
@@ -43,8 +50,24 @@ StepEncoding::StepEncoding(const StepNetwork& network, const StepProblem& proble
       return limit.edges <= image;
     });
     if (!is_first) continue;
-    for (std::int32_t step = 1; step <= steps_; ++step) encode_limit(limit, step);
+    for (std::int32_t step = 1; step <= steps_; ++step) {
+      if (clock.over()) return;
+      encode_limit(limit, step);
+    }
   }
+  is_whole_ = true;
+}
+
+bool StepEncoding::takes_too_much() const {
+  const auto edges = static_cast<double>(network_.edges.size());
+  const auto steps = static_cast<double>(steps_), order = static_cast<double>(group_.size());
+  double clauses = 4 * static_cast<double>(representatives_.size()) * edges * steps;
+  for (const StepLimit& limit : network_.limits) {
+    const auto sends = static_cast<double>(limit.edges.size() * problem_.chunks.size());
+    const auto most = static_cast<double>(chunks_in(limit, rounds_ - steps_ + 1) + 1);
+    clauses += steps * sends * std::min(sends, most) / order;
+  }
+  return clauses > kMostClauses;
 }
 
 bool StepEncoding::act_on_chunks(const StepGroup& group) {
@@ -72,7 +95,8 @@ bool StepEncoding::act_on_chunks(const StepGroup& group) {
     representatives_.push_back(chunk);
     for (std::int32_t g = 0; g < order; ++g) {
       std::vector<std::int32_t> targets;
-      for (const std::int32_t target : problem_.chunks[i].targets) targets.push_back(group[z(g)].device[z(target)]);
+      for (const std::int32_t target : problem_.chunks[i].targets)
+        targets.push_back(group[z(g)].device[z(target)]);
       std::ranges::sort(targets);
       const auto kind = kinds.find({group[z(g)].device[z(problem_.chunks[i].source)], targets});
       if (kind == kinds.end()) return false;
@@ -140,7 +164,8 @@ void StepEncoding::find_windows(std::int32_t chunk) {
     Window& window = windows_[first + z(device)];
     window.earliest = distances_[z(what.source)][z(device)];
     std::int32_t nearest = network_.devices;
-    for (const std::int32_t target : what.targets) nearest = std::min(nearest, distances_[z(device)][z(target)]);
+    for (const std::int32_t target : what.targets)
+      nearest = std::min(nearest, distances_[z(device)][z(target)]);
     window.latest = steps_ - nearest;
     if (device == what.source) window = {0, 0};
   }
@@ -267,7 +292,8 @@ StepSchedule StepEncoding::schedule() const {
     for (const StepLimit& limit : network_.limits) {
       std::int64_t chunks = 0;
       for (const std::int32_t edge : limit.edges) chunks += over[z(edge)];
-      made.rounds[z(step)] = std::max(made.rounds[z(step)], static_cast<std::int32_t>(rounds_for(limit, chunks)));
+      made.rounds[z(step)] =
+          std::max(made.rounds[z(step)], static_cast<std::int32_t>(rounds_for(limit, chunks)));
     }
   }
   made.rounds[0] += rounds_ - std::accumulate(made.rounds.begin(), made.rounds.end(), 0);

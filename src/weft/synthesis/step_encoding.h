@@ -25,9 +25,10 @@ namespace weft::synthesis {
 
 class StepEncoding {
  public:
-  // The network and the problem must outlive this.
-  StepEncoding(const StepNetwork& network, const StepProblem& problem, std::int32_t steps, std::int32_t rounds,
-               const StepGroup& group);
+  // The network and the problem must outlive this. Once the clock is over the rest is left out, and solve()
+  // has no answer.
+  StepEncoding(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
+               std::int32_t rounds, const StepGroup& group, const StepClock& clock);
 
   // False where the group does not act on the chunks without leaving one in its place: nothing is encoded.
   bool fits_group() const { return fits_group_; }
@@ -35,7 +36,7 @@ class StepEncoding {
   bool fits_memory() const { return fits_memory_; }
 
   StepFormula::Outcome solve(std::int64_t conflicts, const StepClock& clock) {
-    return formula_.solve(conflicts, clock);
+    return is_whole_ ? formula_.solve(conflicts, clock) : StepFormula::Outcome::unknown;
   }
   // REQUIRES: the last solve() was satisfied
   StepSchedule schedule() const;
@@ -48,6 +49,7 @@ class StepEncoding {
     std::int32_t earliest = 0, latest = -1;  // steps after which the chunk can and need come to the device
   };
 
+  bool takes_too_much() const;
   bool act_on_chunks(const StepGroup& group);
   void find_windows(std::int32_t chunk);
   void encode_rounds();
@@ -65,7 +67,7 @@ class StepEncoding {
   const StepNetwork& network_;
   const StepProblem& problem_;
   std::int32_t steps_, rounds_;
-  bool fits_group_ = false, fits_memory_ = true;
+  bool fits_group_ = false, fits_memory_ = true, is_whole_ = false;
   std::vector<std::vector<std::int32_t>> distances_;
   std::vector<std::vector<std::int32_t>> entering_;  // edges, by the device they lead to
 
@@ -81,8 +83,8 @@ class StepEncoding {
 
   StepFormula formula_;
   std::vector<Window> windows_;
-  std::vector<int> has_, send_;               // kFalse where there is none
-  std::vector<std::vector<int>> longer_;      // [step][rounds - 2]
+  std::vector<int> has_, send_;           // kFalse where there is none
+  std::vector<std::vector<int>> longer_;  // [step][rounds - 2]
 };
 
 }  // namespace weft::synthesis

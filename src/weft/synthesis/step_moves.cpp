@@ -17,7 +17,8 @@ class MoveWriter {
  public:
   MoveWriter(const StepQuestion& question, const StepNetwork& network) : network_(network) {
     moves_.collective = step_collective(question, network.devices);
-    moves_.name = fmt::format("{}_{}_{}_{}", name(question.kind), question.chunks, question.steps, question.rounds);
+    moves_.name =
+        fmt::format("{}_{}_{}_{}", name(question.kind), question.chunks, question.steps, question.rounds);
     moves_.in_place = !rests_in_scratch();
     moves_.scratch.assign(static_cast<std::size_t>(network.devices), 0);
   }
@@ -49,7 +50,9 @@ class MoveWriter {
     return kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter;
   }
 
-  void add(Move::Verb verb, const Place& from, const Place& to) { moves_.moves.push_back({verb, from, to, 1, -1}); }
+  void add(Move::Verb verb, const Place& from, const Place& to) {
+    moves_.moves.push_back({verb, from, to, 1, -1});
+  }
 
   Place place(std::int32_t chunk, std::int32_t device) {
     const std::int32_t copies = moves_.collective.chunks;
@@ -87,7 +90,8 @@ class MoveWriter {
     const std::int32_t copies = moves_.collective.chunks, devices = network_.devices;
     const std::int32_t root = moves_.collective.root;
     for (std::int32_t device = 0; device < devices; ++device) {
-      const bool from_all = moves_.collective.kind != Kind::gather, to_all = moves_.collective.kind != Kind::scatter;
+      const bool from_all = moves_.collective.kind != Kind::gather,
+                 to_all = moves_.collective.kind != Kind::scatter;
       if (!(from_all && to_all) && device != root) continue;
       moves_.moves.push_back({Move::Verb::copy,
                               {device, Buffer::input, from_all ? device * copies : 0},

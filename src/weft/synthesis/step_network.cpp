@@ -86,8 +86,8 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
   for (std::int32_t device = 0; device < topology.devices; ++device) {
     std::ranges::move(ways_from(topology, leaving, device), std::back_inserter(ways));
     if (ways.size() > kMostStepEdges)
-      return user_error(fmt::format("too many ways between devices for step-optimal synthesis: over {}",
-                                    kMostStepEdges));
+      return user_error(
+          fmt::format("too many ways between devices for step-optimal synthesis: over {}", kMostStepEdges));
   }
   std::ranges::sort(ways);
 
@@ -99,9 +99,8 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     const bool parallel = way.links.size() == 1 && !network.edges.empty() && network.edges.back() == way.edge;
     if (parallel) {
       const auto edge = static_cast<std::int32_t>(network.edges.size()) - 1;
-      const auto first = std::ranges::find_if(users, [&](const auto& edges) {
-        return std::ranges::find(edges, edge) != edges.end();
-      });
+      const auto first = std::ranges::find_if(
+          users, [&](const auto& edges) { return std::ranges::find(edges, edge) != edges.end(); });
       rate[static_cast<std::size_t>(first - users.begin())] += rate[static_cast<std::size_t>(way.links[0])];
       continue;
     }
@@ -122,14 +121,16 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
   };
   for (std::size_t i = 0; i < users.size(); ++i) {
     const std::int32_t other = topology.links[i].shares_with;
-    if (other < 0) limit(users[i], rate[i]);
+    if (other < 0)
+      limit(users[i], rate[i]);
     else if (static_cast<std::size_t>(other) > i)
       limit(also(users[i], users[static_cast<std::size_t>(other)]), rate[i]);
   }
   for (std::size_t node = 0; node < topology.nodes.size(); ++node) {
     if (topology.nodes[node].bytes_per_second <= 0) continue;
     std::vector<std::int32_t> through;
-    for (const std::int32_t link : leaving[node]) through = also(through, users[static_cast<std::size_t>(link)]);
+    for (const std::int32_t link : leaving[node])
+      through = also(through, users[static_cast<std::size_t>(link)]);
     limit(std::move(through), topology.nodes[node].bytes_per_second);
   }
 
@@ -139,16 +140,17 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     network.round_rate = common_rate(rates);
     for (StepLimit& each : network.limits) {
       each.capacity /= network.round_rate;
-      if (std::abs(each.capacity - std::round(each.capacity)) < 1e-3) each.capacity = std::round(each.capacity);
+      if (std::abs(each.capacity - std::round(each.capacity)) < 1e-3)
+        each.capacity = std::round(each.capacity);
     }
   }
   const auto distances = step_distances(network);
   for (std::int32_t from = 0; from < network.devices; ++from)
     for (std::int32_t to = 0; to < network.devices; ++to)
       if (distances[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)] < 0)
-        return user_error(fmt::format("the topology is not connected: nothing leads from device {} to device {}",
-                                      from, to),
-                          "every device must be able to reach every other");
+        return user_error(
+            fmt::format("the topology is not connected: nothing leads from device {} to device {}", from, to),
+            "every device must be able to reach every other");
   return network;
 }
 
@@ -157,7 +159,8 @@ StepNetwork reversed(const StepNetwork& network) {
   std::vector<std::int32_t> order(network.edges.size()), place(network.edges.size());
   std::iota(order.begin(), order.end(), 0);
   for (StepEdge& edge : back.edges) std::swap(edge.from, edge.to);
-  std::ranges::stable_sort(order, {}, [&](std::int32_t e) { return back.edges[static_cast<std::size_t>(e)]; });
+  std::ranges::stable_sort(order, {},
+                           [&](std::int32_t e) { return back.edges[static_cast<std::size_t>(e)]; });
   for (std::size_t i = 0; i < order.size(); ++i)
     place[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   std::ranges::sort(back.edges);

@@ -21,21 +21,22 @@ bool counts_whole_message(Kind kind) { return kind == Kind::all_reduce || kind =
 Status check_question(const StepQuestion& question, std::int32_t devices) {
   const std::string_view kind = name(question.kind);
   if (question.kind == Kind::send || question.kind == Kind::barrier || question.kind == Kind::custom)
-    return user_error(fmt::format("no algorithm is synthesized for {}", kind),
-                      "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, gather or scatter");
+    return user_error(
+        fmt::format("no algorithm is synthesized for {}", kind),
+        "all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, reduce, gather or scatter");
   if (devices < 1) return user_error("the topology has no device");
   if (question.chunks < 1) return user_error(fmt::format("chunks must be at least 1: {}", question.chunks));
   if (question.steps < 1) return user_error(fmt::format("steps must be at least 1: {}", question.steps));
   if (question.rounds < question.steps)
-    return user_error(fmt::format("every step takes a round: {} steps in {} rounds", question.steps,
-                                  question.rounds),
-                      "at least as many --rounds as --steps");
+    return user_error(
+        fmt::format("every step takes a round: {} steps in {} rounds", question.steps, question.rounds),
+        "at least as many --rounds as --steps");
   if (question.root < 0 || question.root >= devices)
     return user_error(fmt::format("the root is none of {} devices: {}", devices, question.root));
   if (counts_whole_message(question.kind) && question.chunks % devices != 0)
-    return user_error(fmt::format("chunks of {} must be a multiple of {} devices: {}", kind, devices,
-                                  question.chunks),
-                      "they are those of a device's whole message, of which every device has a part");
+    return user_error(
+        fmt::format("chunks of {} must be a multiple of {} devices: {}", kind, devices, question.chunks),
+        "they are those of a device's whole message, of which every device has a part");
   if (std::int64_t{question.chunks} * devices * question.steps > kMostStepMoves)
     return user_error(fmt::format("too large to search: {} chunks, {} steps, {} devices", question.chunks,
                                   question.steps, devices));
@@ -60,7 +61,8 @@ StepProblem step_problem(const StepQuestion& question, std::int32_t devices) {
       for (std::int32_t device = 0; device < devices; ++device) add(device, one(device, question.root));
       break;
     case Kind::scatter:
-      for (std::int32_t device = 0; device < devices; ++device) add(question.root, one(question.root, device));
+      for (std::int32_t device = 0; device < devices; ++device)
+        add(question.root, one(question.root, device));
       break;
     case Kind::all_to_all:
       for (std::int32_t from = 0; from < devices; ++from)

@@ -40,7 +40,8 @@ StepFormula::Outcome StepFormula::solve(std::int64_t conflicts, const StepClock&
   if (clock.over()) return Outcome::unknown;
   solver_->clock = &clock;
   solver_->solver.connect_terminator(solver_.get());
-  if (conflicts >= 0) solver_->solver.limit("conflicts", static_cast<int>(std::min<std::int64_t>(conflicts, 1 << 30)));
+  if (conflicts >= 0)
+    solver_->solver.limit("conflicts", static_cast<int>(std::min<std::int64_t>(conflicts, 1 << 30)));
   const int answer = solver_->solver.solve();
   solver_->solver.disconnect_terminator();
   return answer == 10 ? Outcome::satisfied : answer == 20 ? Outcome::unsatisfied : Outcome::unknown;
@@ -70,7 +71,9 @@ std::vector<int> StepFormula::count(std::span<const int> literals, std::size_t m
   for (int& literal : sum) literal = variable();
   for (std::size_t a = 0; a <= left.size(); ++a)
     for (std::size_t b = 0; b <= right.size(); ++b) {
-      const auto reaches = [](const std::vector<int>& side, std::size_t k) { return k == 0 ? kTrue : side[k - 1]; };
+      const auto reaches = [](const std::vector<int>& side, std::size_t k) {
+        return k == 0 ? kTrue : side[k - 1];
+      };
       const auto misses = [](const std::vector<int>& side, std::size_t k) {
         return k == side.size() ? kTrue : -side[k];
       };

@@ -30,7 +30,8 @@ std::optional<std::string> first_fault(const StepNetwork& network, const StepPro
     for (; next != schedule.sends.end() && next->step == step; ++next) {
       const StepEdge& edge = network.edges[static_cast<std::size_t>(next->edge)];
       if (!has[static_cast<std::size_t>(next->chunk)][static_cast<std::size_t>(edge.from)])
-        return fmt::format("device {} sends chunk {} in step {} without having it", edge.from, next->chunk, step);
+        return fmt::format("device {} sends chunk {} in step {} without having it", edge.from, next->chunk,
+                           step);
       ++over[static_cast<std::size_t>(next->edge)];
     }
     for (auto send = first; send != next; ++send)
@@ -59,9 +60,11 @@ void split_step(const StepNetwork& network, StepSchedule& schedule, std::size_t 
   const auto whole = static_cast<std::int32_t>(step);
   std::vector<std::int64_t> room(network.edges.size());
   for (const StepLimit& limit : network.limits)
-    for (const std::int32_t edge : limit.edges) room[static_cast<std::size_t>(edge)] = chunks_in(limit, rounds);
+    for (const std::int32_t edge : limit.edges)
+      room[static_cast<std::size_t>(edge)] = chunks_in(limit, rounds);
   for (StepSend& send : schedule.sends)
-    if (send.step > whole || (send.step == whole && room[static_cast<std::size_t>(send.edge)]-- <= 0)) ++send.step;
+    if (send.step > whole || (send.step == whole && room[static_cast<std::size_t>(send.edge)]-- <= 0))
+      ++send.step;
   schedule.rounds[step] -= rounds;
   schedule.rounds.insert(schedule.rounds.begin() + static_cast<std::ptrdiff_t>(step), rounds);
   std::ranges::sort(schedule.sends);

@@ -34,8 +34,11 @@ struct Found {
 class Distribution {
  public:
   Distribution(const StepNetwork& network, const StepQuestion& question, const StepClock& clock)
-      : network_(network), clock_(clock), problem_(step_problem(question, network.devices)),
-        fixed_(has_root(question.kind) ? question.root : -1), splits_(can_split_steps(network)) {}
+      : network_(network),
+        clock_(clock),
+        problem_(step_problem(question, network.devices)),
+        fixed_(has_root(question.kind) ? question.root : -1),
+        splits_(can_split_steps(network)) {}
 
   const Found& answer(std::int32_t steps, std::int32_t rounds) {
     const auto [place, is_new] = known_.try_emplace({steps, rounds});
@@ -52,7 +55,8 @@ class Distribution {
     const std::int32_t least = std::max(1, least_steps(network_, problem_));
     if (groups_.empty()) groups_ = step_groups(network_, fixed_);
     std::vector<std::int32_t> lengths{steps};
-    for (std::int32_t fewer = std::min(least + kMostShorter - 1, steps - 1); splits_ && fewer >= least; --fewer)
+    for (std::int32_t fewer = std::min(least + kMostShorter - 1, steps - 1); splits_ && fewer >= least;
+         --fewer)
       lengths.insert(lengths.begin(), fewer);
 
     // A formula without a symmetric or short schedule need not be asked again.
@@ -65,7 +69,7 @@ class Distribution {
           if (refuted[{group, length}] || clock_.over()) continue;
           std::unique_ptr<StepEncoding> made;
           if (!is_whole || !whole)
-            made = std::make_unique<StepEncoding>(network_, problem_, length, rounds, groups_[group]);
+            made = std::make_unique<StepEncoding>(network_, problem_, length, rounds, groups_[group], clock_);
           if (is_whole && !whole) whole = std::move(made);
           StepEncoding& formula = is_whole ? *whole : *made;
           if (!formula.fits_memory() || !formula.fits_group()) {
@@ -107,13 +111,14 @@ class Distribution {
 
 // All ways to share steps and rounds out, the most even first. With so many steps a half needs some least
 // number of rounds; the other half has what is left.
-StepAnswer answer_all_reduce(const StepNetwork& network, const StepQuestion& question, const StepClock& clock) {
+StepAnswer answer_all_reduce(const StepNetwork& network, const StepQuestion& question,
+                             const StepClock& clock) {
   const StepNetwork back = reversed(network);
   Distribution combining(back, question, clock), spreading(network, question, clock);
   StepAnswer answer;
   if (question.steps < 2) return {StepVerdict::unsatisfiable, {}, {}, "its two halves take a step each", 0};
   bool all_refuted = true;
-  for (std::int32_t turn = 0; turn < question.steps - 1; ++turn) {
+  for (std::int32_t turn = 0; turn < 2 * question.steps; ++turn) {
     const std::int32_t middle = question.steps / 2;
     const std::int32_t first = turn % 2 == 0 ? middle + turn / 2 : middle - turn / 2 - 1;
     if (first < 1 || first >= question.steps) continue;
@@ -130,8 +135,10 @@ StepAnswer answer_all_reduce(const StepNetwork& network, const StepQuestion& que
                 fmt::format("reduce_scatter {}, all_gather {}", one.why, other.why), 0};
       break;
     }
-    if (one.verdict == StepVerdict::unknown) answer.why = one.why, all_refuted = false;
-    else if (other.verdict == StepVerdict::unknown) answer.why = other.why, all_refuted = false;
+    if (one.verdict == StepVerdict::unknown)
+      answer.why = one.why, all_refuted = false;
+    else if (other.verdict == StepVerdict::unknown)
+      answer.why = other.why, all_refuted = false;
   }
   if (answer.verdict != StepVerdict::satisfiable && all_refuted)
     answer = {StepVerdict::unsatisfiable, {}, {}, "no reduce_scatter and all_gather fit together", 0};
@@ -141,7 +148,8 @@ StepAnswer answer_all_reduce(const StepNetwork& network, const StepQuestion& que
 
 }  // namespace
 
-Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& question, const StepClock& clock) {
+Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& question,
+                                const StepClock& clock) {
   WEFT_TRY_STATUS(check_question(question, network.devices));
   if (question.kind == Kind::all_reduce) return answer_all_reduce(network, question, clock);
   const bool backwards = runs_backwards(question.kind);
@@ -153,7 +161,8 @@ Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& 
   return answer;
 }
 
-collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network, const StepAnswer& answer) {
+collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network,
+                             const StepAnswer& answer) {
   return step_moves(question, network, answer.combine ? &*answer.combine : nullptr,
                     answer.spread ? &*answer.spread : nullptr);
 }

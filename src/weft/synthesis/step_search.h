@@ -28,16 +28,18 @@ enum class StepVerdict : std::uint8_t { satisfiable, unsatisfiable, unknown };
 struct StepAnswer {
   StepVerdict verdict = StepVerdict::unknown;
   std::optional<StepSchedule> combine, spread;  // as step_moves() takes them
-  std::string why;        // in words: how it was found, what rules it out, or why it is unknown
+  std::string why;            // in words: how it was found, what rules it out, or why it is unknown
   std::int64_t formulas = 0;  // that were given to the solver
 };
 
 // Unknown only once the clock is over, where the question takes too much memory, or in a build without a
 // solver.
-Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& question, const StepClock& clock);
+Result<StepAnswer> answer_steps(const StepNetwork& network, const StepQuestion& question,
+                                const StepClock& clock);
 
 // The algorithm that was found.
 // REQUIRES: the answer to that question is satisfiable
-collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network, const StepAnswer& answer);
+collective::Moves step_moves(const StepQuestion& question, const StepNetwork& network,
+                             const StepAnswer& answer);
 
 }  // namespace weft::synthesis

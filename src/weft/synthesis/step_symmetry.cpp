@@ -12,8 +12,8 @@ namespace {
 
 using Image = std::vector<std::int32_t>;
 
-constexpr std::size_t kMostFound = 48;          // symmetries that take device 0 to a given one
-constexpr std::int64_t kMostTries = 200'000;    // of placing a device, for a given one
+constexpr std::size_t kMostFound = 48;        // symmetries that take device 0 to a given one
+constexpr std::int64_t kMostTries = 200'000;  // of placing a device, for a given one
 constexpr std::size_t kMostGenerators = 96;
 constexpr std::size_t kMostGroupsOfASize = 4;
 
@@ -109,9 +109,11 @@ class SymmetryFinder {
     StepSymmetry symmetry{image, std::vector<std::int32_t>(network_.edges.size())};
     for (std::size_t i = 0; i < network_.edges.size(); ++i) {
       const StepEdge& edge = network_.edges[i];
-      const StepEdge goes{image[static_cast<std::size_t>(edge.from)], image[static_cast<std::size_t>(edge.to)]};
+      const StepEdge goes{image[static_cast<std::size_t>(edge.from)],
+                          image[static_cast<std::size_t>(edge.to)]};
       const auto place = std::ranges::lower_bound(network_.edges, goes);
-      const auto rank = static_cast<std::ptrdiff_t>(i) - (std::ranges::lower_bound(network_.edges, edge) - network_.edges.begin());
+      const auto rank = static_cast<std::ptrdiff_t>(i) -
+                        (std::ranges::lower_bound(network_.edges, edge) - network_.edges.begin());
       if (network_.edges.end() - place <= rank || place[rank] != goes) return std::nullopt;
       symmetry.edge[i] = static_cast<std::int32_t>(place - network_.edges.begin() + rank);
     }
@@ -154,8 +156,8 @@ StepSymmetry identity(const StepNetwork& network) {
 }
 
 // What the symmetries generate, sorted; nothing where one of it fixes a device that it should not.
-std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& generators, const StepSymmetry& same,
-                                  std::int32_t fixed) {
+std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& generators,
+                                  const StepSymmetry& same, std::int32_t fixed) {
   std::set<StepSymmetry> group{same};
   std::vector<StepSymmetry> open{same};
   while (!open.empty()) {
