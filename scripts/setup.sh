@@ -32,6 +32,7 @@ build must zlib1g-dev                    zlib                    reads .gz data
 build must libpugixml-dev                pugixml                 reads MSCCL programs and NCCL topologies
 build may  libopenblas-dev               OpenBLAS                matrix products
 build may  libsqlite3-dev                SQLite                  keeps what was measured
+build may  libcadical-dev                CaDiCaL                 step-optimal collective algorithms
 build may  libssl-dev                    OpenSSL 3               encrypts TCP: WEFT_SECURE=1
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  ccache                        ccache                  faster second builds

@@ -13,7 +13,7 @@ constexpr double kLargestRatio = 64;  // of a link's rate to the divisor of all
 constexpr std::size_t kMostWays = 4;  // through switches, between two devices
 constexpr double kSlack = 1e-9;
 
-// The greatest rate that all are whole multiples of, to a thousandth; the least rate where there is none.
+// The greatest rate that all are whole multiples of; the least rate where there is none.
 double common_rate(const std::vector<double>& rates) {
   const double least = *std::ranges::min_element(rates);
   const double most = *std::ranges::max_element(rates);
@@ -21,7 +21,7 @@ double common_rate(const std::vector<double>& rates) {
     const double unit = least / parts;
     const bool divides = std::ranges::all_of(rates, [unit](double rate) {
       const double times = rate / unit;
-      return std::abs(times - std::round(times)) < 1e-3 * times;
+      return std::abs(times - std::round(times)) < kSlack * 1e3 * times;
     });
     if (divides) return unit;
   }
@@ -140,7 +140,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     network.round_rate = common_rate(rates);
     for (StepLimit& each : network.limits) {
       each.capacity /= network.round_rate;
-      if (std::abs(each.capacity - std::round(each.capacity)) < 1e-3)
+      if (std::abs(each.capacity - std::round(each.capacity)) < kSlack * 1e3 * each.capacity)
         each.capacity = std::round(each.capacity);
     }
   }

@@ -14,7 +14,7 @@ using Image = std::vector<std::int32_t>;
 
 constexpr std::size_t kMostFound = 48;        // symmetries that take device 0 to a given one
 constexpr std::int64_t kMostTries = 200'000;  // of placing a device, for a given one
-constexpr std::size_t kMostGenerators = 96;
+constexpr std::size_t kMostGenerators = 48;
 constexpr std::size_t kMostGroupsOfASize = 4;
 
 class SymmetryFinder {
