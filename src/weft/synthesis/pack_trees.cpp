@@ -1,0 +1,148 @@
+#include "weft/synthesis/pack_trees.h"
+
+#include <algorithm>
+
+namespace weft::synthesis {
+namespace {
+
+// Trees alike that are not finished yet.
+struct Growing {
+  std::int32_t root = 0;
+  Amount times = 0;
+  std::vector<TreeEdge> edges;
+  std::vector<std::int32_t> depth;  // of a device; -1: not reached
+  std::vector<Amount> at_most;      // of a link: how many of the trees may take it, as far as known
+  std::int32_t demand = -1;         // the arc by which it asks for its share
+};
+
+class Packer {
+ public:
+  Packer(const LogicalLinks& links, const std::vector<std::int32_t>& roots, Amount each, const Deadline& deadline)
+      : links_(links), deadline_(deadline), flow_(links.gpus + 1), source_(links.gpus), out_(count(links.gpus)) {
+    for (std::size_t l = 0; l < links.links.size(); ++l) {
+      const LogicalLink& link = links.links[l];
+      out_[count(link.from)].push_back(static_cast<std::int32_t>(l));
+      left_.push_back(link.capacity);
+      flow_.add_arc(link.from, link.to, link.capacity);
+    }
+    for (std::int32_t v = 0; v < links.gpus; ++v) open_.push_back(flow_.add_arc(source_, v, 0));
+    for (const std::int32_t root : roots) {
+      Growing tree;
+      tree.root = root;
+      tree.times = each;
+      tree.depth.assign(count(links.gpus), -1);
+      tree.depth[count(root)] = 0;
+      tree.at_most.assign(links.links.size(), each);
+      tree.demand = flow_.add_arc(source_, root, each);
+      demanded_ += each;
+      growing_.push_back(std::move(tree));
+    }
+    std::ranges::reverse(growing_);  // the last is taken first
+  }
+
+  Packing run() {
+    Packing packing;
+    while (!growing_.empty()) {
+      Growing tree = std::move(growing_.back());
+      growing_.pop_back();
+      flow_.set_capacity(tree.demand, 0);
+      demanded_ -= tree.times;
+      while (static_cast<std::int32_t>(tree.edges.size()) + 1 < links_.gpus) {
+        if (deadline_.over() || !grow(tree)) {
+          packing.complete = false;
+          return packing;
+        }
+      }
+      packing.trees.push_back({tree.root, tree.times, std::move(tree.edges)});
+    }
+    return packing;
+  }
+
+ private:
+  static std::size_t count(std::int32_t number) { return static_cast<std::size_t>(number); }
+
+  // How many of the trees may take the link. What stops more is a set of devices that needs all the rest of
+  // what comes in; it stops every other link into it as well, and does so for as long as the tree grows.
+  Amount allowed(Growing& tree, std::int32_t link) {
+    const LogicalLink& it = links_.links[count(link)];
+    const Amount most = std::min(left_[count(link)], tree.times);
+    flow_.set_capacity(open_[count(it.from)], kNoLimit);
+    flow_.reset();
+    const Amount got = flow_.run(source_, it.to, demanded_ + most);
+    flow_.set_capacity(open_[count(it.from)], 0);
+    const Amount times = got - demanded_;
+    if (times < most)
+      for (std::size_t l = 0; l < left_.size(); ++l)
+        if (flow_.on_source_side(links_.links[l].from) && !flow_.on_source_side(links_.links[l].to))
+          tree.at_most[l] = std::min(tree.at_most[l], times);
+    return times;
+  }
+
+  // The same trees without the next link, to be grown on later.
+  void put_back(const Growing& tree, Amount times) {
+    Growing rest = tree;
+    rest.times = times;
+    if (tree.edges.empty()) {
+      rest.demand = flow_.add_arc(source_, tree.root, times);
+    } else {
+      const std::int32_t node = flow_.add_node();
+      rest.demand = flow_.add_arc(source_, node, times);
+      for (std::int32_t v = 0; v < links_.gpus; ++v)
+        if (tree.depth[count(v)] >= 0) flow_.add_arc(node, v, kNoLimit);
+    }
+    demanded_ += times;
+    growing_.push_back(std::move(rest));
+  }
+
+  // Adds the first link that may be added, those from near the root first.
+  bool grow(Growing& tree) {
+    std::vector<std::int32_t> near{tree.root};
+    for (const TreeEdge& edge : tree.edges) near.push_back(edge.to);
+    std::ranges::stable_sort(near, {}, [&](std::int32_t v) { return tree.depth[count(v)]; });
+    std::int32_t best = -1;
+    Amount most = 0;
+    for (const std::int32_t v : near) {
+      for (const std::int32_t link : out_[count(v)]) {
+        const std::int32_t to = links_.links[count(link)].to;
+        if (std::min(left_[count(link)], tree.at_most[count(link)]) <= most || tree.depth[count(to)] >= 0)
+          continue;
+        const Amount times = allowed(tree, link);
+        if (times <= most) continue;
+        best = link;
+        most = times;
+        if (most == tree.times) break;
+      }
+      if (most == tree.times) break;
+    }
+    if (best < 0) return false;
+    if (most < tree.times) put_back(tree, tree.times - most);
+    tree.times = most;
+    left_[count(best)] -= most;
+    flow_.set_capacity(2 * best, left_[count(best)]);
+    const LogicalLink& link = links_.links[count(best)];
+    tree.depth[count(link.to)] = tree.depth[count(link.from)] + 1;
+    tree.edges.push_back({link.from, link.to, best});
+    return true;
+  }
+
+  const LogicalLinks& links_;
+  const Deadline& deadline_;
+  MaxFlow flow_;
+  std::int32_t source_;
+  std::vector<std::vector<std::int32_t>> out_;  // links that leave a device
+  std::vector<Amount> left_;                    // of a link
+  std::vector<std::int32_t> open_;              // the arc from the source to a device
+  std::vector<Growing> growing_;
+  Amount demanded_ = 0;  // by all trees that wait
+};
+
+}  // namespace
+
+Packing pack_trees(const LogicalLinks& links, const std::vector<std::int32_t>& roots, Amount each,
+                   const Deadline& deadline) {
+  Packing packing = Packer(links, roots, each, deadline).run();
+  std::ranges::stable_sort(packing.trees, {}, &Tree::root);
+  return packing;
+}
+
+}  // namespace weft::synthesis
