@@ -35,6 +35,7 @@ build may  libsqlite3-dev                SQLite                  keeps what was 
 build may  libcadical-dev                CaDiCaL                 step-optimal collective algorithms
 build may  libssl-dev                    OpenSSL 3               encrypts TCP: WEFT_SECURE=1
 build may  libedit-dev                   libedit                 editing and history at the prompt
+build may  libtomlplusplus-dev           toml++                  reads torchtitan's job.toml
 build may  ccache                        ccache                  faster second builds
 build may  mold                          mold                    faster linking
 test  must libgtest-dev                  GoogleTest              unit tests
