@@ -2,8 +2,8 @@
 //
 //   times of F, B, W of each stage, of transfers, memory  ->  the best schedule found, a bound, why it stopped
 //
-// Candidates are the shipped schedules that fit, greedy ones (greedy.h) and ones from slopes (skeleton.h); the best
-// are varied at random, from a fixed seed. Few passes are searched through: then the answer is the best there is.
+// Candidates are the shipped schedules that fit and what a search on each route finds (route_search.h): greedy ones,
+// ones from slopes, ones that take turns. Few passes are searched through: then the answer is the best there is.
 // The result has been verified. The same request gives the same schedule on every machine.
 #pragma once
 #include <optional>
@@ -43,7 +43,10 @@ struct Synthesis {
 // Fails when the request makes no sense or a stage cannot hold one micro-batch of each chunk.
 Result<Synthesis> synthesize(const SynthesisRequest& request);
 
-// No schedule of these stages costs less.
+// Where chunks may lie: on a line with one chunk a stage, else also in a v and a loop; the likeliest first.
+std::vector<Route> routes_of(const SynthesisRequest& request);
+
+// No schedule of these stages costs less, on any of these routes.
 double lower_bound(const SynthesisRequest& request);
 
 // What each stage of a schedule holds at most when B frees all but `weight_share`.

@@ -2,9 +2,12 @@
 #include "weft/pipeline/synthesize.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "weft/base/random.h"
 #include "weft/pipeline/library.h"
@@ -92,6 +95,51 @@ TEST(SynthesizeTest, BeatsTheShippedOnesWhereStagesDiffer) {
       if (cost > made->lower_bound * (1 + 1e-9)) EXPECT_LT(made->price.cost, cost) << text.name;
     }
   }
+}
+
+// Qi et al., Zero bubble pipeline parallelism: at the memory of their schedules none is worse than theirs. ZB-1p and
+// ZB-V hold as much as 1F1B's first stage, ZB-2p twice that; what B frees follows from the model's sizes.
+TEST(SynthesizeTest, IsNoWorseThanThePublishedSearches) {
+  const std::filesystem::path file =
+      std::filesystem::path(WEFT_SOURCE_DIR) / "../shared/corpus/zb-schedules/settings.json";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no corpus here";
+  std::ifstream stream(file);
+  for (const auto& setting : nlohmann::json::parse(stream))
+    for (const auto& [name, published] : setting["bubble_rate"].items()) {
+      if (name != "ZB-1p" && name != "ZB-2p" && name != "ZB-V") continue;
+      const std::int32_t stages = setting["p"];
+      const double hidden = setting["hidden"], heads = setting["heads"], tokens = setting["seq"];
+      SynthesisRequest request{.stages = stages, .micro_batches = setting["m"]};
+      request.chunks = name == "ZB-V" ? 2 : 1;
+      request.times =
+          Times::alike(stages, setting["T_F_us"], setting["T_B_us"], setting["T_W_us"], setting["T_comm_us"]);
+      request.memory = {name == "ZB-2p" ? 2.0 * stages : stages};
+      request.weight_share = 32 * hidden / (34 * hidden + 5 * heads * tokens);
+      request.clock = name == "ZB-1p" ? Clock::end : Clock::span;
+      request.effort = 0.05;
+      if (stages * request.micro_batches > 2500) continue;  // `make bench` does these too
+      const auto made = synthesize(request);
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      EXPECT_LE(made->price.bubble_rate, published.get<double>() + 5e-5) << setting["id"] << " " << name;
+      for (const double peak : made->peak_memory) EXPECT_LE(peak, request.memory[0] + 1e-9);
+      EXPECT_LE(made->lower_bound, made->price.cost);
+    }
+}
+
+// A v that takes turns: memory that does not suffice is refused, micro-batches may be fewer than stages.
+TEST(SynthesizeTest, TakesTurnsWithAnySizes) {
+  for (const std::int32_t stages : {1, 2, 5})
+    for (const std::int32_t micro_batches : {1, 3, 9}) {
+      SynthesisRequest request{stages, micro_batches, 2, Times::alike(stages, 2, 2, 1, 0.5), {}};
+      request.effort = 0.01;
+      for (const double memory : {1.0, 2.0, 1.0 * stages}) {
+        request.memory = {memory};
+        const auto made = synthesize(request);
+        ASSERT_TRUE(made.ok()) << stages << " x " << micro_batches << ": " << made.error().message;
+        EXPECT_LE(*std::max_element(made->peak_memory.begin(), made->peak_memory.end()), memory + 1e-9);
+        EXPECT_LE(made->lower_bound, made->price.cost * (1 + 1e-9)) << stages << " x " << micro_batches;
+      }
+    }
 }
 
 TEST(SynthesizeTest, RefusesWhatMakesNoSense) {
