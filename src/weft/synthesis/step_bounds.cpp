@@ -42,21 +42,24 @@ class CutJudge {
   // that crosses several times has done so once by then.
   std::int32_t idle_steps(const std::vector<char>& inside,
                           const std::vector<const StepChunk*>& leaving) const {
+    std::vector<std::int32_t> to_edge(inside.size(), network_.devices), from_edge(to_edge);
+    for (const StepEdge& edge : network_.edges) {
+      if (!crosses(edge, inside)) continue;
+      for (std::int32_t device = 0; device < network_.devices; ++device) {
+        std::int32_t& there = to_edge[static_cast<std::size_t>(device)];
+        std::int32_t& back = from_edge[static_cast<std::size_t>(device)];
+        there = std::min(there, distance(device, edge.from));
+        back = std::min(back, distance(edge.to, device));
+      }
+    }
     std::int32_t before = network_.devices, after = network_.devices;
     for (const StepChunk* chunk : leaving) {
-      std::int32_t comes = network_.devices, goes = 0;
-      for (const StepEdge& edge : network_.edges)
-        if (crosses(edge, inside)) comes = std::min(comes, distance(chunk->source, edge.from));
-      for (const std::int32_t target : chunk->targets) {
-        if (inside[static_cast<std::size_t>(target)]) continue;
-        std::int32_t nearest = network_.devices;
-        for (const StepEdge& edge : network_.edges)
-          if (crosses(edge, inside)) nearest = std::min(nearest, distance(edge.to, target));
-        goes = std::max(goes, nearest);
-      }
-      before = std::min(before, comes);
+      std::int32_t goes = 0;
+      for (const std::int32_t target : chunk->targets)
+        if (!inside[static_cast<std::size_t>(target)])
+          goes = std::max(goes, from_edge[static_cast<std::size_t>(target)]);
+      before = std::min(before, to_edge[static_cast<std::size_t>(chunk->source)]);
       after = std::min(after, goes);
-      if (before + after == 0) break;
     }
     return before + after;
   }

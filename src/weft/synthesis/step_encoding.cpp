@@ -27,7 +27,7 @@ StepEncoding::StepEncoding(const StepNetwork& network, const StepProblem& proble
   for (std::size_t i = 0; i < network.edges.size(); ++i)
     entering_[z(network.edges[i].to)].push_back(static_cast<std::int32_t>(i));
   fits_group_ = act_on_chunks(group_);
-  fits_memory_ = !takes_too_much();
+  fits_memory_ = estimate(network, problem, steps, rounds, group.size()) <= kMostClauses;
   if (!fits_group_ || !fits_memory_) return;
 
   windows_.resize(representatives_.size() * z(network.devices));
@@ -58,16 +58,15 @@ StepEncoding::StepEncoding(const StepNetwork& network, const StepProblem& proble
   is_whole_ = true;
 }
 
-bool StepEncoding::takes_too_much() const {
-  const auto edges = static_cast<double>(network_.edges.size());
-  const auto steps = static_cast<double>(steps_), order = static_cast<double>(group_.size());
-  double clauses = 4 * static_cast<double>(representatives_.size()) * edges * steps;
-  for (const StepLimit& limit : network_.limits) {
-    const auto sends = static_cast<double>(limit.edges.size() * problem_.chunks.size());
-    const auto most = static_cast<double>(chunks_in(limit, rounds_ - steps_ + 1) + 1);
-    clauses += steps * sends * std::min(sends, most) / order;
+double StepEncoding::estimate(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
+                              std::int32_t rounds, std::size_t order) {
+  const auto chunks = static_cast<double>(problem.chunks.size());
+  double a_step = 4 * chunks * static_cast<double>(network.edges.size());
+  for (const StepLimit& limit : network.limits) {
+    const double sends = chunks * static_cast<double>(limit.edges.size());
+    a_step += sends * std::min(sends, static_cast<double>(chunks_in(limit, rounds - steps + 1) + 1));
   }
-  return clauses > kMostClauses;
+  return a_step * static_cast<double>(steps) / static_cast<double>(order);
 }
 
 bool StepEncoding::act_on_chunks(const StepGroup& group) {

@@ -30,6 +30,10 @@ class StepEncoding {
   StepEncoding(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
                std::int32_t rounds, const StepGroup& group, const StepClock& clock);
 
+  // About how many clauses it would have, with a group of that order; seldom less than it has.
+  static double estimate(const StepNetwork& network, const StepProblem& problem, std::int32_t steps,
+                         std::int32_t rounds, std::size_t order);
+
   // False where the group does not act on the chunks without leaving one in its place: nothing is encoded.
   bool fits_group() const { return fits_group_; }
   // False where it would take too much memory: nothing is encoded.
@@ -49,7 +53,6 @@ class StepEncoding {
     std::int32_t earliest = 0, latest = -1;  // steps after which the chunk can and need come to the device
   };
 
-  bool takes_too_much() const;
   bool act_on_chunks(const StepGroup& group);
   void find_windows(std::int32_t chunk);
   void encode_rounds();

@@ -31,7 +31,7 @@ std::int32_t rounds_to_reach(double rounds_a_unit, std::int32_t most_chunks) {
 class FrontierSearch {
  public:
   FrontierSearch(const StepNetwork& network, const StepClock& clock, StepFrontier& frontier)
-      : network_(network), clock_(clock), frontier_(frontier) {}
+      : search_(network), clock_(clock), frontier_(frontier) {}
 
   // Whether it can be done; unknown counts as not.
   Result<bool> ask(const StepQuestion& question) {
@@ -40,7 +40,7 @@ class FrontierSearch {
     StepClock part = clock_;
     if (clock_.end != std::chrono::steady_clock::time_point::max())
       part.end = start + (clock_.end - start) / 4;
-    WEFT_TRY(answer, answer_steps(network_, question, part));
+    WEFT_TRY(answer, search_.answer(question, part));
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const bool found = answer.verdict == StepVerdict::satisfiable;
     if (found && !frontier_.points.empty() && frontier_.points.back().question.steps == question.steps)
@@ -49,10 +49,13 @@ class FrontierSearch {
     return found;
   }
 
+  bool has_refuted(const StepQuestion& question) const {
+    return std::ranges::find(frontier_.refuted, question, &StepPoint::question) != frontier_.refuted.end();
+  }
   bool over() const { return clock_.over(); }
 
  private:
-  const StepNetwork& network_;
+  StepSearch search_;
   const StepClock& clock_;
   StepFrontier& frontier_;
 };
@@ -107,7 +110,7 @@ Result<StepFrontier> step_frontier(const StepNetwork& network, Kind kind, std::i
           best > 1e299 ? unit
                        : static_cast<std::int32_t>(std::floor(rounds / best * (1 + 1e-9) / unit) + 1) * unit;
       for (; question.chunks <= most_chunks && !search.over(); question.chunks += unit) {
-        if (is_less(rounds_a_chunk(question), least)) break;
+        if (is_less(rounds_a_chunk(question), least) || search.has_refuted(question)) break;
         WEFT_TRY(better, search.ask(question));
         if (!better) break;
         best = rounds_a_chunk(question);

@@ -13,8 +13,9 @@ namespace {
 using Image = std::vector<std::int32_t>;
 
 constexpr std::size_t kMostFound = 48;        // symmetries that take device 0 to a given one
-constexpr std::int64_t kMostTries = 200'000;  // of placing a device, for a given one
+constexpr std::int64_t kMostTries = 200'000;  // of placing a device, in all
 constexpr std::size_t kMostGenerators = 48;
+constexpr std::size_t kMostWork = 30'000'000;  // images of devices and edges, to generate groups
 constexpr std::size_t kMostGroupsOfASize = 4;
 
 class SymmetryFinder {
@@ -47,7 +48,7 @@ class SymmetryFinder {
     }
     const std::size_t first = fixed_ == 0 ? 1 : 0;
     for (std::size_t to = 0; to < size_ && first < size_; ++to) {
-      tries_left_ = kMostTries;
+      tries_left_ = kMostTries / network_.devices;
       found_here_ = 0;
       Image image(size_, -1);
       std::vector<char> used(size_, 0);
@@ -148,13 +149,6 @@ StepSymmetry after(const StepSymmetry& first, const StepSymmetry& second) {
   return both;
 }
 
-StepSymmetry identity(const StepNetwork& network) {
-  StepSymmetry same{Image(static_cast<std::size_t>(network.devices)), Image(network.edges.size())};
-  std::iota(same.device.begin(), same.device.end(), 0);
-  std::iota(same.edge.begin(), same.edge.end(), 0);
-  return same;
-}
-
 // What the symmetries generate, sorted; nothing where one of it fixes a device that it should not.
 std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& generators,
                                   const StepSymmetry& same, std::int32_t fixed) {
@@ -178,24 +172,35 @@ std::optional<StepGroup> generate(const std::vector<const StepSymmetry*>& genera
 
 }  // namespace
 
+StepSymmetry identity(const StepNetwork& network) {
+  StepSymmetry same{Image(static_cast<std::size_t>(network.devices)), Image(network.edges.size())};
+  std::iota(same.device.begin(), same.device.end(), 0);
+  std::iota(same.edge.begin(), same.edge.end(), 0);
+  return same;
+}
+
 std::vector<StepGroup> step_groups(const StepNetwork& network, std::int32_t fixed) {
   const StepSymmetry same = identity(network);
   std::vector<StepSymmetry> found = SymmetryFinder(network, fixed).find();
   if (found.size() > kMostGenerators) found.resize(kMostGenerators);
   std::map<std::size_t, std::set<StepGroup>, std::greater<>> groups;
   groups[1].insert({same});
+  std::size_t work = 0;
   const auto keep = [&](std::optional<StepGroup> group) {
+    work += (group ? group->size() : same.device.size()) * (same.device.size() + same.edge.size());
     if (!group) return;
     auto& of_size = groups[group->size()];
     if (of_size.size() < 4 * kMostGroupsOfASize) of_size.insert(std::move(*group));
   };
   for (std::size_t a = 0; a < found.size(); ++a) {
     keep(generate({&found[a]}, same, fixed));
-    for (std::size_t b = 0; b < a; ++b) keep(generate({&found[a], &found[b]}, same, fixed));
+    for (std::size_t b = 0; b < a && work < kMostWork; ++b)
+      keep(generate({&found[a], &found[b]}, same, fixed));
   }
   // Two generators may not be enough: (Z2)^3 needs three.
   for (const StepGroup& group : std::set<StepGroup>(groups.begin()->second))
     for (const StepSymmetry& another : found) {
+      if (work >= kMostWork) break;
       std::vector<const StepSymmetry*> generators{&another};
       for (const StepSymmetry& each : group) generators.push_back(&each);
       keep(generate(generators, same, fixed));

@@ -24,6 +24,8 @@ struct StepSymmetry {
 // With the identity, which comes first.
 using StepGroup = std::vector<StepSymmetry>;
 
+StepSymmetry identity(const StepNetwork& network);
+
 // Groups in which all but the identity move every device other than `fixed`, which stays (-1: none), the
 // largest first and a few of each size; the last one is the identity alone. Some may be missed on networks
 // of very many symmetries.
