@@ -290,7 +290,7 @@ TEST(StepSearch, StopsInTheMiddle) {
   EXPECT_NE(stopped->verdict, StepVerdict::satisfiable);
 }
 
-// The rows of SCCL's tables, and what z3 refuted of them; those of many seconds are in bench/synthesis_steps.
+// The rows of SCCL's tables, and what z3 refuted of them; that of a second is in bench/synthesis_steps.
 TEST(StepSearch, ReproducesTheTablesOfSccl) {
   if (!can_decide_steps()) GTEST_SKIP() << "built without a solver";
   if (!std::filesystem::exists(kTopologies)) GTEST_SKIP() << "the corpus is not here";
@@ -313,7 +313,11 @@ TEST(StepSearch, ReproducesTheTablesOfSccl) {
           const StepQuestion question{kind, 0, row["C"], row["S"], row["R"]};
           if (question.chunks == 18) continue;
           ++rows;
-          expect_program(network, question);
+          // Long programs are proved in bench/synthesis_steps too.
+          if (question.steps <= 4)
+            expect_program(network, question);
+          else
+            EXPECT_EQ(ask(network, question), StepVerdict::satisfiable);
         }
   }
   EXPECT_EQ(rows, 76);
