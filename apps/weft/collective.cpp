@@ -26,6 +26,8 @@ usage:
   weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp] [--bytes 1MiB] [--type f32] [--op sum]
                       [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE] [--effort N]
   weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
+  weft collective synthesize COLLECTIVE --on CLUSTER [--optimal bandwidth] [--root N] [--without link:3-5|gpu:12]
+                      [-o OUT] [--time-limit '10 s']
   weft collective list [COLLECTIVE]
 
 PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
@@ -137,6 +139,19 @@ CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
   return command;
 }
 
+CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize) {
+  CLI::App* command = app.add_subcommand("synthesize");
+  command->add_option("COLLECTIVE", synthesize.collective)->required();
+  command->add_option("--on", synthesize.cluster)->required();
+  command->add_option("--optimal", synthesize.optimal);
+  command->add_option("--root", synthesize.root);
+  command->add_option("--without", synthesize.without);
+  command->add_option("-o,--output", synthesize.to);
+  command->add_option("--time-limit", synthesize.time_limit);
+  add_format(command, synthesize.format);
+  return command;
+}
+
 CLI::App* add_list(CLI::App& app, CollectiveList& list) {
   CLI::App* command = app.add_subcommand("list");
   command->add_option("COLLECTIVE", list.collective);
@@ -156,6 +171,7 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveRun trial;
   CollectiveShow show;
   CollectiveList list;
+  CollectiveSynthesize synthesize;
 
   CLI::App app;
   return run_subcommand(app,
@@ -167,7 +183,8 @@ Result<Reply> run_collective(int argc, char** argv) {
                          {add_fit(app, fit), [&] { return session::run(fit); }},
                          {add_run(app, trial), [&] { return session::run(trial); }},
                          {add_show(app, show), [&] { return session::run(show); }},
-                         {add_list(app, list), [&] { return session::run(list); }}},
+                         {add_list(app, list), [&] { return session::run(list); }},
+                         {add_synthesize(app, synthesize), [&] { return session::run(synthesize); }}},
                         "collective", kCollectiveUsage, argc, argv);
 }
 

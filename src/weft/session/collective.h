@@ -6,6 +6,7 @@
 //   cost     time and bandwidth by message size, on a cluster
 //   choose   the best algorithm for each range of sizes, and why
 //   fit      latency and bandwidth from a measured table
+//   synthesize  an algorithm made for the wires at hand, with the bound that it comes up to
 //   run      runs a program on real ranks, and compares what comes out
 //   show     a program as a table, or drawn
 //   list     the shipped algorithms
@@ -115,6 +116,18 @@ struct CollectiveShow {
   Format format = Format::text;
 };
 Reply run(const CollectiveShow& request);
+
+struct CollectiveSynthesize {
+  std::string collective;
+  std::string cluster;
+  std::string optimal = "bandwidth";
+  std::int32_t root = 0;             // of a broadcast or reduce
+  std::vector<std::string> without;  // lost links and devices: "link:3-5", "gpu:12"
+  std::string to;                    // .xml, .json or .program
+  std::string time_limit;            // "10 s"; empty: as long as it takes
+  Format format = Format::text;
+};
+Reply run(const CollectiveSynthesize& request);
 
 struct CollectiveList {
   std::string collective;  // only those of this kind

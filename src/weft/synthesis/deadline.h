@@ -14,7 +14,9 @@ struct Deadline {
     const auto span = std::chrono::duration<double>(seconds < 1e8 ? seconds : 1e8);
     return {Clock::now() + std::chrono::duration_cast<Clock::duration>(span), {}};
   }
-  bool over() const { return stop.stop_requested() || (end != Clock::time_point::max() && Clock::now() >= end); }
+  bool over() const {
+    return stop.stop_requested() || (end != Clock::time_point::max() && Clock::now() >= end);
+  }
 };
 
 }  // namespace weft::synthesis

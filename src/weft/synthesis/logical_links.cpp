@@ -8,8 +8,13 @@ namespace {
 
 class SwitchRemoval {
  public:
-  SwitchRemoval(const Wires& wires, const std::vector<std::int32_t>& roots, Ratio rate, const Deadline& deadline)
-      : gpus_(wires.gpus), nodes_(wires.nodes), deadline_(deadline), out_(size(wires.nodes)), in_(size(wires.nodes)) {
+  SwitchRemoval(const Wires& wires, const std::vector<std::int32_t>& roots, Ratio rate,
+                const Deadline& deadline)
+      : gpus_(wires.gpus),
+        nodes_(wires.nodes),
+        deadline_(deadline),
+        out_(size(wires.nodes)),
+        in_(size(wires.nodes)) {
     for (const Wire& wire : wires.wires) {
       if (wire.from == wire.to) continue;
       const std::int32_t a = arc(wire.from, wire.to);
@@ -293,9 +298,9 @@ class SwitchRemoval {
           if (arcs_[size(b)].capacity == 0 || back != (pass == 2)) continue;
           if (deadline_.over()) return false;
           // Shares alike first: many short ways make flat trees.
-          const auto fair = static_cast<Amount>(static_cast<double>(whole) *
-                                                static_cast<double>(arcs_[size(b)].capacity) /
-                                                static_cast<double>(std::max<Amount>(1, total - own)));
+          const auto fair =
+              static_cast<Amount>(static_cast<double>(whole) * static_cast<double>(arcs_[size(b)].capacity) /
+                                  static_cast<double>(std::max<Amount>(1, total - own)));
           const Amount amount = splittable(a, b, pass == 0 ? std::max<Amount>(1, fair) : kNoLimit);
           if (amount > 0) split(a, b, amount);
         }

@@ -46,7 +46,8 @@ Amount MaxFlow::push(std::int32_t node, std::int32_t sink, Amount most) {
   Amount pushed = 0;
   for (std::int32_t& a = turn_[static_cast<std::size_t>(node)]; a >= 0; a = at(a).next) {
     const std::int32_t to = at(a).to;
-    if (at(a).left <= 0 || levels_[static_cast<std::size_t>(to)] != levels_[static_cast<std::size_t>(node)] + 1)
+    if (at(a).left <= 0 ||
+        levels_[static_cast<std::size_t>(to)] != levels_[static_cast<std::size_t>(node)] + 1)
       continue;
     const Amount more = push(to, sink, std::min(most - pushed, at(a).left));
     at(a).left -= more;

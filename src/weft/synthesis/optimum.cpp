@@ -34,7 +34,8 @@ Optimum around_devices(const Wires& wires, const std::vector<std::int32_t>& root
 
 }  // namespace
 
-Optimum find_optimum(const Wires& wires, const std::vector<std::int32_t>& roots, const Deadline& deadline) {
+Optimum find_optimum(const Wires& wires, const std::vector<std::int32_t>& roots, const Deadline& deadline,
+                     bool alike) {
   Optimum best = around_devices(wires, roots);
   const std::int32_t source = wires.nodes;
   MaxFlow flow(wires.nodes + 1);
@@ -49,7 +50,7 @@ Optimum find_optimum(const Wires& wires, const std::vector<std::int32_t>& roots,
   set_rate();
 
   const auto count = static_cast<Amount>(roots.size());
-  for (std::int32_t v = 0; v < wires.gpus; ++v) {
+  for (std::int32_t v = 0; v < (alike ? 1 : wires.gpus); ++v) {
     while (true) {
       if (deadline.over()) {
         best.exact = false;

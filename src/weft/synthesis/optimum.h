@@ -34,7 +34,9 @@ struct Optimum {
   bool exact = true;               // else time ran out, and no device has refuted it so far
 };
 
-// `roots` is sorted. REQUIRES: every device can be reached from every root.
-Optimum find_optimum(const Wires& wires, const std::vector<std::int32_t>& roots, const Deadline& deadline = {});
+// `roots` is sorted. `alike`: all devices are, and one stands for all.
+// REQUIRES: every device can be reached from every root.
+Optimum find_optimum(const Wires& wires, const std::vector<std::int32_t>& roots,
+                     const Deadline& deadline = {}, bool alike = false);
 
 }  // namespace weft::synthesis

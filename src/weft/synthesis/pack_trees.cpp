@@ -17,8 +17,13 @@ struct Growing {
 
 class Packer {
  public:
-  Packer(const LogicalLinks& links, const std::vector<std::int32_t>& roots, Amount each, const Deadline& deadline)
-      : links_(links), deadline_(deadline), flow_(links.gpus + 1), source_(links.gpus), out_(count(links.gpus)) {
+  Packer(const LogicalLinks& links, const std::vector<std::int32_t>& roots, Amount each,
+         const Deadline& deadline)
+      : links_(links),
+        deadline_(deadline),
+        flow_(links.gpus + 1),
+        source_(links.gpus),
+        out_(count(links.gpus)) {
     for (std::size_t l = 0; l < links.links.size(); ++l) {
       const LogicalLink& link = links.links[l];
       out_[count(link.from)].push_back(static_cast<std::int32_t>(l));

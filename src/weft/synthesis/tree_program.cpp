@@ -27,7 +27,7 @@ struct Hop {
   std::int32_t after = -1;   // the hop that brought, or last added to, what is sent
   std::int32_t before = -1;  // the earlier addition to the same chunk at the receiver
   bool adds = false;
-  double due = 0;  // when it must start so that nothing after it comes late
+  double due = 0;                         // when it must start so that nothing after it comes late
   std::int32_t sent = -1, received = -1;  // steps
 };
 
@@ -73,9 +73,9 @@ class TreeCompiler {
     if (moved <= static_cast<double>(collective::kMostMovedChunks) &&
         chunks * ranks <= static_cast<double>(collective::kMostMemoryChunks))
       return {};
-    return user_error(fmt::format("the program would be too long: {} chunks of each of {} ranks", block_,
-                                  request_.ranks),
-                      "fewer trees or fewer pieces make a shorter one");
+    return user_error(
+        fmt::format("the program would be too long: {} chunks of each of {} ranks", block_, request_.ranks),
+        "fewer trees or fewer pieces make a shorter one");
   }
 
   void find_links() {
@@ -92,12 +92,14 @@ class TreeCompiler {
     count(down_, false);
     for (LinkUse& link : links_) {
       const double rate = static_cast<double>(link.trees) * request_.rate;
-      const double most = std::min<double>(request_.most_channels, static_cast<double>(link.trees) * request_.pieces);
-      link.channels = static_cast<std::int32_t>(std::clamp(std::ceil(rate / request_.connection_rate), 1.0, most));
+      const double most =
+          std::min<double>(request_.most_channels, static_cast<double>(link.trees) * request_.pieces);
+      link.channels =
+          static_cast<std::int32_t>(std::clamp(std::ceil(rate / request_.connection_rate), 1.0, most));
       link.first = connections_;
       connections_ += link.channels;
-      const double chunk_time = std::max(request_.chunk_bytes * link.channels / rate,
-                                         request_.chunk_bytes / request_.block_rate);
+      const double chunk_time =
+          std::max(request_.chunk_bytes * link.channels / rate, request_.chunk_bytes / request_.block_rate);
       for (std::int32_t c = 0; c < link.channels; ++c) durations_.push_back(chunk_time);
     }
   }
@@ -119,8 +121,8 @@ class TreeCompiler {
           const std::int64_t chunk = (rooted_ ? 0 : root * block_) + piece * each + next + t;
           for (std::size_t e = 0; e < tree.edges.size(); ++e) {
             const TreeEdge& edge = up ? tree.edges[tree.edges.size() - 1 - e] : tree.edges[e];
-            add_hop(up ? edge.to : edge.from, up ? edge.from : edge.to, static_cast<std::int32_t>(chunk), piece,
-                    chunks, up);
+            add_hop(up ? edge.to : edge.from, up ? edge.from : edge.to, static_cast<std::int32_t>(chunk),
+                    piece, chunks, up);
           }
         }
       }
@@ -131,13 +133,15 @@ class TreeCompiler {
   // The pieces of a tree go one after another over the same connections, so that none holds up another tree's.
   void take_turns(const Tree& tree, bool up) {
     for (const TreeEdge& edge : tree.edges) {
-      LinkUse& link = links_[at(numbers_.at(up ? std::pair(edge.to, edge.from) : std::pair(edge.from, edge.to)))];
-      link.turn = (link.turn + std::max(1, static_cast<std::int32_t>(link.channels / link.trees))) % link.channels;
+      LinkUse& link =
+          links_[at(numbers_.at(up ? std::pair(edge.to, edge.from) : std::pair(edge.from, edge.to)))];
+      link.turn =
+          (link.turn + std::max(1, static_cast<std::int32_t>(link.channels / link.trees))) % link.channels;
     }
   }
 
-  void add_hop(std::int32_t from, std::int32_t to, std::int32_t chunk, std::int32_t piece, std::int64_t chunks,
-               bool adds) {
+  void add_hop(std::int32_t from, std::int32_t to, std::int32_t chunk, std::int32_t piece,
+               std::int64_t chunks, bool adds) {
     LinkUse& link = links_[at(numbers_.at({from, to}))];
     Hop hop;
     hop.chunk = chunk;
@@ -154,7 +158,8 @@ class TreeCompiler {
   }
 
   double seconds_of(const Hop& hop) const {
-    return durations_[at(hop.connection)] + request_.chunk_bytes / request_.block_rate + request_.message_seconds;
+    return durations_[at(hop.connection)] + request_.chunk_bytes / request_.block_rate +
+           request_.message_seconds;
   }
 
   // A piece is due one turn of all trees after the one before; what leads far must leave early.
@@ -232,7 +237,8 @@ class TreeCompiler {
     const Buffer buffer = gathers ? Buffer::output : Buffer::input;
     const auto chunks = static_cast<std::int32_t>(rooted_ ? block_ : block_ * request_.ranks);
     program.ranks.resize(at(request_.ranks));
-    for (collective::RankProgram& rank : program.ranks) (gathers ? rank.output_chunks : rank.input_chunks) = chunks;
+    for (collective::RankProgram& rank : program.ranks)
+      (gathers ? rank.output_chunks : rank.input_chunks) = chunks;
 
     struct Ends {
       std::int32_t from, to, sender, receiver;

@@ -24,9 +24,9 @@ namespace weft::synthesis {
 struct TreeProgram {
   collective::Kind kind = collective::Kind::all_gather;
   std::int32_t ranks = 0, root = 0;
-  std::int32_t pieces = 1;        // that follow each other down a tree
-  double rate = 1;                // bytes per second that one tree carries
-  double connection_rate = 8e9;   // that one connection is given
+  std::int32_t pieces = 1;       // that follow each other down a tree
+  double rate = 1;               // bytes per second that one tree carries
+  double connection_rate = 8e9;  // that one connection is given
   std::int32_t most_channels = 32;
   // What the run that is played before has for a chunk: its bytes, the pace of a threadblock, and what a
   // message takes besides.

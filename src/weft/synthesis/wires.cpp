@@ -39,14 +39,13 @@ Status check_joined(const Topology& topology) {
       return user_error(fmt::format("{} and {} are not joined", label(0), label(n)),
                         "a collective needs a way between any two devices");
     if (device)
-      return user_error(fmt::format("there is a way from {} to {} but none back",
-                                    label(from[n] ? 0 : n), label(from[n] ? n : 0)),
+      return user_error(fmt::format("there is a way from {} to {} but none back", label(from[n] ? 0 : n),
+                                    label(from[n] ? n : 0)),
                         "links have one direction: give both where a cable has both");
     // What leads nowhere, or comes from nowhere, carries nothing; only a switch with no device at all is
     // surely a slip.
     if (!from[n] && !to[n])
-      return user_error(fmt::format("{} is joined to no device", label(n)),
-                        "give it links, or leave it out");
+      return user_error(fmt::format("{} is joined to no device", label(n)), "give it links, or leave it out");
   }
   return {};
 }

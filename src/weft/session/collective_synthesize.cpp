@@ -1,0 +1,207 @@
+// weft collective synthesize: trees for the wires at hand, as a program that was checked and simulated.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/file.h"
+#include "weft/base/units.h"
+#include "weft/collective/check.h"
+#include "weft/collective/lower_one_sided.h"
+#include "weft/collective/program_text.h"
+#include "weft/formats/collective_source.h"
+#include "weft/formats/msccl_xml.h"
+#include "weft/formats/mscclpp_json.h"
+#include "weft/session/collective.h"
+#include "weft/session/duration.h"
+#include "weft/session/find_cluster.h"
+#include "weft/session/reply.h"
+#include "weft/session/synthesized.h"
+#include "weft/sim/collective/simulate_collective.h"
+#include "weft/synthesis/tree_program.h"
+#include "weft/synthesis/without.h"
+
+namespace weft::session {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kMessage = 1'000'000'000;  // bytes that a program is simulated at
+constexpr double kNear = 0.985;                   // of the optimum: no better program is looked for
+constexpr double kMostHops = 1 << 20;             // chunks over links: more take minutes to check
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Small chunks fill and drain the trees quickly, many connections hide what a message costs; which is worth
+// more depends on the depth of the trees and the pace of the links, so some of each are tried.
+struct Grain {
+  double chunk_bytes, connection_rate;
+};
+constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {1e6, 3e9}, {2e6, 8e9}};
+
+double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
+  const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
+  const bool both = !forest.up.empty() && !forest.down.empty();
+  return static_cast<double>(forest.trees) * pieces * (forest.ranks - 1.0) * (rooted ? 1 : forest.ranks) *
+         (both ? 2 : 1);
+}
+
+Result<std::string> render(const collective::Program& program, const std::string& path) {
+  if (path.ends_with(".program")) return collective::print(program);
+  if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
+  if (!path.ends_with(".json"))
+    return user_error(fmt::format("the ending does not say a format: {}", path),
+                      ".xml (MSCCL), .json (MSCCL++) or .program (Weft's text)");
+  WEFT_TRY(lowered, collective::lower_one_sided(program));
+  WEFT_TRY_STATUS(formats::expect_right(collective::check(lowered), "not written, because it is"));
+  return formats::write_mscclpp_json(lowered);
+}
+
+}  // namespace
+
+Result<Synthesized> synthesize_program(const cluster::Topology& topology, const synthesis::Forest& forest,
+                                       const synthesis::Deadline& deadline) {
+  Synthesized best;
+  const sim::RunParameters parameters = sim::run_parameters(collective::Protocol::simple);
+  const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
+  const double streams = static_cast<double>(forest.trees) * (rooted ? 1 : forest.ranks);
+  for (const Grain& grain : kGrains) {
+    synthesis::TreeProgram request;
+    request.kind = forest.kind;
+    request.ranks = forest.ranks;
+    request.root = forest.root;
+    const double most = std::max(1.0, std::floor(kMostHops / hops_of(forest, 1)));
+    request.pieces = static_cast<std::int32_t>(
+        std::clamp(std::round(static_cast<double>(kMessage) / streams / grain.chunk_bytes), 1.0, most));
+    request.rate = forest.tree_rate;
+    request.connection_rate = grain.connection_rate;
+    request.chunk_bytes = static_cast<double>(kMessage) / streams / request.pieces;
+    WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
+    const collective::Report report = collective::check(program, {.slots = parameters.slots});
+    WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
+    const collective::Actions actions =
+        collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+    WEFT_TRY(time, sim::simulate(actions, topology, kMessage, parameters));
+    const double attained = static_cast<double>(kMessage) / time.seconds;
+    if (attained > best.attained) best = {std::move(program), attained};
+    if (best.attained >= kNear * forest.optimum || deadline.over()) break;
+  }
+  return best;
+}
+
+namespace {
+
+struct Asked {
+  collective::Kind kind = collective::Kind::all_gather;
+  cluster::Topology whole, left;
+  synthesis::Deadline deadline;
+};
+
+Result<Asked> prepare(const CollectiveSynthesize& request) {
+  if (request.optimal != "bandwidth")
+    return user_error(fmt::format("unknown kind of optimum: {}", request.optimal), "bandwidth is known");
+  Asked asked;
+  WEFT_TRY(kind, collective::parse_kind(request.collective));
+  asked.kind = kind;
+  if (!request.time_limit.empty()) {
+    const std::optional<double> seconds = read_duration(request.time_limit);
+    if (!seconds || !(*seconds > 0))
+      return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
+                        "write it so: '10 s'");
+    asked.deadline = synthesis::Deadline::after(*seconds);
+  }
+  WEFT_TRY(found, find_collective_cluster(request.cluster));
+  asked.whole = std::move(found.topology);
+  asked.left = asked.whole;
+  for (const std::string& lost : request.without) {
+    WEFT_TRY(left, synthesis::without(asked.left, lost));
+    asked.left = std::move(left);
+  }
+  return asked;
+}
+
+Result<std::string> answer(const CollectiveSynthesize& request) {
+  WEFT_TRY(asked, prepare(request));
+  const Clock::time_point start = Clock::now();
+  WEFT_TRY(forest, synthesis::grow_forest(asked.left, asked.kind, request.root, asked.deadline));
+  const double seconds = since(start);
+  std::optional<double> before;
+  if (!request.without.empty()) {
+    WEFT_TRY(old, synthesis::bound_forest(asked.whole, asked.kind, request.root, asked.deadline));
+    before = old.optimum;
+  }
+  // Of thousands of devices the trees are the answer; a program only where it is asked for or quickly checked.
+  const Clock::time_point second = Clock::now();
+  std::optional<Synthesized> made;
+  if (hops_of(forest, 1) <= kMostHops || !request.to.empty()) {
+    WEFT_TRY(found, synthesize_program(asked.left, forest, asked.deadline));
+    made = std::move(found);
+  }
+  if (made && !request.to.empty()) {
+    WEFT_TRY(text, render(made->program, request.to));
+    WEFT_TRY_STATUS(write_file_atomically(request.to, text));
+  }
+  if (request.format == Format::text)
+    return print(forest, asked.left, made, before) +
+           (made && !request.to.empty() ? fmt::format("{}: written, checked\n", request.to) : "");
+
+  nlohmann::ordered_json json;
+  json["collective"] = collective::name(asked.kind);
+  json["ranks"] = forest.ranks;
+  json["unit"] = "GB/s";
+  json["optimum"] = forest.optimum / 1e9;
+  json["planned"] = forest.planned / 1e9;
+  json["attained"] = made ? nlohmann::ordered_json(made->attained / 1e9) : nlohmann::ordered_json(nullptr);
+  json["trees"] = forest.trees;
+  json["bottleneck"] = bottleneck_names(forest, asked.left);
+  if (before) {
+    json["before"] = *before / 1e9;
+    json["lost"] = 1 - forest.optimum / *before;
+  }
+  json["seconds"] = seconds;
+  json["program_seconds"] = since(second);
+  json["checked"] = made.has_value();
+  json["program"] =
+      made && !request.to.empty() ? nlohmann::ordered_json(request.to) : nlohmann::ordered_json(nullptr);
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::vector<std::string> bottleneck_names(const synthesis::Forest& forest,
+                                          const cluster::Topology& topology) {
+  std::vector<std::string> names;
+  for (const std::int32_t node : forest.bottleneck)
+    names.push_back(topology.nodes[static_cast<std::size_t>(node)].name);
+  return names;
+}
+
+std::string print(const synthesis::Forest& forest, const cluster::Topology& topology,
+                  const std::optional<Synthesized>& made, std::optional<double> before) {
+  std::string text =
+      fmt::format("{} on {}, {} ranks, {} tree{} of each root\n", collective::name(forest.kind),
+                  topology.name, forest.ranks, forest.trees, forest.trees == 1 ? "" : "s");
+  text += fmt::format("optimum   {:9.3f} GB/s\n", forest.optimum / 1e9);
+  if (made)
+    text += fmt::format("attained  {:9.3f} GB/s, {:.1f} % of it, simulated at 1 GB\n", made->attained / 1e9,
+                        100 * made->attained / forest.optimum);
+  if (before)
+    text += fmt::format("before    {:9.3f} GB/s, {:.1f} % lost\n", *before / 1e9,
+                        100 * (1 - forest.optimum / *before));
+  const std::vector<std::string> names = bottleneck_names(forest, topology);
+  constexpr std::size_t kShown = 8;
+  const std::span<const std::string> shown(names.data(), std::min(kShown, names.size()));
+  text += fmt::format("limited by what leaves {}{}\n", fmt::join(shown, ", "),
+                      names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
+  return text;
+}
+
+Reply run(const CollectiveSynthesize& request) { return to_reply(answer(request)); }
+
+}  // namespace weft::session

@@ -1,0 +1,45 @@
+// weft/synthesis/forest.h -- the trees along which a collective moves as fast as the wires allow.
+//
+//   all_gather       trees from every root                     optimum = ranks * rate of a root
+//   reduce_scatter   trees to every root                       the same on the wires turned round
+//   all_reduce       one after the other                       1 / (1 / scatter + 1 / gather)
+//   broadcast        trees from one root                       optimum = its rate
+//   reduce           trees to one root
+//
+// The optimum is the collective's algorithm bandwidth: bytes of the message, as nccl-tests counts them, over
+// time. It is exact; the trees carry all of it, or `planned` where whole numbers of trees or chunks that a
+// program can have must round.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/topology.h"
+#include "weft/collective/collective.h"
+#include "weft/synthesis/deadline.h"
+#include "weft/synthesis/pack_trees.h"
+
+namespace weft::synthesis {
+
+struct Forest {
+  collective::Kind kind = collective::Kind::all_gather;
+  std::int32_t ranks = 0, root = 0;
+  double optimum = 0, planned = 0;  // bytes per second
+  std::vector<std::int32_t>
+      bottleneck;              // nodes of the topology: what their roots have leaves them too slowly
+  std::vector<Tree> down, up;  // see tree_program.h
+  Amount trees = 0;            // of each root, one way
+  double tree_rate = 0;        // bytes per second of one of them
+};
+
+// Fails where the topology does not join its devices, for collectives that trees do not make, and where the
+// time does not suffice for trees at all.
+Result<Forest> grow_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,
+                           const Deadline& deadline = {});
+
+// The optimum alone.
+Result<Forest> bound_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,
+                            const Deadline& deadline = {});
+
+}  // namespace weft::synthesis

@@ -1,0 +1,78 @@
+#include "weft/synthesis/without.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace weft::synthesis {
+namespace {
+
+using cluster::DirectedLink;
+using cluster::Topology;
+
+std::optional<std::int32_t> whole(std::string_view text) {
+  std::int32_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// Keeps the links that `keep` says, and the pairs of half duplex cables with them.
+template <class Keep>
+void keep_links(Topology& topology, Keep keep) {
+  std::vector<std::int32_t> moved(topology.links.size(), -1);
+  std::vector<DirectedLink> kept;
+  for (std::size_t l = 0; l < topology.links.size(); ++l) {
+    if (!keep(topology.links[l])) continue;
+    moved[l] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(topology.links[l]);
+  }
+  for (DirectedLink& link : kept)
+    if (link.shares_with >= 0) link.shares_with = moved[static_cast<std::size_t>(link.shares_with)];
+  topology.links = std::move(kept);
+}
+
+Result<Topology> without_link(const Topology& topology, std::int32_t a, std::int32_t b) {
+  Topology left = topology;
+  keep_links(left, [&](const DirectedLink& link) {
+    return !((link.from == a && link.to == b) || (link.from == b && link.to == a));
+  });
+  if (left.links.size() == topology.links.size())
+    return user_error(fmt::format("no link joins nodes {} and {}", a, b),
+                      "nodes are numbered as in the topology, devices first");
+  return left;
+}
+
+Result<Topology> without_device(const Topology& topology, std::int32_t gpu) {
+  if (gpu >= topology.devices)
+    return user_error(fmt::format("there is no device {}: {} has {}", gpu, topology.name, topology.devices));
+  Topology left = topology;
+  keep_links(left, [&](const DirectedLink& link) { return link.from != gpu && link.to != gpu; });
+  left.nodes.erase(left.nodes.begin() + gpu);
+  --left.devices;
+  for (DirectedLink& link : left.links) {
+    if (link.from > gpu) --link.from;
+    if (link.to > gpu) --link.to;
+  }
+  return left;
+}
+
+}  // namespace
+
+Result<Topology> without(const Topology& topology, std::string_view lost) {
+  const std::size_t colon = lost.find(':');
+  const std::string_view what = lost.substr(0, colon);
+  const std::string_view which = colon == std::string_view::npos ? "" : lost.substr(colon + 1);
+  if (what == "gpu")
+    if (const auto gpu = whole(which)) return without_device(topology, *gpu);
+  if (const std::size_t dash = which.find('-'); what == "link" && dash != std::string_view::npos) {
+    const auto a = whole(which.substr(0, dash)), b = whole(which.substr(dash + 1));
+    if (a && b) return without_link(topology, *a, *b);
+  }
+  return user_error(fmt::format("expected what is lost, a link or a device, found {}", lost),
+                    "write it so: link:3-5, gpu:12");
+}
+
+}  // namespace weft::synthesis
