@@ -154,13 +154,6 @@ Answer run_hint(Session::State& state, const Context& context, const language::s
                      state.hints.size() == 1 ? "" : "s");
 }
 
-Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize) {
-  const language::syntax::Name& cluster = synthesize.cluster;
-  if (!state.catalog.clusters.contains(cluster.text))
-    return language::unknown("cluster", cluster, language::names_of(state.catalog.clusters));
-  return user_error("SYNTHESIZE is not built yet", "weft help statements lists what is", synthesize.span);
-}
-
 Session::Session() : state_(std::make_unique<State>()) { load_shipped(state_->catalog); }
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;

@@ -85,7 +85,6 @@ Answer run_script(Session::State& state, const Context& context, const language:
 Answer run_explain(const Session::State& state, const Context& context,
                    const language::syntax::Explain& explain);
 
-// Its names are checked, but its work is not built yet.
 Answer run_synthesize(const Session::State& state, const language::syntax::Synthesize& synthesize);
 
 // The sizes a model declares; fails when there is no such model.

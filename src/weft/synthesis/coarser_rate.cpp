@@ -5,7 +5,7 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr double kGoodEnough = 0.995;
+constexpr double kGoodEnough = 0.99;
 
 Wires scaled(const Wires& wires, double factor) {
   Wires made = wires;

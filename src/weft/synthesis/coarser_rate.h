@@ -20,7 +20,7 @@ struct CoarserRate {
   double efficiency = 1;  // of the optimum
 };
 
-// As they are where each root has `most` trees or fewer; else the fewest trees that reach 0.995 of the optimum,
+// As they are where each root has `most` trees or fewer; else the fewest trees that reach 0.99 of the optimum,
 // or the best of those tried.
 CoarserRate coarser_rate(const Wires& wires, const std::vector<std::int32_t>& roots, Ratio rate, Amount most,
                          const Deadline& deadline = {});

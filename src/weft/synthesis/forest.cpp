@@ -13,7 +13,13 @@ namespace {
 
 using collective::Kind;
 
-constexpr Amount kMostTrees = 16;  // of a root
+// Trees of a root: few devices may have many, as the exact optimum needs them.
+constexpr Amount kMostTrees = 16;
+constexpr Amount kMostWork = 1 << 13;  // trees times devices squared
+
+Amount most_trees(std::int32_t gpus) {
+  return std::max(kMostTrees, kMostWork / (static_cast<Amount>(gpus) * gpus));
+}
 
 struct HalfForest {
   Optimum optimum;
@@ -37,14 +43,14 @@ Result<HalfForest> grow_half(const Wires& wires, const std::vector<std::int32_t>
     return user_error("time ran out before the optimum was known", "give it more time");
   if (!trees) return half;
   if (symmetry) {
-    if (std::optional<OrbitTrees> found = grow_orbit(wires, *symmetry, half.optimum.rate, kMostTrees)) {
+    if (std::optional<OrbitTrees> found = grow_orbit(wires, *symmetry, half.optimum.rate, most_trees(wires.gpus))) {
       half.trees = std::move(found->trees);
       half.each = found->each;
       half.tree_rate = half.rate * found->efficiency / static_cast<double>(found->each);
       return half;
     }
   }
-  CoarserRate coarse = coarser_rate(wires, roots, half.optimum.rate, kMostTrees, deadline);
+  CoarserRate coarse = coarser_rate(wires, roots, half.optimum.rate, most_trees(wires.gpus), deadline);
   LogicalLinks links = remove_switches(coarse.wires, roots, coarse.rate, deadline);
   Packing packing = pack_trees(links, roots, coarse.rate.over, deadline);
   double unit = coarse.wires.unit / static_cast<double>(links.scale);
@@ -57,7 +63,7 @@ Result<HalfForest> grow_half(const Wires& wires, const std::vector<std::int32_t>
       past.wires.push_back({links.links[l].from, links.links[l].to, links.links[l].capacity, -1});
     const Optimum lower = find_optimum(past, roots, deadline);
     if (lower.exact && lower.rate.over > 0) {
-      coarse = coarser_rate(past, roots, lower.rate, kMostTrees, deadline);
+      coarse = coarser_rate(past, roots, lower.rate, most_trees(wires.gpus), deadline);
       links = remove_switches(coarse.wires, roots, coarse.rate, deadline);
       packing = pack_trees(links, roots, coarse.rate.over, deadline);
       unit = coarse.wires.unit / static_cast<double>(links.scale);
@@ -132,7 +138,7 @@ Result<Forest> find_forest(const cluster::Topology& topology, Kind kind, std::in
   if (!trees) return forest;
   if (goes_up && goes_down) {
     const Amount each = std::lcm(up.each, down.each);
-    if (each > 4 * kMostTrees)
+    if (each > 4 * most_trees(wires.gpus))
       return user_error("the trees up and down do not match in number", "synthesize either way alone");
     multiply(up, each);
     multiply(down, each);

@@ -168,10 +168,11 @@ class OrbitGrower {
       double most = -std::numeric_limits<double>::infinity();
       for (std::size_t w = first; w < end; ++w) {
         const double room = left(ways_[w], spare);
-        if (room <= most) continue;
+        if (room < most) continue;
         std::size_t& i = at[w];
         while (i < order_.size() && !open(shift(symmetry_, order_[i], ways_[w].to))) ++i;
-        if (i == order_.size()) continue;
+        // Of equal ways the one from nearest the root, for flat trees.
+        if (i == order_.size() || (room == most && i >= at[best])) continue;
         best = w;
         most = room;
       }
