@@ -1,5 +1,6 @@
 #include "schedule.h"
 
+#include <string>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -15,12 +16,13 @@ constexpr std::string_view kScheduleUsage =
 
 usage:
   weft schedule list [--format text|json]
-  weft schedule show NAME|FILE [--stages p] [--micro-batches m] [--chunks v] [TIMES] [-o FILE.svg]
-  weft schedule check FILE|NAME [--stages p] [--micro-batches m] [--chunks v] [--memory L]
-  weft schedule price NAME|FILE --stages p --micro-batches m [--chunks v] TIMES
+  weft schedule show NAME|FILE [SIZES] [TIMES] [--overlap s] [-o FILE.svg]
+  weft schedule check NAME|FILE [SIZES] [--memory L]
+  weft schedule price NAME|FILE SIZES TIMES [--overlap s]
   weft schedule synthesize --stages p --micro-batches m [--chunks v] TIMES [--memory L] [--weight-share r]
                            [--clock span|end] [--effort e]
 
+SIZES: --stages p --micro-batches m [--chunks v] [--set PARAMETER=VALUE]
 TIMES: --forward F --backward B --weight W --transfer c, each a number or a comma list of one a stage.
 `weft help schedule` explains each.
 )";
@@ -32,12 +34,23 @@ void add_times(CLI::App* command, session::PassTimes& times) {
   command->add_option("--transfer", times.transfer);
 }
 
+// `sizes` has stages, micro_batches and chunks.
+template <class Sizes>
+void add_sizes(CLI::App* command, Sizes& sizes) {
+  command->add_option("--stages", sizes.stages)->check(CLI::Range(1, 1000000));
+  command->add_option("--micro-batches", sizes.micro_batches)->check(CLI::Range(1, 1000000));
+  command->add_option("--chunks", sizes.chunks)->check(CLI::Range(1, 1000000));
+}
+
+// A command about one schedule.
 template <class Request>
-void add_sizes(CLI::App* command, Request& request) {
-  command->add_option("--stages", request.stages)->check(CLI::Range(1, 1000000));
-  command->add_option("--micro-batches", request.micro_batches)->check(CLI::Range(1, 1000000));
-  command->add_option("--chunks", request.chunks)->check(CLI::Range(1, 1000000));
+CLI::App* add_about(CLI::App& app, const std::string& verb, Request& request) {
+  CLI::App* command = app.add_subcommand(verb);
+  command->add_option("NAME", request.which.name)->required();
+  add_sizes(command, request.which);
+  command->add_option("--set", request.which.set)->allow_extra_args(false);
   add_format(command, request.format);
+  return command;
 }
 
 CLI::App* add_list(CLI::App& app, session::ScheduleList& list) {
@@ -46,34 +59,30 @@ CLI::App* add_list(CLI::App& app, session::ScheduleList& list) {
   return command;
 }
 
+template <class Request>
+CLI::App* add_timed(CLI::App& app, const std::string& verb, Request& request) {
+  CLI::App* command = add_about(app, verb, request);
+  add_times(command, request.times);
+  command->add_option("--overlap", request.times.overlap)->check(CLI::Range(0.0, 1.0));
+  return command;
+}
+
 CLI::App* add_show(CLI::App& app, session::ScheduleShow& show) {
-  CLI::App* command = app.add_subcommand("show");
-  command->add_option("NAME", show.schedule)->required();
-  add_sizes(command, show);
-  add_times(command, show.times);
+  CLI::App* command = add_timed(app, "show", show);
   command->add_option("-o", show.to);
   return command;
 }
 
 CLI::App* add_check(CLI::App& app, session::ScheduleCheck& check) {
-  CLI::App* command = app.add_subcommand("check");
-  command->add_option("FILE", check.file)->required();
-  add_sizes(command, check);
+  CLI::App* command = add_about(app, "check", check);
   command->add_option("--memory", check.memory);
-  return command;
-}
-
-CLI::App* add_price(CLI::App& app, session::SchedulePrice& price) {
-  CLI::App* command = app.add_subcommand("price");
-  command->add_option("NAME", price.schedule)->required();
-  add_sizes(command, price);
-  add_times(command, price.times);
   return command;
 }
 
 CLI::App* add_synthesize(CLI::App& app, session::ScheduleSynthesize& synthesize) {
   CLI::App* command = app.add_subcommand("synthesize");
   add_sizes(command, synthesize);
+  add_format(command, synthesize.format);
   command->get_option("--stages")->required();
   command->get_option("--micro-batches")->required();
   add_times(command, synthesize.times);
@@ -97,7 +106,7 @@ Result<session::Reply> run_schedule(int argc, char** argv) {
                         {{add_list(app, list), [&] { return session::run(list); }},
                          {add_show(app, show), [&] { return session::run(show); }},
                          {add_check(app, check), [&] { return session::run(check); }},
-                         {add_price(app, price), [&] { return session::run(price); }},
+                         {add_timed(app, "price", price), [&] { return session::run(price); }},
                          {add_synthesize(app, synthesize), [&] { return session::run(synthesize); }}},
                         "schedule", kScheduleUsage, argc, argv);
 }

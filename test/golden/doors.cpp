@@ -25,6 +25,8 @@ std::span<const Door> doors() {
       {"cost", cost_door},
       {"choose", choose_door},
       {"import", import_door},
+      {"schedule", schedule_door},
+      {"synthesize", synthesize_door},
   };
   return kDoors;
 }

@@ -21,6 +21,10 @@
 //   cost on=CLUSTER [sizes=A..B] [protocol=P]    algorithm -> a table of times
 //   choose collective=NAME on=CLUSTER [sizes=A..B]  algorithms, a line each -> the best by size
 //   import [name=NAME] [plain-rotary]  config.json -> the model's text and its parameters
+//   schedule [draw] [F=] [B=] [W=] [transfer=] [overlap=] PARAMETER=VALUE..
+//                                    a schedule's name or text -> its orders or a drawing, and its price
+//   synthesize stages=N micro_batches=N [chunks=N] [memory=L] [clock=end] [F=] [B=] [W=] [transfer=]
+//                                    nothing       -> the best schedule found
 //   same-plan [model=NAME]           texts, == between -> `one plan`, or how many there are
 //
 // With `expand`, {300*(} in the script is 300 times ( and \x00 is that byte; `only` keeps the fields
@@ -65,5 +69,7 @@ std::string compile_door(const Case& test);
 std::string cost_door(const Case& test);
 std::string choose_door(const Case& test);
 std::string import_door(const Case& test);
+std::string schedule_door(const Case& test);
+std::string synthesize_door(const Case& test);
 
 }  // namespace weft::golden

@@ -17,6 +17,19 @@ std::string colour_of(const Pass& pass) {
                      static_cast<int>(base[2] * dark));
 }
 
+// Of a pair that runs beside each other the F is drawn in the first half of their time, the B in the second.
+Slot drawn(const Schedule& schedule, const Price& price, std::size_t stage, std::size_t index) {
+  const auto& slots = price.slots[stage];
+  Slot slot = slots[index];
+  const auto is_beside = [&](std::size_t first) {
+    return slots[first].begin == slots[first + 1].begin && schedule.is_pair(schedule.orders[stage], first);
+  };
+  const double middle = (slot.begin + slot.end) / 2;
+  if (index + 1 < slots.size() && is_beside(index)) slot.end = middle;
+  if (index > 0 && is_beside(index - 1)) slot.begin = middle;
+  return slot;
+}
+
 }  // namespace
 
 std::string draw_text(const Schedule& schedule, const Price& price, std::size_t width) {
@@ -26,7 +39,7 @@ std::string draw_text(const Schedule& schedule, const Price& price, std::size_t 
   for (std::size_t stage = 0; stage < schedule.orders.size(); ++stage) {
     std::string row(columns, '.');
     for (std::size_t index = 0; index < schedule.orders[stage].size(); ++index) {
-      const Slot& slot = price.slots[stage][index];
+      const Slot slot = drawn(schedule, price, stage, index);
       // A column shows what is done in its middle.
       const auto from = static_cast<std::size_t>(std::max(0.0, std::ceil(slot.begin / unit - 0.5)));
       const auto to = static_cast<std::size_t>(std::max(0.0, std::ceil(slot.end / unit - 0.5)));
@@ -51,7 +64,7 @@ std::string draw_svg(const Schedule& schedule, const Price& price) {
     const double top = 5 + kRow * static_cast<double>(stage);
     svg += fmt::format("<text x=\"5\" y=\"{:.1f}\">stage {}</text>\n", top + 17, stage);
     for (std::size_t index = 0; index < schedule.orders[stage].size(); ++index) {
-      const Slot& slot = price.slots[stage][index];
+      const Slot slot = drawn(schedule, price, stage, index);
       const std::string label = print(schedule.orders[stage][index], schedule.chunks > 1);
       const double left = kLeft + slot.begin * scale, wide = (slot.end - slot.begin) * scale;
       svg += fmt::format(

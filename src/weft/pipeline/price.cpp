@@ -35,51 +35,91 @@ Status check(const Times& times, std::int32_t stages) {
       if (!std::isfinite(time) || time < 0)
         return user_error(fmt::format("a {} time is a number and not negative: {}", word, time));
   }
+  if (!(times.overlap >= 0 && times.overlap <= 1))
+    return user_error(fmt::format("the part of a pass that overlap hides is from 0 to 1: {}", times.overlap));
   return {};
 }
+
+namespace {
+
+// Does passes as soon as they can be done. The schedule has been verified, so it gets to the end.
+class Timing {
+ public:
+  Timing(const Schedule& schedule, const Times& times)
+      : schedule_(schedule),
+        overlap_(schedule.overlaps ? times.overlap : 0),
+        apart_(schedule, times, false),
+        together_(schedule, times, true),
+        end_(static_cast<std::size_t>(apart_.count()), -1) {}
+
+  // The slots of each stage, and what it is busy for.
+  std::vector<std::vector<Slot>> run(std::vector<double>& busy) {
+    std::vector<std::vector<Slot>> slots(schedule_.orders.size());
+    busy.assign(slots.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t stage = 0; stage < slots.size(); ++stage) {
+        const auto& order = schedule_.orders[stage];
+        while (slots[stage].size() < order.size()) {
+          const std::size_t place = slots[stage].size();
+          const std::size_t passes = overlap_ > 0 && schedule_.is_pair(order, place) ? 2 : 1;
+          double begin = slots[stage].empty() ? 0 : slots[stage].back().end, length = 0, shorter = 0;
+          bool waits = false;
+          for (std::size_t one = place; one < place + passes; ++one) {
+            const std::int32_t pass = number(stage, order[one]);
+            if (const std::int32_t need = apart_.needs(pass); need >= 0) {
+              waits = waits || end_[static_cast<std::size_t>(need)] < 0;
+              begin = std::max(begin, end_[static_cast<std::size_t>(need)] + apart_.wire(pass));
+            }
+            const double seconds = seconds_of(order[one], pass);
+            shorter = one == place ? seconds : std::min(shorter, seconds);
+            length += seconds;
+          }
+          if (waits) break;
+          if (passes == 2) length -= overlap_ * shorter;
+          for (std::size_t one = place; one < place + passes; ++one) {
+            end_[static_cast<std::size_t>(number(stage, order[one]))] = begin + length;
+            slots[stage].push_back({begin, begin + length});
+          }
+          busy[stage] += length;
+          moved = true;
+        }
+      }
+    }
+    return slots;
+  }
+
+ private:
+  std::int32_t number(std::size_t stage, const Pass& pass) const {
+    const std::int32_t kind = pass.kind == Kind::forward ? 0 : pass.kind == Kind::weight ? 2 : 1;
+    return apart_.number(kind, pass.micro_batch, schedule_.position(static_cast<std::int32_t>(stage), pass));
+  }
+  double seconds_of(const Pass& pass, std::int32_t number) const {
+    return (pass.kind == Kind::whole_backward ? together_ : apart_).seconds(number);
+  }
+
+  const Schedule& schedule_;
+  double overlap_;
+  Network apart_, together_;  // W and BW of one position differ in length; a schedule may mix them
+  std::vector<double> end_;
+};
+
+}  // namespace
 
 Result<Price> price(const Schedule& schedule, const Times& times) {
   WEFT_TRY_STATUS(check(times, schedule.stages));
   WEFT_TRY_STATUS(verify(schedule));
-  // W and BW of one position differ in length, so the two kinds of networks do; a schedule may mix them.
-  const Network apart(schedule, times, false), together(schedule, times, true);
-  const std::int32_t count = apart.count();
-  std::vector<double> end(static_cast<std::size_t>(count), -1);
   Price priced;
-  std::vector<std::size_t> next(schedule.orders.size(), 0);
-  std::vector<double> free(schedule.orders.size(), 0);
-  priced.slots.resize(schedule.orders.size());
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t stage = 0; stage < schedule.orders.size(); ++stage) {
-      const auto& order = schedule.orders[stage];
-      for (; next[stage] < order.size(); ++next[stage]) {
-        const Pass& pass = order[next[stage]];
-        const std::int32_t kind = pass.kind == Kind::forward ? 0 : pass.kind == Kind::weight ? 2 : 1;
-        const std::int32_t number =
-            apart.number(kind, pass.micro_batch, schedule.position(static_cast<std::int32_t>(stage), pass));
-        double begin = free[stage];
-        if (const std::int32_t need = apart.needs(number); need >= 0) {
-          if (end[static_cast<std::size_t>(need)] < 0) break;
-          begin = std::max(begin, end[static_cast<std::size_t>(need)] + apart.wire(number));
-        }
-        const Network& network = pass.kind == Kind::whole_backward ? together : apart;
-        free[stage] = end[static_cast<std::size_t>(number)] = begin + network.seconds(number);
-        priced.slots[stage].push_back({begin, free[stage]});
-        moved = true;
-      }
-    }
-  }
+  std::vector<double> busy;
+  priced.slots = Timing(schedule, times).run(busy);
   double work = 0;
   for (std::size_t stage = 0; stage < schedule.orders.size(); ++stage) {
     const auto& slots = priced.slots[stage];
     const double span = slots.back().end - slots.front().begin;
-    double busy = 0;
-    for (const Slot& slot : slots) busy += slot.end - slot.begin;
     priced.end = std::max(priced.end, slots.back().end);
     priced.span = std::max(priced.span, span);
-    priced.idle.push_back(std::max(0.0, span - busy));
-    work = std::max(work, busy);
+    priced.idle.push_back(std::max(0.0, span - busy[stage]));
+    work = std::max(work, busy[stage]);
   }
   priced.cost = schedule.clock == Clock::end ? priced.end : priced.span;
   priced.bubble_rate = priced.cost > 0 ? std::max(0.0, (priced.cost - work) / priced.cost) : 0;

@@ -1,7 +1,8 @@
 // weft/pipeline/price.h -- how long a schedule takes, and what it holds.
 //
 // Every pass begins as soon as its stage is free and what it needs has arrived; transfers lie beside the passes
-// and do not wait for one another. bubble_rate = (cost - work) / cost, with the work of the busiest stage.
+// and do not wait for one another. bubble_rate = (cost - work) / cost, with the work of the busiest stage. A pair of
+// an F and a B that overlap takes F + B - overlap * min(F, B), and both end when the pair does.
 //
 // A stage holds a micro-batch from the begin of its F to the end of its W: peak_in_flight counts these in
 // forward passes of one whole stage.
@@ -18,6 +19,8 @@ namespace weft::pipeline {
 struct Times {
   std::vector<double> forward, backward, weight;
   std::vector<double> transfer;  // from a stage to the next and back; the last: between it and stage 0
+  double overlap =
+      0;  // of a pair that runs beside each other, the part of the shorter that is hidden: 0 to 1
 
   static Times alike(std::int32_t stages, double forward, double backward, double weight, double transfer);
   double work(std::size_t stage) const { return forward[stage] + backward[stage] + weight[stage]; }

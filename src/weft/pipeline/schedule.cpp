@@ -40,6 +40,13 @@ bool goes_up(const Schedule& schedule, std::int32_t micro_batch) {
 
 }  // namespace
 
+bool Schedule::is_pair(const std::vector<Pass>& order, std::size_t place) const {
+  if (!overlaps || place + 1 >= order.size() || order[place].kind != Kind::forward) return false;
+  const Pass& next = order[place + 1];
+  const bool goes_back = next.kind == Kind::backward || next.kind == Kind::whole_backward;
+  return goes_back && next.micro_batch != order[place].micro_batch;
+}
+
 std::int32_t Schedule::stage_at(std::int32_t position, std::int32_t micro_batch) const {
   const std::int32_t within = position % stages;
   const bool back = route == Route::v ? (position / stages) % 2 == 1 : goes_up(*this, micro_batch);

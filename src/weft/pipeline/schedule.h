@@ -11,7 +11,8 @@
 //   v           there and back                         0 1 2 3 3 2 1 0
 //   both_ways   half of the micro-batches each way, the stages holding the parameters of both (chunk 0 and 1)
 //
-// A schedule says an order and no times: the same one is priced under any times.
+// Where a schedule overlaps, an F and a B right after it are a pair: they may run beside each other, and then both
+// begin when both have what they need. A schedule says an order and no times: the same one is priced under any times.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -45,7 +46,10 @@ struct Schedule {
   Route route = Route::line;
   Clock clock = Clock::span;
   std::vector<std::vector<Pass>> orders;  // one a stage
+  bool overlaps = false;                  // pairs may run beside each other
 
+  // Is the pass at `place` of an order an F whose pair, the B of another micro-batch, comes right after it?
+  bool is_pair(const std::vector<Pass>& order, std::size_t place) const;
   // How many parts a micro-batch passes, and where part `position` of its way lies.
   std::int32_t positions() const { return route == Route::both_ways ? stages : stages * chunks; }
   std::int32_t stage_at(std::int32_t position, std::int32_t micro_batch) const;

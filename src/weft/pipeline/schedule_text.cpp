@@ -105,6 +105,8 @@ class ScheduleReader {
         WEFT_TRY_STATUS(read_word(made_.clock, {Clock::end, Clock::span}, "clock"));
       } else if (word.text == "WHERE") {
         WEFT_TRY_STATUS(read_formula(made_.where, unused));
+      } else if (word.text == "OVERLAP") {
+        WEFT_TRY_STATUS(read_formula(made_.overlap, unused));
       } else if (word.text == "BUBBLE") {
         WEFT_TRY_STATUS(read_formula(made_.bubble, made_.bubble_text));
       } else if (word.text == "PEAK") {
@@ -113,8 +115,9 @@ class ScheduleReader {
         WEFT_TRY_STATUS(read_formula(made_.from, made_.from_text));
       } else {
         return user_error(
-            fmt::format("expected ROUTE, CLOCK, WHERE, BUBBLE, PEAK, FROM or BEGIN, found {}", word.text), {},
-            word.span);
+            fmt::format("expected ROUTE, CLOCK, WHERE, OVERLAP, BUBBLE, PEAK, FROM or BEGIN, found {}",
+                        word.text),
+            {}, word.span);
       }
     }
     return {};
@@ -257,7 +260,8 @@ std::string print(const Schedule& schedule) {
   std::string text = fmt::format("SCHEDULE {} (stages = {}, micro_batches = {}", schedule.name,
                                  schedule.stages, schedule.micro_batches);
   if (schedule.chunks > 1) text += fmt::format(", chunks = {}", schedule.chunks);
-  text += fmt::format(")\n  ROUTE {}\n  CLOCK {}\nBEGIN\n", name(schedule.route), name(schedule.clock));
+  text += fmt::format(")\n  ROUTE {}\n  CLOCK {}\n{}BEGIN\n", name(schedule.route), name(schedule.clock),
+                      schedule.overlaps ? "  OVERLAP 1\n" : "");
   for (std::size_t stage = 0; stage < schedule.orders.size(); ++stage) {
     text += fmt::format("  STAGE {}:", stage);
     for (const Pass& pass : schedule.orders[stage]) text += " " + print(pass, schedule.chunks > 1);

@@ -15,7 +15,8 @@
 // stage's order. With AT t they are put by that time instead, in slots one unit long; passes WHEN IDLE take the
 // first slot that is free after their B. BUBBLE is what a step takes longer than its work when transfers take
 // nothing and all stages are alike (F, B, W: a whole stage's times); PEAK what a stage holds at most; FROM says
-// from which micro-batches on both are so. Tests hold the shipped schedules to them.
+// for which sizes and times both are so. Tests hold the shipped schedules to them. OVERLAP says for which sizes an F
+// and a B right after it may run beside each other.
 #pragma once
 #include <map>
 #include <optional>
@@ -51,7 +52,7 @@ struct ScheduleText {
     std::optional<double> value;  // if none is given
   };
   std::vector<Parameter> parameters;  // stages, micro_batches, chunks, and its own
-  Expression where, bubble, peak, from;
+  Expression where, overlap, bubble, peak, from;
   std::string bubble_text, peak_text, from_text;  // as written
   std::vector<Statement> body;
   std::vector<std::pair<std::int32_t, std::vector<Pass>>> orders;  // of STAGE lines

@@ -168,6 +168,7 @@ Result<Schedule> unfold(const ScheduleText& text, const std::map<std::string, do
                                   bound.stages, bound.micro_batches, bound.chunks),
                       "see WHERE in its text");
   Schedule made{text.name, bound.stages, bound.micro_batches, bound.chunks, text.route, text.clock, {}};
+  made.overlaps = !text.overlap.empty() && text.overlap.value(bound.slots) != 0;
   made.orders.resize(static_cast<std::size_t>(bound.stages));
   std::vector<bool> written(made.orders.size(), false);
   for (const auto& [stage, order] : text.orders) {

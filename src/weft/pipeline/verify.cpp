@@ -48,28 +48,35 @@ class Verifier {
       awake.pop_back();
       const auto& order = schedule_.orders[static_cast<std::size_t>(stage)];
       std::size_t& place = next[static_cast<std::size_t>(stage)];
-      for (; place < order.size() && !waits_for(stage, order[place]); ++place) {
-        const std::int32_t position = schedule_.position(stage, order[place]);
-        const std::int32_t micro = order[place].micro_batch;
-        mark(order[place], of(micro, position));
-        if (position > 0) awake.push_back(schedule_.stage_at(position - 1, micro));
-        if (position + 1 < positions_) awake.push_back(schedule_.stage_at(position + 1, micro));
+      while (place < order.size() && !waits_for(stage, order[place])) {
+        const bool is_pair = schedule_.is_pair(order, place);
+        if (is_pair && waits_for(stage, order[place + 1])) break;
+        for (const std::size_t after = place + (is_pair ? 2 : 1); place < after; ++place)
+          go(stage, order[place], awake);
       }
     }
     for (std::int32_t stage = 0; stage < schedule_.stages; ++stage) {
       const auto& order = schedule_.orders[static_cast<std::size_t>(stage)];
       const std::size_t place = next[static_cast<std::size_t>(stage)];
       if (place == order.size()) continue;
-      const std::int32_t from = *waits_for(stage, order[place]);
+      const std::size_t waits = waits_for(stage, order[place]) ? place : place + 1;  // that, or its pair
+      const std::int32_t from = *waits_for(stage, order[waits]);
       return user_error(
           fmt::format("deadlock: stage {} waits at its pass {}, {}, for what stage {} sends only later",
-                      stage, place + 1, print(order[place], schedule_.chunks > 1), from),
+                      stage, waits + 1, print(order[waits], schedule_.chunks > 1), from),
           "stages must do passes in an order in which none waits for itself");
     }
     return {};
   }
 
  private:
+  void go(std::int32_t stage, const Pass& pass, std::vector<std::int32_t>& awake) {
+    const std::int32_t position = schedule_.position(stage, pass);
+    mark(pass, of(pass.micro_batch, position));
+    if (position > 0) awake.push_back(schedule_.stage_at(position - 1, pass.micro_batch));
+    if (position + 1 < positions_) awake.push_back(schedule_.stage_at(position + 1, pass.micro_batch));
+  }
+
   Done& of(std::int32_t micro, std::int32_t position) {
     return done_[static_cast<std::size_t>(micro) * static_cast<std::size_t>(positions_) +
                  static_cast<std::size_t>(position)];

@@ -3,6 +3,7 @@
 //   S1  every stage does F, B and W of every micro-batch and chunk that comes by, each once, and nothing else
 //   S2  on each stage, B comes after its F and W after its B, or BW takes the place of both
 //   S3  no deadlock: sends are posted and never wait, a receive waits for its send; no stage waits for itself
+//       where passes overlap, both of a pair wait for what either needs
 //   S4  no stage holds more than the memory limit, where there is one
 //
 // Shares no code with those that make schedules.

@@ -63,22 +63,38 @@ Result<pipeline::Times> read_times(const PassTimes& given, std::int32_t stages) 
       numbers.push_back(numbers.back());
     *list = std::move(numbers);
   }
+  times.overlap = given.overlap;
   WEFT_TRY_STATUS(pipeline::check(times, stages));
   return times;
 }
 
-Result<pipeline::Schedule> find_or_read(const std::string& which, std::int32_t stages,
-                                        std::int32_t micro_batches, std::int32_t chunks) {
+Result<std::map<std::string, double>> parameters_of(const WhichSchedule& which) {
   std::map<std::string, double> parameters;
-  if (stages != 0) parameters["stages"] = stages;
-  if (micro_batches != 0) parameters["micro_batches"] = micro_batches;
-  if (chunks != 0) parameters["chunks"] = chunks;
+  for (const auto& [name, number] :
+       {std::pair("stages", which.stages), std::pair("micro_batches", which.micro_batches),
+        std::pair("chunks", which.chunks)})
+    if (number != 0) parameters[name] = number;
+  for (const std::string& set : which.set) {
+    const std::size_t equals = set.find('=');
+    const std::string name = set.substr(0, equals);
+    char* end = nullptr;
+    const double value = equals == std::string::npos ? 0 : std::strtod(set.c_str() + equals + 1, &end);
+    if (name.empty() || end == nullptr || *end != '\0' || end == set.c_str() + equals + 1)
+      return user_error(fmt::format("--set is a parameter and its value: {}", set), "for instance warm=2");
+    if (!parameters.emplace(name, value).second)
+      return user_error(fmt::format("parameter given twice: {}", name));
+  }
+  return parameters;
+}
+
+Result<pipeline::Schedule> find_or_read(const WhichSchedule& which) {
+  WEFT_TRY(parameters, parameters_of(which));
   std::error_code unused;
-  if (!std::filesystem::is_regular_file(which, unused)) {
-    WEFT_TRY(shipped, pipeline::find_schedule(which));
+  if (!std::filesystem::is_regular_file(which.name, unused)) {
+    WEFT_TRY(shipped, pipeline::find_schedule(which.name));
     return pipeline::unfold(*shipped, parameters);
   }
-  WEFT_TRY(text, read_file(which, kMostScheduleBytes));
+  WEFT_TRY(text, read_file(which.name, kMostScheduleBytes));
   auto parsed = pipeline::parse_schedule(text);
   if (!parsed.ok()) return in_text(text, std::move(parsed).error());
   auto schedule = pipeline::unfold(*parsed, parameters);
@@ -114,18 +130,24 @@ Result<std::string> answer(const ScheduleList& request) {
   std::string text;
   for (const pipeline::ScheduleText& one : pipeline::shipped_schedules()) {
     const std::string first = one.comment.substr(0, one.comment.find('\n'));
+    ScheduleJson parameters = ScheduleJson::object();
+    for (const auto& parameter : one.parameters)
+      parameters[parameter.name] = parameter.value ? ScheduleJson(*parameter.value) : ScheduleJson(nullptr);
     json.push_back({{"schedule", one.name},
                     {"about", first},
                     {"route", name(one.route)},
+                    {"parameters", parameters},
                     {"bubble", one.bubble_text},
-                    {"peak", one.peak_text}});
+                    {"peak", one.peak_text},
+                    {"from", one.from_text},
+                    {"overlap", !one.overlap.empty()}});
     text += fmt::format("{:<24} {}\n", one.name, first);
   }
   return request.format == Format::json ? line_of(json) : text;
 }
 
 Result<std::string> answer(const ScheduleShow& request) {
-  WEFT_TRY(schedule, find_or_read(request.schedule, request.stages, request.micro_batches, request.chunks));
+  WEFT_TRY(schedule, find_or_read(request.which));
   WEFT_TRY(times, read_times(request.times, schedule.stages));
   WEFT_TRY(price, pipeline::price(schedule, times));
   if (!request.to.empty()) {
@@ -143,7 +165,7 @@ Result<std::string> answer(const ScheduleShow& request) {
 }
 
 Result<std::string> answer(const ScheduleCheck& request) {
-  WEFT_TRY(schedule, find_or_read(request.file, request.stages, request.micro_batches, request.chunks));
+  WEFT_TRY(schedule, find_or_read(request.which));
   std::vector<double> memory;
   if (!request.memory.empty()) {
     WEFT_TRY(read, read_numbers(request.memory, "--memory"));
@@ -158,7 +180,7 @@ Result<std::string> answer(const ScheduleCheck& request) {
 }
 
 Result<std::string> answer(const SchedulePrice& request) {
-  WEFT_TRY(schedule, find_or_read(request.schedule, request.stages, request.micro_batches, request.chunks));
+  WEFT_TRY(schedule, find_or_read(request.which));
   WEFT_TRY(times, read_times(request.times, schedule.stages));
   WEFT_TRY(price, pipeline::price(schedule, times));
   return request.format == Format::json ? line_of(to_json(schedule, price)) : to_text(schedule, price);

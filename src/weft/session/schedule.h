@@ -10,6 +10,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "weft/session/session.h"
 
@@ -23,11 +24,17 @@ Reply run(const ScheduleList& request);
 // Numbers, or comma lists of one a stage.
 struct PassTimes {
   std::string forward = "1", backward = "1", weight = "1", transfer = "0";
+  double overlap = 0;  // the part of the shorter of a pair that runs beside the other
+};
+
+struct WhichSchedule {
+  std::string name;                                        // of a shipped one or of a file
+  std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: as the text says
+  std::vector<std::string> set;                            // parameter=value, of the schedule's own
 };
 
 struct ScheduleShow {
-  std::string schedule;
-  std::int32_t stages = 0, micro_batches = 0, chunks = 0;  // 0: as the text says
+  WhichSchedule which;
   PassTimes times;
   std::string to;  // .svg; else text is the answer
   Format format = Format::text;
@@ -35,16 +42,14 @@ struct ScheduleShow {
 Reply run(const ScheduleShow& request);
 
 struct ScheduleCheck {
-  std::string file;
-  std::int32_t stages = 0, micro_batches = 0, chunks = 0;
+  WhichSchedule which;
   std::string memory;
   Format format = Format::text;
 };
 Reply run(const ScheduleCheck& request);
 
 struct SchedulePrice {
-  std::string schedule;
-  std::int32_t stages = 0, micro_batches = 0, chunks = 0;
+  WhichSchedule which;
   PassTimes times;
   Format format = Format::text;
 };

@@ -116,7 +116,7 @@ TEST(SynthesizeTest, IsNoWorseThanThePublishedSearches) {
       request.memory = {name == "ZB-2p" ? 2.0 * stages : stages};
       request.weight_share = 32 * hidden / (34 * hidden + 5 * heads * tokens);
       request.clock = name == "ZB-1p" ? Clock::end : Clock::span;
-      request.effort = 0.05;
+      request.effort = 0.02;
       if (stages * request.micro_batches > 2500) continue;  // `make bench` does these too
       const auto made = synthesize(request);
       ASSERT_TRUE(made.ok()) << made.error().message;
