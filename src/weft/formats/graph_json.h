@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -49,12 +51,39 @@ inline Result<std::int32_t> graph_end(const JsonNode& edge, const char* key, con
   return place->second;
 }
 
+// The node's id, which none before it has. Its place is the number of those before it.
+inline Result<std::int32_t> new_graph_id(const JsonNode& node, GraphIds& ids) {
+  WEFT_TRY(id, graph_id(node, "id"));
+  if (!ids.emplace(id, static_cast<std::int32_t>(ids.size())).second)
+    return node.error(fmt::format("expected an id of its own, found {} again", id));
+  return id;
+}
+
+struct GraphEnds {
+  std::int32_t from = 0, to = 0;
+};
+inline Result<GraphEnds> graph_ends(const JsonNode& edge, const GraphIds& ids) {
+  WEFT_TRY(from, graph_end(edge, "sourceId", ids));
+  WEFT_TRY(to, graph_end(edge, "destId", ids));
+  return GraphEnds{from, to};
+}
+
 inline Status check_graph_sizes(const JsonNode& top, std::size_t nodes, std::size_t edges) {
   if (nodes == 0 || nodes > kMostGraphNodes)
     return top.error(fmt::format("expected 1 to {} nodes, found {}", kMostGraphNodes, nodes));
   if (edges > kMostGraphEdges)
     return top.error(fmt::format("expected at most {} edges, found {}", kMostGraphEdges, edges));
   return {};
+}
+
+struct GraphLists {
+  std::vector<JsonNode> nodes, edges;
+};
+inline Result<GraphLists> graph_lists(const JsonNode& top) {
+  WEFT_TRY(nodes, top.list("nodes"));
+  WEFT_TRY(edges, top.list("edges"));
+  WEFT_TRY_STATUS(check_graph_sizes(top, nodes.size(), edges.size()));
+  return GraphLists{std::move(nodes), std::move(edges)};
 }
 
 }  // namespace weft::formats

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int32_t kMostPlacementDevices = 10'000;
 
-Result<partition::PlacementNode> placement_node(const JsonNode& node) {
+Result<partition::PlacementNode> placement_node(const JsonNode& node, GraphIds& ids) {
   partition::PlacementNode read;
-  WEFT_TRY(id, graph_id(node, "id"));
+  WEFT_TRY(id, new_graph_id(node, ids));
   read.id = id;
   WEFT_TRY(accelerated, graph_flag(node, "supportedOnFpga"));
   read.accelerated = accelerated;
@@ -31,12 +31,12 @@ Result<partition::PlacementNode> placement_node(const JsonNode& node) {
   return read;
 }
 
-Status read_placement_edges(const JsonNode& top, const GraphIds& ids, partition::Placement& placement) {
-  WEFT_TRY(edges, top.list("edges"));
+Status read_placement_edges(const std::vector<JsonNode>& edges, const GraphIds& ids,
+                            partition::Placement& placement) {
   std::vector<bool> sends(placement.nodes.size());
   for (const JsonNode& edge : edges) {
-    WEFT_TRY(from, graph_end(edge, "sourceId", ids));
-    WEFT_TRY(to, graph_end(edge, "destId", ids));
+    WEFT_TRY(ends, graph_ends(edge, ids));
+    const auto [from, to] = ends;
     WEFT_TRY(cost, graph_number(edge, "cost"));
     partition::PlacementNode& source = placement.nodes[static_cast<std::size_t>(from)];
     if (from == to) return edge.error(fmt::format("expected two nodes, found {} twice", source.id));
@@ -64,15 +64,11 @@ Result<partition::Placement> read_placement(const JsonNode& top) {
   WEFT_TRY(cpus, top.whole("maxCPUs", 0, kMostPlacementDevices));
   placement.cpus = cpus;
   if (accelerators + cpus == 0) return top.error("expected an accelerator or a CPU, found neither");
-  WEFT_TRY(nodes, top.list("nodes"));
-  WEFT_TRY(edges, top.list("edges"));
-  WEFT_TRY_STATUS(check_graph_sizes(top, nodes.size(), edges.size()));
+  WEFT_TRY(lists, graph_lists(top));
   GraphIds ids, classes;
-  for (const JsonNode& node : nodes) {
+  for (const JsonNode& node : lists.nodes) {
     const auto place = static_cast<std::int32_t>(placement.nodes.size());
-    WEFT_TRY(read, placement_node(node));
-    if (!ids.emplace(static_cast<std::int32_t>(read.id), place).second)
-      return node.error(fmt::format("expected an id of its own, found {} again", read.id));
+    WEFT_TRY(read, placement_node(node, ids));
     read.class_of = place;
     if (node.has("colorClass")) {
       WEFT_TRY(color, graph_id(node, "colorClass"));
@@ -80,7 +76,7 @@ Result<partition::Placement> read_placement(const JsonNode& top) {
     }
     placement.nodes.push_back(read);
   }
-  WEFT_TRY_STATUS(read_placement_edges(top, ids, placement));
+  WEFT_TRY_STATUS(read_placement_edges(lists.edges, ids, placement));
   return placement;
 }
 

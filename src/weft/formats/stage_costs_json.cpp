@@ -90,22 +90,19 @@ Result<partition::Hybrid> read_stage_costs(const JsonNode& top, const Json& valu
   hybrid.bandwidth = bandwidth;
   WEFT_TRY(micro_batches, top.whole("mbsInBatch", 1, kMostMicroBatches));
   hybrid.micro_batches = micro_batches;
-  WEFT_TRY(nodes, top.list("nodes"));
-  WEFT_TRY(edges, top.list("edges"));
-  WEFT_TRY_STATUS(check_graph_sizes(top, nodes.size(), edges.size()));
+  WEFT_TRY(lists, graph_lists(top));
+  const auto& [nodes, edges] = lists;
   if (nodes.size() > kMostHybridNodes)
     return top.error(fmt::format("expected at most {} nodes, found {}", kMostHybridNodes, nodes.size()));
   GraphIds ids;
   for (const JsonNode& node : nodes) {
-    WEFT_TRY(id, graph_id(node, "id"));
-    if (!ids.emplace(id, static_cast<std::int32_t>(hybrid.nodes.size())).second)
-      return node.error(fmt::format("expected an id of its own, found {} again", id));
+    WEFT_TRY(id, new_graph_id(node, ids));
     hybrid.nodes.push_back({id, {}});
   }
   std::vector<NodeEdges> ends(nodes.size());
   for (const JsonNode& edge : edges) {
-    WEFT_TRY(from, graph_end(edge, "sourceId", ids));
-    WEFT_TRY(to, graph_end(edge, "destId", ids));
+    WEFT_TRY(both, graph_ends(edge, ids));
+    const auto [from, to] = both;
     WEFT_TRY(bytes, graph_number(edge, "communicationCost"));
     hybrid.edges.push_back({from, to, bytes});
     ends[static_cast<std::size_t>(from)].to.push_back(

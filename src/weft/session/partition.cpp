@@ -46,6 +46,13 @@ Result<double> read_amount(std::string_view option, std::string_view text, Dimen
   return read->value;
 }
 
+// What the option says, or what the file has where it says nothing.
+Result<double> amount_or(std::string_view option, std::string_view text, Dimension dimension,
+                         double otherwise) {
+  if (text.empty()) return otherwise;
+  return read_amount(option, text, dimension);
+}
+
 // "4@10 GB/s, 2@1 GB/s", or a rate alone for so many devices.
 Result<std::vector<partition::Level>> read_levels(std::string_view text, std::int32_t devices) {
   std::vector<partition::Level> levels;
@@ -98,10 +105,8 @@ formats::Json head(std::string_view format, double cost, std::string_view unit, 
 Result<Cut> cut_placement(const Partition& request, const formats::JsonNode& top) {
   WEFT_TRY(placement, formats::read_placement(top));
   if (request.devices > 0) placement.accelerators = request.devices;
-  if (!request.memory.empty()) {
-    WEFT_TRY(bytes, read_amount("--memory", request.memory, Dimension::bytes));
-    placement.memory = bytes;
-  }
+  WEFT_TRY(memory, amount_or("--memory", request.memory, Dimension::bytes, placement.memory));
+  placement.memory = memory;
   WEFT_TRY(answer, partition::place(placement));
   WEFT_TRY_STATUS(agree(answer.cost, partition::judge(placement, answer.stages)));
   Cut cut{head("dnn-placement", answer.cost, "time unit", answer.exact, answer.ideals), {}};
@@ -120,14 +125,10 @@ Result<Cut> cut_stage_costs(const Partition& request, const formats::JsonNode& t
   WEFT_TRY(hybrid, formats::read_stage_costs(top, value));
   if (request.devices > 0) hybrid.devices = request.devices;
   if (request.micro_batches > 0) hybrid.micro_batches = request.micro_batches;
-  if (!request.memory.empty()) {
-    WEFT_TRY(bytes, read_amount("--memory", request.memory, Dimension::bytes));
-    hybrid.memory = bytes;
-  }
-  if (!request.topology.empty()) {
-    WEFT_TRY(rate, read_amount("--topology", request.topology, Dimension::bytes_per_second));
-    hybrid.bandwidth = rate;
-  }
+  WEFT_TRY(memory, amount_or("--memory", request.memory, Dimension::bytes, hybrid.memory));
+  hybrid.memory = memory;
+  WEFT_TRY(rate, amount_or("--topology", request.topology, Dimension::bytes_per_second, hybrid.bandwidth));
+  hybrid.bandwidth = rate;
   WEFT_TRY(answer, partition::cut_hybrid(hybrid));
   WEFT_TRY_STATUS(agree(answer.cost, partition::judge(hybrid, answer.stages)));
   Cut cut{head("piper", answer.cost, "s", answer.exact, answer.ideals), {}};
