@@ -4,6 +4,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -83,6 +84,33 @@ TEST(Feed, RowsOfATableAreTheSameForEveryPart) {
   auto feed = run::open_feed(path, graph, {.seed = 3});
   ASSERT_TRUE(feed.ok()) << feed.error().message;
   expect_rows_of_the_whole(graph, **feed);
+}
+
+// Ranks that are threads share a feed, and one of them is in the next epoch first.
+TEST(Feed, ThreadsInDifferentEpochsHaveTheOrderOfTheirOwn) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "rows.csv";
+  std::ofstream file(path);
+  constexpr std::int64_t kBatch = 256;
+  for (int row = 0; row < 2 * kBatch; ++row) file << fmt::format("{0},{0},{0},{0},{1}\n", row, row % 5);
+  file.close();
+  const plan::Graph graph =
+      exec::bound_model("digits_mlp", {{"b", kBatch, {}}, {"p", 4, {}}, {"f", 3, {}}, {"c", 5, {}}});
+  auto feed = run::open_feed(path, graph, {.seed = 3});
+  ASSERT_TRUE(feed.ok()) << feed.error().message;
+  const auto rows_at = [&](std::int64_t step) { return filled(graph, **feed, step, 0, kBatch)[0].bytes; };
+  const std::int64_t steps[] = {1, 2, 5};  // of the first, second and third epoch
+  std::vector<std::byte> expected[3];
+  for (std::size_t i = 0; i < 3; ++i) expected[i] = rows_at(steps[i]);
+  std::int64_t others[3] = {};
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < 3; ++i)
+      threads.emplace_back([&, i] {
+        for (int again = 0; again < 300; ++again) others[i] += rows_at(steps[i]) != expected[i];
+      });
+  }
+  for (const std::int64_t count : others) EXPECT_EQ(count, 0);
 }
 
 TEST(Feed, WindowsOfATextAreTheSameForEveryPart) {
