@@ -266,7 +266,11 @@ Result<std::optional<Received>> MessageBox::receive(std::span<std::byte> room, d
   const auto since = Clock::now();
   const std::int64_t began_at = ticks();
   const Moment deadline = deadline_of(patience);
-  Posted posted{.room = room, .type = type, .from = from, .tag = tag};
+  Posted posted;
+  posted.room = room;
+  posted.type = type;
+  posted.from = from;
+  posted.tag = tag;
   Lock lock(mutex_);
   if (const auto failure = failure_()) return *failure;
   post(posted);

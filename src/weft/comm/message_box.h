@@ -63,9 +63,9 @@ class MessageBox : public std::enable_shared_from_this<MessageBox> {
   };
   struct Posted {  // a receive that waits
     std::span<std::byte> room;
-    device::ElementType type;
-    std::int32_t from;
-    Tag tag;
+    device::ElementType type = device::ElementType::u8;
+    std::int32_t from = 0;
+    Tag tag = 0;
     std::optional<Received> matched;
     std::uint64_t id = 0;
     std::size_t missing = 0;  // bytes of a long message

@@ -89,7 +89,9 @@ Result<transport::Rendezvous> rendezvous_at(const MeetingPlace& place, std::int3
     return user_error("no place to meet at is given", "HOST:PORT, or a name on this machine");
   if (place.timeout.count() < 0 || place.timeout > kLongestMeeting)
     return user_error(fmt::format("a meeting's timeout is a week at most: {} ms", place.timeout.count()));
-  transport::Rendezvous rendezvous{.rank = rank, .ranks = ranks};
+  transport::Rendezvous rendezvous;
+  rendezvous.rank = rank;
+  rendezvous.ranks = ranks;
   if (place.where.find(':') != std::string::npos) {
     WEFT_TRY(address, transport::tcp::parse_host_port(place.where));
     rendezvous.address = address.host;

@@ -121,11 +121,11 @@ Status Binder::bind_arguments(const syntax::Source& source, const syntax::Create
         return user_error(fmt::format("index {} of {} has size {} in one argument and {} in another",
                                       formal.indices[d].text, layer.name.text, *known, type.dims[d].size),
                           usage(layer), source.span);
-      const auto renamed = [&](Symbol to) {  // b, s AS t
+      const auto renamed = [&](Symbol name) {  // b, s AS t
         std::string text;
         for (const plan::Dim& dim : type.dims) {
           text += fmt::format("{}{}", text.empty() ? "" : ", ", graph_.text(dim.index));
-          if (dim.index == outer) text += fmt::format(" AS {}", graph_.text(to));
+          if (dim.index == outer) text += fmt::format(" AS {}", graph_.text(name));
         }
         return text;
       };

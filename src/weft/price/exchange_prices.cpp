@@ -259,9 +259,9 @@ std::shared_ptr<ExchangePrices> prices_on(const cluster::Cluster& cluster, const
 
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
                  std::vector<AskedAlgorithm> asked) {
-  auto kind = comm::find_transport(transport);
-  if (!kind || *kind == comm::TransportKind::automatic) kind = comm::TransportKind::shm;
-  const std::string over(comm::name(*kind));
+  auto carrier = comm::find_transport(transport);
+  if (!carrier || *carrier == comm::TransportKind::automatic) carrier = comm::TransportKind::shm;
+  const std::string over(comm::name(*carrier));
   auto prices = prices_on(cluster, over, std::move(asked));
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options;

@@ -188,10 +188,11 @@ Result<std::string> answer(const SchedulePrice& request) {
 
 Result<std::string> answer(const ScheduleSynthesize& request) {
   const auto begin = std::chrono::steady_clock::now();
-  pipeline::SynthesisRequest asked{.stages = request.stages,
-                                   .micro_batches = request.micro_batches,
-                                   .chunks = request.chunks,
-                                   .effort = request.effort};
+  pipeline::SynthesisRequest asked;
+  asked.stages = request.stages;
+  asked.micro_batches = request.micro_batches;
+  asked.chunks = request.chunks;
+  asked.effort = request.effort;
   WEFT_TRY(times, read_times(request.times, request.stages));
   asked.times = std::move(times);
   if (!request.memory.empty()) {
