@@ -19,28 +19,18 @@
 
 #include <fmt/format.h>
 
+#include "shell.h"
 #include "temporary_folder.h"
 
 namespace {
 
 using namespace std::chrono_literals;
+using weft::Outcome;
 using weft::TemporaryFolder;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string text;  // both outputs
-};
 
 // Runs a shell line in which $weft is the program.
 Outcome shell(const std::string& line) {
-  const std::string full = fmt::format("weft='{}'; {{ {}\n}} 2>&1", WEFT_PROGRAM, line);
-  FILE* pipe = popen(full.c_str(), "r");
-  Outcome outcome;
-  char chunk[4096];
-  for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) outcome.text.append(chunk, got);
-  const int status = pclose(pipe);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return outcome;
+  return weft::run_shell(fmt::format("weft='{}'; {{ {}\n}} 2>&1", WEFT_PROGRAM, line));
 }
 
 TEST(Program, PrintsItsVersionAndUsage) {

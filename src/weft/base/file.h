@@ -6,9 +6,9 @@
 //       -> model.safetensors       takes the old file's place in one step (rename)
 //     the folder                   made durable too, so that the new name survives a power cut
 //
-// Killed at any moment, the name leads to the old file or to the new one, each whole. What a
-// killed writer leaves behind is one .partial file, which the next writer of that name takes over;
-// writers tell a live one from a leftover by its lock (flock).
+// Killed at any moment, the name leads to the old file or to the new one, each whole. A killed writer leaves one
+// .partial file behind, which the next writer of that name takes over unless its lock (flock) says that it lives.
+// Where that file is a link or another user's, this writer's has a random end: .model.safetensors.partial.5f0c...
 #pragma once
 #include <cstdint>
 #include <span>

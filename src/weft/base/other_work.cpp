@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
-#include <string>
 
+#include "weft/base/kernel_file.h"
 #include "weft/base/machine.h"
 
 namespace weft {
@@ -31,10 +29,8 @@ double own_seconds() {
 }
 
 ProcessorTimes processor_times() {
-  std::ifstream file("/proc/stat");
-  const std::string stat((std::istreambuf_iterator<char>(file)), {});
   const double ticks = static_cast<double>(std::max(1L, sysconf(_SC_CLK_TCK)));  // a second
-  const ProcessorTicks counted = ticks_of(stat, allowed_processors());
+  const ProcessorTicks counted = ticks_of(kernel_text("/proc/stat"), allowed_processors());
   return {counted.busy / ticks, own_seconds(), counted.stolen / ticks};
 }
 

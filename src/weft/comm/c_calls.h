@@ -19,6 +19,7 @@ Error no_handle(const char* what);  // "comm is NULL"
 
 // Whether numbers are those of weft_comm.h.
 Status check_type(int type);
+Status check_operation(int op);
 Status check_numbers(const weft_call& call);
 
 // The call, checked, to its end.

@@ -1,6 +1,4 @@
 // The collectives of weft_comm.h, a function each.
-#include <fmt/format.h>
-
 #include "weft/comm/c_calls.h"
 
 using weft::Status;
@@ -62,11 +60,6 @@ int with_operation(weft_comm* comm, int type, const weft_operation* op, Body bod
   });
 }
 
-Status check_operation(int op) {
-  if (op >= 0 && op <= WEFT_XOR) return {};
-  return weft::user_error(fmt::format("no such operation: {}", op));
-}
-
 }  // namespace
 
 int weft_all_reduce(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
@@ -108,13 +101,13 @@ int weft_barrier(weft_comm* comm) { return run(comm, simple(WEFT_BARRIER, nullpt
 
 int weft_scan(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
   return with_type(comm, type, [&](weft::comm::Communicator& group, ElementType of) -> Status {
-    WEFT_TRY_STATUS(check_operation(op));
+    WEFT_TRY_STATUS(weft::comm::check_operation(op));
     return group.scan(input, output, count, of, static_cast<ReduceOp>(op));
   });
 }
 int weft_exclusive_scan(weft_comm* comm, const void* input, void* output, int64_t count, int type, int op) {
   return with_type(comm, type, [&](weft::comm::Communicator& group, ElementType of) -> Status {
-    WEFT_TRY_STATUS(check_operation(op));
+    WEFT_TRY_STATUS(weft::comm::check_operation(op));
     return group.exclusive_scan(input, output, count, of, static_cast<ReduceOp>(op));
   });
 }

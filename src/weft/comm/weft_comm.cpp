@@ -82,12 +82,17 @@ Status check_type(int type) {
   return user_error(fmt::format("no such type: {}", type));
 }
 
+Status check_operation(int op) {
+  if (op >= 0 && op <= WEFT_XOR) return {};
+  return user_error(fmt::format("no such operation: {}", op));
+}
+
 // Others would be cut to a byte and might then mean something.
 Status check_numbers(const weft_call& call) {
   const auto within = [](int number, int last) { return number >= 0 && number <= last; };
   if (!within(call.kind, WEFT_BARRIER)) return user_error(fmt::format("no such kind of call: {}", call.kind));
   WEFT_TRY_STATUS(check_type(call.type));
-  if (!within(call.op, WEFT_XOR)) return user_error(fmt::format("no such operation: {}", call.op));
+  WEFT_TRY_STATUS(check_operation(call.op));
   if (!within(call.priority, WEFT_LOW)) return user_error(fmt::format("no such priority: {}", call.priority));
   if (call.counts_length < 0 || (call.counts_length > 0 && call.counts == nullptr))
     return user_error(fmt::format("counts of {} elements expected, none given", call.counts_length));

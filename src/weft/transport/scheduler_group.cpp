@@ -3,19 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include "weft/base/hash.h"
+#include "weft/base/kernel_file.h"
 
 namespace weft::transport {
 namespace {
-
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Of lines like "0::/job" (version 2) and "4:cpu,cpuacct:/job" (version 1), which rules where both are.
 std::string_view control_group_of(std::string_view lines) {
@@ -44,8 +38,9 @@ std::uint64_t scheduler_group(std::string_view control_groups, bool by_session, 
 }
 
 std::uint64_t scheduler_group() {
-  return scheduler_group(text_of("/proc/self/cgroup"),
-                         text_of("/proc/sys/kernel/sched_autogroup_enabled").starts_with('1'), ::getsid(0));
+  return scheduler_group(kernel_text("/proc/self/cgroup"),
+                         kernel_text("/proc/sys/kernel/sched_autogroup_enabled").starts_with('1'),
+                         ::getsid(0));
 }
 
 }  // namespace weft::transport

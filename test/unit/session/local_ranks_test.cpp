@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "children.h"
 #include "rank_parts.h"
 #include "ranks_case.h"
 #include "temporary_folder.h"
@@ -190,25 +191,6 @@ TEST(LocalRanks, RankZeroCanStopAllOfThem) {
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.error().message, "enough");
   }
-}
-
-// The processes that this one has started and not waited for, in order.
-std::vector<pid_t> children() {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::ifstream file(entry.path() / "stat");
-    std::string stat;
-    std::getline(file, stat);
-    char state = 0;
-    pid_t parent = 0;
-    if (stat.rfind(')') == std::string::npos) continue;
-    std::istringstream(stat.substr(stat.rfind(')') + 1)) >> state >> parent;
-    if (parent == getpid()) found.push_back(std::stoi(name));
-  }
-  std::ranges::sort(found);
-  return found;
 }
 
 void expect_says(const std::string& text, const std::string& what) {

@@ -1,0 +1,13 @@
+#include "weft/base/kernel_file.h"
+
+#include <fstream>
+#include <iterator>
+
+namespace weft {
+
+std::string kernel_text(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace weft
