@@ -41,6 +41,19 @@ std::uint64_t sample_of(std::span<const std::byte> bytes, std::uint64_t seed) {
   return hasher.digest().low;
 }
 
+// What each of these ranks gives of a tensor: its share, where none before it has the same.
+std::vector<std::int64_t> bytes_from(const SharedSource& source, std::span<const std::int32_t> numbers) {
+  std::vector<std::int64_t> bytes;
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
+    const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
+    const bool is_first = std::ranges::none_of(numbers.first(rank), [&](std::int32_t other) {
+      return source.shares[static_cast<std::size_t>(other)] == share;
+    });
+    bytes.push_back(is_first ? elements_of(share) * plan::size_in_bytes(source.type.dtype) : 0);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Member::Member(const distribute::DistributedPlan& plan)
@@ -198,8 +211,15 @@ Status Member::compare_replicas(std::int64_t step) {
 }
 
 Status Member::gather(Weights& weights, bool everywhere) {
+  std::vector<std::int32_t> everyone(static_cast<std::size_t>(world_->size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return gather(*world_, everyone, weights, everywhere);
+}
+
+Status Member::gather(comm::Communicator& group, std::span<const std::int32_t> numbers, Weights& weights,
+                      bool everywhere) {
   weights.tensors.clear();
-  const bool keeps = everywhere || number() == 0;
+  const bool keeps = everywhere || group.rank() == 0;
   std::vector<std::byte> all;
   for (const SharedSource& source : sources_) {
     if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
@@ -211,25 +231,24 @@ Status Member::gather(Weights& weights, bool everywhere) {
     }
     const std::span<const std::byte> mine = held ? held->bytes() : std::span<const std::byte>();
     Tensor tensor{source.type.dtype, shape_of_type(source.type), {}};
-    if (source.is_whole(0)) {
+    if (source.is_whole(numbers.front())) {
       if (keeps) tensor.bytes.assign(mine.begin(), mine.end());
     } else {
-      std::vector<std::int64_t> counts;
-      for (std::size_t rank = 0; rank < source.shares.size(); ++rank)
-        counts.push_back(source.first_holder[rank]
-                             ? elements_of(source.shares[rank]) * plan::size_in_bytes(source.type.dtype)
-                             : 0);
+      const std::vector<std::int64_t> counts = bytes_from(source, numbers);
+      if (std::reduce(counts.begin(), counts.end()) != source.type.bytes())
+        return world_error(fmt::format("nobody that is left has all of {}", source.name));
       if (keeps) all.resize(static_cast<std::size_t>(source.type.bytes()));
-      WEFT_TRY_STATUS(world_->run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
-                                   .input = mine.data(),
-                                   .output = all.data(),
-                                   .type = ElementType::u8,
-                                   .counts = counts}));
+      WEFT_TRY_STATUS(group.run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
+                                 .input = mine.data(),
+                                 .output = all.data(),
+                                 .type = ElementType::u8,
+                                 .counts = counts}));
       if (keeps) {
         tensor.bytes.resize(all.size());
         std::span<const std::byte> rest = all;
         for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-          if (counts[rank] > 0) put_share(source.type, source.shares[rank], rest, tensor.bytes);
+          const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
+          if (counts[rank] > 0) put_share(source.type, share, rest, tensor.bytes);
           rest = rest.subspan(static_cast<std::size_t>(counts[rank]));
         }
       }
@@ -237,6 +256,36 @@ Status Member::gather(Weights& weights, bool everywhere) {
     if (keeps) weights.tensors.emplace(source.name, std::move(tensor));
   }
   return {};
+}
+
+Status Member::keep_copy(std::int64_t step) {
+  std::swap(copies_[0], copies_[1]);
+  copies_[0].step = -1;  // until it is whole
+  WEFT_TRY_STATUS(rank_->keep(copies_[0].bytes));
+  copies_[0].step = step;
+  return {};
+}
+
+Result<Weights> Member::rescue(Weights weights) {
+  WEFT_TRY(left, world_->shrink(comm::Quorum::any));
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(left->size()));
+  const std::int32_t mine = number();
+  WEFT_TRY_STATUS(left->all_gather(&mine, numbers.data(), 1, ElementType::i32));
+  std::int64_t step = copies_[0].step;
+  WEFT_TRY_STATUS(left->all_reduce(&step, &step, 1, ElementType::i64, comm::ReduceOp::min));
+  const auto copy = std::ranges::find(copies_, step, &Copy::step);
+  std::int64_t lacks = step < 0 || copy == copies_.end() || numbers.front() != 0;
+  for (const SharedSource& source : sources_) {
+    if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
+    // Values of one's own are gone with the rank.
+    if (!source.has_copies) lacks = 1;
+  }
+  WEFT_TRY_STATUS(left->all_reduce(&lacks, &lacks, 1, ElementType::i64, comm::ReduceOp::max));
+  if (lacks != 0) return world_error("those that are left have no copy of the same step");
+  WEFT_TRY_STATUS(rank_->put_back(copy->bytes));
+  WEFT_TRY_STATUS(gather(*left, numbers, weights, false));
+  weights.step = step;
+  return weights;
 }
 
 Result<std::vector<std::vector<std::byte>>> Member::gather(std::span<const std::byte> mine, bool everywhere) {

@@ -3,6 +3,7 @@
 // Included by the files of run/ only. All functions but the constructor's kind are collective: every rank
 // calls them in the same order.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@ class Member {
 
   std::int32_t number() const { return world_->rank(); }  // by the mesh; rank 0 of the job is 0
   exec::Rank& rank() { return *rank_; }
+  const plan::Mesh& mesh() const { return plan_.mesh; }
 
   // Fills this rank's share of a batch. Not collective.
   void feed(const Feed& feed, std::int64_t step);
@@ -46,6 +48,14 @@ class Member {
   Result<std::vector<std::vector<std::byte>>> gather(std::span<const std::byte> mine, bool everywhere);
   Status wait_for_all() { return world_->barrier(); }
 
+  // Keeps what this rank holds before a step, and what it kept before that: where ranks die one of two may have
+  // begun a step that the other has not. Not collective.
+  Status keep_copy(std::int64_t step);
+  // When others died: the tensors of the whole model, on rank 0, as of the last step of which all that are left
+  // have a copy. Every one of them calls it, and rank 0 must be among them. What it computes with is gone then.
+  // Fails, on all, where nobody that is left has a share of a tensor.
+  Result<Weights> rescue(Weights weights);
+
  private:
   struct CutRows {
     plan::DType dtype = plan::DType::f32;
@@ -58,6 +68,10 @@ class Member {
   explicit Member(const distribute::DistributedPlan& plan);
   Status fill(const Weights& weights);
   void take_input(const SharedSource& source, const program::Port* port);
+  // From the ranks of a group: `numbers[r]` is the mesh's number of its rank r. Each share comes from the first
+  // that has it.
+  Status gather(comm::Communicator& group, std::span<const std::int32_t> numbers, Weights& weights,
+                bool everywhere);
   const program::Port* port_of(const SharedSource& source) const;
   std::span<const plan::Share> shares(const SharedSource& source) const;
 
@@ -72,6 +86,11 @@ class Member {
   // too, whole rows from which its share is cut.
   std::vector<InputMemory> inputs_;
   std::vector<CutRows> cuts_;
+  struct Copy {
+    std::int64_t step = -1;  // -1: none
+    std::vector<std::byte> bytes;
+  };
+  std::array<Copy, 2> copies_;  // the newest first
 };
 
 }  // namespace weft::run

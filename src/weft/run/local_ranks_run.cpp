@@ -1,5 +1,6 @@
 #include "weft/run/local_ranks_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -19,7 +20,18 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What a rank wants before a step. What all do is the largest.
-enum Word : std::int64_t { kGoOn, kGoOnAndKeep, kTimeUp, kInterrupted, kTerminated, kDone, kGiveUp };
+enum Word : std::int64_t {
+  kGoOn,
+  kGoOnAndKeep,
+  kChangePlan,
+  kTimeUp,
+  kInterrupted,
+  kTerminated,
+  kDone,
+  kGiveUp
+};
+
+constexpr std::int64_t kStepsLookedAt = 5;  // at most, at each look at how quick the ranks are
 
 // A rank's timelines and when its steps began, as bytes and back.
 class MeasuredSteps {
@@ -107,8 +119,10 @@ class Loop {
       outcome_.time_up = word == kTimeUp;
       outcome_.interrupted = word == kInterrupted;
       outcome_.terminated = word == kTerminated;
-      if (word >= kTimeUp) break;
+      changes_plan_ = word == kChangePlan;
+      if (word >= kChangePlan) break;
       step = training.first_step + i;
+      if (run_.keep_every > 0 && i % run_.keep_every == 0) WEFT_TRY_STATUS(member_.keep_copy(step));
       WEFT_TRY_STATUS(one_step(i, step));
       WEFT_TRY(loss, member_.loss());
       outcome_.last_loss = loss;
@@ -121,6 +135,7 @@ class Loop {
         WEFT_TRY_STATUS(member_.compare_replicas(step + 1));
       if (is_first_) trouble = look_at(step + 1);
       if (word == kGoOnAndKeep) WEFT_TRY_STATUS(keep(step + 1, trouble));
+      if (run_.look_every > 0 && (i + 1) % run_.look_every == 0) WEFT_TRY_STATUS(look_at_speeds(step + 1));
     }
     weights_.step = training.first_step + outcome_.steps_done;
     WEFT_TRY_STATUS(member_.gather(weights_, everywhere_));
@@ -130,6 +145,7 @@ class Loop {
 
   void move_to(DistributedOutcome& outcome) && {
     outcome.training = outcome_;
+    outcome.changes_plan = changes_plan_;
     outcome.weights = std::move(weights_);
     outcome.timelines = std::move(timelines_);
     outcome.rank = member_.number();
@@ -141,17 +157,39 @@ class Loop {
   Status one_step(std::int64_t i, std::int64_t step) {
     member_.feed(feed_, step);
     WEFT_TRY_STATUS(write_rate(member_.rank(), run_.training.schedule, step));
-    if (!run_.measure_from || i < *run_.measure_from) return member_.rank().step();
+    const bool measures = run_.measure_from && i >= *run_.measure_from, looks = is_looked_at(i);
+    if (!measures && !looks) return member_.rank().step();
     program::Timeline timeline;
     const auto begin = Clock::now();
     WEFT_TRY_STATUS(member_.rank().step(timeline));
-    measured_.add(begin, std::move(timeline));
+    if (looks) looked_at_.push_back(step_times(member_.rank().program(), timeline));
+    if (measures) measured_.add(begin, std::move(timeline));
+    return {};
+  }
+
+  // The last steps before a look; the very first has things to do that no other has.
+  bool is_looked_at(std::int64_t i) const {
+    return run_.look_every > 0 && i > 0 &&
+           i % run_.look_every >= run_.look_every - std::min(run_.look_every, kStepsLookedAt);
+  }
+
+  Status look_at_speeds(std::int64_t done) {
+    const std::vector<StepTimes> mine = std::exchange(looked_at_, {});
+    if (mine.empty()) return {};
+    WEFT_TRY(all, member_.gather(to_bytes(mine), false));
+    const bool is_last = done == run_.training.first_step + run_.training.steps;
+    if (!is_first_ || !run_.on_speeds || is_last) return {};
+    std::vector<std::vector<StepTimes>> ranks;
+    for (const std::vector<std::byte>& bytes : all)
+      ranks.push_back(steps_from(bytes, mine.front().exchanges.size()));
+    wants_other_plan_ = run_.on_speeds(done, speeds_of(member_.rank().program(), member_.mesh(), ranks));
     return {};
   }
 
   Word what_next(std::int64_t i, const Status& trouble) {
     if (!trouble.ok()) return kGiveUp;
     if (i == run_.training.steps) return kDone;
+    if (std::exchange(wants_other_plan_, false)) return kChangePlan;
     if (const Word asked = asked_to_stop(); asked != kGoOn) return asked;
     if (run_.training.until && Clock::now() >= *run_.training.until) return kTimeUp;
     return run_.is_due && run_.is_due(run_.training.first_step + i + 1) ? kGoOnAndKeep : kGoOn;
@@ -200,6 +238,8 @@ class Loop {
   Weights weights_;
   const bool everywhere_, is_first_;
   TrainingOutcome outcome_;
+  bool wants_other_plan_ = false, changes_plan_ = false;
+  std::vector<StepTimes> looked_at_;
   MeasuredSteps measured_;
   std::vector<std::vector<program::Timeline>> timelines_;
 };
@@ -229,6 +269,17 @@ Result<program::Program> compile_for_rank(const distribute::DistributedPlan& pla
   return cost::with_algorithms(std::move(program), algorithms);
 }
 
+namespace {
+
+// Of a rank that did not leave by itself, while the first is there to hear what is left.
+bool has_death(const transport::Job& job) {
+  const std::vector<transport::Death> deaths = job.deaths();
+  return std::ranges::any_of(deaths, [](const transport::Death& death) { return !death.left; }) &&
+         std::ranges::none_of(deaths, [](const transport::Death& death) { return death.rank == 0; });
+}
+
+}  // namespace
+
 Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<const std::byte> work) {
   WEFT_TRY(part, read_training_part(work));
   WEFT_TRY(feed, open_recipe(part.feed, part.plan.graph));
@@ -237,11 +288,16 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
   DistributedRun run;
   run.training.first_step = part.first_step;
   run.training.schedule = part.schedule;
-  run.measure_from = part.measure_from;
-  run.check_every = part.check_every;
+  run.measure_from = part.watch.measure_from;
+  run.check_every = part.watch.check_every;
+  run.keep_every = part.watch.keep_every;
+  run.look_every = part.watch.look_every;
   Loop loop(*member, *feed, run, without_tensors(part.start), /*everywhere=*/false);
   std::int64_t step = part.first_step;
-  return loop.run(step);
+  Status status = loop.run(step);
+  if (!status.ok() && run.keep_every > 0 && has_death(*job))
+    (void)member->rescue(without_tensors(part.start));  // for the first rank: this one has failed
+  return status;
 }
 
 Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,
@@ -265,6 +321,9 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
     for (const transport::Death& each : job->deaths())
       if (!each.left && !death) death = each;
     if (status.ok()) std::move(loop).move_to(outcome);
+    // A launcher starts its ranks again with nothing in memory.
+    if (!status.ok() && launched == nullptr && run.keep_every > 0 && run.on_rescue && has_death(*job))
+      if (auto saved = member->rescue(without_tensors(start)); saved.ok()) run.on_rescue(std::move(*saved));
     return status;
   };
   const auto bytes = [&]() -> Result<std::vector<std::byte>> {
@@ -273,7 +332,7 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
       return world_error("other processes cannot be given this data",
                          "SET transport = inproc runs ranks as threads");
     return print_training_part(plan, options, recipe, start, run.training.first_step, run.training.schedule,
-                               run.measure_from, run.check_every);
+                               {run.measure_from, run.check_every, run.keep_every, run.look_every});
   };
   const auto failure = on_local_ranks(options, mine, {std::string(kTrainingPart), bytes});
   if (failure && (failure->died || death) && run.on_death) run.on_death();

@@ -22,6 +22,7 @@
 #include "weft/program/timeline.h"
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks.h"
+#include "weft/run/step_times.h"
 #include "weft/run/training.h"
 #include "weft/run/weights.h"
 
@@ -47,13 +48,24 @@ struct DistributedRun {
   // Called before the error is returned where a rank died.
   std::function<void()> on_death = {};
 
+  // Steps from one copy that each rank keeps of its part, in memory of its own, to the next; 0: none. Where ranks
+  // of this machine died and those that are left hold a copy of everything, `on_rescue` has it, before on_death.
+  std::int64_t keep_every = 0;
+  std::function<void(Weights weights)> on_rescue = {};
+
+  // Steps from one look at how quick the ranks are to the next; 0: none. `on_speeds` hears it on rank 0, after
+  // step `step`; true ends the run there on all ranks, for another plan.
+  std::int64_t look_every = 0;
+  std::function<bool(std::int64_t step, const RankSpeeds& speeds)> on_speeds = {};
+
   // Timelines are kept of the steps of this run from here on; none: of none.
   std::optional<std::int64_t> measure_from = {};
 };
 
 struct DistributedOutcome {
   TrainingOutcome training;
-  Weights weights;  // after the last step; `step` says which
+  bool changes_plan = false;  // it ended early, as on_speeds wanted
+  Weights weights;            // after the last step; `step` says which
   // timelines[rank][step]: when each task of that rank's program ran, counted from when rank 0
   // began the step.
   std::vector<std::vector<program::Timeline>> timelines;

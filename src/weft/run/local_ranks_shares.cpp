@@ -52,13 +52,6 @@ std::vector<bool> what_outputs_read(const plan::Graph& graph) {
   return read;
 }
 
-// Copies differ from one another along axes that do not cut.
-bool is_first_holder(const plan::Layout& layout, const plan::Mesh& mesh, std::int32_t rank) {
-  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis)
-    if (!layout.axes[axis].is_sliced() && mesh.coordinate(rank, axis) != 0) return false;
-  return true;
-}
-
 }  // namespace
 
 std::int64_t elements_of(std::span<const Share> shares) {
@@ -115,10 +108,8 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
     source.has_copies = std::ranges::all_of(layout.axes, [](const plan::AxisLayout& axis) {
       return axis.kind == plan::AxisLayout::Kind::replicated || axis.is_sliced();
     });
-    for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+    for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank)
       source.shares.push_back(plan::shares_of(source.type, layout, mesh, rank));
-      source.first_holder.push_back(is_first_holder(layout, mesh, rank));
-    }
     sources.push_back(std::move(source));
   }
   return sources;

@@ -35,8 +35,6 @@ struct SharedSource {
   plan::Type type;      // of the whole
   bool is_read = true;  // an output depends on it, or renews it: ranks whose share is not empty have it
   std::vector<std::vector<plan::Share>> shares;  // by rank
-  // Ranks that hold what no rank before them does; the first of those that hold copies stands for all.
-  std::vector<bool> first_holder;
 
   bool has_copies = true;  // ranks with the same share hold the same; else each has a value of its own
 

@@ -39,21 +39,26 @@ Result<LocalRanksOptions> read_options(const json& from) {
   return options;
 }
 
+template <class AnySchedule, class Visit>
+void for_fields(AnySchedule& schedule, const Visit& visit) {
+  visit("warmup", schedule.warmup);
+  visit("first", schedule.first);
+  visit("steps", schedule.steps);
+  visit("end", schedule.end);
+  visit("every", schedule.every);
+  visit("factor", schedule.factor);
+}
+
 json print_schedule(const Schedule& schedule) {
-  return {{"kind", name(schedule.kind)}, {"warmup", schedule.warmup}, {"first", schedule.first},
-          {"steps", schedule.steps},     {"end", schedule.end},       {"every", schedule.every},
-          {"factor", schedule.factor}};
+  json written = {{"kind", name(schedule.kind)}};
+  for_fields(schedule, [&](const char* key, const auto& field) { written[key] = field; });
+  return written;
 }
 
 Schedule read_schedule(const json& from) {
   Schedule schedule;
   schedule.kind = find_schedule(from.at("kind").get<std::string>()).value_or(ScheduleKind::constant);
-  schedule.warmup = from.at("warmup");
-  schedule.first = from.at("first");
-  schedule.steps = from.at("steps");
-  schedule.end = from.at("end");
-  schedule.every = from.at("every");
-  schedule.factor = from.at("factor");
+  for_fields(schedule, [&](const char* key, auto& field) { from.at(key).get_to(field); });
   return schedule;
 }
 
@@ -68,8 +73,7 @@ Error damaged() { return world_error("the work that a rank was given is damaged"
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
-                                           const Schedule& schedule, std::optional<std::int64_t> measure_from,
-                                           std::int64_t check_every) {
+                                           const Schedule& schedule, const PartWatch& watch) {
   json header = {{"plan", plan::print(plan.graph)},
                  {"mesh", plan::print(plan.mesh)},
                  {"options", print_options(options)},
@@ -80,8 +84,10 @@ std::vector<std::byte> print_training_part(const distribute::DistributedPlan& pl
                  {"step", start.step},
                  {"seed", start.seed},
                  {"sizes", start.sizes},
-                 {"check_every", check_every}};
-  if (measure_from) header["measure_from"] = *measure_from;
+                 {"check_every", watch.check_every},
+                 {"keep_every", watch.keep_every},
+                 {"look_every", watch.look_every}};
+  if (watch.measure_from) header["measure_from"] = *watch.measure_from;
   std::size_t bytes = 0;
   json& tensors = header["tensors"] = json::array();
   for (const auto& [name, tensor] : start.tensors) {
@@ -124,8 +130,10 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.feed = header.at("feed");
   part.first_step = header.at("first_step");
   part.schedule = read_schedule(header.at("schedule"));
-  if (header.contains("measure_from")) part.measure_from = header["measure_from"].get<std::int64_t>();
-  part.check_every = header.at("check_every");
+  if (header.contains("measure_from")) part.watch.measure_from = header["measure_from"].get<std::int64_t>();
+  part.watch.check_every = header.at("check_every");
+  part.watch.keep_every = header.at("keep_every");
+  part.watch.look_every = header.at("look_every");
   part.start.model = header.at("model");
   part.start.step = header.at("step");
   part.start.seed = header.at("seed");

@@ -24,6 +24,12 @@
 
 namespace weft::run {
 
+// What ranks do beside their steps, all of them after the same ones: see DistributedRun.
+struct PartWatch {
+  std::optional<std::int64_t> measure_from = {};
+  std::int64_t check_every = 0, keep_every = 0, look_every = 0;
+};
+
 struct TrainingPart {
   distribute::DistributedPlan plan;  // without what only a reader of the one-device plan asks for
   LocalRanksOptions options;
@@ -31,15 +37,13 @@ struct TrainingPart {
   Weights start;
   std::int64_t first_step = 0;
   Schedule schedule = {};
-  std::optional<std::int64_t> measure_from;
-  std::int64_t check_every = 0;
+  PartWatch watch = {};
 };
 
 std::vector<std::byte> print_training_part(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const std::string& feed,
                                            const Weights& start, std::int64_t first_step,
-                                           const Schedule& schedule, std::optional<std::int64_t> measure_from,
-                                           std::int64_t check_every);
+                                           const Schedule& schedule, const PartWatch& watch);
 Result<TrainingPart> read_training_part(std::span<const std::byte> bytes);
 
 inline constexpr std::string_view kTrainingPart = "training";
