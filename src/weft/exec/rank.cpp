@@ -181,11 +181,17 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   const std::string needs = fmt::format("{} needs {} of memory, {}", program.graph->name,
                                         print_bytes(static_cast<double>(bytes)), describe());
   const std::int64_t ranks = std::max(options.ranks_here, 1);
-  if (available > 0 && bytes > available / ranks)
-    return world_error(
-        fmt::format("{}; the machine has {} to give{}", needs, print_bytes(static_cast<double>(available)),
-                    ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
-        "a smaller batch or model needs less");
+  const auto check_there_is = [&](std::int64_t taken) -> Status {
+    if (available <= 0 || taken <= available / ranks) return {};
+    const std::string beside = taken > bytes ? fmt::format(" and {} for its threads",
+                                                           print_bytes(static_cast<double>(taken - bytes)))
+                                             : std::string();
+    return world_error(fmt::format("{}{}; the machine has {} to give{}", needs, beside,
+                                   print_bytes(static_cast<double>(available)),
+                                   ranks > 1 ? fmt::format(" to {} ranks", ranks) : std::string()),
+                       "a smaller batch or model needs less");
+  };
+  WEFT_TRY_STATUS(check_there_is(bytes));
   WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
              "a rank that exchanges with nobody");
   auto state = std::make_unique<State>(std::move(program), options, std::move(device));
@@ -213,6 +219,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   const std::int64_t scratch = needed.scratch;
   state->bytes += needed.of(workers);
   if (exceeds(state->bytes)) return too_large(state->program, state->bytes, options);
+  WEFT_TRY_STATUS(check_there_is(state->bytes));
   for (int worker = 0; worker < workers; ++worker) {
     auto stream = state->device->make_stream({.scratch_bytes = scratch, .on_caller = true});
     if (!stream.ok())
