@@ -15,7 +15,7 @@ using Image = std::vector<std::int32_t>;
 constexpr std::size_t kMostFound = 48;        // symmetries that take device 0 to a given one
 constexpr std::int64_t kMostTries = 200'000;  // of placing a device, in all
 constexpr std::size_t kMostGenerators = 48;
-constexpr std::size_t kMostWork = 30'000'000;  // images of devices and edges, to generate groups
+constexpr std::size_t kMostSymmetryWork = 30'000'000;  // images of devices and edges, to generate groups
 constexpr std::size_t kMostGroupsOfASize = 4;
 
 class SymmetryFinder {
@@ -194,13 +194,13 @@ std::vector<StepGroup> step_groups(const StepNetwork& network, std::int32_t fixe
   };
   for (std::size_t a = 0; a < found.size(); ++a) {
     keep(generate({&found[a]}, same, fixed));
-    for (std::size_t b = 0; b < a && work < kMostWork; ++b)
+    for (std::size_t b = 0; b < a && work < kMostSymmetryWork; ++b)
       keep(generate({&found[a], &found[b]}, same, fixed));
   }
   // Two generators may not be enough: (Z2)^3 needs three.
   for (const StepGroup& group : std::set<StepGroup>(groups.begin()->second))
     for (const StepSymmetry& another : found) {
-      if (work >= kMostWork) break;
+      if (work >= kMostSymmetryWork) break;
       std::vector<const StepSymmetry*> generators{&another};
       for (const StepSymmetry& each : group) generators.push_back(&each);
       keep(generate(generators, same, fixed));
