@@ -1,0 +1,65 @@
+// weft/search/pipeline/choose_in_time.h -- how a step is best cut in stages and micro-batches, beside being spread.
+//
+//   outside   stages p, chunks v, micro-batches m, a schedule
+//   inside    on devices / p: which axes cut the model, which the batch, what is sharded
+//
+// What a micro-batch costs depends on the axes that cut the model and on its rows alone, and the end of a step on
+// the mesh alone: each is simulated once (part_costs.h), and all else is arithmetic over them. Candidates come in
+// the order of what they take at least, bubbles counted, and those that cannot fit or be the best are left out.
+// The best few are then priced on their own meshes at their own rows, as a distribution that is given is.
+#pragma once
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/cluster/cluster.h"
+#include "weft/distribute/distribution.h"
+#include "weft/search/distribution/choose_distribution.h"
+#include "weft/search/pipeline/price_in_time.h"
+
+namespace weft::search {
+
+struct InTimeProblem {
+  const plan::Graph* plan = nullptr;  // of one device and a whole batch
+  std::string batch;                  // the index that micro-batches cut
+  std::int64_t rows = 1;              // of a step along it
+  // The plan of so many rows; it lives as long as the problem.
+  std::function<Result<const plan::Graph*>(std::int64_t rows)> plan_of;
+  const cluster::Cluster* cluster = nullptr;
+  const Machine* machine = nullptr;  // of the cluster
+  double memory_bytes = 0;           // that a rank may take; 0: no limit
+  FixedPart fixed;                   // by hints
+  Watching watching = {};
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+};
+
+struct PlanInTime {
+  distribute::Distribution distribution;
+  PricedInTime priced;
+  bool fits = false;
+};
+
+struct ChosenInTime : PlanInTime {
+  std::vector<std::string> parts;      // names
+  std::optional<PlanInTime> megatron;  // the best of tensor x pipeline x data
+  std::int64_t layers = 0, folded = 0;
+  std::int64_t candidates = 0, simulated = 0, priced_events = 0;
+  double search_seconds = 0;
+  bool ended_early = false;
+  double least_seconds = 0;  // of all candidates that might fit, bubbles counted
+};
+
+// Fails where nothing fits, with the smallest that was found.
+Result<ChosenInTime> choose_in_time(const InTimeProblem& problem);
+
+// A distribution in time as it is. Fails where it is none of this cluster and model.
+Result<ChosenInTime> price_given(const InTimeProblem& problem, const distribute::Distribution& given);
+
+// The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.
+distribute::Distribution on_stage(const distribute::Distribution& distribution);
+// The machine as a mesh sees it that has some axes of this one: their exchanges pass the same wires.
+Machine within_mesh(const Machine& machine, const plan::Mesh& whole);
+
+}  // namespace weft::search

@@ -1,0 +1,333 @@
+#include "weft/search/pipeline/part_costs.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "weft/ops/local_exchange.h"
+#include "weft/ops/operators.h"
+#include "weft/program/program.h"
+#include "weft/search/distribution/fold.h"
+#include "weft/spmd/localize.h"
+#include "weft/train/passes.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::Distribution;
+using plan::Graph;
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+using train::Pass;
+
+using EntryParts = std::map<std::string, std::size_t, std::less<>>;
+
+// The plan of a rank, with the part and the pass of every node.
+struct LocalParts {
+  Graph graph;
+  std::vector<std::size_t> part;  // sources have that of their first reader
+  std::vector<Pass> pass;
+  std::vector<bool> late;  // done at the end of a step
+};
+
+// Entries tell; what has none goes with what it reads, or else with who reads it.
+std::vector<std::size_t> homes_of(const Graph& graph, const EntryParts& entries) {
+  constexpr std::size_t kNowhere = ~std::size_t{0};
+  std::vector<std::size_t> part(graph.node_count(), kNowhere);
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::Node& node = graph.node(NodeId(n));
+    if (node.inputs.empty()) continue;
+    if (node.label.valid())
+      if (const auto found = entries.find(graph.path(node.scope, node.label)); found != entries.end())
+        part[n] = found->second;
+    for (const ValueId value : node.inputs)
+      if (part[n] == kNowhere) part[n] = part[graph.value(value).producer.value];
+  }
+  for (std::size_t n = graph.node_count(); n-- > 0;)
+    for (const ValueId value : graph.node(NodeId(n)).inputs)
+      if (std::size_t& home = part[graph.value(value).producer.value]; home == kNowhere) home = part[n];
+  for (std::size_t& home : part)
+    if (home == kNowhere) home = 0;
+  return part;
+}
+
+bool shards_parameters(const Distribution& within, std::string_view axis) {
+  for (std::size_t a = 0; a < within.axes.size(); ++a)
+    if (within.mesh.axes[a].name == axis) return within.axes[a].shard == distribute::Shard::parameters;
+  return false;
+}
+
+// The update, and before it the sums of gradients over ranks: of all micro-batches at once.
+std::vector<bool> late_nodes(const Graph& graph, const std::vector<Pass>& pass, const Distribution& within) {
+  std::vector<bool> late(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    late[n] = pass[n] == Pass::update;
+    if (pass[n] != Pass::weight) continue;
+    if (&node.op() == &ops::local_exchange()) {
+      const ops::LocalExchange what = ops::read_local_exchange(node);
+      const bool sums =
+          what.kind == plan::ExchangeKind::all_reduce || what.kind == plan::ExchangeKind::reduce_scatter;
+      late[n] = sums && !shards_parameters(within, what.axis);
+    }
+    for (const ValueId value : node.node().inputs)
+      late[n] = late[n] || late[graph.value(value).producer.value];
+  }
+  return late;
+}
+
+Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, const Machine& machine,
+                               const EntryParts& entries) {
+  WEFT_TRY(prices, machine.prices(within.mesh));
+  WEFT_TRY(plan, distribute::distribute(graph, within, {.prices = std::move(prices)}));
+  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, 0, spmd::Exchanges::stay));
+  LocalParts made;
+  made.graph = std::move(local.graph);
+  made.part = homes_of(made.graph, entries);
+  made.pass = train::passes_of(made.graph);
+  made.late = late_nodes(made.graph, made.pass, within);
+  return made;
+}
+
+// A part of a rank's plan as a program, and what of the rank's plan each of its nodes is.
+struct Half {
+  std::shared_ptr<const program::Program> program;
+  program::Timeline timeline;
+  double seconds = 0;
+  std::vector<std::size_t> origin;  // by node; sources: none
+};
+constexpr std::size_t kNoNode = ~std::size_t{0};
+
+Result<Half> run_half(const LocalParts& local, bool late, const Distribution& within,
+                      const Machine& machine) {
+  train::Chain chain;
+  train::Part& part = chain.parts.emplace_back();
+  for (std::size_t n = 0; n < local.graph.node_count(); ++n)
+    if (!local.graph.node(NodeId(n)).inputs.empty() && local.late[n] == late) part.nodes.push_back(NodeId(n));
+  Half half;
+  if (part.nodes.empty()) {
+    half.program = std::make_shared<const program::Program>();
+    return half;
+  }
+  WEFT_TRY(graph, train::extract(local.graph, chain, 0, 1));
+  std::size_t next = 0;
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    half.origin.push_back(graph.node(NodeId(n)).inputs.empty() ? kNoNode : part.nodes[next++].value);
+  WEFT_TRY(costs, machine.costs(within.mesh));
+  program::CompileOptions compile = costs.compile;
+  compile.workers = std::max(1, machine.workers);
+  compile.pack = false;
+  compile.tiles = compile.workers > 1;
+  WEFT_TRY(compiled, program::compile(std::make_shared<const Graph>(std::move(graph)), compile));
+  half.program = std::make_shared<const program::Program>(std::move(compiled));
+  const std::vector<std::int32_t> alike(static_cast<std::size_t>(within.mesh.ranks()), 0);
+  WEFT_TRY(prediction, sim::predict(within.mesh, {&half.program, 1}, alike, costs,
+                                    {.overlap = machine.overlap, .workers = machine.workers}));
+  half.timeline = std::move(prediction.classes.front().timeline);
+  half.seconds = prediction.seconds;
+  return half;
+}
+
+// The node of the rank's plan that a unit stands for; copies and combines have none.
+std::size_t node_of(const Half& half, const program::Unit& unit) {
+  for (const NodeId node : unit.nodes)
+    if (half.origin[node.value] != kNoNode) return half.origin[node.value];
+  return kNoNode;
+}
+
+// By unit: what it computes of which part. Copies and combines go with the unit before them.
+std::vector<std::size_t> nodes_of_units(const Half& half) {
+  std::vector<std::size_t> nodes;
+  std::size_t last = kNoNode;
+  for (const program::Unit& unit : half.program->units) {
+    if (const std::size_t node = node_of(half, unit); node != kNoNode) last = node;
+    nodes.push_back(last);
+  }
+  for (std::size_t u = nodes.size(); u-- > 1;)
+    if (nodes[u - 1] == kNoNode) nodes[u - 1] = nodes[u];
+  return nodes;
+}
+
+// Passes follow one another, so a pass lasts from the end of the unit before it: waits count.
+void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  std::vector<std::size_t> computing;
+  for (std::size_t t = 0; t < program.tasks.size(); ++t)
+    if (program.units[program.tasks[t].unit].stream == 0) computing.push_back(t);
+  std::ranges::stable_sort(computing, {}, [&](std::size_t t) { return half.timeline.tasks[t].begin; });
+  double now = 0;
+  double* last = nullptr;
+  for (const std::size_t t : computing) {
+    const std::size_t node = nodes[program.tasks[t].unit];
+    if (node == kNoNode) continue;
+    PartCost& cost = costs[local.part[node]];
+    double& spent = local.pass[node] == Pass::forward    ? cost.forward
+                    : local.pass[node] == Pass::backward ? cost.backward
+                                                         : cost.weight;
+    const program::TaskTime& time = half.timeline.tasks[t];
+    cost.computing += std::max(0.0, time.end - std::max(now, time.begin));
+    spent += std::max(0.0, time.end - now);
+    now = std::max(now, time.end);
+    last = &spent;
+  }
+  if (last != nullptr) *last += std::max(0.0, half.seconds - now);
+}
+
+void add_memory(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  if (program.units.empty()) return;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  std::vector<double> begins(program.units.size() + 1), ends(program.units.size() + 1);
+  for (const program::Buffer& buffer : program.buffers) {
+    if (program::is_persistent(buffer.role) || buffer.born >= program.units.size()) continue;
+    const std::size_t last = std::clamp<std::size_t>(buffer.dies, buffer.born + 1, program.units.size()) - 1;
+    const std::size_t from = nodes[buffer.born], to = nodes[last];
+    const auto bytes = static_cast<double>(buffer.bytes);
+    if (from != kNoNode && to != kNoNode && local.pass[from] == Pass::forward &&
+        local.pass[to] != Pass::forward) {
+      costs[local.part[from]].kept += bytes;
+    } else {
+      begins[buffer.born] += bytes;
+      ends[last + 1] += bytes;
+    }
+  }
+  double alive = 0;
+  for (std::size_t u = 0; u < program.units.size(); ++u) {
+    alive += begins[u] - ends[u];
+    if (nodes[u] == kNoNode) continue;
+    double& most = costs[local.part[nodes[u]]].working;
+    most = std::max(most, alive);
+  }
+}
+
+// What the forward pass hands on from part to part: a value that is read two parts on passes both.
+void add_sent(const LocalParts& local, PartCosts& costs) {
+  const Graph& graph = local.graph;
+  std::vector<std::size_t> last(graph.value_count(), 0);
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (local.pass[n] == Pass::forward)
+      for (const ValueId value : graph.node(NodeId(n)).inputs)
+        last[value.value] = std::max(last[value.value], local.part[n]);
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (node.input_count() == 0 || local.pass[n] != Pass::forward) continue;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      for (std::size_t p = local.part[n]; p < last[node.result(k).value]; ++p)
+        costs[p].sent += static_cast<double>(node.result_type(k).bytes());
+  }
+}
+
+// Parameters lie with every part that reads them, a tied one with several; the optimizer's states with them.
+void add_persistent(const LocalParts& local, bool accumulates, PartCosts& costs) {
+  const Graph& graph = local.graph;
+  std::vector<std::set<std::size_t>> readers(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    for (const ValueId value : graph.node(NodeId(n)).inputs) {
+      const std::size_t source = graph.value(value).producer.value;
+      if (graph.node(NodeId(source)).op == &ops::parameter() && local.pass[n] == Pass::forward)
+        readers[source].insert(local.part[n]);
+    }
+  std::vector<bool> counted(graph.node_count());
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() == &ops::parameter()) {
+      if (readers[n].empty()) readers[n].insert(local.part[n]);
+      const auto bytes = static_cast<double>(node.result_type(0).bytes());
+      const double single = static_cast<double>(node.result_type(0).elements()) * sizeof(float);
+      for (const std::size_t part : readers[n]) {
+        costs[part].parameters += bytes;
+        costs[part].gradients += accumulates ? std::max(single, bytes) : bytes;
+      }
+    }
+    std::set<std::size_t> parts;
+    for (const ValueId value : node.node().inputs)
+      parts.merge(std::set<std::size_t>(readers[graph.value(value).producer.value]));
+    if (parts.empty()) parts.insert(local.part[n]);
+    for (const ValueId value : node.node().inputs) {
+      const NodeId source = graph.value(value).producer;
+      if (graph.node(source).op != &ops::state() || counted[source.value]) continue;
+      counted[source.value] = true;
+      for (const std::size_t part : parts)
+        costs[part].optimizer += static_cast<double>(graph.type(value).bytes());
+    }
+  }
+}
+
+// Sums and updates of many parameters overlap, whatever their order: each stream is as busy as it is.
+void add_update(const LocalParts& local, const Half& half, PartCosts& costs) {
+  const program::Program& program = *half.program;
+  const std::vector<std::size_t> nodes = nodes_of_units(half);
+  for (std::size_t t = 0; t < program.tasks.size(); ++t) {
+    const std::uint32_t unit = program.tasks[t].unit;
+    if (nodes[unit] == kNoNode) continue;
+    PartCost& cost = costs[local.part[nodes[unit]]];
+    (program.units[unit].stream == 0 ? cost.update : cost.reducing) +=
+        half.timeline.tasks[t].end - half.timeline.tasks[t].begin;
+  }
+}
+
+std::string part_name(const Graph& graph, const train::Part& part) {
+  if (part.entries.empty()) return "-";
+  return graph.path(part.entries.front().scope, part.entries.front().label);
+}
+
+}  // namespace
+
+PricedParts::PricedParts(const plan::Graph& plan) : plan_(plan) {
+  const train::Chain chain = train::chain_of(plan);
+  for (const train::Part& part : chain.parts) names_.push_back(part_name(plan, part));
+  for (std::size_t p = 0; p < chain.parts.size(); ++p) place_.push_back(p);
+  train::Chain looked = chain;
+  const auto longest = std::ranges::max_element(chain.stretches, {}, &train::Stretch::times);
+  const std::int64_t alike = repeated_layers(plan);
+  if (chain.why_not.empty() && longest != chain.stretches.end() && alike > kFolded &&
+      static_cast<std::int64_t>(longest->times) == alike) {
+    folded_ = fold(plan, kFolded);
+    if (folded_) looked = train::chain_of(*folded_);
+    const std::size_t less = longest->length * static_cast<std::size_t>(alike - kFolded);
+    if (folded_ && looked.parts.size() + less == chain.parts.size()) {
+      layers_ = alike;
+      // The first and the last layers are themselves; the one in the middle stands for those between.
+      const std::size_t middle = longest->first + 2 * longest->length, after = middle + longest->length;
+      for (std::size_t p = middle; p < place_.size(); ++p)
+        place_[p] = p >= after + less ? p - less : middle + (p - middle) % longest->length;
+    } else {
+      folded_.reset();
+      looked = chain;
+    }
+  }
+  looked_parts_ = looked.parts.size();
+  for (std::size_t p = 0; p < looked.parts.size(); ++p)
+    for (const train::Entry& entry : looked.parts[p].entries)
+      part_of_entry_.emplace(looked_at().path(entry.scope, entry.label), p);
+}
+
+PartCosts PricedParts::unfolded(const PartCosts& costs) const {
+  PartCosts all;
+  for (const std::size_t place : place_) all.push_back(costs[place]);
+  return all;
+}
+
+Result<PartCosts> PricedParts::micro_batch(const Distribution& within, const Machine& machine) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_));
+  WEFT_TRY(half, run_half(local, /*late=*/false, within, machine));
+  PartCosts costs(looked_parts_);
+  add_seconds(local, half, costs);
+  add_memory(local, half, costs);
+  add_sent(local, costs);
+  return unfolded(costs);
+}
+
+Result<PartCosts> PricedParts::end_of_step(const Distribution& within, const Machine& machine,
+                                           bool accumulates) const {
+  WEFT_TRY(local, local_parts(looked_at(), within, machine, part_of_entry_));
+  WEFT_TRY(half, run_half(local, /*late=*/true, within, machine));
+  PartCosts costs(looked_parts_);
+  add_update(local, half, costs);
+  add_persistent(local, accumulates, costs);
+  return unfolded(costs);
+}
+
+}  // namespace weft::search

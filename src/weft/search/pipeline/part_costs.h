@@ -1,0 +1,70 @@
+// weft/search/pipeline/part_costs.h -- what each part of a model costs a rank of the stage that holds it.
+//
+//   embed ─▶ block 0 ─▶ block 1 ─▶ .. ─▶ head      of one micro-batch: seconds of F, B and W, bytes kept from
+//                                                  F to W, bytes that go on to the next part
+//                                                  of a step: the update, and what stays in memory
+//
+// A rank's local plan falls into two programs: a micro-batch without the sums of its gradients, and the end of a
+// step, which sums what has been accumulated and updates. Each is simulated once, with few of its alike layers,
+// and what it takes is told by part and pass; any number of stages, micro-batches and schedules is priced from
+// that. An accumulated gradient is added to by the product that makes it, so adding takes no time of its own;
+// where parameters are sharded a gradient is summed with every micro-batch, since nobody has room for all of it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/search/distribution/evaluator.h"
+#include "weft/train/chain.h"
+
+namespace weft::search {
+
+struct PartCost {
+  double forward = 0, backward = 0, weight = 0;  // seconds of a micro-batch
+  double computing = 0;                          // of those, the time that is not spent waiting for others
+  double update = 0, reducing = 0;               // seconds of a step: computing, and exchanging beside that
+  double kept = 0, working = 0;                  // bytes of a micro-batch in flight, and while a pass runs
+  double parameters = 0, gradients = 0, optimizer = 0;  // bytes
+  double sent = 0;  // bytes that go on to the next part, and back as gradients
+  double work() const { return forward + backward + weight; }
+};
+using PartCosts = std::vector<PartCost>;  // in the order of the chain
+
+// The parts of one plan. Layers that are alike are priced once.
+class PricedParts {
+ public:
+  // REQUIRES: the plan outlives it.
+  explicit PricedParts(const plan::Graph& plan);
+
+  std::size_t count() const { return place_.size(); }
+  // "embed", "block.0 attention": the first entry of a part, for people.
+  const std::string& name(std::size_t part) const { return names_[part]; }
+  std::int64_t layers() const { return layers_; }
+  std::int64_t folded_layers() const { return folded_ ? kFolded : 0; }
+
+  // What a micro-batch of the plan's size takes on this mesh.
+  Result<PartCosts> micro_batch(const distribute::Distribution& within, const Machine& machine) const;
+  // What the end of a step takes there, and what is kept from step to step, with gradients in f32 if they
+  // accumulate.
+  Result<PartCosts> end_of_step(const distribute::Distribution& within, const Machine& machine,
+                                bool accumulates) const;
+
+ private:
+  static constexpr std::int64_t kFolded = 5;
+
+  const plan::Graph& looked_at() const { return folded_ ? *folded_ : plan_; }
+  PartCosts unfolded(const PartCosts& costs) const;
+
+  const plan::Graph& plan_;
+  std::int64_t layers_ = 0;
+  std::optional<plan::Graph> folded_;
+  std::vector<std::size_t> place_;  // by part: the part of the folded plan that stands for it
+  std::vector<std::string> names_;
+  std::size_t looked_parts_ = 0;
+  std::map<std::string, std::size_t, std::less<>> part_of_entry_;  // by path, of what is looked at
+};
+
+}  // namespace weft::search

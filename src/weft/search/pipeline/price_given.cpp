@@ -1,0 +1,126 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/pipeline/library.h"
+#include "weft/search/pipeline/choose_in_time.h"
+
+namespace weft::search {
+
+using distribute::Distribution;
+
+namespace {
+
+Status check_hints(const InTimeProblem& problem, const Distribution& given) {
+  const auto axis = distribute::stage_axis(given);
+  if (!axis) return {};
+  const std::string& name = given.mesh.axes[*axis].name;
+  for (const FixedPart::Slice& slice : problem.fixed.slices)
+    if (slice.axis == name)
+      return user_error(
+          fmt::format("a hint slices {} on {}, whose ranks are stages: {}", slice.index, name, print(given)),
+          "DROP HINT, or stages on another axis");
+  return {};
+}
+
+Status check_rows(const InTimeProblem& problem, std::int64_t micro_batches) {
+  if (problem.rows % micro_batches == 0) return {};
+  std::int64_t near = micro_batches;
+  while (problem.rows % near != 0) --near;
+  return user_error(fmt::format("micro-batches have equal rows: {} do not divide {} = {}", micro_batches,
+                                problem.batch, problem.rows),
+                    fmt::format("micro={} does", near));
+}
+
+}  // namespace
+
+Distribution on_stage(const Distribution& distribution) {
+  Distribution within = distribute::within_stage(distribution);
+  if (within.mesh.axes.empty()) {
+    within.mesh.axes.push_back({"device", 1});
+    within.axes.emplace_back();
+  }
+  return within;
+}
+
+Machine within_mesh(const Machine& machine, const plan::Mesh& whole) {
+  const auto places = [whole](const plan::Mesh& part) {
+    std::vector<std::size_t> at;
+    for (const plan::MeshAxis& axis : part.axes) {
+      const auto found = std::ranges::find(whole.axes, axis.name, &plan::MeshAxis::name);
+      at.push_back(found == whole.axes.end() ? 0 : static_cast<std::size_t>(found - whole.axes.begin()));
+    }
+    return at;
+  };
+  Machine made = machine;
+  made.costs = [costs = machine.costs, whole, places](const plan::Mesh& part) -> Result<cost::StepCosts> {
+    WEFT_TRY(all, costs(whole));
+    const std::vector<std::size_t> at = places(part);
+    cost::StepCosts some = all;
+    some.exchange = [exchange = all.exchange, at](const program::Exchange& what, std::size_t axis,
+                                                  std::int64_t bytes) {
+      return exchange(what, at[axis], bytes);
+    };
+    some.wires.clear();
+    if (!all.wires.empty())
+      for (const std::size_t axis : at) some.wires.push_back(all.wires[axis]);
+    return some;
+  };
+  made.prices = [prices = machine.prices, whole,
+                 places](const plan::Mesh& part) -> Result<std::vector<distribute::AxisPrice>> {
+    WEFT_TRY(all, prices(whole));
+    std::vector<distribute::AxisPrice> some;
+    for (const std::size_t axis : places(part)) some.push_back(all[axis]);
+    return some;
+  };
+  return made;
+}
+
+Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distribution& given) {
+  const auto began = std::chrono::steady_clock::now();
+  const cluster::Cluster& cluster = *problem.cluster;
+  WEFT_TRY(schedule, pipeline::find_schedule(given.schedule.empty() ? "1f1b" : given.schedule));
+  WEFT_TRY(links, cost::mesh_links(cluster, given.mesh));
+  WEFT_TRY_STATUS(check_hints(problem, given));
+  WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
+  const auto axis = distribute::stage_axis(given);
+  const TimeShape shape{axis ? given.mesh.axes[*axis].ranks : 1,
+                        axis ? chunks_of(*schedule, given.axes[*axis].chunks) : 1, given.micro_batches,
+                        schedule};
+  WEFT_TRY(order, unfold(shape));
+  WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
+  const PricedParts parts(*plan);
+  const auto positions = static_cast<std::size_t>(order.positions());
+  if (positions > parts.count())
+    return user_error(
+        fmt::format("more stages than parts: {} stages{} of a model that falls into {} parts", shape.stages,
+                    shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
+                    parts.count()),
+        "fewer stages, or fewer chunks a stage");
+  const Machine machine = within_mesh(*problem.machine, given.mesh);
+  const Distribution within = on_stage(given);
+  WEFT_TRY(costs, parts.micro_batch(within, machine));
+  WEFT_TRY(ends, parts.end_of_step(within, machine, given.micro_batches > 1));
+  for (std::size_t p = 0; p < costs.size(); ++p) {
+    costs[p].update = ends[p].update;
+    costs[p].reducing = ends[p].reducing;
+    costs[p].parameters = ends[p].parameters;
+    costs[p].gradients = ends[p].gradients;
+    costs[p].optimizer = ends[p].optimizer;
+  }
+  const cost::MeshLink link = axis ? links[*axis] : cost::MeshLink();
+  WEFT_TRY(priced, price_in_time(costs, std::move(order), cut_parts(costs, positions), link));
+  ChosenInTime made;
+  made.distribution = given;
+  made.least_seconds = least_seconds(costs, shape);
+  made.priced = std::move(priced);
+  made.fits = problem.memory_bytes <= 0 || made.priced.peak_bytes <= problem.memory_bytes;
+  for (std::size_t p = 0; p < parts.count(); ++p) made.parts.push_back(parts.name(p));
+  made.layers = parts.folded_layers() > 0 ? parts.layers() : 0;
+  made.folded = parts.folded_layers();
+  made.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return made;
+}
+
+}  // namespace weft::search

@@ -1,0 +1,199 @@
+#include "weft/search/pipeline/price_in_time.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace weft::search {
+namespace {
+
+bool has_chunks(const pipeline::ScheduleText& schedule) {
+  return std::ranges::find(schedule.parameters, "chunks", &pipeline::ScheduleText::Parameter::name) !=
+         schedule.parameters.end();
+}
+
+// Of a run of parts, one after the other.
+PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
+  PartCost sum;
+  for (std::size_t p = first; p < end; ++p) {
+    sum.forward += costs[p].forward;
+    sum.backward += costs[p].backward;
+    sum.weight += costs[p].weight;
+    sum.computing += costs[p].computing;
+    sum.update += costs[p].update;
+    sum.reducing += costs[p].reducing;
+    sum.kept += costs[p].kept;
+    sum.working = std::max(sum.working, costs[p].working);
+    sum.parameters += costs[p].parameters;
+    sum.gradients += costs[p].gradients;
+    sum.optimizer += costs[p].optimizer;
+  }
+  if (first > 0) sum.kept += costs[first - 1].sent;
+  return sum;
+}
+
+struct PartCut {
+  double longest = std::numeric_limits<double>::infinity(), squares = 0;
+  std::size_t from = 0;
+  bool operator<(const PartCut& other) const {
+    return longest != other.longest ? longest < other.longest : squares < other.squares;
+  }
+};
+
+void add_run(StageCost& stage, const PartCost& run, double in_flight, double& reducing) {
+  stage.forward += run.forward;
+  stage.backward += run.backward;
+  stage.weight += run.weight;
+  stage.computing += run.computing;
+  stage.update += run.update;
+  reducing += run.reducing;
+  stage.memory.parameters += run.parameters;
+  stage.memory.gradients += run.gradients;
+  stage.memory.optimizer += run.optimizer;
+  stage.memory.activations += in_flight * run.kept;
+  stage.memory.scratch = std::max(stage.memory.scratch, run.working);
+}
+
+std::size_t wire_between(std::int32_t a, std::int32_t b) {
+  const std::int32_t low = std::min(a, b), high = std::max(a, b);
+  return static_cast<std::size_t>(high - low == 1 ? low : high);
+}
+
+}  // namespace
+
+std::vector<std::size_t> cut_parts(const PartCosts& costs, std::size_t positions) {
+  const std::size_t parts = costs.size();
+  std::vector<double> before(parts + 1);
+  for (std::size_t p = 0; p < parts; ++p) before[p + 1] = before[p] + costs[p].work();
+  std::vector<std::vector<PartCut>> best(positions + 1, std::vector<PartCut>(parts + 1));
+  best[0][0].longest = 0;
+  for (std::size_t k = 1; k <= positions; ++k)
+    for (std::size_t end = k; end + (positions - k) <= parts; ++end)
+      for (std::size_t from = end; from-- > k - 1;) {
+        const PartCut& so_far = best[k - 1][from];
+        const double work = before[end] - before[from];
+        if (work > best[k][end].longest) break;  // and longer from here on
+        const PartCut cut{std::max(so_far.longest, work), so_far.squares + work * work, from};
+        if (cut < best[k][end]) best[k][end] = cut;
+      }
+  std::vector<std::size_t> ends(positions);
+  for (std::size_t k = positions, end = parts; k > 0; --k) {
+    ends[k - 1] = end;
+    end = best[k][end].from;
+  }
+  return ends;
+}
+
+std::int32_t chunks_of(const pipeline::ScheduleText& schedule, std::int32_t asked) {
+  if (asked > 1) return asked;
+  for (const pipeline::ScheduleText::Parameter& parameter : schedule.parameters)
+    if (parameter.name == "chunks" && parameter.value) return static_cast<std::int32_t>(*parameter.value);
+  return asked;
+}
+
+Result<pipeline::Schedule> unfold(const TimeShape& shape) {
+  std::map<std::string, double> parameters = {{"stages", shape.stages},
+                                              {"micro_batches", static_cast<double>(shape.micro_batches)}};
+  if (has_chunks(*shape.schedule)) {
+    parameters["chunks"] = shape.chunks;
+  } else if (shape.chunks > 1) {
+    return user_error(fmt::format("schedule {} has one chunk a stage, {} are asked for", shape.schedule->name,
+                                  shape.chunks),
+                      "interleaved_one_f_one_b has any number of chunks");
+  }
+  return pipeline::unfold(*shape.schedule, parameters);
+}
+
+Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule schedule,
+                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link) {
+  const auto count = static_cast<std::size_t>(schedule.stages);
+  const auto positions = static_cast<std::int32_t>(cuts.size());
+  pipeline::Times times = pipeline::Times::alike(schedule.stages, 0, 0, 0, 0);
+  std::vector<StageCost> stages(count);
+  std::vector<double> reducing(count);
+  const std::vector<double> in_flight = pipeline::peak_in_flight(schedule);
+  for (std::int32_t position = 0; position < positions; ++position) {
+    const auto at = static_cast<std::size_t>(position);
+    const std::size_t first = at == 0 ? 0 : cuts[at - 1], end = cuts[at];
+    const PartCost run = sum_of(costs, first, end);
+    const std::int32_t here = schedule.stage_at(position, 0);
+    const auto stage = static_cast<std::size_t>(here);
+    stages[stage].runs.push_back({first, end - first});
+    add_run(stages[stage], run, in_flight[stage], reducing[stage]);
+    // A model that goes both ways lies on every stage twice.
+    if (schedule.route == pipeline::Route::both_ways) {
+      StageCost& other = stages[count - 1 - stage];
+      other.memory.parameters += run.parameters;
+      other.memory.gradients += run.gradients;
+      other.memory.optimizer += run.optimizer;
+    }
+    if (position + 1 == positions) continue;
+    const std::int32_t next = schedule.stage_at(position + 1, 0);
+    if (next == here) continue;
+    double& transfer = times.transfer[wire_between(here, next)];
+    transfer =
+        std::max(transfer, link.latency_seconds +
+                               (link.bytes_per_second > 0 ? costs[end - 1].sent / link.bytes_per_second : 0));
+  }
+  for (std::size_t s = 0; s < count; ++s) {
+    times.forward[s] = stages[s].forward;
+    times.backward[s] = stages[s].backward;
+    times.weight[s] = stages[s].weight;
+    stages[s].transfer = times.transfer[s];
+    stages[s].update = std::max(stages[s].update, reducing[s]);
+  }
+  PricedInTime made;
+  WEFT_TRY(price, pipeline::price(schedule, times));
+  pipeline::Times without = times;
+  without.transfer.assign(count, 0);
+  WEFT_TRY(at_once, pipeline::price(schedule, without));
+
+  // Of the clock's seconds, those between the passes of the stage that ends last.
+  std::size_t last = 0;
+  double busiest = 0, all = 0;
+  for (std::size_t s = 0; s < count; ++s) {
+    StageCost& stage = stages[s];
+    const double begin = schedule.clock == pipeline::Clock::end ? 0 : price.slots[s].front().begin;
+    const double seconds = price.slots[s].back().end - begin + stage.update;
+    const double busy = times.work(s) * static_cast<double>(schedule.micro_batches);
+    if (seconds > made.seconds) made.seconds = seconds, last = s;
+    busiest = std::max(busiest, busy);
+    all += busy;
+    stage.in_flight = in_flight[s];
+    if (const double bytes = stage.memory.total(); bytes > made.peak_bytes) {
+      made.peak_bytes = bytes;
+      made.fullest = s;
+    }
+  }
+  for (std::size_t s = 0; s < count; ++s)
+    stages[s].idle = std::max(
+        0.0, made.seconds - stages[s].update - times.work(s) * static_cast<double>(schedule.micro_batches));
+  made.updating = stages[last].update;
+  made.transferring = std::max(0.0, price.cost - at_once.cost);
+  made.filling = std::max(0.0, made.seconds - made.updating - busiest - made.transferring);
+  made.unequal = busiest - all / static_cast<double>(count);
+  made.stages = std::move(stages);
+  made.price = std::move(price);
+  made.schedule = std::move(schedule);
+  return made;
+}
+
+double least_seconds(const PartCosts& costs, const TimeShape& shape) {
+  const PartCost all = sum_of(costs, 0, costs.size());
+  const double stage = all.work() / shape.stages;
+  // Where W waits for nobody, it may fill what the others leave.
+  const bool parted =
+      shape.schedule->clock == pipeline::Clock::span || shape.schedule->name.starts_with("zb");
+  const double filling = parted ? 0 : stage * (shape.stages - 1) / shape.chunks;
+  return static_cast<double>(shape.micro_batches) * stage + filling +
+         std::max(all.update, all.reducing) / shape.stages;
+}
+
+double least_bytes(const PartCosts& costs, const TimeShape& shape) {
+  const PartCost all = sum_of(costs, 0, costs.size());
+  return (all.parameters + all.gradients + all.optimizer + all.kept) / shape.stages;
+}
+
+}  // namespace weft::search

@@ -1,0 +1,222 @@
+// Steps in stages and micro-batches: cuts are the best there are, prices are the formulas' where those hold, and
+// the search is deterministic, within memory, and no worse than tensor x pipeline x data.
+#include "weft/search/pipeline/choose_in_time.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "distribute_case.h"
+#include "search_case.h"
+#include "weft/pipeline/library.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::Distribution;
+using distribute::read_distribution;
+using distribute::training_plan;
+
+PartCosts alike(std::size_t parts, double forward, double backward, double weight) {
+  PartCost one;
+  one.forward = forward;
+  one.backward = backward;
+  one.weight = weight;
+  one.kept = 10;
+  one.parameters = 100;
+  one.working = 1;
+  return PartCosts(parts, one);
+}
+
+double longest(const PartCosts& costs, const std::vector<std::size_t>& ends) {
+  double most = 0;
+  for (std::size_t k = 0, from = 0; k < ends.size(); from = ends[k++]) {
+    double work = 0;
+    for (std::size_t p = from; p < ends[k]; ++p) work += costs[p].work();
+    most = std::max(most, work);
+  }
+  return most;
+}
+
+// Every way to cut, tried.
+double least_longest(const PartCosts& costs, std::size_t from, std::size_t runs) {
+  if (runs == 1) {
+    double work = 0;
+    for (std::size_t p = from; p < costs.size(); ++p) work += costs[p].work();
+    return work;
+  }
+  double best = 1e300, work = 0;
+  for (std::size_t end = from + 1; end + runs - 1 <= costs.size(); ++end) {
+    work += costs[end - 1].work();
+    best = std::min(best, std::max(work, least_longest(costs, end, runs - 1)));
+  }
+  return best;
+}
+
+TEST(CutParts, IsAsGoodAsTryingEveryCut) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 60; ++round) {
+    PartCosts costs(2 + random() % 9);
+    for (PartCost& cost : costs) cost.forward = static_cast<double>(1 + random() % 20);
+    const std::size_t runs = 1 + random() % costs.size();
+    const std::vector<std::size_t> ends = cut_parts(costs, runs);
+    ASSERT_EQ(ends.size(), runs);
+    EXPECT_EQ(ends.back(), costs.size());
+    EXPECT_DOUBLE_EQ(longest(costs, ends), least_longest(costs, 0, runs));
+  }
+}
+
+Result<PricedInTime> priced(const PartCosts& costs, std::string_view schedule, std::int32_t stages,
+                            std::int32_t chunks, std::int64_t micro_batches) {
+  WEFT_TRY(text, pipeline::find_schedule(schedule));
+  WEFT_TRY(order, unfold({stages, chunks, micro_batches, text}));
+  const auto cuts = cut_parts(costs, static_cast<std::size_t>(order.positions()));
+  return price_in_time(costs, std::move(order), cuts, {});
+}
+
+TEST(PriceInTime, IsTheFormulaWhereStagesAreAlike) {
+  const PartCosts costs = alike(8, 1, 1, 1);
+  const auto plain = priced(costs, "1f1b", 4, 1, 8), chunked = priced(costs, "interleaved", 4, 2, 8);
+  ASSERT_TRUE(plain.ok() && chunked.ok());
+  EXPECT_DOUBLE_EQ(plain->seconds, 6 * (8 + 3));
+  EXPECT_DOUBLE_EQ(plain->filling, 6 * 3);
+  EXPECT_DOUBLE_EQ(chunked->seconds, 6 * 8 + 6 * 3 / 2.0);
+  // Two parts, and one micro-batch more in flight with each stage nearer to the first.
+  EXPECT_DOUBLE_EQ(plain->stages[0].memory.total(), 2 * 100 + 4 * 2 * 10 + 1);
+  EXPECT_DOUBLE_EQ(plain->stages[3].memory.total(), 2 * 100 + 1 * 2 * 10 + 1);
+  EXPECT_EQ(plain->fullest, 0u);
+}
+
+TEST(PriceInTime, TakesNoLessThanTheBound) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 20; ++round) {
+    PartCosts costs = alike(12, 1, 1, 1);
+    for (PartCost& cost : costs) {
+      cost.forward = 1 + 0.1 * static_cast<double>(random() % 10);
+      cost.update = 0.1;
+    }
+    for (const std::string_view name : {"1f1b", "interleaved", "zb_h1", "zb_h2", "zb_v"}) {
+      const auto text = pipeline::find_schedule(name).value();
+      const std::int32_t chunks = chunks_of(*text, 1);
+      const auto price = priced(costs, name, 3, chunks, 6);
+      ASSERT_TRUE(price.ok()) << name;
+      EXPECT_GE(price->seconds, least_seconds(costs, {3, chunks, 6, text}) * (1 - 1e-12)) << name;
+      EXPECT_GE(price->peak_bytes, least_bytes(costs, {3, chunks, 6, text})) << name;
+    }
+  }
+}
+
+// A small GPT on two nodes of four.
+class SmallProblem : public ::testing::Test {
+ protected:
+  SmallProblem() : pod_{"pod", some_gpu(100e12), {}} {
+    cluster::Link across{.name = "ib", .bytes_per_second = 1e9, .latency_seconds = 5e-6};
+    cluster::Link inside{.name = "nvlink", .bytes_per_second = 1e11, .latency_seconds = 2e-6};
+    pod_.axes = {{"node", 2, across}, {"gpu", 4, inside}};
+    problem_.plan = &plan(16);
+    problem_.batch = "b";
+    problem_.rows = 16;
+    problem_.plan_of = [this](std::int64_t rows) -> Result<const plan::Graph*> { return &plan(rows); };
+    problem_.cluster = &pod_;
+    machine_ = machine_with_peak(pod_);
+    problem_.machine = &machine_;
+  }
+
+  const plan::Graph& plan(std::int64_t rows) {
+    auto found = plans_.find(rows);
+    if (found == plans_.end())
+      found = plans_
+                  .emplace(rows, training_plan("gpt2", {{"b", rows, {}},
+                                                        {"s", 64, {}},
+                                                        {"d", 64, {}},
+                                                        {"h", 4, {}},
+                                                        {"v", 128, {}},
+                                                        {"p", 64, {}},
+                                                        {"layers", 8, {}}}))
+                  .first;
+    return found->second.graph;
+  }
+
+  Result<ChosenInTime> given(std::string_view text) {
+    WEFT_TRY(distribution, read_distribution(text));
+    return price_given(problem_, distribution);
+  }
+
+  cluster::Cluster pod_;
+  Machine machine_;
+  std::map<std::int64_t, train::TrainingPlan> plans_;
+  InTimeProblem problem_;
+};
+
+TEST_F(SmallProblem, FoldedPartsCostWhatAllPartsDo) {
+  const PricedParts parts(plan(4));
+  ASSERT_GT(parts.folded_layers(), 0);
+  const Machine machine = machine_with_peak(pod_);
+  const auto on = read_distribution("node=2: slice b; gpu=4: slice h, f, v").value();
+  const auto costs = parts.micro_batch(on, machine);
+  const auto ends = parts.end_of_step(on, machine, true);
+  ASSERT_TRUE(costs.ok() && ends.ok());
+  ASSERT_EQ(costs->size(), parts.count());
+  const auto all = Evaluator(plan(4), machine).predict(on);
+  ASSERT_TRUE(all.ok());
+  double passes = 0, update = 0, parameters = 0;
+  for (std::size_t p = 0; p < costs->size(); ++p) {
+    passes += (*costs)[p].work();
+    update += std::max((*ends)[p].update, (*ends)[p].reducing);
+    parameters += (*ends)[p].parameters;
+    EXPECT_GT((*costs)[p].forward, 0) << parts.name(p);
+    EXPECT_GT((*costs)[p].weight, 0) << parts.name(p);
+  }
+  // A step overlaps sums with passes; what it takes lies between the passes alone and both, one after the other.
+  EXPECT_LT(passes, 1.1 * all->prediction.seconds);
+  EXPECT_GT(passes + update, 0.9 * all->prediction.seconds);
+  // The tied embedding lies at both ends.
+  EXPECT_GT(parameters, all->prediction.memory.parameters);
+}
+
+TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
+  const auto first = choose_in_time(problem_), second = choose_in_time(problem_);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(print(first->distribution), print(second->distribution));
+  EXPECT_EQ(first->priced.seconds, second->priced.seconds);
+  ASSERT_TRUE(first->megatron);
+  EXPECT_LE(first->priced.seconds, first->megatron->priced.seconds);
+  EXPECT_LE(first->least_seconds, first->priced.seconds * 1.001);
+  // What was chosen, given, is the same plan at the same price.
+  const auto again = price_given(problem_, first->distribution);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->priced.seconds, first->priced.seconds);
+  // Less memory than the best needs leads to another that fits, or to an error that says so.
+  problem_.memory_bytes = 0.8 * first->priced.peak_bytes;
+  const auto tight = choose_in_time(problem_);
+  if (tight.ok())
+    EXPECT_LE(tight->priced.peak_bytes, problem_.memory_bytes);
+  else
+    EXPECT_NE(tight.error().message.find("no plan in stages fits"), std::string::npos)
+        << tight.error().message;
+}
+
+TEST_F(SmallProblem, SaysWhatCannotBePriced) {
+  const auto message = [&](std::string_view text) {
+    const auto found = given(text);
+    return found.ok() ? "" : found.error().message + " | " + found.error().hint;
+  };
+  EXPECT_EQ(message("node=2: stage; gpu=4: slice b; micro=3"),
+            "micro-batches have equal rows: 3 do not divide b = 16 | micro=2 does");
+  EXPECT_EQ(message("node=2: stage; gpu=4: slice b; micro=4; schedule zb_h3").substr(0, 24),
+            "unknown schedule: zb_h3 ");
+  EXPECT_NE(message("node=2: stage, chunks=40; gpu=4: slice b; micro=4; schedule interleaved")
+                .find("more stages than parts"),
+            std::string::npos);
+  EXPECT_NE(
+      message("node=2: stage, chunks=2; gpu=4: slice b; micro=4; schedule 1f1b").find("one chunk a stage"),
+      std::string::npos);
+  problem_.fixed.slices.push_back({"b", "node"});
+  EXPECT_NE(message("node=2: stage; gpu=4: slice b; micro=4").find("a hint slices b on node"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::search
