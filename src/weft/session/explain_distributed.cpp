@@ -9,6 +9,7 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/formats/chakra_program.h"
 #include "weft/program/attribution.h"
+#include "weft/session/explain_in_time.h"
 #include "weft/session/measure_distributed.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
@@ -45,7 +46,16 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
     return user_error(
         fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
         "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
-  Result<search::Choice> planned = options.analyze
+  std::optional<Result<search::Choice>> untimed;
+  auto in_time = explain_in_time(state, context, prepared, about, options, untimed);
+  if (!in_time.ok()) {
+    Error error = std::move(in_time).error();
+    if (!error.span.known()) error.span = run.span;
+    return error;
+  }
+  if (*in_time) return **std::move(in_time);
+  Result<search::Choice> planned = untimed ? *std::move(untimed)
+                                   : options.analyze
                                        ? plan_for_ranks(state, prepared, /*compare=*/true, &context)
                                        : plan_for(state, prepared, /*compare=*/true, &context);
   if (!planned.ok()) {

@@ -138,8 +138,7 @@ std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Ru
 using Clock = std::chrono::steady_clock;
 constexpr double kLongestSearch = 1e9;  // seconds: more than a clock is asked to count
 
-// Whether a plan that does not fit is answered with what does.
-enum class Advice : std::uint8_t { given, not_asked };
+}  // namespace
 
 search::Watching watching_by(const Context& context, const Prepared& prepared) {
   search::Watching watching;
@@ -155,6 +154,8 @@ search::Watching watching_by(const Context& context, const Prepared& prepared) {
     };
   return watching;
 }
+
+namespace {
 
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
@@ -216,9 +217,9 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
 }  // namespace
 
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
-                                const Context* context) {
+                                const Context* context, Advice advice) {
   return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
-                      prepared.settings.distribution, compare, context);
+                      prepared.settings.distribution, compare, context, advice);
 }
 
 bool was_interrupted(const search::Choice& choice) {

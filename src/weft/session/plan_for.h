@@ -27,11 +27,17 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 // One of its devices, for itself: its mesh is rank=1.
 cluster::Cluster alone(const cluster::Cluster& cluster);
 
+// Whether a plan that does not fit is answered with what does.
+enum class Advice : std::uint8_t { given, not_asked };
+
+// Who looks on while a plan is searched for.
+search::Watching watching_by(const Context& context, const Prepared& prepared);
+
 // What the optimizer makes of the plan for its target, as settings and hints say. Alternatives to its
 // distribution are looked at where `compare`. `context` is told how far the search is and may interrupt it: then
 // the best found so far is the answer.
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
-                                const Context* context = nullptr);
+                                const Context* context = nullptr, Advice advice = Advice::given);
 
 // Whether the search was ended by hand: a step is not to run then.
 bool was_interrupted(const search::Choice& choice);

@@ -74,14 +74,17 @@ class Chooser {
     choice_.lower_bound_seconds = bound.seconds;
     choice_.lower_bound_why = std::move(bound.why);
     if (options_.alternatives) {
-      estimate_at_once({space.data_parallel(), space.megatron(), space.zero_3()});
-      add_family("data parallel", space.data_parallel());
-      add_family("Megatron", space.megatron());
-      add_family("ZeRO-3", space.zero_3());
+      add_families(space);
       for (Alternative& family : choice_.alternatives) take_if_better(family);
       for (Alternative& family : choice_.alternatives) compare(family);
     }
     return std::move(choice_);
+  }
+
+  Result<std::vector<Alternative>> families() {
+    WEFT_TRY(space, DistributionSpace::make(cluster_, roles_, options_.fixed));
+    add_families(space);
+    return std::move(choice_.alternatives);
   }
 
  private:
@@ -190,6 +193,13 @@ class Chooser {
     evaluator_.estimate_all(members);
   }
 
+  void add_families(const DistributionSpace& space) {
+    estimate_at_once({space.data_parallel(), space.megatron(), space.zero_3()});
+    add_family("data parallel", space.data_parallel());
+    add_family("Megatron", space.megatron());
+    add_family("ZeRO-3", space.zero_3());
+  }
+
   void add_family(std::string name, std::vector<Distribution> members) {
     std::optional<Found> best;
     for (Distribution& member : members) {
@@ -255,6 +265,17 @@ Digest key_of(const plan::Graph& graph, const cluster::Cluster& cluster, const M
 }
 
 }  // namespace
+
+Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                                   const Machine& machine, const ChooseOptions& options) {
+  return Chooser(graph, cluster, machine, options).families();
+}
+
+std::string why_slower(const Alternative& other, double seconds, double limit) {
+  if (!other.fits) return why_not(other.evaluation, false, other.evaluation, limit);
+  const double times = other.evaluation.seconds / seconds;
+  return times < 1 ? fmt::format("{:.2f}x faster", 1 / times) : fmt::format("{:.2f}x slower", times);
+}
 
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                const Machine& machine, const ChooseOptions& options) {

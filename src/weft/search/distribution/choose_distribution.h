@@ -73,4 +73,10 @@ struct DistributionChoice : ChosenDistribution {
 Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                const Machine& machine, const ChooseOptions& options = {});
 
+// The families that EXPLAIN sets beside a choice, the best member of each, estimated.
+Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
+                                                   const Machine& machine, const ChooseOptions& options = {});
+// What speaks against one of them beside a plan of which no more is known than what it takes.
+std::string why_slower(const Alternative& other, double seconds, double limit);
+
 }  // namespace weft::search

@@ -1,0 +1,208 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "weft/base/units.h"
+#include "weft/explain/in_time.h"
+#include "weft/explain/predicted_step.h"
+#include "weft/explain/summary.h"
+#include "weft/explain/table.h"
+#include "weft/pipeline/draw.h"
+
+namespace weft::explain {
+namespace {
+
+constexpr std::size_t kMostStages = 16;  // that are shown one by one
+
+using search::StageCost;
+
+// "x .. block.11.mlp", one run a chunk.
+std::string parts_of(const InTimeExplanation& explanation, const StageCost& stage) {
+  const std::vector<std::string>& names = explanation.choice->parts;
+  std::string text;
+  for (const StageCost::Run& run : stage.runs) {
+    text += text.empty() ? "" : "; ";
+    text += names[run.first];
+    if (run.count > 1) text += fmt::format(" .. {}", names[run.first + run.count - 1]);
+  }
+  return text;
+}
+
+std::size_t count_of(const StageCost& stage) {
+  std::size_t count = 0;
+  for (const StageCost::Run& run : stage.runs) count += run.count;
+  return count;
+}
+
+std::string stages_table(const InTimeExplanation& explanation) {
+  const search::PricedInTime& priced = explanation.choice->priced;
+  Table table({{"stage", Align::right},
+               {"parts", Align::right},
+               {"from .. to", Align::left, explanation.about.verbose ? Fit::wrap : Fit::cut},
+               {"F", Align::right},
+               {"B", Align::right},
+               {"W", Align::right},
+               {"update", Align::right, Fit::whole, 1},
+               {"idle", Align::right},
+               {"in flight", Align::right},
+               {"memory", Align::right}});
+  const std::size_t shown = explanation.about.verbose ? priced.stages.size() : kMostStages;
+  for (std::size_t s = 0; s < std::min(priced.stages.size(), shown); ++s) {
+    const StageCost& stage = priced.stages[s];
+    table.add({fmt::format("{}", s), fmt::format("{}", count_of(stage)), parts_of(explanation, stage),
+               print_seconds(stage.forward), print_seconds(stage.backward), print_seconds(stage.weight),
+               print_seconds(stage.update), rounded_percent(stage.idle / priced.seconds),
+               fmt::format("{:.4g}", stage.in_flight), print_bytes(stage.memory.total())});
+  }
+  std::string text = table.print(explanation.about.width);
+  if (priced.stages.size() > shown)
+    text += fmt::format("and {} more; VERBOSE shows them\n", priced.stages.size() - shown);
+  return text;
+}
+
+std::string schedule_line(const InTimeExplanation& explanation) {
+  const pipeline::Schedule& schedule = explanation.choice->priced.schedule;
+  return fmt::format("schedule {}: {} stage{}{}, {} micro-batch{} of {} = {}\n", schedule.name,
+                     schedule.stages, schedule.stages == 1 ? "" : "s",
+                     schedule.chunks > 1 ? fmt::format(" of {} chunks", schedule.chunks) : std::string(),
+                     schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", explanation.batch,
+                     explanation.rows / schedule.micro_batches);
+}
+
+// The first lines of a drawing where there are many stages.
+std::string drawing(const InTimeExplanation& explanation) {
+  const search::PricedInTime& priced = explanation.choice->priced;
+  if (priced.stages.size() < 2) return {};
+  std::string text = pipeline::draw_text(priced.schedule, priced.price, explanation.about.width);
+  if (priced.stages.size() <= kMostStages || explanation.about.verbose) return text;
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < kMostStages; ++line) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+std::string bubble_line(const search::PricedInTime& priced) {
+  std::vector<std::string> causes;
+  const auto add = [&](double seconds, std::string_view why) {
+    if (seconds >= 0.0005 * priced.seconds)
+      causes.push_back(fmt::format("{} {}", print_seconds(seconds), why));
+  };
+  add(priced.filling, "while the pipeline fills and drains");
+  add(priced.transferring, "for transfers between stages");
+  std::string text = fmt::format("bubble {} of the step", rounded_percent(priced.bubble_rate()));
+  if (!causes.empty()) text += fmt::format(": {}", fmt::join(causes, ", "));
+  if (priced.unequal >= 0.0005 * priced.seconds)
+    text += fmt::format("; the busiest stage computes {} more than the average one",
+                        print_seconds(priced.unequal));
+  return text + fmt::format("; sums of gradients and update {}\n", print_seconds(priced.updating));
+}
+
+Summary summary_of(const InTimeExplanation& explanation) {
+  const search::ChosenInTime& choice = *explanation.choice;
+  const search::PricedInTime& priced = choice.priced;
+  const StageCost& fullest = priced.stages[priced.fullest];
+  double computing = 0;
+  for (const StageCost& stage : priced.stages) computing = std::max(computing, stage.computing);
+  computing *= static_cast<double>(priced.schedule.micro_batches);
+  Summary summary;
+  summary.chosen = print(choice.distribution);
+  summary.step = fmt::format(
+      "{}, predicted; {} of the peak rate; computing {}, bubble {}, update {}", print_seconds(priced.seconds),
+      rounded_percent(explanation.about.utilization(priced.seconds)), print_seconds(computing),
+      print_seconds(priced.bubble()), print_seconds(priced.updating));
+  summary.bound =
+      fmt::format("its busiest stage: {} of the step; no plan takes less than {}",
+                  rounded_percent((priced.seconds - priced.bubble() - priced.updating) / priced.seconds),
+                  print_seconds(explanation.lower_bound_seconds));
+  summary.memory = fmt::format("{} a rank of stage {}", print_bytes(priced.peak_bytes), priced.fullest);
+  if (const double limit = explanation.about.memory_bytes; limit > 0)
+    summary.memory +=
+        priced.peak_bytes <= limit
+            ? fmt::format(", {} of {}", rounded_percent(priced.peak_bytes / limit), print_bytes(limit))
+            : fmt::format(", which does not fit: there are {}", print_bytes(limit));
+  summary.memory += ": " + memory_kinds(fullest.memory);
+  if (!choice.fits)
+    summary.next = "more stages, fewer rows a micro-batch, or shard optimizer";
+  else
+    summary.next = "distribution = '...' prices a plan of yours; weft schedule show draws a schedule";
+  return summary;
+}
+
+std::string alternatives(const InTimeExplanation& explanation) {
+  const DistributedExplanation& about = explanation.about;
+  const search::ChosenInTime& choice = *explanation.choice;
+  Table table({{"plan", Align::left, Fit::cut},
+               {"step", Align::right},
+               {"of peak", Align::right, Fit::whole, 2},
+               {"memory", Align::right},
+               {"bubble", Align::right, Fit::whole, 1}});
+  const auto add = [&](std::string name, double seconds, double bytes, std::string bubble) {
+    table.add({std::move(name), print_seconds(seconds), rounded_percent(about.utilization(seconds)),
+               print_bytes(bytes), std::move(bubble)});
+  };
+  const auto in_time = [&](std::string name, const search::PlanInTime& plan) {
+    add(std::move(name), plan.priced.seconds, plan.priced.peak_bytes,
+        rounded_percent(plan.priced.bubble_rate()));
+  };
+  in_time("chosen", choice);
+  if (choice.megatron) {
+    in_time("Megatron 3D", *choice.megatron);
+    if (choice.megatron->distribution == choice.distribution) {
+      table.add_below("it is the one chosen");
+    } else {
+      if (!about.brief) table.add_below(print(choice.megatron->distribution));
+      table.add_below(choice.megatron->fits ? fmt::format("{:.2f}x slower", choice.megatron->priced.seconds /
+                                                                                choice.priced.seconds)
+                                            : "does not fit");
+    }
+  }
+  for (const search::Alternative& other : explanation.without_stages) {
+    add(other.name, other.evaluation.seconds, other.evaluation.peak_bytes, "");
+    if (!about.brief) table.add_below(print(other.distribution));
+    table.add_below(other.why_not);
+  }
+  return table.print(about.width);
+}
+
+std::string search_line(const InTimeExplanation& explanation) {
+  const search::ChosenInTime& choice = *explanation.choice;
+  if (explanation.given) return "the distribution was given, nothing was searched\n";
+  std::string text = fmt::format("looked at {} ways to cut a step in {}: {} programs simulated",
+                                 choice.candidates, print_seconds(choice.search_seconds), choice.simulated);
+  if (choice.folded > 0) text += fmt::format(", {} of {} layers each", choice.folded, choice.layers);
+  text += fmt::format(", {} schedules priced; with its bubble none takes less than {}", choice.priced_events,
+                      print_seconds(choice.least_seconds));
+  return text + (choice.ended_early ? "; stopped: the time was up\n" : "\n");
+}
+
+std::string norms_line(const InTimeExplanation& explanation) {
+  if (explanation.batch_norms == 0 || explanation.choice->distribution.micro_batches == 1) return {};
+  return fmt::format(
+      "batch norm{} take{} the statistics of a micro-batch, {} = {}, not of the batch: another model than "
+      "with "
+      "micro=1\n",
+      explanation.batch_norms == 1 ? "" : "s", explanation.batch_norms == 1 ? "s" : "", explanation.batch,
+      explanation.rows / explanation.choice->distribution.micro_batches);
+}
+
+}  // namespace
+
+std::string print_text(const InTimeExplanation& explanation) {
+  const DistributedExplanation& about = explanation.about;
+  const std::size_t width = about.width;
+  std::string text =
+      wrap(headline(about.task, about.model, about.cluster.name, about.sizes, about.settings), width);
+  text += "\n" + print_summary(summary_of(explanation), width) + "\n";
+  if (!about.brief) {
+    text += stages_table(explanation) + "\n" + wrap(schedule_line(explanation), width) + drawing(explanation);
+    text +=
+        wrap(bubble_line(explanation.choice->priced), width) + wrap(norms_line(explanation), width) + "\n";
+  }
+  text += alternatives(explanation) + "\n";
+  if (!about.brief) text += wrap(search_line(explanation), width);
+  text += wrap(about.proof, width);
+  if (!about.hints.empty()) text += wrap(fmt::format("hints: {}", fmt::join(about.hints, ", ")), width);
+  return text;
+}
+
+}  // namespace weft::explain

@@ -1,0 +1,23 @@
+// weft/session/explain_in_time.h -- EXPLAIN of a plan whose step is cut in stages and micro-batches.
+//
+//   nothing fits without          a plan in time is looked for
+//   waiting for others is long    and taken where it is quicker by a tenth
+//   distribution = '.. stage ..'  is priced as it is
+//
+// Included by the files of session/ only.
+#pragma once
+#include <optional>
+
+#include "weft/session/explain_distributed.h"
+
+namespace weft::session {
+
+// Nothing where the plan is one without stages and micro-batches: explain_distributed goes on then. `untimed` is
+// what was found of such plans where it was looked for.
+Result<std::optional<std::string>> explain_in_time(const Session::State& state, const Context& context,
+                                                   const Prepared& prepared,
+                                                   explain::DistributedExplanation about,
+                                                   const ExplainOptions& options,
+                                                   std::optional<Result<search::Choice>>& untimed);
+
+}  // namespace weft::session
