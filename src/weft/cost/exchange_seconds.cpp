@@ -54,7 +54,9 @@ double sent_bytes(Kind kind, std::int32_t ranks, double bytes) {
     case Kind::all_to_all: return others * bytes;
     case Kind::broadcast_from:
     case Kind::permute_ranks:
-    case Kind::halo: return bytes;
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return bytes;
   }
   return bytes;
 }
@@ -74,7 +76,9 @@ ExchangePrice exchange_seconds(Kind kind, const MeshLink& link, double bytes) {
     case Kind::all_to_all: return price({"all_to_all_direct", 1, sent}, link);
     case Kind::broadcast_from: return price({"broadcast_chain", steps, sent}, link);
     case Kind::permute_ranks:
-    case Kind::halo: return price({"send_direct", 1, sent}, link);
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return price({"send_direct", 1, sent}, link);
   }
   return {};
 }

@@ -191,7 +191,9 @@ collective::Kind collective_kind(Kind kind) {
     case Kind::all_to_all: return collective::Kind::all_to_all;
     case Kind::broadcast_from: return collective::Kind::broadcast;
     case Kind::permute_ranks:
-    case Kind::halo: return collective::Kind::send;
+    case Kind::halo:
+    case Kind::send:
+    case Kind::receive: return collective::Kind::send;
   }
   return collective::Kind::custom;
 }
@@ -218,7 +220,9 @@ std::int64_t message_bytes(const program::Exchange& exchange) {
              width;
     case Kind::all_reduce:
     case Kind::broadcast_from:
-    case Kind::permute_ranks: return exchange.counts.empty() ? 0 : exchange.counts[0] * width;
+    case Kind::permute_ranks:
+    case Kind::send:
+    case Kind::receive: return exchange.counts.empty() ? 0 : exchange.counts[0] * width;
   }
   return 0;
 }

@@ -48,6 +48,8 @@ comm::Kind collective_of(Kind kind) {
     case Kind::all_to_all:
     case Kind::permute_ranks:
     case Kind::halo: return comm::Kind::all_to_all;
+    case Kind::send:
+    case Kind::receive: break;  // of a mailbox
   }
   WEFT_CHECK(false, "an exchange that does not exist");
   return comm::Kind::all_reduce;
@@ -117,10 +119,12 @@ Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, 
 
 Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(agree_on(exchanges));
+  open_mailboxes(exchanges);
   for (const Exchange* const exchange : exchanges) {
     WEFT_TRY(made, make_ready(*exchange));
     made.number = static_cast<std::uint32_t>(under_way_.size());
     under_way_.emplace_back();
+    by_number_.push_back(exchange);
     Ready& kept = ready_[exchange] = std::move(made);
     kept.call.counts = kept.counts;
   }
@@ -130,12 +134,25 @@ Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
 // Ranks that ran different algorithms would wait for each other for ever, and nobody could say why.
 Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges) {
   if (world_.size() == 1) return {};
+  const bool has_stages =
+      std::ranges::any_of(exchanges, [](const Exchange* e) { return is_message(e->kind); });
+  if (!has_stages) return agree_on(exchanges, world_, {});
+  // Every stage has collectives of its own; those of a group have the same.
+  for (std::size_t axis = 0; axis < groups_.size(); ++axis)
+    if (groups_[axis].communicator != nullptr)
+      WEFT_TRY_STATUS(agree_on(exchanges, *groups_[axis].communicator, mesh_.axes[axis].name));
+  return {};
+}
+
+Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges, Communicator& group,
+                               std::string_view axis) {
   Hasher hasher;
   for (const Exchange* const exchange : exchanges)
-    hasher.text(name(exchange->kind)).text(exchange->axis).text(print(exchange->algorithm));
+    if (axis.empty() || (exchange->axis == axis && !is_message(exchange->kind)))
+      hasher.text(name(exchange->kind)).text(exchange->axis).text(print(exchange->algorithm));
   const auto mine = static_cast<std::int64_t>(hasher.digest().low);
-  std::vector<std::int64_t> all(static_cast<std::size_t>(world_.size()));
-  WEFT_TRY_STATUS(world_.all_gather(&mine, all.data(), 1, comm::ElementType::i64));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(group.size()));
+  WEFT_TRY_STATUS(group.all_gather(&mine, all.data(), 1, comm::ElementType::i64));
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       return world_error(
@@ -144,6 +161,31 @@ Status CommExchanger::agree_on(std::span<const Exchange* const> exchanges) {
                       rank),
           "every rank must be given the same statement");
   return {};
+}
+
+void CommExchanger::open_mailboxes(std::span<const Exchange* const> exchanges) {
+  mailboxes_.resize(groups_.size());
+  std::vector<std::int64_t> largest(groups_.size(), -1);
+  for (const Exchange* const exchange : exchanges) {
+    if (!is_message(exchange->kind)) continue;
+    const auto axis = static_cast<std::size_t>(mesh_.find(exchange->axis));
+    const bool comes = exchange->kind == Kind::receive;
+    largest[axis] =
+        std::max(largest[axis],
+                 comes ? exchange->counts.at(0) * plan::size_in_bytes(exchange->dtype) : std::int64_t{0});
+  }
+  for (std::size_t axis = 0; axis < groups_.size(); ++axis)
+    if (largest[axis] >= 0)
+      mailboxes_[axis] =
+          std::make_unique<Mailbox>(*groups_[axis].communicator, static_cast<std::size_t>(largest[axis]));
+}
+
+Status CommExchanger::pass(const Ready& ready, Kind kind) {
+  const auto bytes = static_cast<std::size_t>(ready.bytes);
+  if (kind == Kind::send)
+    return ready.mailbox->send({static_cast<const std::byte*>(ready.call.input), bytes}, ready.other,
+                               ready.tag);
+  return ready.mailbox->take({static_cast<std::byte*>(ready.call.output), bytes}, ready.other, ready.tag);
 }
 
 // The communicator's own choice where the program leaves it that.
@@ -169,6 +211,13 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   Ready ready;
   ready.communicator = groups_[static_cast<std::size_t>(axis)].communicator;
   const plan::DType dtype = exchange.dtype;
+  if (is_message(exchange.kind)) {
+    ready.mailbox = mailboxes_[static_cast<std::size_t>(axis)].get();
+    ready.bytes = exchange.counts.at(0) * plan::size_in_bytes(dtype);
+    ready.other = static_cast<std::int32_t>(exchange.shift);
+    ready.tag = static_cast<comm::Tag>(exchange.tag);
+    return ready;
+  }
   if (ready.communicator == nullptr) {
     ready.bytes = exchange.counts.at(0) * plan::size_in_bytes(dtype);
     return ready;
@@ -214,6 +263,7 @@ CommExchanger::Ready& CommExchanger::ready_for(const Exchange& exchange, const s
 
 Status CommExchanger::run(const Exchange& exchange, const std::byte* operand, std::byte* result) {
   const Ready& ready = ready_for(exchange, operand, result);
+  if (ready.mailbox != nullptr) return pass(ready, exchange.kind);
   return ready.communicator == nullptr ? Status() : ready.communicator->run(ready.call);
 }
 
@@ -221,7 +271,7 @@ Result<Exchanger::Handle> CommExchanger::start(const Exchange& exchange, const s
                                                std::byte* result) {
   const Ready& ready = ready_for(exchange, operand, result);
   const Handle handle{ready.number};
-  if (ready.communicator == nullptr) return handle;
+  if (ready.communicator == nullptr || ready.mailbox != nullptr) return handle;
   WEFT_TRY(work, ready.communicator->start(ready.call));
   const std::lock_guard lock(mutex_);
   under_way_[handle.number] = std::move(work);
@@ -235,6 +285,8 @@ bool CommExchanger::test(Handle handle) {
 }
 
 Status CommExchanger::wait(Handle handle) {
+  const Exchange& exchange = *by_number_[handle.number];
+  if (is_message(exchange.kind)) return pass(ready_.at(&exchange), exchange.kind);
   std::optional<comm::Work> work;
   {
     const std::lock_guard lock(mutex_);

@@ -7,6 +7,9 @@
 // What a program names runs: its algorithm, compiled once, and its priority. A name that does not exist, or is
 // not for these ranks, fails in prepare(), as do ranks whose programs name different ones.
 //
+// What one stage sends another goes through a mailbox (mailbox.h), which its ranks open where their programs have
+// messages.
+//
 // Which algorithm runs a collective must not differ between two runs of one plan: sums in another order have
 // other bits. So where the program leaves it to the communicator, that is to be opened with
 // training_options(): no measured times, direct access where ranks share memory.
@@ -21,6 +24,7 @@
 #include "weft/base/result.h"
 #include "weft/comm/communicator.h"
 #include "weft/exec/exchanger.h"
+#include "weft/exec/mailbox.h"
 #include "weft/plan/layout.h"
 
 namespace weft::exec {
@@ -55,21 +59,31 @@ class CommExchanger final : public Exchanger {
     std::vector<std::int64_t> counts;
     std::int64_t bytes = 0;  // of a rank alone: what is copied
     std::uint32_t number = 0;
+    // Of a message.
+    Mailbox* mailbox = nullptr;
+    std::int32_t other = 0;
+    comm::Tag tag = 0;
   };
 
   CommExchanger(comm::Communicator& world, plan::Mesh mesh) : world_(world), mesh_(std::move(mesh)) {}
   Status agree_on(std::span<const program::Exchange* const> exchanges);
+  Status agree_on(std::span<const program::Exchange* const> exchanges, comm::Communicator& group,
+                  std::string_view axis);
+  void open_mailboxes(std::span<const program::Exchange* const> exchanges);
   Result<Ready> make_ready(const program::Exchange& exchange);
+  static Status pass(const Ready& ready, program::Exchange::Kind kind);
   Ready& ready_for(const program::Exchange& exchange, const std::byte* operand, std::byte* result);
   static Result<comm::NamedAlgorithm> named(comm::Communicator& group, const program::Exchange& exchange,
                                             const comm::Call& call);
 
   comm::Communicator& world_;
   const plan::Mesh mesh_;
-  std::vector<Group> groups_;  // by axis
+  std::vector<Group> groups_;                        // by axis
+  std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; none where no messages go
   std::unordered_map<const program::Exchange*, Ready> ready_;
   std::mutex mutex_;                                  // of what follows
   std::vector<std::optional<comm::Work>> under_way_;  // by number of the exchange: its handle
+  std::vector<const program::Exchange*> by_number_;
 };
 
 }  // namespace weft::exec

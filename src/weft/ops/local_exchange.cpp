@@ -15,7 +15,7 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 12> kExchangeAttributes = {
+constexpr std::array<plan::AttributeSpec, 13> kExchangeAttributes = {
     {{"kind", AttributeKind::word},
      {"axis", AttributeKind::word},
      {"ranks", AttributeKind::integer},
@@ -27,9 +27,12 @@ constexpr std::array<plan::AttributeSpec, 12> kExchangeAttributes = {
      {"takes", AttributeKind::integer, false, 1},
      {"size", AttributeKind::integer, false},
      {"before", AttributeKind::integer, false},
-     {"after", AttributeKind::integer, false}}};
-constexpr std::size_t kExchangeKind = 0, kExchangeAxis = 1, kExchangeRanks = 2, kExchangeType = 3, kExchangeAlong = 4, kExchangeTo = 5, kExchangeMonoid = 6, kExchangeBy = 7,
-                      kExchangeTakes = 8, kExchangeSize = 9, kExchangeBefore = 10, kExchangeAfter = 11;
+     {"after", AttributeKind::integer, false},
+     {"tag", AttributeKind::integer, false}}};
+constexpr std::size_t kExchangeKind = 0, kExchangeAxis = 1, kExchangeRanks = 2, kExchangeType = 3,
+                      kExchangeAlong = 4, kExchangeTo = 5, kExchangeMonoid = 6, kExchangeBy = 7,
+                      kExchangeTakes = 8, kExchangeSize = 9, kExchangeBefore = 10, kExchangeAfter = 11,
+                      kExchangeTag = 12;
 
 bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
   const std::int64_t first = plan::share_of(whole, ranks, 0).size;
@@ -57,7 +60,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("before", node.integer(kExchangeBefore), 0, plan::kWidestBorder));
     WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kWidestBorder));
     const LocalExchange what = read_local_exchange(node);
-    if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo)
+    WEFT_TRY_STATUS(expect_between("tag", what.tag, 0, plan::kLargestTag));
+    if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo || is_message(what.kind))
       WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
     WEFT_TRY_STATUS(check_sides(node, what));
     return results.add(node.type(kExchangeType));
@@ -108,6 +112,9 @@ class Exchanging final : public OperatorOf<Exchanging> {
       return user_error(
           fmt::format("all-to-all needs two different indices, found {} twice", node.text(what.joins)));
     if (is_halo) WEFT_TRY_STATUS(check_halo(node, what));
+    if (is_message(what.kind) &&
+        (what.gives != (what.kind == ExchangeKind::send) || what.gives == what.takes))
+      return user_error("send has an operand and takes nothing, receive has none and takes");
     if (!what.takes) {
       if (to.rank() != 0) return user_error("an exchange that takes nothing has a type without indices");
       if (what.gives && what.parts.valid())
@@ -127,8 +134,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
     }
     if (agree) return {};
     const Symbols& symbols = node.graph().symbols();
-    return user_error(fmt::format("{} over {} ranks cannot make {} of {}", node.word(kExchangeKind), what.ranks,
-                                  print(to, symbols), print(from, symbols)));
+    return user_error(fmt::format("{} over {} ranks cannot make {} of {}", node.word(kExchangeKind),
+                                  what.ranks, print(to, symbols), print(from, symbols)));
   }
 };
 
@@ -157,6 +164,7 @@ LocalExchange read_local_exchange(const NodeView& node) {
   what.size = node.integer(kExchangeSize);
   what.before = node.integer(kExchangeBefore);
   what.after = node.integer(kExchangeAfter);
+  what.tag = node.integer(kExchangeTag);
   return what;
 }
 
@@ -177,7 +185,7 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
   }
   const Symbol none = graph.symbol("");
   const Symbol along = what.joins.valid() ? what.joins : what.parts.valid() ? what.parts : none;
-  const std::array<plan::AttributeValue, 12> attributes = {
+  const std::array<plan::AttributeValue, 13> attributes = {
       graph.symbol(name(what.kind)),
       graph.symbol(what.axis),
       std::int64_t{what.ranks},
@@ -189,7 +197,8 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
       std::int64_t{takes},
       what.size,
       what.before,
-      what.after};
+      what.after,
+      what.tag};
   return graph.add_value(local_exchange(),
                          operand.valid() ? std::span(&operand, 1) : std::span<const plan::ValueId>(),
                          attributes);

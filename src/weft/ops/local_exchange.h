@@ -17,6 +17,8 @@
 //   halo              what the others'     what its own borders are
 //                     borders need of it,  made of, in order
 //                     rank by rank
+//   send              its own value        nothing: it goes to rank `by`
+//   receive           nothing              what rank `by` sent with this `tag`
 //
 // A halo's blocks are those of `size` elements along `along`, and this rank's is number `by`.
 //
@@ -42,9 +44,12 @@ struct LocalExchange {
   std::int32_t ranks = 1;
   Symbol joins, parts;                      // the indices whose blocks are joined, or handed out; or neither
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
-  std::int64_t by = 0;  // the root, or how many ranks up a value goes, or this rank's number in a halo
+  std::int64_t by =
+      0;  // the root, or how many ranks up a value goes, or this rank's number in a halo, or who
+          // is sent to or received from
   std::int64_t size = 0, before = 0, after = 0;  // of a halo: what is cut in blocks, and their borders
   plan::DType dtype = plan::DType::f32;          // of what moves
+  std::int64_t tag = 0;                          // of a message: tells it from others between the two
   bool gives = true, takes = true;               // whether it has anything to give, or to take
 };
 

@@ -1,7 +1,9 @@
-// weft/plan/exchange_kind.h -- the collectives that a rank's plan and its program exchange values by.
+// weft/plan/exchange_kind.h -- how a rank's plan and its program exchange values with other ranks.
 //
 // Named as the operators of the whole mesh's plan are, of which each is one rank's side (ops/communication.h):
-// the plan of a rank, its tile program, prices, the executor and what people read use this one list.
+// the plan of a rank, its tile program, prices, the executor and what people read use this one list. All ranks of
+// a group take part in a collective; send and receive are between two, and only ranks' own plans have them: what
+// one stage of a pipeline makes and another reads (pipeline/unroll.h).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -17,11 +19,20 @@ enum class ExchangeKind : std::uint8_t {
   all_to_all,
   broadcast_from,
   permute_ranks,
-  halo
+  halo,
+  send,
+  receive
 };
 
-inline constexpr std::array<std::string_view, 7> kExchangeKinds = {
-    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast-from", "permute-ranks", "halo"};
+inline constexpr std::array<std::string_view, 9> kExchangeKinds = {
+    "all-reduce",    "reduce-scatter", "all-gather", "all-to-all", "broadcast-from",
+    "permute-ranks", "halo",           "send",       "receive"};
+
+inline constexpr std::int64_t kLargestTag = 0x7fffffff;  // of messages
+
+constexpr bool is_message(ExchangeKind kind) {
+  return kind == ExchangeKind::send || kind == ExchangeKind::receive;
+}
 
 constexpr std::string_view name(ExchangeKind kind) { return kExchangeKinds[static_cast<std::size_t>(kind)]; }
 

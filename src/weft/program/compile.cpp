@@ -51,7 +51,7 @@ class Compiler {
         readers_(graph_),
         needed_(needed_nodes(graph_)),
         masked_(find_masked_regions(graph_, needed_)),
-        grouping_(group_nodes(graph_, readers_, needed_, options.any_float)) {
+        grouping_(group_nodes(graph_, readers_, needed_, options.any_float, options.turns)) {
     program_.graph = std::move(graph);
   }
 
@@ -60,6 +60,7 @@ class Compiler {
     make_units();
     keep_next_values();
     add_ports();
+    take_turns();
     order_units(program_, options_.flops_per_exchanged_byte);
     assign_streams(program_);
     share_buffers(program_);
@@ -212,6 +213,21 @@ class Compiler {
     unit.kernel = std::move(loop);
     program_.units.push_back(std::move(unit));
     for (Unit& combine : combines) program_.units.push_back(std::move(combine));
+  }
+
+  // What was made to bring values in order belongs to the unit that comes after it, what was made to add up to
+  // the one before; what is kept at the end is of the last turn.
+  void take_turns() {
+    if (options_.turns.empty()) return;
+    std::uint32_t turn = std::ranges::max(options_.turns);
+    for (std::size_t u = program_.units.size(); u-- > 0;) {
+      Unit& unit = program_.units[u];
+      if (!unit.nodes.empty()) turn = options_.turns[unit.nodes.front().value];
+      unit.turn = turn;
+    }
+    for (std::size_t u = 1; u < program_.units.size(); ++u)
+      if (std::holds_alternative<Combine>(program_.units[u].kernel))
+        program_.units[u].turn = program_.units[u - 1].turn;
   }
 
   static Place partials_place(const Accumulator& accumulator, std::int64_t chunks) {

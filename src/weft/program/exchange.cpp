@@ -64,6 +64,11 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
     case Kind::all_reduce:
     case Kind::broadcast_from:
     case Kind::permute_ranks: exchange.counts = {what.gives ? from.elements() : 0}; break;
+    case Kind::send:
+    case Kind::receive:
+      exchange.counts = {what.gives ? from.elements() : to.elements()};
+      exchange.tag = what.tag;
+      break;
   }
   return exchange;
 }

@@ -18,7 +18,8 @@ namespace weft::program {
 
 class Grouper {
  public:
-  Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float);
+  Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float,
+          std::span<const std::uint32_t> turns);
 
   Grouping run();
 
@@ -86,6 +87,7 @@ class Grouper {
   ProductOrders orders_;
   const std::vector<bool>& needed_;
   const bool any_float_;
+  const std::span<const std::uint32_t> turns_;
   const std::vector<plan::ValueId> next_;
   Grouping made_;
   std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far

@@ -19,12 +19,13 @@ using plan::NodeView;
 using plan::ValueId;
 
 Grouper::Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                 bool any_float)
+                 bool any_float, std::span<const std::uint32_t> turns)
     : graph_(graph),
       readers_(readers),
       orders_(readers),
       needed_(needed),
       any_float_(any_float),
+      turns_(turns),
       next_(next_values(graph)) {
   made_.places.resize(graph.value_count());
   made_.group.assign(graph.value_count(), kNoGroup);
@@ -250,8 +251,8 @@ bool is_accumulated(const Group& group, const NodeView& node) {
 }
 
 Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                     bool any_float) {
-  return Grouper(graph, readers, needed, any_float).run();
+                     bool any_float, std::span<const std::uint32_t> turns) {
+  return Grouper(graph, readers, needed, any_float, turns).run();
 }
 
 }  // namespace weft::program

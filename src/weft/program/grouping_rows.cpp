@@ -177,6 +177,8 @@ void Grouper::add_rows(const NodeView& node) {
 
 bool Grouper::may_join(std::uint32_t candidate, const NodeView& node) const {
   const Group& group = made_.groups[candidate];
+  if (!turns_.empty() && !group.nodes.empty() && turns_[group.nodes[0].value] != turns_[node.id().value])
+    return false;
   if (group.heavy_before != heavy_ && !std::ranges::any_of(node.node().inputs, [&](ValueId input) {
         return made_.group[input.value] == candidate && readers_.of(input).size() == 1;
       }))

@@ -81,8 +81,11 @@ void print_exchange(Text& text, const Exchange& exchange, std::string_view strea
   if (!exchange.takes.empty()) add(text, " taking [{}]", fmt::join(exchange.takes, ", "));
   if (exchange.kind == Exchange::Kind::broadcast_from) add(text, " from {}", exchange.shift);
   if (exchange.kind == Exchange::Kind::permute_ranks) add(text, " by {}", exchange.shift);
+  if (exchange.kind == Exchange::Kind::send) add(text, " to {} tag {}", exchange.shift, exchange.tag);
+  if (exchange.kind == Exchange::Kind::receive) add(text, " from {} tag {}", exchange.shift, exchange.tag);
   if (stream != exchange.axis) add(text, " on stream {}", stream);
-  add(text, " using {}: {} = {}\n", print(exchange.algorithm), place(exchange.result), place(exchange.operand));
+  add(text, " using {}: {} = {}\n", print(exchange.algorithm), place(exchange.result),
+      place(exchange.operand));
 }
 
 std::string left_out(const MatrixProduct& product) {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -85,11 +86,13 @@ std::string print(const ChosenAlgorithm& algorithm);
 //   reduce-scatter                              counts[r] to rank r
 //   all-to-all                                  counts[r] to rank r, takes[r] from it
 //   all-reduce, broadcast-from, permute-ranks   counts[0]
+//   send, receive                               counts[0] to, or from, rank `shift` of the group
 //
 // The other indices run in the order of the plan's type, so that all ranks agree on what lies where. A rank
 // with nothing to give has an operand without a buffer, one that gets nothing such a result: it takes part
 // all the same, and the counts say so. Of an all-reduce the two may be one place; else they share nothing.
-// The programs of all ranks have the same exchanges in the same order, and name the same algorithms.
+// The programs of a group's ranks have the same collectives in the same order, and name the same algorithms.
+// Sends and receives are each rank's own; a send waits for nobody.
 struct Exchange {
   plan::NodeId node;  // the `exchange` of the local plan
   using Kind = plan::ExchangeKind;
@@ -97,7 +100,9 @@ struct Exchange {
   std::string axis;                         // of the mesh
   plan::Monoid monoid = plan::Monoid::sum;  // of reductions
   plan::DType dtype = plan::DType::f32;     // of what moves, also where this rank has no share
-  std::int64_t shift = 0;  // of permute-ranks: how many ranks up; of broadcast-from: the root
+  std::int64_t shift =
+      0;                 // of permute-ranks: how many ranks up; of broadcast-from: the root; of messages: who
+  std::int64_t tag = 0;  // of messages
   Place operand, result;
   std::vector<std::int64_t> counts, takes;  // elements, by rank of the group; takes of all-to-all and halo
   ChosenAlgorithm algorithm = {};           // filled in by who prices programs: cost/choose_algorithms.h
@@ -121,6 +126,7 @@ struct Unit {
   Cut cut = Cut::items;
   std::vector<Place> reads, writes;  // whole values
   std::uint32_t stream = 0;          // of the program's
+  std::uint32_t turn = 0;            // of the step: CompileOptions::turns
 };
 
 struct Task {
@@ -142,7 +148,7 @@ struct Program {
   std::shared_ptr<const plan::Graph> graph;
   std::vector<Buffer> buffers;
   std::vector<Unit> units;
-  std::vector<Task> tasks;  // in an order that runs
+  std::vector<Task> tasks;                         // in an order that runs
   std::vector<std::string> streams = {"compute"};  // by name: what moves is called as its mesh axis
   std::vector<Port> inputs, parameters, states, outputs;
 
@@ -165,6 +171,9 @@ struct CompileOptions {
   bool pack = true;
   // False: a unit is one task. Quicker; to price only.
   bool tiles = true;
+  // By node of the plan: the turn in which it runs, where a step has several (pipeline/unroll.h). Turns are
+  // done one after the other, and what belongs to different ones is not fused. Empty: there is one.
+  std::span<const std::uint32_t> turns = {};
 };
 
 // Compiles what the plan's outputs depend on. An output "next NAME" is what the source NAME holds

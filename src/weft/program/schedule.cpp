@@ -31,6 +31,10 @@ class Scheduler {
     find_edges();
     find_fetches();
     find_priorities();
+    for (const Unit& unit : units_) {
+      if (unit.turn >= left_.size()) left_.resize(unit.turn + 1);
+      ++left_[unit.turn];
+    }
   }
 
   void run() {
@@ -45,7 +49,18 @@ class Scheduler {
   }
 
  private:
-  bool is_exchange(std::uint32_t u) const { return std::holds_alternative<Exchange>(units_[u].kernel); }
+  // A collective: those of all ranks come in one order. Messages come as they are ready.
+  bool is_exchange(std::uint32_t u) const {
+    const auto* const exchange = std::get_if<Exchange>(&units_[u].kernel);
+    return exchange != nullptr && !plan::is_message(exchange->kind);
+  }
+  bool is_message(std::uint32_t u) const {
+    return is(Exchange::Kind::send, u) || is(Exchange::Kind::receive, u);
+  }
+  bool is(Exchange::Kind kind, std::uint32_t u) const {
+    const auto* const exchange = std::get_if<Exchange>(&units_[u].kernel);
+    return exchange != nullptr && exchange->kind == kind;
+  }
 
   bool is_source(BufferId buffer) const {
     const BufferRole role = program_.buffer(buffer).role;
@@ -102,8 +117,11 @@ class Scheduler {
     std::uint32_t last_node = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       if (!units_[u].nodes.empty()) last_node = units_[u].nodes.back().value;
-      const bool soon = units_[u].nodes.empty() || is_optimizer(*program_.graph->node(units_[u].nodes[0]).op);
-      priority_.push_back(soon ? u : (std::uint64_t{last_node} + 1) << 32 | u);
+      const bool soon = units_[u].nodes.empty() || is_message(u) ||
+                        is_optimizer(*program_.graph->node(units_[u].nodes[0]).op);
+      // A receive counts to the turn before its own, after what is there; a copy of a source could always go.
+      const std::uint32_t ahead = is(Exchange::Kind::receive, u) && units_[u].turn > 0 ? 1 : 0;
+      priority_.push_back({units_[u].turn - ahead, soon ? u : (std::uint64_t{last_node} + 1) << 32 | u});
     }
   }
 
@@ -140,19 +158,22 @@ class Scheduler {
 
   std::optional<std::uint32_t> choose() {
     const auto take_exchange = [&] { return std::exchange(exchange_, std::nullopt); };
-    if (exchange_ && (!is_fetch_[*exchange_] || unread_bytes_ == 0 ||
-                      unread_bytes_ + bytes_of(units_[*exchange_].writes) <= most_unread_))
+    while (turn_ < left_.size() && left_[turn_] == 0) ++turn_;
+    const auto is_due = [&] { return !ready_.empty() && ready_.top().first.first <= turn_; };
+    if (exchange_ && units_[*exchange_].turn <= turn_ &&
+        (!is_fetch_[*exchange_] || unread_bytes_ == 0 ||
+         unread_bytes_ + bytes_of(units_[*exchange_].writes) <= most_unread_))
       return take_exchange();
     const auto release = [&] {
       for (; !held_.empty() && held_.top().first <= now_; held_.pop())
         ready_.push({priority_[held_.top().second], held_.top().second});
     };
     release();
-    if (ready_.empty() && !held_.empty()) {
+    while (!is_due() && !held_.empty()) {
       now_ = held_.top().first;
       release();
     }
-    if (ready_.empty()) return take_exchange();
+    if (!is_due()) return take_exchange();
     const std::uint32_t u = ready_.top().second;
     ready_.pop();
     return u;
@@ -161,6 +182,7 @@ class Scheduler {
   void place(std::uint32_t u) {
     ordered_.push_back(u);
     const Unit& unit = units_[u];
+    --left_[unit.turn];
     for (const Place& read : unit.reads) unread_bytes_ -= std::exchange(unread_[read.buffer.value], 0);
     if (is_exchange(u)) {
       const std::int64_t bytes = std::max(bytes_of(unit.reads), bytes_of(unit.writes));
@@ -169,7 +191,7 @@ class Scheduler {
         over_[written.buffer.value] = line_free_;
         if (is_fetch_[u]) unread_bytes_ += unread_[written.buffer.value] = bytes_of(unit.writes);
       }
-    } else {
+    } else if (!is_message(u)) {
       now_ += work_of(unit);
     }
     for (const std::uint32_t next : after_[u])
@@ -184,13 +206,17 @@ class Scheduler {
   std::vector<std::vector<std::uint32_t>> writers_;  // by buffer
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<std::uint32_t> waiting_;
-  std::vector<std::uint64_t> priority_;
-  std::vector<bool> is_fetch_;  // an exchange of what sources hold
+  using Priority =
+      std::pair<std::uint32_t, std::uint64_t>;  // the turn from which on, and then in which order
+  std::vector<Priority> priority_;
+  std::vector<std::uint32_t> left_;  // by turn: units that are not placed
+  std::uint32_t turn_ = 0;           // the first that has any
+  std::vector<bool> is_fetch_;       // an exchange of what sources hold
 
   template <class Key>
   using Earliest = std::priority_queue<std::pair<Key, std::uint32_t>,
                                        std::vector<std::pair<Key, std::uint32_t>>, std::greater<>>;
-  Earliest<std::uint64_t> ready_;          // by priority
+  Earliest<Priority> ready_;               // by priority
   Earliest<Work> held_;                    // by when the exchanges they read should be over
   std::optional<std::uint32_t> exchange_;  // the next one, when it is ready
   Work now_ = 0, line_free_ = 0;

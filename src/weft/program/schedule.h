@@ -12,6 +12,9 @@
 //     there is other work, if there is any;
 //   an exchange of what a source holds, which could always start, starts when little that was fetched so is
 //     still unread: parameters are gathered ahead of their use, but not all at once.
+//
+// Where a step has turns (CompileOptions::turns), no unit comes before all of the turns before its own are placed;
+// but a receive is begun a turn ahead, so that it is there when its turn comes.
 #pragma once
 #include "weft/program/program.h"
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace weft::program {
 
 void assign_streams(Program& program) {
@@ -10,9 +12,11 @@ void assign_streams(Program& program) {
     unit.stream = 0;
     const auto* const exchange = std::get_if<Exchange>(&unit.kernel);
     if (exchange == nullptr) continue;
-    const auto found = std::find(program.streams.begin() + 1, program.streams.end(), exchange->axis);
+    std::string name = exchange->axis;
+    if (is_message(exchange->kind)) name += fmt::format(" {}", plan::name(exchange->kind));
+    const auto found = std::find(program.streams.begin() + 1, program.streams.end(), name);
     unit.stream = static_cast<std::uint32_t>(found - program.streams.begin());
-    if (found == program.streams.end()) program.streams.push_back(exchange->axis);
+    if (found == program.streams.end()) program.streams.push_back(std::move(name));
   }
 }
 

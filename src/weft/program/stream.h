@@ -6,7 +6,8 @@
 //
 // A stream is a queue of tasks. Stream 0 computes: a rank's workers take what is ready of it, the first in the
 // program first. Every other stream moves bytes: its tasks begin strictly in the program's order, each when
-// the one before it is over and what it waits for is done. There is one for each mesh axis that has exchanges.
+// the one before it is over and what it waits for is done. There is one for each mesh axis that has collectives,
+// and one each for its sends and its receives.
 //
 // Streams are part of the program: the simulator (sim/step/step_run.h) and the executor (exec/crew.h) take them
 // from here, so what one overlaps the other does too.
