@@ -56,19 +56,6 @@ double distance(const Tensor<double>& a, const Tensor<double>& b) {
 bool alike(const Tensor<Field>& a, const Tensor<Field>& b) { return a.data == b.data; }
 bool alike(const Tensor<double>& a, const Tensor<double>& b) { return distance(a, b) <= kAlike * largest(b); }
 
-// A key at which about half of all numbers are above zero. Where few are, relu leaves nothing of a layer, and
-// plans that differ behind it agree.
-std::uint64_t balanced_key(Random& random) {
-  constexpr int kAsked = 64, kFewest = 24;
-  for (;;) {
-    ops::Numbers<Field> numbers;
-    numbers.key = random.next();
-    int above = 0;
-    for (int i = 0; i < kAsked; ++i) above += numbers.less(Field(), Field(random.next()));
-    if (above >= kFewest && above <= kAsked - kFewest) return numbers.key;
-  }
-}
-
 template <class T>
 class Comparison {
  public:
@@ -251,6 +238,17 @@ class Comparison {
 };
 
 }  // namespace
+
+std::uint64_t balanced_key(Random& random) {
+  constexpr int kAsked = 64, kFewest = 24;
+  for (;;) {
+    ops::Numbers<Field> numbers;
+    numbers.key = random.next();
+    int above = 0;
+    for (int i = 0; i < kAsked; ++i) above += numbers.less(Field(), Field(random.next()));
+    if (above >= kFewest && above <= kAsked - kFewest) return numbers.key;
+  }
+}
 
 template <class T>
 Result<std::optional<Disagreement>> compare(const ComparedPlans& plans, Random& random,

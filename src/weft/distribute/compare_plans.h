@@ -19,6 +19,10 @@ namespace weft::distribute {
 // More elements in one value than this are not for a definition to compute.
 constexpr std::int64_t kMostProvenElements = 1 << 20;
 
+// A key at which about half of all numbers of the field are above zero. Where few are, relu leaves nothing of a
+// layer, and plans that differ behind it agree.
+std::uint64_t balanced_key(Random& random);
+
 struct ComparedPlans {
   const plan::Graph* original = nullptr;
   const plan::Graph* open = nullptr;  // the original with the nodes open that the plan opened

@@ -30,7 +30,7 @@ class Ways {
  public:
   Ways(const plan::Type& type, const Mesh& mesh, std::span<const AxisPrice> prices, const Layout& from,
        const Layout& to)
-      : type_(type), mesh_(mesh), prices_(prices) {
+      : type_(type), mesh_(mesh), prices_(prices), goal_(to) {
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
       std::vector<AxisLayout>& choices = choices_.emplace_back();
       const auto offer = [&](const AxisLayout& layout) {
@@ -40,8 +40,9 @@ class Ways {
       offer(to.axes[axis]);
       if (to.axes[axis].has_borders()) offer(AxisLayout::sliced(to.axes[axis].index));
       offer(AxisLayout::replicated());
-      if (const Symbol along = scatter_index(from, to, axis); from.axes[axis].is_partial() && along.valid())
-        offer(AxisLayout::sliced(along));
+      if (from.axes[axis].is_partial() && !prices[axis].in_time)
+        if (const Symbol along = scatter_index(from, to, axis); along.valid())
+          offer(AxisLayout::sliced(along));
       weights_.push_back(count_);
       count_ *= choices.size();
     }
@@ -126,6 +127,7 @@ class Ways {
     for (std::size_t other = 0; other < here.axes.size(); ++other) {
       const AxisLayout& there = here.axes[other];
       if (other == step.axis) continue;
+      if (prices_[other].in_time && there.is_partial() && !goal_.axes[other].is_partial()) return false;
       if (step.to.has_borders() && there.slices(step.to.index)) return false;
       if (step.from.is_partial() && there.is_partial() && there.monoid != step.from.monoid) return false;
       if (other > step.axis && there.is_sliced() &&
@@ -156,6 +158,7 @@ class Ways {
   const plan::Type& type_;
   const Mesh& mesh_;
   std::span<const AxisPrice> prices_;
+  const Layout& goal_;
   std::vector<std::vector<AxisLayout>> choices_;
   std::vector<std::size_t> weights_;
   std::size_t count_ = 1;

@@ -15,6 +15,7 @@
 // The result is a plan that spmd::infer_layouts accepts; nothing about it is implicit.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -27,6 +28,9 @@ namespace weft::distribute {
 struct AxisPrice {
   double latency_seconds = 5e-6;
   double bytes_per_second = 50e9;  // each way, per rank
+  // Its ranks are one after the other in time: a sum along it is kept, added to and moved by nobody. So addends
+  // are summed there before anywhere else, and nothing is cut or joined on the way.
+  bool in_time = false;
 };
 
 class Openings;
@@ -44,6 +48,14 @@ struct DistributeOptions {
   std::int64_t smallest_share = 1024;
 };
 
+// How the steps of a plan are cut in time. The plan is then of one stage's mesh, with the micro-batches as its
+// last axis where there are several: pipeline/in_time.h makes it, pipeline/unroll.h makes of it what a rank runs.
+struct InTime {
+  Distribution distribution;  // of all ranks, with stages, micro-batches and schedule
+  // By node: its place on a micro-batch's way through the stages; -1: wherever it is needed.
+  std::vector<std::int32_t> position;
+};
+
 struct DistributedPlan {
   plan::Graph graph;
   plan::Mesh mesh;
@@ -56,7 +68,10 @@ struct DistributedPlan {
   std::vector<plan::NodeId> origin;
   // By node: written otherwise than the plan of one device has it, by rules or by hand. Empty: none is.
   std::vector<bool> own = {};
+  std::optional<InTime> time = {};
 
+  // Of all ranks.
+  const plan::Mesh& whole_mesh() const { return time ? time->distribution.mesh : mesh; }
   bool is_own(plan::NodeId node) const { return !own.empty() && own[node.value]; }
 };
 

@@ -1,0 +1,187 @@
+#include "weft/pipeline/in_time.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/distribute/open_nodes.h"
+#include "weft/ops/operators.h"
+#include "weft/pipeline/library.h"
+#include "weft/pipeline/roles.h"
+#include "weft/pipeline/verify.h"
+#include "weft/train/chain.h"
+
+namespace weft::pipeline {
+namespace {
+
+using distribute::Distribution;
+using plan::Graph;
+using plan::NodeId;
+using plan::NodeView;
+
+// Runs of parts, one for each place on the way: the end of each. The heaviest run is as light as can be.
+std::vector<std::size_t> cut_evenly(const std::vector<double>& weights, std::size_t places) {
+  const std::size_t parts = weights.size();
+  std::vector<double> before(parts + 1);
+  for (std::size_t p = 0; p < parts; ++p) before[p + 1] = before[p] + weights[p];
+  constexpr double kFar = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> best(places + 1, std::vector<double>(parts + 1, kFar));
+  std::vector<std::vector<std::size_t>> from(places + 1, std::vector<std::size_t>(parts + 1));
+  best[0][0] = 0;
+  for (std::size_t i = 1; i <= places; ++i)
+    for (std::size_t end = i; end <= parts; ++end)
+      for (std::size_t begin = i - 1; begin < end; ++begin) {
+        const double heaviest = std::max(best[i - 1][begin], before[end] - before[begin]);
+        if (heaviest < best[i][end]) best[i][end] = heaviest, from[i][end] = begin;
+      }
+  std::vector<std::size_t> ends(places);
+  for (std::size_t i = places, end = parts; i > 0; --i) ends[i - 1] = end, end = from[i][end];
+  return ends;
+}
+
+// By node of the plan of one device: its place on the way; -1 where it is in no part.
+Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t places) {
+  std::vector<std::int32_t> found(graph.node_count(), places == 1 ? 0 : -1);
+  if (places == 1) return found;
+  const train::Chain chain = train::chain_of(graph);
+  if (chain.parts.size() < static_cast<std::size_t>(places))
+    return user_error(fmt::format("{} has {} parts in a row, {} are asked for by its stages", graph.name,
+                                  chain.parts.size(), places),
+                      "fewer stages or chunks");
+  std::vector<double> weights;
+  for (const train::Part& part : chain.parts) {
+    double weight = 1;
+    for (const NodeId node : part.nodes) weight += graph.node(node).op->work(graph.view(node)).flops;
+    weights.push_back(weight);
+  }
+  const std::vector<std::size_t> ends = cut_evenly(weights, static_cast<std::size_t>(places));
+  std::int32_t place = 0;
+  for (std::size_t p = 0; p < chain.parts.size(); ++p) {
+    while (p >= ends[static_cast<std::size_t>(place)]) ++place;
+    for (const NodeId node : chain.parts[p].nodes) found[node.value] = place;
+  }
+  return found;
+}
+
+Status check_batch(const Graph& graph, Symbol batch, const Distribution& distribution) {
+  const std::int64_t micro = distribution.micro_batches;
+  std::int64_t shares = micro;
+  for (const distribute::AxisUse& use : distribution.axes)
+    if (std::ranges::find(use.slice, graph.text(batch)) != use.slice.end())
+      shares *= distribution.mesh.axes[static_cast<std::size_t>(&use - distribution.axes.data())].ranks;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::input() || !node.result_type(0).has(batch)) continue;
+    const std::int64_t size = node.result_type(0).size_of(batch);
+    if (size % shares == 0) continue;
+    const std::string_view name = graph.text(batch);
+    return user_error(
+        shares == micro ? fmt::format("{} = {} does not go in {} micro-batches", name, size, micro)
+                        : fmt::format("{} = {} does not go in {} micro-batches on each of {} ranks", name,
+                                      size, micro, shares / micro),
+        fmt::format("{} = {} does", name, std::max<std::int64_t>((size + shares / 2) / shares, 1) * shares));
+  }
+  return {};
+}
+
+}  // namespace
+
+plan::Mesh inner_mesh(const Distribution& distribution) {
+  return distribute::within_stage(distribution).mesh;
+}
+
+std::int32_t stage_of(const Distribution& distribution, std::int32_t rank) {
+  const auto axis = distribute::stage_axis(distribution);
+  return axis ? distribution.mesh.coordinate(rank, *axis) : 0;
+}
+
+std::int32_t inner_rank(const Distribution& distribution, std::int32_t rank) {
+  std::int32_t inner = 0;
+  for (std::size_t axis = 0; axis < distribution.mesh.axes.size(); ++axis)
+    if (!distribution.axes[axis].stage)
+      inner = inner * distribution.mesh.axes[axis].ranks + distribution.mesh.coordinate(rank, axis);
+  return inner;
+}
+
+std::int32_t rank_at(const Distribution& distribution, std::int32_t stage, std::int32_t inner) {
+  for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank)
+    if (stage_of(distribution, rank) == stage && inner_rank(distribution, rank) == inner) return rank;
+  return -1;
+}
+
+Result<Schedule> schedule_of(const Distribution& distribution) {
+  const auto axis = distribute::stage_axis(distribution);
+  const std::int32_t stages = axis ? distribution.mesh.axes[*axis].ranks : 1;
+  const std::int32_t chunks = axis ? distribution.axes[*axis].chunks : 1;
+  if (stages > kMostStages)
+    return user_error(fmt::format("at most {} stages run, found {}", kMostStages, stages));
+  WEFT_TRY(text, find_schedule(distribution.schedule.empty() ? "1f1b" : distribution.schedule));
+  std::map<std::string, double> parameters = {
+      {"stages", stages}, {"micro_batches", static_cast<double>(distribution.micro_batches)}};
+  const bool has_chunks = std::ranges::any_of(
+      text->parameters, [](const ScheduleText::Parameter& parameter) { return parameter.name == "chunks"; });
+  if (!has_chunks && chunks > 1)
+    return user_error(fmt::format("the schedule {} has one chunk a stage, found {}", text->name, chunks),
+                      "interleaved, breadth_first and the V-shaped ones have several");
+  if (chunks > 1) parameters["chunks"] = chunks;
+  WEFT_TRY(schedule, unfold(*text, parameters));
+  WEFT_TRY_STATUS(verify(schedule));
+  return schedule;
+}
+
+Result<Symbol> batch_index(const Graph& graph) {
+  Symbol batch;
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(NodeId(n));
+    if (&node.op() != &ops::input() || node.result_type(0).rank() == 0) continue;
+    const Symbol first = node.result_type(0).dims[0].index;
+    if (batch.valid() && batch != first)
+      return user_error(fmt::format("inputs that begin with {} and {} do not go in micro-batches together",
+                                    graph.text(batch), graph.text(first)),
+                        "let every input begin with the index of examples");
+    batch = first;
+  }
+  if (!batch.valid()) return user_error(fmt::format("{} has no input to cut in micro-batches", graph.name));
+  return batch;
+}
+
+Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const Distribution& distribution,
+                                                       const distribute::DistributeOptions& options) {
+  WEFT_TRY(schedule, schedule_of(distribution));
+  Distribution inner = distribute::within_stage(distribution);
+  distribute::DistributeOptions how = options;
+  how.prices.resize(inner.mesh.axes.size());
+  if (distribution.micro_batches > 1) {
+    WEFT_TRY(batch, batch_index(graph));
+    WEFT_TRY_STATUS(check_batch(graph, batch, distribution));
+    if (inner.mesh.find(kMicroAxis) >= 0)
+      return user_error("an axis is named micro, which micro-batches are", "another name for the axis");
+    inner.mesh.axes.push_back(
+        {std::string(kMicroAxis), static_cast<std::int32_t>(distribution.micro_batches)});
+    inner.axes.push_back({.slice = {std::string(graph.text(batch))}});
+    how.prices.push_back({.latency_seconds = 0, .bytes_per_second = 1e18, .in_time = true});
+  } else if (inner.mesh.axes.empty()) {
+    inner.mesh.axes.push_back({std::string(kMicroAxis), 1});
+    inner.axes.emplace_back();
+    how.prices.emplace_back();
+  }
+  WEFT_TRY(plan, distribute::distribute(graph, inner, how));
+  Graph opened;
+  if (!plan.opened.empty()) {
+    WEFT_TRY(open, distribute::open_nodes(graph, plan.opened));
+    opened = std::move(open);
+  }
+  WEFT_TRY(places, places_of(plan.opened.empty() ? graph : opened, schedule.positions()));
+  plan.time = distribute::InTime{distribution, {}};
+  for (const NodeId origin : plan.origin)
+    plan.time->position.push_back(origin.valid() ? places[origin.value] : -1);
+  WEFT_TRY(roles, roles_of(plan));
+  settle_positions(plan.graph, roles, plan.time->position);
+  return plan;
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,43 @@
+// weft/pipeline/in_time.h -- a plan whose steps are cut in time: stages, micro-batches and their schedule.
+//
+//   stage=2: stage; data=2: slice b; micro=4; schedule zb_h1
+//
+//   the plan of one stage's mesh, data=2, with the micro-batches as a further axis: micro=4: slice b
+//   a sum along micro       accumulates; all else that goes along it would need the whole batch at once
+//   every node's position   its place on the way of a micro-batch through the stages, along the chain of parts
+//
+// So micro-batches are distributed as ranks are, and what one of them is to a rank follows as its shares do:
+// rows, positions, what dropout drops. unroll.h makes of it what each rank runs.
+#pragma once
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/pipeline/schedule.h"
+#include "weft/plan/graph.h"
+
+namespace weft::pipeline {
+
+// The axis of micro-batches in the mesh of a stage.
+inline constexpr std::string_view kMicroAxis = "micro";
+
+// What each stage does; verified. One stage where the distribution has none. Fails on a schedule that does not
+// exist, or not for as many stages, chunks and micro-batches.
+Result<Schedule> schedule_of(const distribute::Distribution& distribution);
+
+// The index of examples: the first of every input that has one. Fails where inputs differ in it.
+Result<Symbol> batch_index(const plan::Graph& graph);
+
+// `graph`: a training plan of one device, for the whole batch. Fails also where the batch does not go in
+// micro-batches, where a node needs all of it at once, and where there are more places on the way than parts.
+Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
+                                                       const distribute::Distribution& distribution,
+                                                       const distribute::DistributeOptions& options = {});
+
+// The mesh of one stage, without micro-batches; and the part of it that a rank of the whole mesh is.
+plan::Mesh inner_mesh(const distribute::Distribution& distribution);
+std::int32_t stage_of(const distribute::Distribution& distribution, std::int32_t rank);
+std::int32_t inner_rank(const distribute::Distribution& distribution, std::int32_t rank);
+std::int32_t rank_at(const distribute::Distribution& distribution, std::int32_t stage, std::int32_t inner);
+
+}  // namespace weft::pipeline

@@ -1,0 +1,166 @@
+#include "weft/pipeline/prove_in_time.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/base/random.h"
+#include "weft/distribute/compare_plans.h"
+#include "weft/distribute/draw_sources.h"
+#include "weft/ops/interpret.h"
+#include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
+#include "weft/pipeline/interpret_ranks.h"
+#include "weft/pipeline/unroll.h"
+#include "weft/plan/hash.h"
+#include "weft/spmd/mesh.h"
+
+namespace weft::pipeline {
+namespace {
+
+using distribute::PlanProof;
+using ops::Field;
+using ops::Tensor;
+using plan::Graph;
+using plan::NodeId;
+using plan::NodeView;
+
+constexpr std::string_view kNextValue = "next ";
+
+// A source of the whole model, and what each rank of a stage's mesh holds of it and of its next value.
+struct Held {
+  plan::Type type;
+  plan::Layout layout;
+  Tensor<Field> whole;
+  std::vector<Tensor<Field>> parts;  // by inner rank
+};
+
+class TimedProof {
+ public:
+  TimedProof(const Graph& original, const distribute::DistributedPlan& plan, std::uint64_t seed)
+      : original_(original),
+        plan_(plan),
+        mesh_(inner_mesh(plan.time->distribution)),
+        random_(seed, plan::structural_hash(plan.graph).low) {
+    numbers_.key = distribute::balanced_key(random_);
+  }
+
+  Result<PlanProof> run(std::span<const Graph* const> ranks) {
+    WEFT_TRY_STATUS(draw());
+    const ops::Sources<Field> whole = [&](std::string_view name) -> const Tensor<Field>* {
+      const auto found = held_.find(name);
+      return found == held_.end() ? nullptr : &found->second.whole;
+    };
+    WEFT_TRY(expected, ops::interpret<Field>(original_, whole, numbers_, distribute::kMostProvenElements));
+    const RankSources<Field> shares = [&](std::int32_t rank, std::string_view name) -> const Tensor<Field>* {
+      const auto found = held_.find(name);
+      return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
+    };
+    PlanProof proof;
+    proof.draws = 1;
+    auto outputs = interpret_ranks<Field>(ranks, plan_.time->distribution.mesh, shares, numbers_,
+                                          distribute::kMostProvenElements);
+    if (!outputs.ok()) {
+      proof.wrong = distribute::Disagreement{NodeId(0u), -1, outputs.error().message};
+      return proof;
+    }
+    WEFT_TRY_STATUS(compare(expected, ranks, *outputs, proof));
+    return proof;
+  }
+
+ private:
+  std::size_t inner_of(std::int32_t rank) const {
+    return static_cast<std::size_t>(inner_rank(plan_.time->distribution, rank));
+  }
+
+  Result<std::vector<Tensor<Field>>> cut(const Tensor<Field>& whole, const Held& held) {
+    if (mesh_.axes.empty()) return std::vector{whole};
+    WEFT_TRY(parts, spmd::split_for_mesh<Field>(whole, held.type, held.layout, mesh_, numbers_, random_));
+    return std::move(parts.ranks);
+  }
+
+  Status draw() {
+    const auto sizes = distribute::picked_sizes(original_);
+    const Graph& graph = plan_.graph;
+    for (std::size_t n = 0; n < graph.node_count(); ++n) {
+      const NodeView node = graph.view(NodeId(n));
+      if (!ops::is_source(node.op())) continue;
+      Held held;
+      held.type = node.result_type(0);
+      if (held.type.elements() > distribute::kMostProvenElements)
+        return user_error(fmt::format("{} is too large to be proven by running", node.word(0)));
+      held.layout = plan_.layouts[node.result(0).value];
+      held.layout.axes.resize(mesh_.axes.size());
+      const auto picked = sizes.find(node.word(0));
+      held.whole = distribute::draw_source<Field>(
+          node, picked == sizes.end() ? std::vector<std::int64_t>() : picked->second, 1, numbers_, random_);
+      WEFT_TRY(parts, cut(held.whole, held));
+      held.parts = std::move(parts);
+      held_.emplace(node.word(0), std::move(held));
+    }
+    return {};
+  }
+
+  Status compare(const std::vector<Tensor<Field>>& expected, std::span<const Graph* const> ranks,
+                 const std::vector<std::vector<Tensor<Field>>>& outputs, PlanProof& proof) {
+    for (std::size_t o = 0; o < expected.size() && proof.holds(); ++o) {
+      const std::string name(original_.text(original_.outputs()[o].name));
+      const bool is_next = name.starts_with(kNextValue);
+      if (!is_next && original_.type(original_.outputs()[o].value).rank() != 0) continue;
+      std::vector<Tensor<Field>> wanted(static_cast<std::size_t>(mesh_.ranks()), expected[o]);
+      if (is_next) {
+        const auto source = held_.find(std::string_view(name).substr(kNextValue.size()));
+        if (source == held_.end()) continue;
+        WEFT_TRY(parts, cut(expected[o], source->second));
+        wanted = std::move(parts);
+      }
+      std::set<std::size_t> made;  // inner ranks
+      for (std::size_t rank = 0; rank < ranks.size() && proof.holds(); ++rank)
+        for (std::size_t i = 0; i < ranks[rank]->outputs().size(); ++i) {
+          if (ranks[rank]->text(ranks[rank]->outputs()[i].name) != name) continue;
+          const std::size_t inner = inner_of(static_cast<std::int32_t>(rank));
+          made.insert(inner);
+          proof.elements += outputs[rank][i].elements();
+          if (outputs[rank][i].data == wanted[inner].data) continue;
+          proof.wrong = distribute::Disagreement{
+              NodeId(0u), static_cast<std::int32_t>(rank),
+              fmt::format("{} on rank {} is not what one device makes of the whole batch", name, rank)};
+        }
+      if (proof.holds() && made.size() != wanted.size())
+        proof.wrong = distribute::Disagreement{NodeId(0u), -1, fmt::format("no rank makes {}", name)};
+    }
+    return {};
+  }
+
+  const Graph& original_;
+  const distribute::DistributedPlan& plan_;
+  const plan::Mesh mesh_;
+  Random random_;
+  ops::Numbers<Field> numbers_;
+  std::map<std::string, Held, std::less<>> held_;
+};
+
+}  // namespace
+
+Result<PlanProof> prove_ranks(const Graph& original, const distribute::DistributedPlan& plan,
+                              std::span<const Graph* const> ranks, std::uint64_t seed) {
+  return TimedProof(original, plan, seed).run(ranks);
+}
+
+Result<PlanProof> prove_in_time(const Graph& original, const distribute::DistributedPlan& plan,
+                                std::uint64_t seed) {
+  std::vector<Unrolled> made;
+  for (std::int32_t rank = 0; rank < plan.time->distribution.mesh.ranks(); ++rank) {
+    WEFT_TRY(one, unroll(plan, rank));
+    made.push_back(std::move(one));
+  }
+  std::vector<const Graph*> ranks;
+  for (const Unrolled& one : made) ranks.push_back(&one.graph);
+  return prove_ranks(original, plan, ranks, seed);
+}
+
+}  // namespace weft::pipeline

@@ -1,0 +1,162 @@
+// Steps cut in time: what every rank runs, unrolled, is the step of one device.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "distribute_case.h"
+#include "weft/pipeline/in_time.h"
+#include "weft/pipeline/library.h"
+#include "weft/pipeline/prove_in_time.h"
+#include "weft/pipeline/unroll.h"
+
+namespace weft::pipeline {
+namespace {
+
+using distribute::DistributedPlan;
+using language::SizeOverride;
+
+const train::TrainingPlan& mlp() {
+  static const train::TrainingPlan plan =
+      distribute::training_plan("digits_mlp", {{"b", 8, {}}, {"p", 3, {}}, {"f", 4, {}}, {"c", 5, {}}});
+  return plan;
+}
+
+// Four blocks, and an embedding that the head reads again.
+const train::TrainingPlan& gpt() {
+  static const train::TrainingPlan plan = distribute::training_plan(
+      "char_gpt", {{"b", 8, {}}, {"s", 3, {}}, {"d", 4, {}}, {"h", 2, {}}, {"layers", 4, {}}, {"v", 4, {}}});
+  return plan;
+}
+
+Result<DistributedPlan> in_time(const plan::Graph& graph, std::string_view text) {
+  WEFT_TRY(distribution, distribute::read_distribution(text));
+  return distribute_in_time(graph, distribution, {.smallest_share = 1});
+}
+
+// "" where it is proven.
+std::string why_not(const plan::Graph& graph, std::string_view text) {
+  const auto plan = in_time(graph, text);
+  if (!plan.ok()) return plan.error().message;
+  for (std::int32_t rank = 0; rank < plan->whole_mesh().ranks(); ++rank) {
+    const auto made = unroll(*plan, rank);
+    if (!made.ok()) return made.error().message;
+    if (const Status sound = plan::verify(made->graph); !sound.ok()) return sound.error().message;
+    EXPECT_EQ(made->turns.size(), made->graph.node_count());
+  }
+  const auto proof = prove_in_time(graph, *plan);
+  if (!proof.ok()) return proof.error().message;
+  return proof->wrong ? proof->wrong->what : "";
+}
+
+TEST(InTime, MicroBatchesOnOneRank) {
+  EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=4"), "");
+  EXPECT_EQ(why_not(gpt().graph, "rank=1; micro=2"), "");
+}
+
+TEST(InTime, MicroBatchesOnRanks) {
+  EXPECT_EQ(why_not(mlp().graph, "data=2: slice b; micro=2"), "");
+  EXPECT_EQ(why_not(mlp().graph, "data=2: slice b, shard parameters; micro=4"), "");
+  EXPECT_EQ(why_not(mlp().graph, "data=2: slice b, shard optimizer; gpu=2: slice f; micro=2"), "");
+}
+
+TEST(InTime, EverySchedule) {
+  for (const ScheduleText& schedule : shipped_schedules())
+    EXPECT_EQ(why_not(gpt().graph, fmt::format("stage=2: stage; micro=4; schedule {}", schedule.name)), "")
+        << schedule.name;
+}
+
+TEST(InTime, StagesWithDataAndTensorParallel) {
+  EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; data=2: slice b; micro=4; schedule 1f1b"), "");
+  EXPECT_EQ(
+      why_not(gpt().graph, "data=2: slice b; stage=2: stage; gpu=2: slice h, f, v; micro=2; schedule zb_h1"),
+      "");
+  EXPECT_EQ(why_not(gpt().graph, "stage=4: stage; micro=4; schedule zb_h2"), "");
+  EXPECT_EQ(why_not(mlp().graph, "stage=2: stage"), "");
+}
+
+TEST(InTime, GradientsThatEachStageHasAShareInAreSentOnceAStep) {
+  const auto plan = in_time(gpt().graph, "stage=2: stage; micro=4");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const auto made = unroll(*plan, 0);
+  ASSERT_TRUE(made.ok());
+  // A micro-batch's activations and what was gathered of wte's gradient, not its gradients four times.
+  int sends = 0;
+  for (std::size_t n = 0; n < made->graph.node_count(); ++n) {
+    const plan::NodeView node = made->graph.view(plan::NodeId(n));
+    if (node.op().name() == "exchange" && node.word(0) == "send") ++sends;
+  }
+  EXPECT_EQ(sends, 4 + 1);
+}
+
+TEST(InTime, AWrongPlanIsRefused) {
+  const auto plan = in_time(mlp().graph, "stage=2: stage; micro=2; schedule gpipe");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  std::vector<plan::Graph> ranks;
+  for (std::int32_t rank = 0; rank < 2; ++rank) ranks.push_back(std::move(unroll(*plan, rank)->graph));
+  const auto proven = [&] {
+    const std::vector<const plan::Graph*> both = {&ranks[0], &ranks[1]};
+    const auto proof = prove_ranks(mlp().graph, *plan, both, 1);
+    EXPECT_TRUE(proof.ok());
+    return proof->wrong ? proof->wrong->what : std::string();
+  };
+  EXPECT_EQ(proven(), "");
+  // Each sum of gradients in turn counts one addend twice and the other not at all.
+  const plan::Graph sound = ranks[0].clone();
+  int changed = 0, found = 0;
+  for (std::size_t n = 0; n < sound.node_count(); ++n) {
+    plan::Graph other;
+    bool is_changed = false;
+    std::string text = plan::print(sound);
+    // Doubling a sum: `add a, b` becomes `add a, a`.
+    const plan::NodeView node = sound.view(plan::NodeId(n));
+    if (node.op().name() != "add" || node.input_count() != 2 || node.input(0) == node.input(1)) continue;
+    if (sound.value(node.input(0)).type != sound.value(node.input(1)).type) continue;
+    if (node.result_type(0).rank() == 0) continue;  // step + 1 is step + step where step is 1
+    const std::string was = fmt::format("%{} = add %{}, %{}", node.result(0).value, node.input(0).value,
+                                        node.input(1).value),
+                      now = fmt::format("%{} = add %{}, %{}", node.result(0).value, node.input(0).value,
+                                        node.input(0).value);
+    if (const auto at = text.find(was); at != std::string::npos) {
+      text.replace(at, was.size(), now);
+      is_changed = true;
+    }
+    auto read = plan::read(text, ops::all());
+    if (!is_changed || !read.ok()) continue;
+    ranks[0] = std::move(*read);
+    ++changed;
+    found += proven().empty() ? 0 : 1;
+  }
+  EXPECT_GE(changed, 2);
+  EXPECT_EQ(found, changed);
+  // A message that is not sent.
+  std::string text = plan::print(sound);
+  const auto tag = text.find("kind=send");
+  ASSERT_NE(tag, std::string::npos);
+  const auto begin = text.rfind('\n', tag) + 1, end = text.find('\n', tag) + 1;
+  const std::string line = text.substr(begin, end - begin);
+  const auto by = line.find(", tag=");
+  if (by != std::string::npos) {
+    const auto stop = line.find_first_of(",}", by + 6);
+    text.replace(begin + by, stop - by, ", tag=99999");
+    auto read = plan::read(text, ops::all());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    ranks[0] = std::move(*read);
+    EXPECT_NE(proven().find("wait for each other"), std::string::npos) << proven();
+  }
+}
+
+TEST(InTime, WhatCannotBeIsSaidSo) {
+  EXPECT_EQ(why_not(mlp().graph, "rank=1; micro=3"), "b = 8 does not go in 3 micro-batches");
+  EXPECT_EQ(why_not(mlp().graph, "data=2: slice b; micro=8"),
+            "b = 8 does not go in 8 micro-batches on each of 2 ranks");
+  EXPECT_NE(why_not(mlp().graph, "stage=8: stage; micro=8").find("parts in a row, 8 are asked for"),
+            std::string::npos);
+  EXPECT_EQ(why_not(mlp().graph, "stage=2: stage; micro=2; schedule zb_h3"), "unknown schedule: zb_h3");
+  EXPECT_EQ(why_not(mlp().graph, "stage=2: stage, chunks=2; micro=2; schedule gpipe"),
+            "the schedule gpipe has one chunk a stage, found 2");
+}
+
+}  // namespace
+}  // namespace weft::pipeline
