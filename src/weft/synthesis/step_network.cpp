@@ -107,6 +107,9 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
     for (const std::int32_t link : way.links)
       users[static_cast<std::size_t>(link)].push_back(static_cast<std::int32_t>(network.edges.size()));
     network.edges.push_back(way.edge);
+    network.latency.push_back(0);
+    for (const std::int32_t link : way.links)
+      network.latency.back() += topology.links[static_cast<std::size_t>(link)].latency_seconds;
   }
 
   const auto limit = [&](std::vector<std::int32_t> edges, double bytes_per_second) {
@@ -164,6 +167,8 @@ StepNetwork reversed(const StepNetwork& network) {
   for (std::size_t i = 0; i < order.size(); ++i)
     place[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   std::ranges::sort(back.edges);
+  for (std::size_t i = 0; i < network.latency.size(); ++i)
+    back.latency[static_cast<std::size_t>(place[i])] = network.latency[i];
   for (StepLimit& limit : back.limits) {
     for (std::int32_t& edge : limit.edges) edge = place[static_cast<std::size_t>(edge)];
     std::ranges::sort(limit.edges);

@@ -35,6 +35,7 @@ struct StepLimit {
 struct StepNetwork {
   std::int32_t devices = 0;
   std::vector<StepEdge> edges;  // sorted; equal ones are ways through different switches
+  std::vector<double> latency;  // of each edge, in seconds
   std::vector<StepLimit> limits;
   double round_rate = 0;  // bytes per second
 };

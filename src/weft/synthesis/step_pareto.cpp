@@ -11,7 +11,7 @@ namespace {
 
 using collective::Kind;
 
-constexpr std::int32_t kMostExtraRounds = 6;
+constexpr std::int32_t kMostExtraRounds = 12;
 
 double rounds_a_chunk(const StepQuestion& question) {
   return static_cast<double>(question.rounds) / static_cast<double>(question.chunks);

@@ -20,7 +20,7 @@ namespace weft::synthesis {
 struct StepLimits {
   std::int32_t most_steps = 0;  // 0: four more than the fewest
   std::int32_t most_extra_rounds =
-      -1;  // beyond the steps; -1: as many as reach the network's bandwidth, up to 6
+      -1;  // beyond the steps; -1: as many as reach the network's bandwidth, up to 12
   std::int32_t most_chunks = 64;
 };
 
