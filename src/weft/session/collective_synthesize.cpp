@@ -43,7 +43,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 struct Grain {
   double chunk_bytes, connection_rate;
 };
-constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {1e6, 3e9}, {2e6, 8e9}};
+constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {6e4, 1.2e9}, {1e6, 3e9}};
 
 double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;

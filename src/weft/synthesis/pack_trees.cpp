@@ -1,9 +1,12 @@
 #include "weft/synthesis/pack_trees.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace weft::synthesis {
 namespace {
+
+constexpr std::int32_t kMostInTurns = 16;  // devices
 
 // Trees alike that are not finished yet.
 struct Growing {
@@ -12,6 +15,7 @@ struct Growing {
   std::vector<TreeEdge> edges;
   std::vector<std::int32_t> depth;  // of a device; -1: not reached
   std::vector<Amount> at_most;      // of a link: how many of the trees may take it, as far as known
+  std::int32_t node = -1;           // of the flow: leads to all that it has reached
   std::int32_t demand = -1;         // the arc by which it asks for its share
 };
 
@@ -23,6 +27,7 @@ class Packer {
         deadline_(deadline),
         flow_(links.gpus + 1),
         source_(links.gpus),
+        turns_(links.gpus <= kMostInTurns),
         out_(count(links.gpus)) {
     for (std::size_t l = 0; l < links.links.size(); ++l) {
       const LogicalLink& link = links.links[l];
@@ -38,27 +43,27 @@ class Packer {
       tree.depth.assign(count(links.gpus), -1);
       tree.depth[count(root)] = 0;
       tree.at_most.assign(links.links.size(), each);
-      tree.demand = flow_.add_arc(source_, root, each);
-      demanded_ += each;
-      growing_.push_back(std::move(tree));
+      wait(std::move(tree));
     }
-    std::ranges::reverse(growing_);  // the last is taken first
   }
 
   Packing run() {
     Packing packing;
     while (!growing_.empty()) {
-      Growing tree = std::move(growing_.back());
-      growing_.pop_back();
+      Growing tree = std::move(growing_.front());
+      growing_.pop_front();
       flow_.set_capacity(tree.demand, 0);
       demanded_ -= tree.times;
-      while (static_cast<std::int32_t>(tree.edges.size()) + 1 < links_.gpus) {
+      do {
         if (deadline_.over() || !grow(tree)) {
           packing.complete = false;
           return packing;
         }
-      }
-      packing.trees.push_back({tree.root, tree.times, std::move(tree.edges)});
+      } while (!turns_ && !spans(tree));
+      if (spans(tree))
+        packing.trees.push_back({tree.root, tree.times, std::move(tree.edges)});
+      else
+        wait(std::move(tree));
     }
     return packing;
   }
@@ -83,20 +88,33 @@ class Packer {
     return times;
   }
 
+  bool spans(const Growing& tree) const {
+    return static_cast<std::int32_t>(tree.edges.size()) + 1 == links_.gpus;
+  }
+
+  // Lets the tree ask for its share until it is its turn again.
+  void wait(Growing tree) {
+    if (tree.node < 0) {
+      tree.node = flow_.add_node();
+      tree.demand = flow_.add_arc(source_, tree.node, tree.times);
+      for (std::int32_t v = 0; v < links_.gpus; ++v)
+        if (tree.depth[count(v)] >= 0) flow_.add_arc(tree.node, v, kNoLimit);
+    }
+    flow_.set_capacity(tree.demand, tree.times);
+    demanded_ += tree.times;
+    // One after the other, what was begun is finished first.
+    if (!turns_ && !tree.edges.empty())
+      growing_.push_front(std::move(tree));
+    else
+      growing_.push_back(std::move(tree));
+  }
+
   // The same trees without the next link, to be grown on later.
   void put_back(const Growing& tree, Amount times) {
     Growing rest = tree;
     rest.times = times;
-    if (tree.edges.empty()) {
-      rest.demand = flow_.add_arc(source_, tree.root, times);
-    } else {
-      const std::int32_t node = flow_.add_node();
-      rest.demand = flow_.add_arc(source_, node, times);
-      for (std::int32_t v = 0; v < links_.gpus; ++v)
-        if (tree.depth[count(v)] >= 0) flow_.add_arc(node, v, kNoLimit);
-    }
-    demanded_ += times;
-    growing_.push_back(std::move(rest));
+    rest.node = -1;
+    wait(std::move(rest));
   }
 
   // Adds the first link that may be added, those from near the root first.
@@ -127,6 +145,7 @@ class Packer {
     const LogicalLink& link = links_.links[count(best)];
     tree.depth[count(link.to)] = tree.depth[count(link.from)] + 1;
     tree.edges.push_back({link.from, link.to, best});
+    flow_.add_arc(tree.node, link.to, kNoLimit);
     return true;
   }
 
@@ -134,10 +153,11 @@ class Packer {
   const Deadline& deadline_;
   MaxFlow flow_;
   std::int32_t source_;
+  bool turns_;  // trees grow in turns and stay flat; one after the other, flows are smaller
   std::vector<std::vector<std::int32_t>> out_;  // links that leave a device
   std::vector<Amount> left_;                    // of a link
   std::vector<std::int32_t> open_;              // the arc from the source to a device
-  std::vector<Growing> growing_;
+  std::deque<Growing> growing_;
   Amount demanded_ = 0;  // by all trees that wait
 };
 

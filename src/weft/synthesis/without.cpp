@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,25 @@ void keep_links(Topology& topology, Keep keep) {
   topology.links = std::move(kept);
 }
 
+// Switches and cards that a loss has left without any link go too.
+void drop_idle(Topology& topology) {
+  std::vector<bool> joined(topology.nodes.size(), false);
+  for (const DirectedLink& link : topology.links)
+    joined[static_cast<std::size_t>(link.from)] = joined[static_cast<std::size_t>(link.to)] = true;
+  std::vector<std::int32_t> moved(topology.nodes.size(), -1);
+  std::vector<cluster::Node> kept;
+  for (std::size_t n = 0; n < topology.nodes.size(); ++n) {
+    if (!joined[n] && n >= static_cast<std::size_t>(topology.devices)) continue;
+    moved[n] = static_cast<std::int32_t>(kept.size());
+    kept.push_back(topology.nodes[n]);
+  }
+  topology.nodes = std::move(kept);
+  for (DirectedLink& link : topology.links) {
+    link.from = moved[static_cast<std::size_t>(link.from)];
+    link.to = moved[static_cast<std::size_t>(link.to)];
+  }
+}
+
 Result<Topology> without_link(const Topology& topology, std::int32_t a, std::int32_t b) {
   Topology left = topology;
   keep_links(left, [&](const DirectedLink& link) {
@@ -56,6 +76,7 @@ Result<Topology> without_device(const Topology& topology, std::int32_t gpu) {
     if (link.from > gpu) --link.from;
     if (link.to > gpu) --link.to;
   }
+  drop_idle(left);
   return left;
 }
 
