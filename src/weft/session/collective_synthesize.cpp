@@ -43,7 +43,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 struct Grain {
   double chunk_bytes, connection_rate;
 };
-constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {6e4, 1.2e9}, {1e6, 3e9}};
+constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {2.5e5, 8e9}, {6e4, 1.2e9}};
 
 double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
@@ -139,10 +139,13 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
   // Of thousands of devices the trees are the answer; a program only where it is asked for or quickly checked.
   const Clock::time_point second = Clock::now();
   std::optional<Synthesized> made;
-  if (hops_of(forest, 1) <= kMostHops || !request.to.empty()) {
+  if (forest.trees > 0 && (hops_of(forest, 1) <= kMostHops || !request.to.empty())) {
     WEFT_TRY(found, synthesize_program(asked.left, forest, asked.deadline));
     made = std::move(found);
   }
+  if (!made && !request.to.empty())
+    return user_error(fmt::format("no trees are grown for more devices that are not alike: {}", forest.ranks),
+                      "at most 256; without -o the optimum is the answer");
   if (made && !request.to.empty()) {
     WEFT_TRY(text, render(made->program, request.to));
     WEFT_TRY_STATUS(write_file_atomically(request.to, text));

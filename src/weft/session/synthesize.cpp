@@ -1,4 +1,7 @@
 // SYNTHESIZE collective ON cluster: the optimum of its wires and a program that was checked.
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "weft/base/letters.h"
@@ -21,7 +24,11 @@ Answer run_synthesize(const Session::State& state, const language::syntax::Synth
         "without WITH it makes a program of the most bandwidth", synthesize.settings.front().name.span);
   WEFT_TRY(wires, price::wires_of(found->second));
   WEFT_TRY(forest, synthesis::grow_forest(wires.topology, *kind, 0));
-  WEFT_TRY(made, synthesize_program(wires.topology, forest, {}));
+  std::optional<Synthesized> made;
+  if (forest.trees > 0) {
+    WEFT_TRY(best, synthesize_program(wires.topology, forest, {}));
+    made = std::move(best);
+  }
   return print(forest, wires.topology, made, std::nullopt);
 }
 

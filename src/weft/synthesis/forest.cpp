@@ -17,6 +17,9 @@ using collective::Kind;
 constexpr Amount kMostTrees = 16;
 constexpr Amount kMostWork = 1 << 13;  // trees times devices squared
 
+// Devices that are not all alike: what is kept for them grows with their number cubed.
+constexpr std::int32_t kMostUnlike = 256;
+
 Amount most_trees(std::int32_t gpus) {
   return std::max(kMostTrees, kMostWork / (static_cast<Amount>(gpus) * gpus));
 }
@@ -43,13 +46,15 @@ Result<HalfForest> grow_half(const Wires& wires, const std::vector<std::int32_t>
     return user_error("time ran out before the optimum was known", "give it more time");
   if (!trees) return half;
   if (symmetry) {
-    if (std::optional<OrbitTrees> found = grow_orbit(wires, *symmetry, half.optimum.rate, most_trees(wires.gpus))) {
+    if (std::optional<OrbitTrees> found =
+            grow_orbit(wires, *symmetry, half.optimum.rate, most_trees(wires.gpus))) {
       half.trees = std::move(found->trees);
       half.each = found->each;
       half.tree_rate = half.rate * found->efficiency / static_cast<double>(found->each);
       return half;
     }
   }
+  if (wires.gpus > kMostUnlike) return half;
   CoarserRate coarse = coarser_rate(wires, roots, half.optimum.rate, most_trees(wires.gpus), deadline);
   LogicalLinks links = remove_switches(coarse.wires, roots, coarse.rate, deadline);
   Packing packing = pack_trees(links, roots, coarse.rate.over, deadline);
@@ -135,7 +140,7 @@ Result<Forest> find_forest(const cluster::Topology& topology, Kind kind, std::in
   const HalfForest& narrow = goes_up && (!goes_down || up.rate < down.rate) ? up : down;
   for (const std::int32_t node : narrow.optimum.side)
     if (node < static_cast<std::int32_t>(topology.nodes.size())) forest.bottleneck.push_back(node);
-  if (!trees) return forest;
+  if ((goes_down ? down : up).each == 0 || (goes_up ? up : down).each == 0) return forest;
   if (goes_up && goes_down) {
     const Amount each = std::lcm(up.each, down.each);
     if (each > 4 * most_trees(wires.gpus))

@@ -33,6 +33,7 @@ struct Forest {
   double tree_rate = 0;        // bytes per second of one of them
 };
 
+// More than 256 devices that are not alike get no trees, only the optimum.
 // Fails where the topology does not join its devices, for collectives that trees do not make, and where the
 // time does not suffice for trees at all.
 Result<Forest> grow_forest(const cluster::Topology& topology, collective::Kind kind, std::int32_t root,

@@ -125,6 +125,7 @@ class Packer {
     std::int32_t best = -1;
     Amount most = 0;
     for (const std::int32_t v : near) {
+      if (deadline_.over()) return false;
       for (const std::int32_t link : out_[count(v)]) {
         const std::int32_t to = links_.links[count(link)].to;
         if (std::min(left_[count(link)], tree.at_most[count(link)]) <= most || tree.depth[count(to)] >= 0)
