@@ -116,6 +116,7 @@ bool RouteSearch::try_line(const Line& line) {
                  fill(network_, limits_, skeleton(shape_, network_, line.slopes, period_), line.patience)) {
     orders = std::move(*filled);
   }
+  if (orders.empty()) ++tried_;
   if (orders.empty() || !judge(orders, kSlopes)) return false;
   line_ = line;
   return true;
@@ -148,8 +149,9 @@ void RouteSearch::greedy_grid() {
 
 void RouteSearch::slope_grid() {
   const double unit = period_ / (3 * shape_.chunks);
-  const std::int64_t until =
-      tried_ + std::max(variations_, static_cast<std::int64_t>(60 * std::min(1.0, request_.effort)));
+  const auto least = static_cast<std::int64_t>(60 * std::min(1.0, request_.effort));
+  // Where turns fit the memory, slopes are seldom better, and they take longer.
+  const std::int64_t until = tried_ + std::max(from_ == kTurns ? variations_ / 8 : variations_, least);
   for (const double patience : {0.6, 0.3, 1.0, 0.0})
     for (const double there : {2.0, 4.0, 3.0, 1.0, 2.5, 1.5})
       for (const double back : {4.0, 2.0, 3.0, 1.0, 3.5, 1.5}) {
