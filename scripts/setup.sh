@@ -36,6 +36,8 @@ build may  libcadical-dev                CaDiCaL                 step-optimal co
 build may  libssl-dev                    OpenSSL 3               encrypts TCP: WEFT_SECURE=1
 build may  libedit-dev                   libedit                 editing and history at the prompt
 build may  libtomlplusplus-dev           toml++                  reads torchtitan's job.toml
+build may  libonnx-dev                   ONNX                    reads ONNX files
+build may  libprotobuf-dev               protobuf                reads ONNX files
 build may  ccache                        ccache                  faster second builds
 build may  mold                          mold                    faster linking
 test  must libgtest-dev                  GoogleTest              unit tests

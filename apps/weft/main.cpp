@@ -54,7 +54,7 @@ usage:
   weft -i FILE             run a script, then a prompt with what it created; may be given several times
   weft rules ...           prove, generate and apply rewrite rules
   weft plan ...            prove and price plans for several ranks
-  weft import FILE         a config.json of Hugging Face as a model in WeftQL
+  weft import FILE         a config.json or an ONNX file as a model in WeftQL
   weft partition FILE      where to cut a model into stages, from the field's files
   weft schedule ...        draw, check, price and synthesize pipeline schedules
   weft collective ...      check, convert, price, choose and run collective algorithms

@@ -11,6 +11,8 @@ namespace weft::imports {
 namespace {
 
 constexpr std::size_t kTextWidth = 120;
+constexpr std::int64_t kMostElements = std::int64_t{1} << 54;  // of a parameter
+constexpr std::int64_t kMostCalls = 100'000;                   // of a layer: more make no plan
 
 // Items after `head`, broken into lines that begin below the first item.
 std::string in_lines(std::string_view head, const std::vector<std::string>& items,
@@ -139,7 +141,7 @@ void ModelText::place(const LayerText& of, const TextParameter& parameter, std::
     source.shape.push_back(of.value(index));
     if (__builtin_mul_overflow(elements, source.shape.back(), &elements)) too_many_ = true;
   }
-  if (__builtin_add_overflow(count_, elements, &count_)) too_many_ = true;
+  if (elements > kMostElements || __builtin_add_overflow(count_, elements, &count_)) too_many_ = true;
   if (too_many_ || parameter.stored.tensor.empty()) return;
   const Stored& stored = parameter.stored;
   source.parameter = std::move(name);
@@ -176,6 +178,7 @@ void ModelText::place(const LayerText& of, const TextParameter& parameter, std::
 
 void ModelText::call(const LayerText& layer, const std::string& as, const std::string& prefix,
                      std::int64_t times, std::int64_t first) {
+  if (times > kMostCalls) too_many_ = true;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(times, 1) && !too_many_; ++i)
     for (const TextParameter& parameter : layer.parameters())
       place(layer, parameter,

@@ -58,6 +58,7 @@ class LayerText {
   // `arguments`: "x[b, s, d]"; of a model: its INPUTs.
   LayerText(std::string name, std::string arguments, std::string comment = {});
 
+  void arguments(std::string arguments) { arguments_ = std::move(arguments); }
   void size(std::string name, std::int64_t value, std::string text = {});
   void parameter(std::string name, std::vector<std::string> indices, std::string init, Stored stored);
   void state(std::string declaration);

@@ -12,6 +12,7 @@
 #include "weft/base/units.h"
 #include "weft/explain/description.h"
 #include "weft/imports/hugging_face.h"
+#include "weft/imports/onnx.h"
 #include "weft/imports/weights.h"
 #include "weft/language/bind.h"
 #include "weft/session/reply.h"
@@ -21,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostImportBytes = std::int64_t{64} << 20;
+constexpr std::int64_t kMostImportBytes = std::int64_t{2} << 30;
 
 // "llama-7b/config.json" is called after its folder, any other file after itself.
 std::string name_of_file(const std::string& file) {
@@ -84,6 +85,27 @@ std::string import_json(const Import& request, const imports::Imported& model, c
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// JSON begins with a brace; what does not is taken for ONNX.
+bool looks_like_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
+}
+
+// A model, and the weights that its file holds itself.
+Result<imports::ImportedOnnx> import_file(const Import& request, std::string_view text) {
+  if (!looks_like_json(text)) {
+    if (!request.weights.empty())
+      return user_error("--weights is for a config.json: an ONNX file holds its weights");
+    return imports::import_onnx(text, request.name.empty() ? name_of_file(request.file) : request.name);
+  }
+  WEFT_TRY(model, imports::import_hugging_face(text, {.name = request.name,
+                                                      .otherwise = name_of_file(request.file),
+                                                      .plain_rotary = request.plain_rotary}));
+  imports::ImportedOnnx found;
+  found.model = std::move(model);
+  return found;
+}
+
 Result<std::string> answer_import(const Import& request) {
   if (!request.name.empty() && imports::name_from(request.name) != request.name)
     return user_error(fmt::format("--name: expected small letters, digits and _, found '{}'", request.name),
@@ -91,27 +113,34 @@ Result<std::string> answer_import(const Import& request) {
   if (!request.weights.empty() && request.to.empty())
     return user_error("--weights needs -o", "the weights are written beside the model's text");
   WEFT_TRY(text, read_file(request.file, kMostImportBytes));
-  auto model = imports::import_hugging_face(
-      text,
-      {.name = request.name, .otherwise = name_of_file(request.file), .plain_rotary = request.plain_rotary});
-  if (!model.ok()) {
-    Error error = model.error();
+  auto imported = import_file(request, text);
+  if (!imported.ok()) {
+    Error error = imported.error();
     error.message = fmt::format("{}: {}", request.file, error.message);
     return error;
   }
-  WEFT_TRY(description, describe_import(*model));
+  const imports::Imported& model = imported->model;
+  WEFT_TRY(description, describe_import(model));
   WEFT_CHECK(
-      description.parameters == model->parameters,
-      fmt::format("{} parameters in the text, {} by its parts", description.parameters, model->parameters));
-  std::vector<std::string> notes = model->notes;
+      description.parameters == model.parameters,
+      fmt::format("{} parameters in the text, {} by its parts", description.parameters, model.parameters));
+  std::vector<std::string> notes = model.notes;
   std::string weights;
+  if (!imported->external.empty())
+    notes.push_back(fmt::format("weights are not read from {}: {} tensors stay there",
+                                imported->external.front(), imported->external.size()));
   if (!request.weights.empty()) {
-    WEFT_TRY(written, convert(request, *model, notes));
+    WEFT_TRY(written, convert(request, model, notes));
     weights = std::move(written);
+  } else if (!imported->weights.tensors.empty() && imported->external.empty() && !request.to.empty()) {
+    std::filesystem::path to(request.to);
+    to.replace_extension(".safetensors");
+    WEFT_TRY_STATUS(formats::save(to.string(), imported->weights));
+    weights = to.string();
   }
-  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, model->text));
-  return request.format == Format::json ? import_json(request, *model, weights, notes, description)
-                                        : import_text(request, *model, weights, notes);
+  if (!request.to.empty()) WEFT_TRY_STATUS(write_file_atomically(request.to, model.text));
+  return request.format == Format::json ? import_json(request, model, weights, notes, description)
+                                        : import_text(request, model, weights, notes);
 }
 
 }  // namespace

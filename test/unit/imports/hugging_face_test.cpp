@@ -151,9 +151,12 @@ TEST(HuggingFace, RefusesNumbersThatMakeNoModel) {
             "n_embd: expected a whole number up to 2147483647, found -768");
   EXPECT_EQ(refusal(R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 1, "n_head": 7, "vocab_size": 9})"),
             "n_head does not divide n_embd: 7 and 768");
-  EXPECT_EQ(refusal(R"({"model_type": "llama", "hidden_size": 2147483646, "intermediate_size": 2147483646,
-      "num_hidden_layers": 100, "num_attention_heads": 2, "vocab_size": 2147483646})"),
+  EXPECT_EQ(refusal(R"({"model_type": "llama", "hidden_size": 2147483644, "intermediate_size": 2147483644,
+      "num_hidden_layers": 100, "num_attention_heads": 2, "vocab_size": 2147483644})"),
             "the model has more parameters than can be counted");
+  EXPECT_EQ(
+      refusal(R"({"model_type": "gpt2", "n_embd": 2, "n_layer": 2147483647, "n_head": 1, "vocab_size": 9})"),
+      "the model has more parameters than can be counted");
   EXPECT_EQ(refusal(with(kLlama, "").substr(0, 60)), "expected JSON, found an error at byte 61");
 }
 

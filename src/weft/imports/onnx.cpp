@@ -1,0 +1,60 @@
+#include "weft/imports/onnx.h"
+
+#include <fmt/format.h>
+
+#include "weft/imports/hugging_face.h"
+#include "weft/imports/onnx_graph.h"
+#include "weft/imports/onnx_model.h"
+
+namespace weft::imports {
+
+Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given) {
+  WEFT_TRY(graph, read_onnx(bytes));
+  WEFT_TRY(model, resolve_onnx(graph));
+  const std::string own = name_from(graph.name);
+  const std::string name = !given.empty() ? std::string(given) : own.empty() ? "model" : own;
+  WEFT_TRY(text, print_onnx(model, name));
+  ImportedOnnx made;
+  made.model.name = name;
+  made.model.architecture = "onnx";
+  made.model.parameters = text.parameters;
+  made.model.notes = model.notes;
+  made.model.notes.push_back("ONNX holds no loss: INFER runs the model, TRAIN needs one");
+  made.model.text = fmt::format("-- From an ONNX file, opset {}.\n", graph.opset);
+  for (const std::string& note : made.model.notes) made.model.text += fmt::format("-- {}\n", note);
+  made.model.text += "\n" + text.text;
+
+  // The tensors that the text has left, with the bytes that they have in the file.
+  std::map<std::string, const OnnxTensor*, std::less<>> tensors;
+  for (const OnnxTensor& tensor : graph.tensors) tensors.emplace(tensor.name, &tensor);
+  for (const OnnxNode& node : graph.nodes)
+    if (const auto value = node.attributes.find("value");
+        node.operation == "Constant" && value != node.attributes.end())
+      tensors.emplace(node.outputs.front(), &value->second.tensor);
+  auto storage = std::make_shared<std::string>();
+  struct Place {
+    const OnnxTensor* tensor;
+    std::string name;
+    std::size_t begin;
+  };
+  std::vector<Place> places;
+  for (const auto& [value, parameter] : text.names) {
+    const auto found = tensors.find(model.file.values[value].id);
+    if (found == tensors.end()) continue;
+    if (!found->second->location.empty()) {
+      made.external.push_back(found->second->location);
+      continue;
+    }
+    places.push_back({found->second, parameter, storage->size()});
+    storage->append(found->second->bytes);
+  }
+  for (const Place& place : places)
+    made.weights.tensors.push_back(
+        {place.name, place.tensor->dtype, place.tensor->shape,
+         std::as_bytes(std::span(*storage).subspan(place.begin, place.tensor->bytes.size()))});
+  made.weights.metadata["model"] = name;
+  made.weights.storage = std::move(storage);
+  return made;
+}
+
+}  // namespace weft::imports

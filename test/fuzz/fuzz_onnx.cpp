@@ -1,0 +1,18 @@
+// Any bytes are a model or an error of the user; a model's text is WeftQL.
+
+#include "promise.h"
+#include "weft/imports/onnx.h"
+#include "weft/language/parser.h"
+
+using weft::fuzz::promise;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto model = weft::imports::import_onnx(bytes, "m");
+  if (!model.ok()) {
+    promise(model.error().fault == weft::Fault::user, "a wrong file is the user's");
+    return 0;
+  }
+  promise(weft::language::parse(model->model.text).ok(), "an imported model is WeftQL", model->model.text);
+  return 0;
+}
