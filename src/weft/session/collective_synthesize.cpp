@@ -80,7 +80,8 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
     request.pieces = static_cast<std::int32_t>(
         std::clamp(std::round(static_cast<double>(kMessage) / streams / grain.chunk_bytes), 1.0, most));
     request.rate = forest.tree_rate;
-    request.connection_rate = grain.connection_rate;
+    // A connection for every tree at least, so that none waits for another's pieces.
+    request.connection_rate = std::min(grain.connection_rate, forest.tree_rate);
     request.chunk_bytes = static_cast<double>(kMessage) / streams / request.pieces;
     WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
     const collective::Report report = collective::check(program, {.slots = parameters.slots});
