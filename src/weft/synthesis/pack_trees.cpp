@@ -6,7 +6,7 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::int32_t kMostInTurns = 32;  // devices
+constexpr std::int32_t kMostInTurns = 16;  // devices
 
 // Trees alike that are not finished yet.
 struct Growing {
