@@ -91,20 +91,14 @@ Result<std::string> activation_of(Config& config, const char* key, std::string_v
   struct Function {
     std::string_view theirs, ours;
   };
-  constexpr Function kFunctions[] = {{"gelu", "gelu"},
-                                     {"gelu_10", ""},
-                                     {"gelu_fast", "gelu_tanh"},
-                                     {"gelu_new", "gelu_tanh"},
-                                     {"gelu_pytorch_tanh", "gelu_tanh"},
-                                     {"gelu_python", "gelu"},
-                                     {"relu", "relu"},
-                                     {"sigmoid", "sigmoid"},
-                                     {"silu", "silu"},
-                                     {"swish", "silu"},
-                                     {"tanh", "tanh"}};
+  constexpr Function kFunctions[] = {{"gelu", "gelu"},          {"gelu_fast", "gelu_tanh"},
+                                     {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
+                                     {"gelu_python", "gelu"},   {"relu", "relu"},
+                                     {"sigmoid", "sigmoid"},    {"silu", "silu"},
+                                     {"swish", "silu"},         {"tanh", "tanh"}};
   WEFT_TRY(word, config.word_or(key, otherwise));
   for (const Function& function : kFunctions)
-    if (function.theirs == word && !function.ours.empty()) return std::string(function.ours);
+    if (function.theirs == word) return std::string(function.ours);
   return user_error(
       fmt::format("{}: unknown activation '{}'", key, formats::shown(word)),
       "known are gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu, sigmoid, silu, swish and tanh");

@@ -20,9 +20,9 @@
 namespace weft::imports {
 
 struct HuggingFaceOptions {
-  std::string name;           // of the model; empty: as the file has it
-  std::string otherwise;      // where the file has none; empty: its architecture
-  bool plain_rotary = false;  // scaled rotary angles (llama3, yarn) are taken for unscaled ones, with a note
+  std::string name = {};       // of the model; empty: as the file has it
+  std::string otherwise = {};  // where the file has none; empty: its architecture
+  bool plain_rotary = false;   // scaled rotary angles (llama3, yarn) are taken for unscaled ones, with a note
 };
 
 Result<Imported> import_hugging_face(std::string_view json, const HuggingFaceOptions& options = {});
