@@ -27,14 +27,8 @@ bool has_time(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target);
 }
 
-// A plan that waits less for others leaves stages little to save, and one that takes less than this is not
-// worth their trouble.
-constexpr double kMuchWaiting = 0.25, kShortStep = 0.1;
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.
 constexpr double kFarTooLarge = 1.5;
-// By so much a plan in time is quicker where it is taken; by so much, others are not even looked for.
-constexpr double kGain = 0.9, kFarQuicker = 0.5;
-
 // The model at other numbers of rows, each bound once.
 class PlansByRows {
  public:
@@ -96,34 +90,22 @@ class InTimeExplainer {
 
   Result<std::optional<std::string>> searched(std::optional<Result<search::Choice>>& untimed) {
     WEFT_TRY_STATUS(look_at_families());
-    const double limit = problem_.memory_bytes;
-    const search::Alternative* best = nullptr;
-    double smallest = std::numeric_limits<double>::infinity();
+    double smallest = 0;
     for (const search::Alternative& family : explained_.without_stages) {
-      smallest = std::min(smallest, family.evaluation.peak_bytes);
-      if (family.fits && (best == nullptr || family.evaluation.seconds < best->evaluation.seconds))
-        best = &family;
+      if (family.fits) return std::optional<std::string>();
+      const double bytes = family.evaluation.peak_bytes;
+      smallest = smallest > 0 ? std::min(smallest, bytes) : bytes;
     }
-    if (best != nullptr && (!waits_long(best->evaluation) || needs_program()))
-      return std::optional<std::string>();
-    // Where something might fit without stages it is looked for first, unless it is out of reach.
-    const bool out_of_reach =
-        best == nullptr && !explained_.without_stages.empty() && smallest > kFarTooLarge * limit;
-    if (best == nullptr && !out_of_reach) {
+    // Another than these may fit, and is looked for, unless that is out of reach.
+    if (smallest <= kFarTooLarge * problem_.memory_bytes) {
       untimed = plan_for(state_, prepared_, /*compare=*/true, &context_, Advice::not_asked);
-      if (untimed->ok() && !waits_long((*untimed)->spread->chosen.evaluation()))
-        return std::optional<std::string>();
+      if (untimed->ok()) return std::optional<std::string>();
     }
     Result<search::ChosenInTime> found = search::choose_in_time(problem_);
     if (!found.ok()) {
-      if (untimed && !untimed->ok()) untimed.reset();  // once more, with advice
+      untimed.reset();  // what does not fit is told once more, with advice
       return std::optional<std::string>();
     }
-    const double seconds = found->priced.seconds;
-    if (best != nullptr && seconds > kFarQuicker * best->evaluation.seconds)
-      untimed = plan_for(state_, prepared_, /*compare=*/true, &context_, Advice::not_asked);
-    if (untimed && untimed->ok() && seconds > kGain * (*untimed)->spread->chosen.prediction.seconds)
-      return std::optional<std::string>();
     WEFT_TRY(text, say(*found));
     return std::optional<std::string>(std::move(text));
   }
@@ -132,10 +114,6 @@ class InTimeExplainer {
   // What plans in time do not have yet.
   bool needs_program() const {
     return options_.plan || !options_.page.empty() || !options_.chakra.empty() || !options_.timeline.empty();
-  }
-
-  static bool waits_long(const search::Evaluation& plan) {
-    return plan.exposed_communication_seconds > kMuchWaiting * plan.seconds && plan.seconds > kShortStep;
   }
 
   Status look_at_families() {
@@ -222,13 +200,17 @@ Result<std::optional<std::string>> explain_in_time(const Session::State& state, 
                                                    const ExplainOptions& options,
                                                    std::optional<Result<search::Choice>>& untimed) {
   const std::optional<std::string> nothing;
-  if (!has_time(prepared)) return nothing;
+  if (cost::is_local(prepared.target)) return nothing;
   std::optional<distribute::Distribution> given;
   if (!prepared.settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
     if (!distribute::is_in_time(read)) return nothing;
+    if (!prepared.trains())
+      return user_error(fmt::format("stages and micro-batches are of TRAIN: {}", print(read)),
+                        "INFER takes a distribution without them");
     given = std::move(read);
   }
+  if (!has_time(prepared)) return nothing;
   const std::vector<std::string> batch = distribute::index_roles(prepared.plan.graph).batch;
   const auto sizes = prepared.named_sizes();
   const auto size = std::ranges::find_if(

@@ -1,8 +1,7 @@
 // weft/session/explain_in_time.h -- EXPLAIN of a plan whose step is cut in stages and micro-batches.
 //
-//   nothing fits without          a plan in time is looked for
-//   waiting for others is long    and taken where it is quicker by a tenth
-//   distribution = '.. stage ..'  is priced as it is
+//   nothing fits without            a plan in time is looked for
+//   distribution = '.. stage ..'    is priced as it is
 //
 // Included by the files of session/ only.
 #pragma once
