@@ -107,12 +107,6 @@ std::int32_t inner_rank(const Distribution& distribution, std::int32_t rank) {
   return inner;
 }
 
-std::int32_t rank_at(const Distribution& distribution, std::int32_t stage, std::int32_t inner) {
-  for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank)
-    if (stage_of(distribution, rank) == stage && inner_rank(distribution, rank) == inner) return rank;
-  return -1;
-}
-
 Result<Schedule> schedule_of(const Distribution& distribution) {
   const auto axis = distribute::stage_axis(distribution);
   const std::int32_t stages = axis ? distribution.mesh.axes[*axis].ranks : 1;

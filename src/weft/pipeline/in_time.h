@@ -38,6 +38,5 @@ Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
 plan::Mesh inner_mesh(const distribute::Distribution& distribution);
 std::int32_t stage_of(const distribute::Distribution& distribution, std::int32_t rank);
 std::int32_t inner_rank(const distribute::Distribution& distribution, std::int32_t rank);
-std::int32_t rank_at(const distribute::Distribution& distribution, std::int32_t stage, std::int32_t inner);
 
 }  // namespace weft::pipeline
