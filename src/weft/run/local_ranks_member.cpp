@@ -46,9 +46,11 @@ std::vector<std::int64_t> bytes_from(const SharedSource& source, std::span<const
   std::vector<std::int64_t> bytes;
   for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
     const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
-    const bool is_first = std::ranges::none_of(numbers.first(rank), [&](std::int32_t other) {
-      return source.shares[static_cast<std::size_t>(other)] == share;
-    });
+    const auto has = [&](std::int32_t other) {
+      return source.is_held(static_cast<std::size_t>(other)) &&
+             source.shares[static_cast<std::size_t>(other)] == share;
+    };
+    const bool is_first = has(numbers[rank]) && std::ranges::none_of(numbers.first(rank), has);
     bytes.push_back(is_first ? elements_of(share) * plan::size_in_bytes(source.type.dtype) : 0);
   }
   return bytes;
@@ -56,13 +58,14 @@ std::vector<std::int64_t> bytes_from(const SharedSource& source, std::span<const
 
 }  // namespace
 
-Member::Member(const distribute::DistributedPlan& plan)
-    : plan_(plan), sources_(shared_sources(plan.graph, plan.mesh, plan.layouts)) {}
+Member::Member(const distribute::DistributedPlan& plan, std::vector<SharedSource> sources)
+    : plan_(plan), sources_(std::move(sources)) {}
 
 Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan& plan,
                                               const std::shared_ptr<transport::Job>& job,
                                               const LocalRanksOptions& options, const Weights& weights) {
-  std::unique_ptr<Member> member(new Member(plan));
+  WEFT_TRY(sources, shared_sources(plan));
+  std::unique_ptr<Member> member(new Member(plan, std::move(sources)));
   // The mesh is laid over the ranks host by host: what talks most is on one host, whatever order they are in.
   const std::vector<std::int32_t> order = transport::find_hosts(*job).by_host();
   const auto place = static_cast<std::int32_t>(std::ranges::find(order, job->rank()) - order.begin());
@@ -73,15 +76,17 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
     WEFT_TRY(ordered, member->world_->split(0, place));
     member->as_launched_ = std::exchange(member->world_, std::move(ordered));
   }
-  WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.mesh));
+  WEFT_TRY(exchanger, exec::CommExchanger::open(*member->world_, plan.whole_mesh()));
   member->exchanger_ = std::move(exchanger);
-  const int movers = options.overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
+  // A stage that waited for another before it computed would keep that one waiting.
+  const bool overlap = options.overlap || plan.time.has_value();
+  const int movers = overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
   const std::int32_t here = transport::ranks_on_this_machine(*job, order);
   const int threads = here * (options.workers + movers);
   WEFT_TRY(rank, exec::Rank::start(std::move(program), {.workers = options.workers,
                                                         .memory_limit = options.memory_limit,
                                                         .exchanger = member->exchanger_.get(),
-                                                        .overlap = options.overlap,
+                                                        .overlap = overlap,
                                                         .shared_memory = options.shared_memory,
                                                         .oversubscribed = threads > available_processors(),
                                                         .ranks_here = here}));
@@ -192,7 +197,7 @@ Status Member::compare_replicas(std::int64_t step) {
     for (std::size_t first = 0; first < source.shares.size(); ++first) {
       std::vector<RankValue> copies;  // of the share of rank `first`
       for (std::size_t rank = first; rank < source.shares.size(); ++rank) {
-        if (seen[rank] || source.shares[rank] != source.shares[first]) continue;
+        if (seen[rank] || !source.is_held(rank) || source.shares[rank] != source.shares[first]) continue;
         seen[rank] = true;
         copies.push_back({static_cast<std::int32_t>(rank), fmt::format("{}", all[rank * mine.size() + at])});
       }
@@ -231,7 +236,7 @@ Status Member::gather(comm::Communicator& group, std::span<const std::int32_t> n
     }
     const std::span<const std::byte> mine = held ? held->bytes() : std::span<const std::byte>();
     Tensor tensor{source.type.dtype, shape_of_type(source.type), {}};
-    if (source.is_whole(numbers.front())) {
+    if (std::ranges::all_of(numbers, [&](std::int32_t rank) { return source.is_whole(rank); })) {
       if (keeps) tensor.bytes.assign(mine.begin(), mine.end());
     } else {
       const std::vector<std::int64_t> counts = bytes_from(source, numbers);

@@ -65,7 +65,7 @@ class Member {
     std::span<std::byte> part;
   };
 
-  explicit Member(const distribute::DistributedPlan& plan);
+  Member(const distribute::DistributedPlan& plan, std::vector<SharedSource> sources);
   Status fill(const Weights& weights);
   void take_input(const SharedSource& source, const program::Port* port);
   // From the ranks of a group: `numbers[r]` is the mesh's number of its rank r. Each share comes from the first

@@ -10,6 +10,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/choose_algorithms.h"
+#include "weft/pipeline/unroll.h"
 #include "weft/run/local_ranks_member.h"
 #include "weft/run/training_part.h"
 #include "weft/spmd/localize.h"
@@ -262,6 +263,11 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
                                           int workers, std::span<const program::ChosenAlgorithm> algorithms) {
+  if (plan.time) {
+    WEFT_TRY(made, pipeline::unroll(plan, rank));
+    return program::compile(std::make_shared<plan::Graph>(std::move(made.graph)),
+                            {.workers = workers, .turns = made.turns});
+  }
   WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
   WEFT_TRY(program,
            program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers}));
@@ -303,9 +309,9 @@ Status do_training_part(const std::shared_ptr<transport::Job>& job, std::span<co
 Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& plan,
                                            const LocalRanksOptions& options, const Feed& feed,
                                            const Weights& start, const DistributedRun& run) {
-  if (options.ranks != plan.mesh.ranks())
+  if (options.ranks != plan.whole_mesh().ranks())
     return user_error(
-        fmt::format("the plan is for {} ranks, LOCAL says {}", plan.mesh.ranks(), options.ranks));
+        fmt::format("the plan is for {} ranks, LOCAL says {}", plan.whole_mesh().ranks(), options.ranks));
   WEFT_TRY(launched, launched_job());
   DistributedOutcome outcome;
   std::int64_t step = run.training.first_step;  // of the rank that this process is

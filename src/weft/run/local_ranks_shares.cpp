@@ -5,8 +5,11 @@
 #include <functional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
+#include "weft/pipeline/unroll.h"
 
 namespace weft::run {
 namespace {
@@ -79,7 +82,8 @@ void put_share(const plan::Type& type, std::span<const Share> shares, std::span<
 }
 
 bool SharedSource::is_whole(std::int32_t rank) const {
-  return elements_of(shares[static_cast<std::size_t>(rank)]) == type.elements();
+  return is_held(static_cast<std::size_t>(rank)) &&
+         elements_of(shares[static_cast<std::size_t>(rank)]) == type.elements();
 }
 
 std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
@@ -113,6 +117,36 @@ std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::M
     sources.push_back(std::move(source));
   }
   return sources;
+}
+
+namespace {
+
+// Of the ranks of a stage's mesh to those of all stages that hold it. Micro-batches are cut from a rank's rows
+// within its plan.
+Result<std::vector<SharedSource>> sources_in_time(const distribute::DistributedPlan& plan) {
+  const distribute::Distribution& distribution = plan.time->distribution;
+  const plan::Mesh inner = pipeline::inner_mesh(distribution);
+  std::vector<plan::Layout> layouts = plan.layouts;
+  for (plan::Layout& layout : layouts) layout.axes.resize(inner.axes.size());
+  WEFT_TRY(stages, pipeline::stages_of_sources(plan));
+  std::vector<SharedSource> sources = shared_sources(plan.graph, inner, layouts);
+  for (SharedSource& source : sources) {
+    const std::vector<std::vector<Share>> shares = std::exchange(source.shares, {});
+    for (std::int32_t rank = 0; rank < distribution.mesh.ranks(); ++rank) {
+      const auto at = static_cast<std::size_t>(pipeline::inner_rank(distribution, rank));
+      const bool held = (stages[source.node.value] >> pipeline::stage_of(distribution, rank) & 1) != 0;
+      source.shares.push_back(shares[at]);
+      source.held.push_back(held);
+    }
+  }
+  return sources;
+}
+
+}  // namespace
+
+Result<std::vector<SharedSource>> shared_sources(const distribute::DistributedPlan& plan) {
+  if (plan.time) return sources_in_time(plan);
+  return shared_sources(plan.graph, plan.mesh, plan.layouts);
 }
 
 }  // namespace weft::run

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
 #include "weft/plan/graph.h"
 #include "weft/plan/layout.h"
 
@@ -36,13 +38,20 @@ struct SharedSource {
   bool is_read = true;  // an output depends on it, or renews it: ranks whose share is not empty have it
   std::vector<std::vector<plan::Share>> shares;  // by rank
 
+  // By rank; empty: all. A rank of another stage of a pipeline does not have it.
+  std::vector<bool> held = {};
+
   bool has_copies = true;  // ranks with the same share hold the same; else each has a value of its own
 
-  bool is_whole(std::int32_t rank) const;
+  bool is_held(std::size_t rank) const { return held.empty() || held[rank]; }
+  bool is_whole(std::int32_t rank) const;  // all of it is there
 };
 
 // In the order of the plan.
 std::vector<SharedSource> shared_sources(const plan::Graph& graph, const plan::Mesh& mesh,
                                          std::span<const plan::Layout> layouts);
+
+// The same of a plan that ranks run, which may be cut in time.
+Result<std::vector<SharedSource>> shared_sources(const distribute::DistributedPlan& plan);
 
 }  // namespace weft::run

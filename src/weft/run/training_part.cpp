@@ -88,6 +88,9 @@ std::vector<std::byte> print_training_part(const distribute::DistributedPlan& pl
                  {"keep_every", watch.keep_every},
                  {"look_every", watch.look_every}};
   if (watch.measure_from) header["measure_from"] = *watch.measure_from;
+  if (plan.time)
+    header["time"] = {{"distribution", distribute::print(plan.time->distribution)},
+                      {"position", plan.time->position}};
   std::size_t bytes = 0;
   json& tensors = header["tensors"] = json::array();
   for (const auto& [name, tensor] : start.tensors) {
@@ -125,6 +128,12 @@ Result<TrainingPart> read_training_part(std::span<const std::byte> bytes) {
   part.plan.graph = std::move(graph);
   part.plan.mesh = std::move(mesh);
   part.plan.layouts = std::move(layouts);
+  if (header.contains("time")) {
+    WEFT_TRY(distribution,
+             distribute::read_distribution(header["time"].at("distribution").get<std::string>()));
+    part.plan.time = distribute::InTime{std::move(distribution), header["time"].at("position")};
+    if (part.plan.time->position.size() != part.plan.graph.node_count()) return damaged();
+  }
   WEFT_TRY(options, read_options(header.at("options")));
   part.options = std::move(options);
   part.feed = header.at("feed");
