@@ -13,6 +13,7 @@
 #include "weft/run/rank_comparison.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/plan_in_time.h"
 
 namespace weft::session {
 namespace {
@@ -20,8 +21,8 @@ namespace {
 using nlohmann::ordered_json;
 
 // Settings that ask for another plan, or for other sums, of the same model.
-constexpr std::string_view kAskForPlans[] = {"algorithm",     "batch_norm", "distribution", "memory_limit",
-                                             "optimizer_off", "rules",      "transport"};
+constexpr std::string_view kAskForPlans[] = {"algorithm",     "batch_norm",    "distribution", "memory_limit",
+                                             "micro_batches", "optimizer_off", "rules",        "transport"};
 
 struct KeptPlan {
   std::string version;
@@ -124,7 +125,7 @@ Result<PlanToTrain> follow(const Session::State& state, const Prepared& prepared
 Result<PlanToTrain> search_anew(const Session::State& state, const Context& context,
                                 const Prepared& prepared) {
   PlanToTrain plan;
-  WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false, prepared.ranks > 1 ? &context : nullptr));
+  WEFT_TRY(choice, plan_to_run(state, prepared.ranks > 1 ? &context : nullptr, prepared));
   if (was_interrupted(choice)) return user_error("interrupted", "nothing was trained");
   plan.choice = std::move(choice);
   if (prepared.ranks == 1) return plan;
@@ -135,7 +136,10 @@ Result<PlanToTrain> search_anew(const Session::State& state, const Context& cont
 
 Result<PlanToTrain> follow_or_search(const Session::State& state, const Context& context,
                                      const Prepared& prepared, const std::string& text, bool tells) {
-  if (text.empty() || !prepared.settings.running.follow_plan) return search_anew(state, context, prepared);
+  // What says how steps are cut in time says it all.
+  WEFT_TRY(in_time, asked_in_time(prepared.settings));
+  if (text.empty() || in_time || !prepared.settings.running.follow_plan)
+    return search_anew(state, context, prepared);
   std::string why;
   auto kept = read_kept(text);
   if (kept.ok()) {

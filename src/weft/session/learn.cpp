@@ -106,15 +106,17 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
     options.transport = *transport;
   WEFT_TRY(launched, run::launched_job());
   const bool far = launched != nullptr && transport::find_hosts(*launched).count > 1;
-  if (!far || !prepared.settings.running.algorithm.empty())
+  // A plan in time is not priced rank by rank: its communicators choose.
+  if (!priced.classes.empty() && (!far || !prepared.settings.running.algorithm.empty()))
     options.algorithms = cost::algorithms_of(*priced.classes.front().program);
   return options;
 }
 
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
-                                               std::int64_t held_bytes) {
-  WEFT_TRY(program,
-           program::compile(std::make_shared<plan::Graph>(std::move(graph)), {.workers = prepared.threads}));
+                                               std::int64_t held_bytes,
+                                               std::span<const std::uint32_t> turns) {
+  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(std::move(graph)),
+                                     {.workers = prepared.threads, .turns = turns}));
   return exec::Rank::start(std::move(program),
                            {.workers = prepared.threads,
                             .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit),

@@ -31,7 +31,8 @@ bool overlaps(const Settings& settings, std::int64_t ranks, int workers);
 
 // Compiles a plan for this machine and starts a rank. `held_bytes` of the memory limit are taken already.
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
-                                               std::int64_t held_bytes = 0);
+                                               std::int64_t held_bytes = 0,
+                                               std::span<const std::uint32_t> turns = {});
 
 // How well a model does on data that it is only asked about.
 struct Score {

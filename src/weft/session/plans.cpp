@@ -13,6 +13,7 @@
 #include "weft/plan/text.h"
 #include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/plan_in_time.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/reply.h"
@@ -86,10 +87,11 @@ Result<PlanVerdict> judged(PlanVerdict verdict) {
 
 Result<PlanVerdict> prove_found(const Session::State& state, const language::syntax::Run& run) {
   WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
-  if (prepared.ranks < 2)
+  WEFT_TRY(in_time, asked_in_time(prepared.settings));
+  if (prepared.ranks < 2 && !in_time)
     return user_error("a plan of one device has nothing to be proven against",
                       "name a cluster: ON pod, ON LOCAL 4", run.span);
-  WEFT_TRY(choice, plan_for(state, prepared, /*compare=*/false));
+  WEFT_TRY(choice, plan_to_run(state, nullptr, prepared));
   WEFT_TRY(proof, prove_plan(state, prepared, prepared.plan.graph, choice));
   return judged({language::print(run), distribute::print(choice.spread->distribution), std::move(proof)});
 }

@@ -11,6 +11,7 @@
 #include "weft/language/print.h"
 #include "weft/run/local_ranks.h"
 #include "weft/session/job_cluster.h"
+#include "weft/session/plan_in_time.h"
 #include "weft/train/local_norms.h"
 
 namespace weft::session {
@@ -243,10 +244,10 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
     options.sizes.push_back(size);
   }
   WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, options));
-  if (mode != language::Mode::train || !prepared.settings.local_norms || prepared.ranks == 1 ||
-      train::count_batch_norms(bound.graph) == 0)
-    return bound;
-  auto local = train::with_local_norms(bound.graph, prepared.ranks);
+  if (mode != language::Mode::train || train::count_batch_norms(bound.graph) == 0) return bound;
+  WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
+  if (shares == 1) return bound;
+  auto local = train::with_local_norms(bound.graph, shares);
   if (!local.ok()) {
     Error error = std::move(local).error();
     error.span = prepared.run->span;
@@ -376,8 +377,10 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
   WEFT_TRY(bound, bind_again(state, prepared, mode, {}, interrupted));
   prepared.sizes = std::move(bound.sizes);
-  if (prepared.trains() && prepared.settings.local_norms && train::count_batch_norms(bound.graph) > 0)
-    prepared.norm_shares = prepared.ranks;
+  if (prepared.trains() && train::count_batch_norms(bound.graph) > 0) {
+    WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
+    prepared.norm_shares = shares;
+  }
   WEFT_TRY_STATUS(make_plan(prepared, std::move(bound.graph)));
   return prepared;
 }

@@ -21,6 +21,8 @@
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
+#include "weft/pipeline/prove_in_time.h"
 #include "weft/plan/hash.h"
 #include "weft/plan/verify.h"
 #include "weft/session/small_sizes.h"
@@ -181,6 +183,7 @@ class Attempts {
       meshes_ = {plan::Mesh()};
     // Numbers that a written plan has of its own may be right at one choice of sizes by chance.
     if (meshes_.size() == 1) meshes_.push_back(meshes_[0]);
+    if (is_in_time()) keep_micro_batches();
     proven_.resize(meshes_.size());
   }
 
@@ -211,23 +214,57 @@ class Attempts {
     return std::ranges::any_of(proven_, [](bool proven) { return proven; });
   }
   std::int64_t multiple() const {
-    std::int64_t multiple = 1;
+    std::int64_t multiple = 1, micro = 1;
     for (const plan::Mesh& mesh : meshes_)
-      for (const plan::MeshAxis& axis : mesh.axes) multiple = std::lcm(multiple, axis.ranks);
-    return multiple;
+      for (const plan::MeshAxis& axis : mesh.axes)
+        if (is_in_time() && axis.name == pipeline::kMicroAxis)
+          micro = std::max<std::int64_t>(micro, axis.ranks);
+        else
+          multiple = std::lcm(multiple, axis.ranks);
+    return multiple * micro;  // micro-batches are alike
   }
   const Error& last() const { return last_; }
 
   SmallProof result() const {
-    return {proof_, fmt::format("{}{}", fmt::join(where_, " and "), claim_.spread != nullptr ? " ranks" : ""),
+    return {proof_,
+            fmt::format("{}{}", fmt::join(where_, " and "), claim_.spread != nullptr ? " ranks" : ""),
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(),
-            claim_.rewritten != nullptr, claim_.norm_shares};
+            claim_.rewritten != nullptr,
+            claim_.norm_shares,
+            is_in_time()};
   }
   void refuse(distribute::BrokenPromise broken) {
     proof_.wrong = distribute::Disagreement{broken.node, -1, std::move(broken.what)};
   }
 
  private:
+  bool is_in_time() const { return claim_.spread != nullptr && claim_.spread->time.has_value(); }
+
+  // Their order is what is proven, so there are as many as there are, or enough for all stages to be busy.
+  void keep_micro_batches() {
+    constexpr std::int64_t kMostMicro = 8;
+    for (plan::Mesh& mesh : meshes_)
+      for (plan::MeshAxis& axis : mesh.axes)
+        if (axis.name == pipeline::kMicroAxis)
+          axis.ranks = static_cast<std::int32_t>(
+              std::min(claim_.spread->time->distribution.micro_batches, kMostMicro));
+  }
+
+  // What the ranks of all stages run: the stages as they are, each of the small mesh.
+  Result<distribute::PlanProof> prove_in_time(const plan::Graph& small, distribute::DistributedPlan plan,
+                                              std::uint64_t seed) const {
+    distribute::InTime time = *claim_.spread->time;
+    if (plan.graph.node_count() != time.position.size())
+      return user_error("the plan has other nodes at small sizes");
+    for (plan::MeshAxis& axis : time.distribution.mesh.axes)
+      if (const int inner = plan.mesh.find(axis.name); inner >= 0)
+        axis.ranks = plan.mesh.axes[static_cast<std::size_t>(inner)].ranks;
+    if (const int micro = plan.mesh.find(pipeline::kMicroAxis); micro >= 0)
+      time.distribution.micro_batches = plan.mesh.axes[static_cast<std::size_t>(micro)].ranks;
+    plan.time = std::move(time);
+    return pipeline::prove_in_time(small, plan, seed);
+  }
+
   void prove_on(std::size_t mesh, const SmallModel& small) {
     if (is_late()) return keep(user_error("the time was up"));
     const plan::Graph *one_device = claim_.model, *small_device = &small.graph;
@@ -245,7 +282,9 @@ class Attempts {
     if (claim_.spread != nullptr && proof_.holds()) {
       auto replayed = distribute::replay(*claim_.spread, *one_device, *small_device, meshes_[mesh]);
       if (!replayed.ok()) return keep(std::move(replayed).error());
-      if (!take(distribute::prove(*small_device, *replayed, options))) return;
+      if (!take(is_in_time() ? prove_in_time(*small_device, std::move(*replayed), options.seed)
+                             : distribute::prove(*small_device, *replayed, options)))
+        return;
     }
     proven_[mesh] = true;
     remember(small.sizes, meshes_[mesh]);
@@ -388,9 +427,9 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal to {}{}, over the field and in f64, at {}",
+  return fmt::format("proven equal to {}{}, over the field{}, at {}",
                      rewritten ? "the model as it was before rules" : "the plan of one device",
-                     but_for_norms(norm_shares), sizes);
+                     but_for_norms(norm_shares), in_time ? " as every stage runs it" : " and in f64", sizes);
 }
 
 Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
@@ -441,7 +480,8 @@ Result<Proof> require_proof(const Session::State& state, const Prepared& prepare
   hasher.digest_of(plan::structural_hash(model)).digest_of(plan::structural_hash(choice.plan));
   if (choice.spread)
     hasher.digest_of(plan::structural_hash(choice.spread->chosen.plan.graph))
-        .text(print(choice.spread->chosen.plan.mesh));
+        .text(print(choice.spread->chosen.plan.mesh))
+        .text(distribute::print(choice.spread->distribution));
   const Digest digest = hasher.digest();
   if (const auto known = state.proven.find(digest); known != state.proven.end())
     return Proof{true, known->second};

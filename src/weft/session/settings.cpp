@@ -333,6 +333,15 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) {
        return settings.memory_limit == 0 ? std::string("0") : print_bytes(settings.memory_limit);
      }},
+    {"micro_batches", "parts of a step's batch, one after the other; their gradients add up to one update",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 1, 65536, "a whole number from 1 to 65,536"));
+       if (given != std::floor(given))
+         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       settings.micro_batches = static_cast<std::int64_t>(given);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.micro_batches); }},
     training_number<&Training::momentum, share>("momentum", "how much of the last step momentum keeps"),
     {"network",
      "what a rank of JOB sends to other hosts while all do, and the latency: '1.2 GB/s, 30 us'; '' is to "
@@ -513,7 +522,7 @@ std::string other_word_for(std::string_view name) {
       {"dp", "data parallel is an index sliced across the ranks: distribution = 'rank=4: slice b'"},
       {"tp", "tensor parallel is an index sliced across the ranks: distribution = 'gpu=8: slice h, f'"},
       {"pp",
-       "plans have no pipeline stages yet: layers are spread by slicing, distribution = 'node=4: slice b'"},
+       "layers one after the other are stages: distribution = 'stage=4: stage; micro=8; schedule 1f1b'"},
       {"zero", "ZeRO is shard: distribution = 'rank=4: slice b, shard optimizer'"},
   };
   for (const auto& [word, advice] : kWords)

@@ -53,6 +53,7 @@ struct Settings {
   plan::DType precision = plan::DType::f32;
   std::string device;        // or a cluster: what EXPLAIN plans for without ON; empty: a core of this machine
   std::string distribution;  // how plans are spread over a cluster; empty: as the search finds
+  std::int64_t micro_batches = 1;    // that TRAIN cuts a step's batch into
   std::int64_t search_limit = 1000;  // distributions that the search may look at
   double seconds = 0;                // that it may take; 0: as long as it needs
   std::optional<bool> rules =

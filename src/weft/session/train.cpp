@@ -10,6 +10,7 @@
 
 #include "weft/base/units.h"
 #include "weft/explain/progress.h"
+#include "weft/pipeline/unroll.h"
 #include "weft/plan/text.h"
 #include "weft/program/by_definition.h"
 #include "weft/run/algorithm_list.h"
@@ -114,9 +115,10 @@ struct Trained {
   run::Weights weights;
   int threads = 1;  // of a rank
   std::vector<program::ByDefinition> by_definition;
-  std::string distribution;  // of several ranks
-  std::string unproven;      // why that plan was not proven; empty: it was
-  bool reports = true;       // false for a rank of a launcher's that is not the first
+  std::string distribution;  // of several ranks, or in time
+  std::int64_t micro_batches = 1;
+  std::string unproven;  // why that plan was not proven; empty: it was
+  bool reports = true;   // false for a rank of a launcher's that is not the first
 
   bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
@@ -146,10 +148,18 @@ Result<Trained> train_alone(const Session::State& state, const Context& context,
   const run::Weights& start = *ready.start;
   WEFT_TRY(plan, plan_to_train(state, context, prepared, start.plan, ready.from_file));
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, plan.choice));
-  WEFT_TRY(rank, start_rank(std::move(plan.choice.plan), prepared, run::bytes_of(start)));
+  Trained trained;
+  pipeline::Unrolled in_time;
+  if (plan.choice.spread) {
+    WEFT_TRY(unrolled, pipeline::unroll(plan.choice.spread->chosen.plan, 0));
+    in_time = std::move(unrolled);
+    plan.choice.plan = std::move(in_time.graph);
+    trained.distribution = distribute::print(plan.choice.spread->distribution);
+    trained.micro_batches = plan.choice.spread->distribution.micro_batches;
+  }
+  WEFT_TRY(rank, start_rank(std::move(plan.choice.plan), prepared, run::bytes_of(start), in_time.turns));
   WEFT_TRY_STATUS(start.tensors.empty() ? run::write_initial(*rank, start.seed)
                                         : run::write_weights(*rank, start));
-  Trained trained;
   trained.unproven = proof.holds ? std::string() : proof.text;
   trained.weights = run::without_tensors(start);
   trained.weights.sizes = run.sizes;
@@ -206,6 +216,7 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .threads = plan.options.workers,
                  .by_definition = std::move(outcome.by_definition),
                  .distribution = distribute::print(plan.choice.spread->distribution),
+                 .micro_batches = plan.choice.spread->distribution.micro_batches,
                  .unproven = proof.holds ? std::string() : proof.text,
                  .reports = outcome.rank == 0};
 }
@@ -359,9 +370,9 @@ Status Training::finish(const Trained& done, const run::Weights& weights) {
 Answer Training::answer(std::chrono::steady_clock::time_point begun) {
   const std::string model(statement_.model.text);
   auto done = train(begun);
-  run::RankComparison finishing(
-      fmt::format("the end of TRAIN {}", model),
-      takes_ranks(state_, statement_) ? run::RankComparison::When::launched : run::RankComparison::When::not_at_all);
+  run::RankComparison finishing(fmt::format("the end of TRAIN {}", model),
+                                takes_ranks(state_, statement_) ? run::RankComparison::When::launched
+                                                                : run::RankComparison::When::not_at_all);
   Status finished = done.ok() ? Status() : Status(done.error());
   // A rank of a launcher that was told to give up has nothing.
   if (done.ok() && !done->weights.tensors.empty()) {
@@ -396,7 +407,8 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
                  {"seconds", outcome.seconds},
                  {fmt::format("{}_per_second", feed.example()), rate},
                  {"threads", done.threads}};
-    if (prepared.ranks > 1) json.update({{"ranks", prepared.ranks}, {"plan", done.distribution}});
+    if (prepared.ranks > 1) json["ranks"] = prepared.ranks;
+    if (!done.distribution.empty()) json["plan"] = done.distribution;
     json["curve"] = log_.curve();
     if (tested_) json["test"] = to_json(*tested_);
     for (std::size_t i = 0; i < prepared.goals.size(); ++i) {
@@ -426,7 +438,10 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   text += fmt::format("{} on {}, {} {}/s\n", print_seconds(outcome.seconds),
                       prepared.ranks > 1 ? fmt::format("{} ranks of {}", prepared.ranks, on) : on,
                       print_count(rate), feed.example());
-  if (prepared.ranks > 1) text += fmt::format("{}\n", done.distribution);
+  if (!done.distribution.empty()) text += fmt::format("{}\n", done.distribution);
+  if (done.micro_batches > 1 && prepared.norm_shares > 1)
+    text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",
+                        prepared.norm_shares);
   if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
   if (!done.by_definition.empty())
     text += fmt::format("ran by definition, slowly: {}\n", program::print(done.by_definition));

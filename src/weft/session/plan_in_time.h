@@ -1,0 +1,35 @@
+// weft/session/plan_in_time.h -- the plan of a TRAIN whose steps are cut in time.
+//
+//   distribution = 'stage=2: stage; data=2: slice b; micro=4; schedule 1f1b'     as it says
+//   micro_batches = 4                                                            of what is chosen else
+//
+// Included by the files of session/ only.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribution.h"
+#include "weft/search/optimize.h"
+#include "weft/session/prepare.h"
+
+namespace weft::session {
+
+// How settings cut steps in time; none: not at all. The mesh is not known yet where they say micro_batches and no
+// distribution. Fails where the two contradict one another.
+Result<std::optional<distribute::Distribution>> asked_in_time(const Settings& settings);
+
+// Of a model whose norms must not ask other micro-batches: the shares of the batch that each takes its statistics
+// from.
+Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::Graph& forward,
+                                         std::int64_t ranks);
+
+// `asked`: as above. REQUIRES: the statement trains.
+Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
+                                    const Prepared& prepared, distribute::Distribution asked);
+
+// The same where steps are cut in time; else as the search finds it.
+Result<search::Choice> plan_to_run(const Session::State& state, const Context* context,
+                                   const Prepared& prepared);
+
+}  // namespace weft::session

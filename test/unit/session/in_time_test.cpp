@@ -1,0 +1,134 @@
+// TRAIN with micro-batches and stages: what is learned is what one rank learns of the whole batch.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "session_case.h"
+#include "temporary_folder.h"
+#include "weft/formats/safetensors.h"
+
+namespace weft::session {
+namespace {
+
+const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
+const std::string kText = WEFT_SOURCE_DIR "/README.md";
+
+struct Learned {
+  double loss = 0;
+  std::map<std::string, std::vector<float>> tensors;
+};
+
+// Trains, saves, and reads what was saved.
+Learned learn(const std::string& model, const std::string& on, const std::string& from, int steps,
+              const std::string& with) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "learned.safetensors";
+  Session session;
+  const auto said =
+      answer(session, fmt::format("TRAIN {} {} FROM '{}' STEPS {} WITH ({}, seed = 3, threads = 1, "
+                                  "transport = inproc)",
+                                  model, on, from, steps, with));
+  answer(session, fmt::format("SAVE {} TO '{}'", model, file));
+  Learned learned{said.value("last_loss", 0.0), {}};
+  const auto loaded = formats::load(file);
+  EXPECT_TRUE(loaded.ok());
+  if (!loaded.ok()) return learned;
+  for (const formats::TensorEntry& entry : loaded->tensors) {
+    if (entry.dtype != plan::DType::f32) continue;
+    std::vector<float>& numbers = learned.tensors[std::string(entry.name)];
+    numbers.resize(entry.data.size() / sizeof(float));
+    std::memcpy(numbers.data(), entry.data.data(), entry.data.size());
+  }
+  return learned;
+}
+
+void expect_alike(const Learned& one, const Learned& other, double tolerance) {
+  EXPECT_NEAR(one.loss, other.loss, 1e-4 * std::abs(one.loss));
+  ASSERT_EQ(one.tensors.size(), other.tensors.size());
+  for (const auto& [name, numbers] : one.tensors) {
+    const auto found = other.tensors.find(name);
+    ASSERT_NE(found, other.tensors.end()) << name;
+    ASSERT_EQ(numbers.size(), found->second.size()) << name;
+    double apart = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      apart = std::max(apart, static_cast<double>(std::abs(numbers[i] - found->second[i])));
+    EXPECT_LT(apart, tolerance) << name;
+  }
+}
+
+constexpr std::string_view kMlpSizes = "b = 32, optimizer = sgd, learning_rate = 0.05";
+constexpr std::string_view kGptSizes =
+    "b = 8, s = 8, d = 16, h = 2, layers = 4, optimizer = sgd, learning_rate = 0.05";
+
+TEST(TrainInTime, MicroBatchesLearnWhatTheWholeBatchDoes) {
+  const Learned whole = learn("digits_mlp", "", kDigits, 20, std::string(kMlpSizes));
+  expect_alike(whole, learn("digits_mlp", "", kDigits, 20, fmt::format("{}, micro_batches = 4", kMlpSizes)),
+               1e-4);
+  expect_alike(
+      whole, learn("digits_mlp", "ON LOCAL 2", kDigits, 20, fmt::format("{}, micro_batches = 2", kMlpSizes)),
+      1e-4);
+}
+
+TEST(TrainInTime, StagesLearnWhatOneRankDoes) {
+  const Learned whole = learn("char_gpt", "", kText, 6, std::string(kGptSizes));
+  const auto staged = [&](const std::string& on, const std::string& distribution) {
+    expect_alike(
+        whole,
+        learn("char_gpt", on, kText, 6, fmt::format("{}, distribution = '{}'", kGptSizes, distribution)),
+        1e-4);
+  };
+  staged("ON LOCAL 2", "stage=2: stage; micro=4; schedule 1f1b");
+  staged("ON LOCAL 2", "stage=2: stage; micro=4; schedule zb_v");
+  staged("ON LOCAL 4", "stage=2: stage; data=2: slice b; micro=4; schedule zb_h1");
+  staged("ON LOCAL 4", "stage=2: stage; gpu=2: slice h, f, v; micro=2; schedule interleaved");
+}
+
+TEST(TrainInTime, GivesTheSameBitsOnEveryRun) {
+  const std::string with =
+      fmt::format("{}, distribution = 'stage=2: stage; micro=4; schedule dualpipe'", kGptSizes);
+  const Learned once = learn("char_gpt", "ON LOCAL 2", kText, 3, with),
+                again = learn("char_gpt", "ON LOCAL 2", kText, 3, with);
+  EXPECT_EQ(once.loss, again.loss);
+  EXPECT_EQ(once.tensors, again.tensors);
+}
+
+TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
+  Session session;
+  const Reply reply = session.execute(fmt::format(
+      "CREATE MODEL normed (b = 8, p = 64, f = 6, c = 10) INPUT pixels[b, p], label[b] OF int32 "
+      "PARAMETER w[p, f] INIT normal(0, 0.1), v[f, c] INIT normal(0, 0.1) AS WITH "
+      "h AS (SELECT sum(pixels * w) FROM pixels, w GROUP BY b, f), "
+      "n AS (SELECT batch_norm(h) OVER (PARTITION BY f) FROM h), "
+      "logits AS (SELECT sum(n * v) FROM n, v GROUP BY b, c) "
+      "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label; "
+      "TRAIN normed FROM '{}' STEPS 2 WITH (micro_batches = 2, threads = 1)",
+      kDigits));
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+  EXPECT_NE(reply.output.find("batch norms took their statistics from 2 shares"), std::string::npos)
+      << reply.output;
+}
+
+TEST(TrainInTime, WhatCannotBeIsSaidSo) {
+  Session session;
+  const auto train = [&](const std::string& on, const std::string& with) {
+    return complaint(session,
+                     fmt::format("TRAIN digits_mlp {} FROM '{}' STEPS 1 WITH ({})", on, kDigits, with));
+  };
+  EXPECT_NE(train("", "micro_batches = 5").find("b = 64 does not go in 5 micro-batches"), std::string::npos);
+  EXPECT_NE(train("ON LOCAL 4", "distribution = 'stage=2: stage; micro=2'").find("of 2 ranks, LOCAL 4 has 4"),
+            std::string::npos);
+  EXPECT_NE(train("ON LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule zb_h3'").find("zb_h"),
+            std::string::npos);
+  EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),
+            std::string::npos);
+  EXPECT_NE(train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution says micro=4"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::session
