@@ -111,4 +111,57 @@ if mount -t tmpfs -o size=256k none small 2>/dev/null; then
 else
   echo 'a full disk on the way: not tried, mounting needs root'
 fi
+
+# Ranks that this process starts, and no file but the last: what the others hold in memory must do.
+for round in $(seq "$rounds"); do
+  rm -f kept log.csv
+  script 300 "copy_every = 5, restarts = 3, log = 'log.csv'"
+  echo "SAVE digits_mlp TO 'kept';" >>job.weft
+  "$weft" run job.weft >out 2>&1 &
+  started=$!
+  while [ "$(lines log.csv)" -lt $((round * 250 / rounds)) ]; do sleep 0.005; done
+  kill -9 $(cat /proc/$started/task/$started/children) 2>/dev/null
+  wait $started
+  judge 'a rank of LOCAL killed, the others remember' same_bits kept whole
+  judge 'it was told' says 1 'which those that are left had in memory'
+done
+
+# After some steps the wire between the ranks carries far less than it did. A look takes a tenth of the time at most,
+# so the next may be some seconds away.
+cat >slow.sh <<'END'
+ip link set lo up
+"$weft" run job.weft >out 2>&1 &
+while [ ! -f log.csv ] || [ "$(wc -l <log.csv)" -lt 100 ]; do sleep 0.005; done
+tc qdisc replace dev lo root tbf rate 5mbit burst 64kb latency 400ms
+wait
+END
+if unshare -n sh -c 'ip link set lo up && tc qdisc replace dev lo root tbf rate 5mbit burst 64kb latency 1s' 2>/dev/null; then
+  rm -f log.csv
+  cat >job.weft <<END
+TRAIN digits_mlp ON LOCAL 2 FROM '$root/examples/digits.csv.gz' STEPS 3000
+WITH (b = 256, f = 512, transport = tcp, threads = 2, replan_every = 20, log = 'log.csv');
+END
+  unshare -n sh slow.sh
+  judge 'a slow link: another plan' grep -q 'with another plan' out
+  judge 'and to its end' says 1 ' to 3,000: loss'
+else
+  echo 'a slow link: not tried, it needs root and tc with tbf'
+fi
+
+# Launchers that are not ours.
+script 300 "checkpoint = 'kept'"
+for mpirun in mpirun.openmpi mpirun.mpich; do
+  command -v $mpirun >/dev/null || { echo "$mpirun: not here"; continue; }
+  rm -f kept
+  as_root=
+  [ $mpirun = mpirun.openmpi ] && as_root='--allow-run-as-root --oversubscribe'
+  $mpirun $as_root -n 2 "$weft" run job.weft >out 2>&1
+  judge "$mpirun" same_bits kept whole
+done
+rm -f kept
+export MASTER_ADDR=127.0.0.1 MASTER_PORT=29517 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2
+RANK=1 LOCAL_RANK=1 "$weft" run job.weft >other 2>&1 &
+RANK=0 LOCAL_RANK=0 "$weft" run job.weft >out 2>&1
+wait
+judge "torchrun's variables" same_bits kept whole
 exit $broken

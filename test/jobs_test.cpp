@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,17 +14,14 @@
 
 #include <fmt/format.h>
 
+#include "shell.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
 
 namespace {
 
+using weft::Outcome;
 using weft::TemporaryFolder;
-
-struct Outcome {
-  int exit_code = -1;
-  std::string text;  // both outputs
-};
 
 // Two folders stand for two hosts: rank 0 runs in h0, rank 1 in h1. What they share is above them.
 class Job {
@@ -46,13 +40,20 @@ class Job {
   Outcome shell(const std::string& line) const {
     const std::string full = fmt::format("cd '{}'; export weft='{}' WEFT_TIMEOUT='20 s'; {{ {}\n}} 2>&1",
                                          folder_.path(), WEFT_PROGRAM, line);
-    FILE* pipe = popen(full.c_str(), "r");
-    Outcome outcome;
-    char chunk[4096];
-    for (std::size_t got; (got = fread(chunk, 1, sizeof chunk, pipe)) > 0;) outcome.text.append(chunk, got);
-    const int status = pclose(pipe);
-    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return outcome;
+    return weft::run_shell(full);
+  }
+
+  // Rank 1 is killed once so many steps are logged; not when it was started again.
+  void let_rank_one_die_after(int steps) const {
+    write(
+        "rank.sh",
+        fmt::format("cd h$RANK\n"
+                    "if [ $RANK = 1 ] && [ -z \"$WEFT_RESTARTS\" ]; then\n"
+                    "  ( while [ ! -f ../log.csv ] || [ $(wc -l < ../log.csv) -lt {} ]; do sleep 0.01; done\n"
+                    "    kill -9 $$ ) &\n"
+                    "fi\n"
+                    "exec $weft run ../job.weft\n",
+                    steps));
   }
 
   // The script on the ranks of a launcher.
@@ -230,13 +231,7 @@ TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
                 .exit_code,
             0);
   job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
-  job.write("rank.sh",
-            "cd h$RANK\n"
-            "if [ $RANK = 1 ] && [ -z \"$WEFT_RESTARTS\" ]; then\n"
-            "  ( while [ ! -f ../log.csv ] || [ $(wc -l < ../log.csv) -lt 50 ]; do sleep 0.01; done; kill -9 "
-            "$$ ) &\n"
-            "fi\n"
-            "exec $weft run ../job.weft\n");
+  job.let_rank_one_die_after(50);
   const Outcome again = job.shell("$weft launch -n 2 --restarts 2 sh rank.sh");
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "starting again with 2 ranks, 1 of 2 times"), 1) << again.text;
@@ -251,13 +246,7 @@ TEST(Jobs, RanksThatDiedStartAgainFromTheCheckpoint) {
 TEST(Jobs, RanksThatAreLeftGoOn) {
   const Job job;
   job.write("job.weft", train(800, "checkpoint = '../kept', checkpoint_every = 20, log = '../log.csv'"));
-  job.write("rank.sh",
-            "cd h$RANK\n"
-            "if [ $RANK = 1 ] && [ -z \"$WEFT_RESTARTS\" ]; then\n"
-            "  ( while [ ! -f ../log.csv ] || [ $(wc -l < ../log.csv) -lt 25 ]; do sleep 0.01; done; kill -9 "
-            "$$ ) &\n"
-            "fi\n"
-            "exec $weft run ../job.weft\n");
+  job.let_rank_one_die_after(25);
   const Outcome left = job.shell("$weft launch -n 2 --restarts 5 --least 1 sh rank.sh");
   EXPECT_EQ(left.exit_code, 0) << left.text;
   EXPECT_EQ(count(left.text, "starting again with 1 rank, 1 of 5 times"), 1) << left.text;
@@ -275,6 +264,25 @@ TEST(Jobs, RanksOfThisMachineStartAgain) {
       "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft");
   EXPECT_EQ(again.exit_code, 0) << again.text;
   EXPECT_EQ(count(again.text, "warning: ranks start again from step "), 1) << again.text;
+  EXPECT_EQ(count(again.text, " to 800: loss"), 1) << again.text;
+  EXPECT_EQ(job.run(train(800, "checkpoint = 'whole'")).exit_code, 0);
+  EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
+}
+
+// No file is read: those that are left hold everything.
+TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
+  const Job job;
+  job.write("job.weft",
+            train(800, "copy_every = 5, restarts = 3, log = 'log.csv'") +
+                "SAVE digits_mlp TO 'kept';");
+  const Outcome again = job.shell(
+      "$weft run job.weft & weft=$!; for i in $(seq 600); do "
+      "test -f log.csv && test $(wc -l < log.csv) -gt 40 && break; sleep 0.02; done; "
+      "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft");
+  EXPECT_EQ(again.exit_code, 0) << again.text;
+  EXPECT_EQ(count(again.text, "warning: ranks start again from step "), 1) << again.text;
+  EXPECT_EQ(count(again.text, ", which those that are left had in memory, 1 of 3 times"), 1) << again.text;
+  EXPECT_EQ(count(again.text, "warning: ranks start again from step 0,"), 0) << again.text;
   EXPECT_EQ(count(again.text, " to 800: loss"), 1) << again.text;
   EXPECT_EQ(job.run(train(800, "checkpoint = 'whole'")).exit_code, 0);
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));

@@ -66,24 +66,29 @@ KeptPlan keep(const Session::State& state, const Prepared& prepared, const PlanT
   return kept;
 }
 
+// Its fields in the order that they are written.
+template <class Kept, class Visit>
+void for_fields(Kept& kept, const Visit& visit) {
+  visit("spread", kept.distribution);
+  visit("ranks", kept.ranks);
+  visit("workers", kept.workers);
+  visit("asked", kept.asked);
+  visit("version", kept.version);
+  visit("model", kept.model);
+  visit("algorithms", kept.algorithms);
+  visit("plan", kept.text);
+}
+
 std::string print(const KeptPlan& kept) {
-  return ordered_json{{"spread", kept.distribution},   {"ranks", kept.ranks},     {"workers", kept.workers},
-                      {"asked", kept.asked},           {"version", kept.version}, {"model", kept.model},
-                      {"algorithms", kept.algorithms}, {"plan", kept.text}}
-      .dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  ordered_json written;
+  for_fields(kept, [&](const char* name, const auto& field) { written[name] = field; });
+  return written.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 Result<KeptPlan> read_kept(const std::string& text) try {
   const ordered_json read = ordered_json::parse(text);
   KeptPlan kept;
-  kept.distribution = read.at("spread");
-  kept.ranks = read.at("ranks");
-  kept.workers = read.at("workers");
-  kept.asked = read.at("asked");
-  kept.version = read.at("version");
-  kept.model = read.at("model");
-  kept.algorithms = read.at("algorithms");
-  kept.text = read.at("plan");
+  for_fields(kept, [&](const char* name, auto& field) { read.at(name).get_to(field); });
   return kept;
 } catch (const ordered_json::exception&) {
   return user_error("the plan that the weights were trained with cannot be read");
@@ -124,14 +129,9 @@ Result<PlanToTrain> follow(const Session::State& state, const Prepared& prepared
 
 Result<PlanToTrain> search_anew(const Session::State& state, const Context& context,
                                 const Prepared& prepared) {
-  PlanToTrain plan;
   WEFT_TRY(choice, plan_to_run(state, prepared.ranks > 1 ? &context : nullptr, prepared));
   if (was_interrupted(choice)) return user_error("interrupted", "nothing was trained");
-  plan.choice = std::move(choice);
-  if (prepared.ranks == 1) return plan;
-  WEFT_TRY(options, local_ranks_of(prepared, plan.choice.spread->chosen.prediction));
-  plan.options = std::move(options);
-  return plan;
+  return to_train(state, prepared, std::move(choice));
 }
 
 Result<PlanToTrain> follow_or_search(const Session::State& state, const Context& context,
@@ -182,6 +182,17 @@ Result<PlanToTrain> plan_to_train(const Session::State& state, const Context& co
   WEFT_TRY(theirs, read_kept(first));
   WEFT_TRY(plan, follow(state, prepared, theirs));
   plan.kept = std::move(first);
+  return plan;
+}
+
+Result<PlanToTrain> to_train(const Session::State& state, const Prepared& prepared, search::Choice choice) {
+  PlanToTrain plan;
+  plan.choice = std::move(choice);
+  if (prepared.ranks > 1) {
+    WEFT_TRY(options, local_ranks_of(prepared, plan.choice.spread->chosen.prediction));
+    plan.options = std::move(options);
+  }
+  plan.kept = print(keep(state, prepared, plan));
   return plan;
 }
 

@@ -30,4 +30,7 @@ struct PlanToTrain {
 Result<PlanToTrain> plan_to_train(const Session::State& state, const Context& context,
                                   const Prepared& prepared, const std::string& kept, bool tells);
 
+// A plan that was found otherwise, ready to be trained with.
+Result<PlanToTrain> to_train(const Session::State& state, const Prepared& prepared, search::Choice choice);
+
 }  // namespace weft::session

@@ -161,11 +161,13 @@ namespace {
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
                                     const plan::Graph& graph, const std::string& distribution, bool compare,
-                                    const Context* context = nullptr, Advice advice = Advice::given) {
+                                    const Context* context = nullptr, Advice advice = Advice::given,
+                                    const Slowness& slowness = {}) {
   const cluster::Cluster one = alone(target);
   if (cost::is_local(target))
     state.warnings.add("what was measured before is not used", cost::Statistics::check({}));
-  const search::Machine machine = machine_of(settings, target), machine_alone = machine_of(settings, one);
+  const search::Machine machine = slowed(machine_of(settings, target), target, slowness),
+                        machine_alone = machine_of(settings, one);
   search::Problem problem;
   problem.plan = &graph;
   problem.learns = graph.has(plan::Phase::update);
@@ -220,6 +222,14 @@ Result<search::Choice> plan_for(const Session::State& state, const Prepared& pre
                                 const Context* context, Advice advice) {
   return optimize_for(state, prepared.settings, prepared, prepared.target, prepared.plan.graph,
                       prepared.settings.distribution, compare, context, advice);
+}
+
+Result<search::Choice> plan_for_slow(const Session::State& state, const Prepared& prepared,
+                                     const Slowness& slowness, double seconds, const Context& context) {
+  Settings settings = prepared.settings;
+  settings.seconds = settings.seconds > 0 ? std::min(settings.seconds, seconds) : seconds;
+  return optimize_for(state, settings, prepared, prepared.target, prepared.plan.graph, settings.distribution,
+                      /*compare=*/false, &context, Advice::not_asked, slowness);
 }
 
 bool was_interrupted(const search::Choice& choice) {

@@ -7,6 +7,7 @@
 #include "weft/price/exchange_prices.h"
 #include "weft/search/optimize.h"
 #include "weft/session/prepare.h"
+#include "weft/session/slowness.h"
 
 namespace weft::session {
 
@@ -38,6 +39,10 @@ search::Watching watching_by(const Context& context, const Prepared& prepared);
 // the best found so far is the answer.
 Result<search::Choice> plan_for(const Session::State& state, const Prepared& prepared, bool compare,
                                 const Context* context = nullptr, Advice advice = Advice::given);
+
+// The same where everything takes as much longer as `slowness` says, found within `seconds`.
+Result<search::Choice> plan_for_slow(const Session::State& state, const Prepared& prepared,
+                                     const Slowness& slowness, double seconds, const Context& context);
 
 // Whether the search was ended by hand: a step is not to run then.
 bool was_interrupted(const search::Choice& choice);

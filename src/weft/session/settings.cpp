@@ -264,6 +264,10 @@ constexpr SettingSpec kSpecs[] = {
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
     training_number<&Training::clip_norm, not_negative>(
         "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
+    running_count<&RunOptions::copy_every>("copy_every",
+                                           "steps after which each of LOCAL's ranks copies what it holds, in "
+                                           "memory: where one dies, restarts go on "
+                                           "from there; 0 is never"),
     {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)
@@ -408,6 +412,9 @@ constexpr SettingSpec kSpecs[] = {
        return set_truth_or_automatic(settings.running.remember, value);
      },
      [](const Settings& settings) { return print_truth_or_automatic(settings.running.remember); }},
+    running_count<&RunOptions::replan_every>(
+        "replan_every",
+        "steps after which a slow rank or link lets ranks change to a plan that suits it; 0 is never"),
     {"restart", "whether TRAIN starts from new initial values even if the model has learned before",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "restart"));

@@ -26,19 +26,21 @@ struct RunOptions {
   double temperature = 0;       // of GENERATE; 0: what is likeliest
   run::ScheduleKind schedule = run::ScheduleKind::constant;  // of the learning rate
   std::int64_t warmup = 0;                                   // steps in which it climbs
-  std::int64_t schedule_steps = 0;          // of the model's first step on; 0: those of the statement
-  double schedule_end = 0;                  // what is left of it at the end
-  std::int64_t schedule_every = 0;          // of `step`: steps; 0: a third of them
-  double schedule_factor = 0.1;             // of `step`
-  bool restart = false;                     // from new initial values, whatever was learned before
-  std::string checkpoint;                   // a file to save to while training
-  std::int64_t checkpoint_every = 0;        // steps; 0: only when training is over
-  std::string checkpoint_best;              // a file for the best of them
-  std::int64_t check_every = 100;           // steps from one comparison of ranks' copies to the next; 0: none
-  double wall_time = 0;                     // seconds after which TRAIN saves and ends; 0: none
-  std::optional<bool> resume;               // from the checkpoint; none: where a launcher started ranks again
-  std::int64_t restarts = 0;                // of LOCAL's ranks, from the last checkpoint, when one died
-  bool follow_plan = true;                  // with which the weights were trained before
+  std::int64_t schedule_steps = 0;    // of the model's first step on; 0: those of the statement
+  double schedule_end = 0;            // what is left of it at the end
+  std::int64_t schedule_every = 0;    // of `step`: steps; 0: a third of them
+  double schedule_factor = 0.1;       // of `step`
+  bool restart = false;               // from new initial values, whatever was learned before
+  std::string checkpoint;             // a file to save to while training
+  std::int64_t checkpoint_every = 0;  // steps; 0: only when training is over
+  std::string checkpoint_best;        // a file for the best of them
+  std::int64_t check_every = 100;     // steps from one comparison of ranks' copies to the next; 0: none
+  std::int64_t copy_every = 0;        // steps from one copy in LOCAL's ranks' own memory to the next; 0: none
+  std::int64_t replan_every = 0;      // steps from one look at the ranks' speeds to the next; 0: none
+  double wall_time = 0;               // seconds after which TRAIN saves and ends; 0: none
+  std::optional<bool> resume;         // from the checkpoint; none: where a launcher started ranks again
+  std::int64_t restarts = 0;          // of LOCAL's ranks, from the last checkpoint, when one died
+  bool follow_plan = true;            // with which the weights were trained before
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
   std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced

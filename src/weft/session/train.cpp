@@ -23,6 +23,7 @@
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/session/ready_to_train.h"
+#include "weft/session/replan.h"
 #include "weft/session/training_checkpoints.h"
 #include "weft/session/training_log.h"
 
@@ -117,8 +118,10 @@ struct Trained {
   std::vector<program::ByDefinition> by_definition;
   std::string distribution;  // of several ranks, or in time
   std::int64_t micro_batches = 1;
-  std::string unproven;  // why that plan was not proven; empty: it was
-  bool reports = true;   // false for a rank of a launcher's that is not the first
+  std::string unproven;       // why that plan was not proven; empty: it was
+  bool reports = true;        // false for a rank of a launcher's that is not the first
+  bool changes_plan = false;  // it ended early, to go on with another plan
+  std::string next_plan;      // that one, as rank 0 knows it
 
   bool ended_early() const { return outcome.interrupted || outcome.terminated || outcome.time_up; }
 };
@@ -200,15 +203,21 @@ Result<PlanToTrain> proven_plan(const Session::State& state, const Context& cont
 }
 
 Result<Trained> train_on_ranks(const Session::State& state, const Context& context, const ReadyToTrain& ready,
-                               const run::DistributedRun& training, const OnCheckpoint& on_checkpoint) {
+                               const run::DistributedRun& training, const OnCheckpoint& on_checkpoint,
+                               Replanning& replanning) {
   Proof proof;
   WEFT_TRY(plan, proven_plan(state, context, ready, proof));
   run::DistributedRun run = training;
   run.on_weights = [&](std::int64_t step, const run::Weights& weights) {
     return on_checkpoint(step, run::to_checkpoint(weights));
   };
-  run.plan = std::move(plan.kept);
+  run.plan = plan.kept;
   run.launch = run::launch_name();
+  std::string next_plan;
+  run.on_speeds = [&](std::int64_t step, const run::RankSpeeds& speeds) {
+    next_plan = replanning.look(step, plan, speeds).value_or(std::string());
+    return !next_plan.empty();
+  };
   WEFT_TRY(outcome, run::run_distributed(plan.choice.spread->chosen.plan, plan.options, *ready.feed,
                                          *ready.start, run));
   return Trained{.outcome = outcome.training,
@@ -218,7 +227,9 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .distribution = distribute::print(plan.choice.spread->distribution),
                  .micro_batches = plan.choice.spread->distribution.micro_batches,
                  .unproven = proof.holds ? std::string() : proof.text,
-                 .reports = outcome.rank == 0};
+                 .reports = outcome.rank == 0,
+                 .changes_plan = outcome.changes_plan,
+                 .next_plan = std::move(next_plan)};
 }
 
 // What a training that was told to end says of it.
@@ -248,6 +259,7 @@ class Training {
         learning_(context),
         watch_(context, run, *ready.feed, ready.start->step, ready.end),
         scorer_(state, context, ready.prepared, *ready.feed),
+        replanning_(state, context, ready.prepared),
         file_(state, context, running_.checkpoint),
         best_(state, context, running_.checkpoint_best) {}
 
@@ -257,6 +269,7 @@ class Training {
   run::DistributedRun steps(std::chrono::steady_clock::time_point begun);
   Status look_at(std::int64_t step, formats::Checkpoint learned);
   Result<Trained> train(std::chrono::steady_clock::time_point begun);
+  void go_on_from(run::Weights weights);
   Status finish(const Trained& done, const run::Weights& weights);
   std::string tell(const Trained& done, const run::Weights& weights) const;
 
@@ -271,9 +284,12 @@ class Training {
   Learning learning_;
   Watch watch_;
   Scorer scorer_;
+  Replanning replanning_;
   CheckpointFile file_;
   BestCheckpoint best_;
   bool log_fails_ = false, died_ = false;
+  std::optional<run::Weights> rescued_;  // out of the memory of ranks that did not die
+  run::TrainingOutcome before_;          // with other plans
   std::optional<Score> tested_;
 };
 
@@ -291,7 +307,8 @@ run::DistributedRun Training::steps(std::chrono::steady_clock::time_point begun)
   if (running_.wall_time > 0)
     run.training.until = begun + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                      std::chrono::duration<double>(running_.wall_time));
-  run.training.on_step = [&](const run::StepReport& report) -> Status {
+  run.training.on_step = [&](run::StepReport report) -> Status {
+    report.seconds += before_.seconds;
     watch_.see(report);
     best_.see(report);
     const Status logged = log_.add(report);
@@ -305,6 +322,9 @@ run::DistributedRun Training::steps(std::chrono::steady_clock::time_point begun)
     };
   run.sizes = ready_.prepared.named_sizes();
   run.check_every = running_.check_every;
+  run.keep_every = running_.copy_every;
+  run.on_rescue = [&](run::Weights weights) { rescued_ = std::move(weights); };
+  run.look_every = running_.replan_every;
   run.on_death = [&] { died_ = true; };
   return run;
 }
@@ -326,25 +346,64 @@ Status Training::look_at(std::int64_t step, formats::Checkpoint learned) {
   return {};
 }
 
-// Ranks of this machine that died are started again, from the last checkpoint where there is one.
+void Training::go_on_from(run::Weights weights) {
+  run::keep_moments(weights, ready_.own ? std::move(*ready_.own) : *ready_.start);
+  ready_.own = std::make_unique<run::Weights>(std::move(weights));
+  ready_.start = ready_.own.get();
+}
+
+// What both parts of a training came to, one after the other.
+run::TrainingOutcome join(const run::TrainingOutcome& before, run::TrainingOutcome after) {
+  if (before.steps_done > 0 || after.steps_done == 0) {
+    after.first_loss = before.first_loss;
+    after.first_further = before.first_further;
+  }
+  if (after.steps_done == 0) {
+    after.last_loss = before.last_loss;
+    after.last_further = before.last_further;
+  }
+  after.steps_done += before.steps_done;
+  after.seconds += before.seconds;
+  return after;
+}
+
+// Ranks that are to change to another plan go on with it. Ranks of this machine that died are started again, from
+// the memory of the others or from the last checkpoint, whichever is later.
 Result<Trained> Training::train(std::chrono::steady_clock::time_point begun) {
   const OnCheckpoint on_checkpoint = [&](std::int64_t step, formats::Checkpoint learned) {
     return look_at(step, std::move(learned));
   };
-  for (std::int64_t again = 0;; ++again) {
+  for (std::int64_t again = 0;;) {
     died_ = false;
+    rescued_.reset();
     auto done = ready_.prepared.ranks > 1
-                    ? train_on_ranks(state_, context_, ready_, steps(begun), on_checkpoint)
+                    ? train_on_ranks(state_, context_, ready_, steps(begun), on_checkpoint, replanning_)
                     : train_alone(state_, context_, ready_, steps(begun), on_checkpoint);
-    if (done.ok() || !died_ || again == running_.restarts || run::launched_ranks() > 1) return done;
-    if (file_.saved()) {
+    if (done.ok()) {
+      done->outcome = join(before_, std::move(done->outcome));
+      if (!done->changes_plan) return done;
+      before_ = done->outcome;
+      go_on_from(std::move(done->weights));
+      if (!done->next_plan.empty()) ready_.own->plan = std::move(done->next_plan);
+      ready_.prepared.settings.running.follow_plan = true;
+      continue;
+    }
+    if (!died_ || again == running_.restarts || run::launched_ranks() > 1) return done;
+    const bool from_memory = rescued_ && rescued_->step >= file_.saved().value_or(ready_.start->step);
+    if (from_memory) {
+      rescued_->plan = ready_.start->plan;
+      go_on_from(std::move(*rescued_));
+    } else if (file_.saved()) {
       WEFT_TRY(last, read_weights_file(state_, context_, statement_.model, file_.path()));
       ready_.own = std::make_unique<run::Weights>(std::move(last));
       ready_.start = ready_.own.get();
     }
-    state_.warnings.add_now(fmt::format("ranks start again from step {}, {} of {} times",
-                                        print_exact(ready_.start->step), again + 1, running_.restarts),
-                            done.error(), context_.on_warning);
+    ++again;
+    before_ = {};
+    state_.warnings.add_now(
+        fmt::format("ranks start again from step {}{}, {} of {} times", print_exact(ready_.start->step),
+                    from_memory ? ", which those that are left had in memory" : "", again, running_.restarts),
+        done.error(), context_.on_warning);
   }
 }
 
