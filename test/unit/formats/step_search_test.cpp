@@ -78,17 +78,22 @@ StepNetwork star_network(std::int32_t devices) {
   return network;
 }
 
-StepVerdict ask(const StepNetwork& network, const StepQuestion& question) {
-  const auto answer = answer_steps(network, question, {});
+StepVerdict ask(StepSearch& search, const StepQuestion& question) {
+  const auto answer = search.answer(question, {});
   EXPECT_TRUE(answer.ok()) << answer.error().message;
   return answer->verdict;
 }
 
+StepVerdict ask(const StepNetwork& network, const StepQuestion& question) {
+  StepSearch search(network);
+  return ask(search, question);
+}
+
 // Finds it, and proves the program that it becomes.
-void expect_program(const StepNetwork& network, const StepQuestion& question) {
+void expect_program(StepSearch& search, const StepNetwork& network, const StepQuestion& question) {
   SCOPED_TRACE(
       fmt::format("{} ({},{},{})", name(question.kind), question.chunks, question.steps, question.rounds));
-  const auto answer = answer_steps(network, question, {});
+  const auto answer = search.answer(question, {});
   ASSERT_TRUE(answer.ok()) << answer.error().message;
   ASSERT_EQ(answer->verdict, StepVerdict::satisfiable) << answer->why;
   std::int32_t steps = 0, rounds = 0;
@@ -102,6 +107,11 @@ void expect_program(const StepNetwork& network, const StepQuestion& question) {
   const auto program = collective::compile(step_moves(question, network, *answer));
   ASSERT_TRUE(program.ok()) << program.error().message;
   EXPECT_EQ(collective::check(*program).verdict(), collective::Verdict::ok);
+}
+
+void expect_program(const StepNetwork& network, const StepQuestion& question) {
+  StepSearch search(network);
+  expect_program(search, network, question);
 }
 
 // Every choice of sends, step by step. Sending less than fits is never better, so only full choices are tried.
@@ -307,6 +317,7 @@ TEST(StepSearch, ReproducesTheTablesOfSccl) {
   for (const auto& [table, file] :
        {std::pair{"sccl_paper_DGX1", "sccl_DGX1"}, {"sccl_paper_Z52_ring8", "sccl_Ring8_Z52_model"}}) {
     const StepNetwork network = corpus_network(file);
+    StepSearch search(network);
     for (const auto& [key, of_table] : kinds)
       for (const auto& row : anchors[table][key])
         for (const Kind kind : of_table) {
@@ -315,9 +326,9 @@ TEST(StepSearch, ReproducesTheTablesOfSccl) {
           ++rows;
           // Long programs are proved in bench/synthesis_steps too.
           if (question.steps <= 4)
-            expect_program(network, question);
+            expect_program(search, network, question);
           else
-            EXPECT_EQ(ask(network, question), StepVerdict::satisfiable);
+            EXPECT_EQ(ask(search, question), StepVerdict::satisfiable);
         }
   }
   EXPECT_EQ(rows, 76);
