@@ -6,6 +6,7 @@
 
 #include "subcommands.h"
 #include "weft/session/collective.h"
+#include "weft/session/synthesize_steps.h"
 
 namespace weft {
 namespace {
@@ -28,6 +29,8 @@ usage:
   weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
   weft collective synthesize COLLECTIVE --on CLUSTER [--optimal bandwidth] [--root N] [--without link:3-5|gpu:12]
                       [-o OUT] [--time-limit '10 s']
+  weft collective synthesize COLLECTIVE --on CLUSTER --chunks C --steps S --rounds R | --pareto [--root N] [-o OUT]
+                      [--time-limit '10 s']
   weft collective list [COLLECTIVE]
 
 PROGRAM is a file (MSCCL XML, MSCCL++ JSON, .program, .algorithm) or a shipped algorithm with its
@@ -35,6 +38,23 @@ parameters, as in 'all_reduce_ring(ranks=8, chunks=4)'. OUT says the format by i
 --effort N lets reading and checking take N times a second and 200 MB. `weft help collective` explains each.
 --format json answers in JSON.
 )";
+
+// SCCL's question, where chunks, steps, rounds or their frontier are asked for.
+bool asks_for_steps(const CLI::App& command) {
+  for (const char* option : {"--chunks", "--steps", "--rounds", "--pareto"})
+    if (command.count(option) > 0) return true;
+  return false;
+}
+
+Reply synthesize_in_steps(const CollectiveSynthesize& asked, SynthesizeSteps steps) {
+  steps.collective = asked.collective;
+  steps.topology = asked.cluster;
+  steps.root = asked.root;
+  steps.to = asked.to;
+  steps.time_limit = asked.time_limit;
+  steps.format = asked.format;
+  return session::run(steps);
+}
 
 void add_effort(CLI::App* command, std::int64_t& effort) {
   command->add_option("--effort", effort)->check(CLI::Range(1, 1 << 20));
@@ -139,8 +159,12 @@ CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
   return command;
 }
 
-CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize) {
+CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize, SynthesizeSteps& steps) {
   CLI::App* command = app.add_subcommand("synthesize");
+  command->add_option("--chunks", steps.chunks);
+  command->add_option("--steps", steps.steps);
+  command->add_option("--rounds", steps.rounds);
+  command->add_flag("--pareto", steps.pareto);
   command->add_option("COLLECTIVE", synthesize.collective)->required();
   command->add_option("--on", synthesize.cluster)->required();
   command->add_option("--optimal", synthesize.optimal);
@@ -172,8 +196,10 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveShow show;
   CollectiveList list;
   CollectiveSynthesize synthesize;
+  SynthesizeSteps steps;
 
   CLI::App app;
+  CLI::App* const synthesizes = add_synthesize(app, synthesize, steps);
   return run_subcommand(app,
                         {{add_check(app, check), [&] { return session::run(check); }},
                          {add_convert(app, convert), [&] { return session::run(convert); }},
@@ -184,7 +210,11 @@ Result<Reply> run_collective(int argc, char** argv) {
                          {add_run(app, trial), [&] { return session::run(trial); }},
                          {add_show(app, show), [&] { return session::run(show); }},
                          {add_list(app, list), [&] { return session::run(list); }},
-                         {add_synthesize(app, synthesize), [&] { return session::run(synthesize); }}},
+                         {synthesizes,
+                          [&] {
+                            return asks_for_steps(*synthesizes) ? synthesize_in_steps(synthesize, steps)
+                                                                : session::run(synthesize);
+                          }}},
                         "collective", kCollectiveUsage, argc, argv);
 }
 

@@ -151,6 +151,8 @@ BarKind kind_of(const program::Unit& unit) {
     case Move::all_gather: return BarKind::all_gather;
     case Move::all_to_all: return BarKind::all_to_all;
     case Move::halo: return BarKind::permute;  // to neighbours
+    case Move::send:
+    case Move::receive: return BarKind::permute;  // from stage to stage
     case Move::broadcast_from: return BarKind::broadcast;
     case Move::permute_ranks: break;
   }

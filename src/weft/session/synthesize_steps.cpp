@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -152,8 +153,13 @@ Result<std::string> answer(const SynthesizeSteps& request) {
   if (!synthesis::can_decide_steps())
     return world_error("this weft was built without CaDiCaL, which decides chunks, steps and rounds",
                        "install libcadical-dev and build again");
-  if (!(request.seconds >= 0) || request.seconds > kMostSeconds)
-    return user_error(fmt::format("seconds must be between 0 and {}: {}", kMostSeconds, request.seconds));
+  std::optional<double> seconds;
+  if (!request.time_limit.empty()) {
+    seconds = read_duration(request.time_limit);
+    if (!seconds || !(*seconds > 0) || *seconds > kMostSeconds)
+      return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
+                        "write it so: '10 s'");
+  }
   if (request.most_steps < 0)
     return user_error(fmt::format("steps must be at least 1: {}", request.most_steps));
   WEFT_TRY(kind, collective::parse_kind(request.collective));
@@ -161,9 +167,8 @@ Result<std::string> answer(const SynthesizeSteps& request) {
   WEFT_TRY(network, synthesis::step_network(cluster.topology));
   synthesis::StepClock clock;
   clock.stop = request.interrupted;
-  if (request.seconds > 0)
-    clock.end =
-        std::chrono::steady_clock::now() + std::chrono::microseconds(std::llround(request.seconds * 1e6));
+  if (seconds)
+    clock.end = std::chrono::steady_clock::now() + std::chrono::microseconds(std::llround(*seconds * 1e6));
   return request.pareto ? answer_frontier(request, network, kind, clock)
                         : answer_one(request, network, kind, clock);
 }

@@ -20,7 +20,7 @@ struct SynthesizeSteps {
   std::int32_t chunks = 0, steps = 0, rounds = 0;
   bool pareto = false;
   std::int32_t most_steps = 0, extra_rounds = -1;  // of the frontier; see synthesis/step_pareto.h
-  double seconds = 0;                              // after which to give up; 0: never
+  std::string time_limit;                          // "10 s", after which to give up; empty: never
   std::string to;                                  // a file; of a frontier the last point's program
   Format format = Format::text;
   std::function<bool()> interrupted = {};

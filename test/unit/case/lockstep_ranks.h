@@ -159,6 +159,8 @@ inline void exchange_by_hand(const std::vector<const Exchange*>& sides,
         taken[r] = given[static_cast<std::size_t>(from)];
         break;
       }
+      case Kind::send:
+      case Kind::receive: throw std::runtime_error("ranks in lockstep exchange no messages");
     }
     const Place& to = sides[r]->result;
     const std::int64_t room = to.buffer.valid() ? to.elements() : 0;
