@@ -48,7 +48,8 @@ class Reader {
       if (at_end()) break;
       if (!take(TokenKind::semicolon)) return expected("a semicolon between two parts of a distribution");
     }
-    if (made_.mesh.axes.empty()) return expected("a mesh axis and its ranks");
+    // One rank has no axes: micro-batches alone are a distribution of it.
+    if (made_.mesh.axes.empty() && !has_micro_) return expected("a mesh axis and its ranks");
     return std::move(made_);
   }
 
@@ -261,7 +262,8 @@ std::string print(const Distribution& distribution) {
                 ? fmt::format("; replicate {} on {}", word(exception.tensor), word(exception.axis))
                 : fmt::format("; slice {} of {} on {}", word(exception.index), word(exception.tensor),
                               word(exception.axis));
-  if (distribution.micro_batches != 1) text += fmt::format("; {}={}", kMicro, distribution.micro_batches);
+  if (distribution.micro_batches != 1)
+    text += fmt::format("{}{}={}", text.empty() ? "" : "; ", kMicro, distribution.micro_batches);
   if (!distribution.schedule.empty()) text += fmt::format("; schedule {}", word(distribution.schedule));
   return text;
 }

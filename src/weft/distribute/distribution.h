@@ -63,7 +63,7 @@ struct Distribution {
   std::vector<AxisUse> axes;  // one for each axis of the mesh
   std::vector<Exception> exceptions;
   std::int64_t micro_batches = 1;  // that a step's batch is cut into; their gradients are summed
-  std::string schedule = {};       // of a mesh with stages: a name of schedules/; empty: 1f1b
+  std::string schedule = {};       // of a mesh with stages: a name of schedules/; empty: one_f_one_b
 
   friend bool operator==(const Distribution&, const Distribution&) = default;
 };

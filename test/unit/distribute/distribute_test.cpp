@@ -234,7 +234,7 @@ TEST(Distribution, TextIsReadAsItIsPrinted) {
        {"rank=4: slice b", "node=4: slice b, shard parameters; gpu=8: slice h, f, v, s", "gpu=8",
         "stage=8: stage, chunks=2; data=16: slice b, shard optimizer; gpu=8: slice h, f; micro=96; schedule "
         "interleaved",
-        "gpu=2: slice b; replicate w on gpu; micro=4", "stage=2: stage; schedule \"my own\"",
+        "gpu=2: slice b; replicate w on gpu; micro=4", "micro=4", "stage=2: stage; schedule \"my own\"",
         "gpu=2: shard optimizer", "gpu=2: slice f; replicate block.0.w on gpu; slice d of x on gpu",
         "\"two words\"=2: slice \"a,b\"; replicate \"say \\\"w\\\"\" on \"two words\""}) {
     const auto read = read_distribution(text);
@@ -273,7 +273,7 @@ TEST(Distribution, AnyTextIsReadOrRefused) {
                                       "replicate w on gpu",
                                       "gpu=2; slice b of",
                                       "\"gpu",
-                                      "micro=2",
+                                      "micro=",
                                       "gpu=2; micro=0",
                                       "gpu=2; micro=2; micro=2",
                                       "a=2: stage; b=2: stage",

@@ -273,10 +273,11 @@ TEST(Seconds, EndAStatementWithWhatWasFoundByThen) {
 }
 
 // What the error advises was planned: the same statement with that batch passes, and so does the larger limit.
+// Of what is not trained: a training may go in micro-batches, which fit nearly always.
 TEST(WhatFits, IsWhatAnErrorAdvises) {
   const auto statement = [](std::string_view batch, std::string_view limit) {
     return fmt::format(
-        "EXPLAIN (SUMMARY) TRAIN digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 8, "
+        "EXPLAIN (SUMMARY) INFER digits_mlp ON pod WITH (b = {}, memory_limit = '{}', search_limit = 8, "
         "prove = false)",
         batch, limit);
   };
