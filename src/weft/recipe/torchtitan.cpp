@@ -11,9 +11,19 @@
 #include "weft/recipe/languages.h"
 
 #ifdef WEFT_HAS_TOMLPLUSPLUS
+// The library asserts of some wrong texts that they cannot be, and without its assertions assumes it: "[\\a]". Here
+// they are errors like others, in releases too.
+namespace weft::recipe {
+struct UnreadableToml {};
+[[noreturn]] inline void toml_is_unreadable() { throw UnreadableToml(); }
+}  // namespace weft::recipe
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : ::weft::recipe::toml_is_unreadable())
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_WINDOWS_COMPAT 0
 #include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 #endif
 
 namespace weft::recipe {
@@ -222,12 +232,16 @@ Result<Recipe> read_torchtitan(std::string_view text) {
   if (text.size() > kMostTomlBytes)
     return user_error(
         fmt::format("expected at most {} bytes of TOML, found {}", kMostTomlBytes, text.size()));
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return user_error(fmt::format("expected TOML, found an error in line {}, column {}: {}",
-                                  parsed.error().source().begin.line, parsed.error().source().begin.column,
-                                  formats::shown(parsed.error().description())));
-  return read_job(parsed.table());
+  try {
+    const toml::parse_result parsed = toml::parse(text);
+    if (!parsed)
+      return user_error(fmt::format("expected TOML, found an error in line {}, column {}: {}",
+                                    parsed.error().source().begin.line, parsed.error().source().begin.column,
+                                    formats::shown(parsed.error().description())));
+    return read_job(parsed.table());
+  } catch (const UnreadableToml&) {
+    return user_error("expected TOML, found a name that begins with no letter, digit or quote");
+  }
 #else
   (void)text;
   return user_error("this Weft was built without toml++, which reads job.toml",

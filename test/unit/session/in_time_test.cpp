@@ -101,9 +101,10 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
   Session session;
   const Reply reply = session.execute(fmt::format(
       "CREATE MODEL normed (b = 8, p = 64, f = 6, c = 10) INPUT pixels[b, p], label[b] OF int32 "
-      "PARAMETER w[p, f] INIT normal(0, 0.1), v[f, c] INIT normal(0, 0.1) AS WITH "
+      "PARAMETER w[p, f] INIT normal(0, 0.1), v[f, c] INIT normal(0, 0.1) "
+      "STATE mean[f], variance[f] INIT ones AS WITH "
       "h AS (SELECT sum(pixels * w) FROM pixels, w GROUP BY b, f), "
-      "n AS (SELECT batch_norm(h) OVER (PARTITION BY f) FROM h), "
+      "n AS (SELECT batch_norm(h, mean, variance) OVER (PARTITION BY f) FROM h, mean, variance), "
       "logits AS (SELECT sum(n * v) FROM n, v GROUP BY b, c) "
       "SELECT mean(cross_entropy(logits, label) OVER (PARTITION BY b)) AS loss FROM logits, label; "
       "TRAIN normed FROM '{}' STEPS 2 WITH (micro_batches = 2, threads = 1)",
@@ -126,8 +127,9 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
             std::string::npos);
   EXPECT_NE(train("ON LOCAL 8", "distribution = 'stage=8: stage; micro=2'").find("parts in a row"),
             std::string::npos);
-  EXPECT_NE(train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution says micro=4"),
-            std::string::npos);
+  EXPECT_NE(
+      train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution says micro=4"),
+      std::string::npos);
 }
 
 }  // namespace

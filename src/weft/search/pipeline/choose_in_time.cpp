@@ -24,6 +24,7 @@ constexpr std::int64_t kMostOutside = 8;  // ranks of an outer axis that cut the
 constexpr std::int64_t kMostMicro = 4096;  // micro-batches
 constexpr std::size_t kMostPriced = 600;   // schedules
 constexpr std::size_t kFinalists = 3;
+constexpr double kUnlikely = 1.05;  // times the best: unequal parts make no step quicker, and few much slower
 
 struct NamedSchedule {
   std::string_view name;
@@ -79,7 +80,7 @@ struct Candidate {
   std::int64_t rows = 1;  // of a micro-batch on a replica
   TimeShape shape;
   bool megatron = false;
-  double least = 0;
+  double likely = 0, least = 0;  // seconds
 };
 
 Names joined_names(Names a, const Names& b) {
@@ -116,7 +117,8 @@ class InTimeSearch {
     chosen.candidates = static_cast<std::int64_t>(candidates_.size());
     chosen.simulated = static_cast<std::int64_t>(micro_.size() + ends_.size());
     chosen.priced_events = static_cast<std::int64_t>(priced_.size());
-    chosen.least_seconds = candidates_.empty() ? 0 : candidates_.front().least;
+    const auto least = std::ranges::min_element(candidates_, {}, &Candidate::least);
+    chosen.least_seconds = least == candidates_.end() ? 0 : least->least;
     chosen.ended_early = over();
     chosen.search_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     if (!chosen.fits) return fits_nowhere(chosen);
@@ -330,8 +332,8 @@ class InTimeSearch {
       for (const std::size_t list : lists_for(splits_[s]))
         for (const Shard shard : shards_for(splits_[s]))
           for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
-            if (divides(splits_[s], rows)) add_shapes({s, list, shard, rows, {}, false, 0});
-    std::ranges::stable_sort(candidates_, {}, &Candidate::least);
+            if (divides(splits_[s], rows)) add_shapes({s, list, shard, rows, {}, false, 0, 0});
+    std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
   }
 
   void add_shapes(Candidate one) {
@@ -347,6 +349,7 @@ class InTimeSearch {
       one.shape = {stages, named.chunks, problem_.rows / (split.data() * one.rows), *text};
       if (stages == 1 && one.shape.micro_batches == 1) continue;  // not in time
       if (least_bytes(costs, one.shape) > limit_ || holds_too_much(costs, one.shape)) continue;
+      one.likely = likely_seconds(costs, one.shape);
       one.least = least_seconds(costs, one.shape);
       one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
       candidates_.push_back(one);
@@ -410,7 +413,8 @@ class InTimeSearch {
     std::pair<double, std::size_t> smallest = {std::numeric_limits<double>::infinity(), 0};
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       if (!belongs(candidates_[c])) continue;
-      if (candidates_[c].least >= best || priced_.size() >= most) break;
+      if (candidates_[c].likely >= kUnlikely * best || priced_.size() >= most) break;
+      if (candidates_[c].least >= best) continue;
       if (!found.empty() && over()) break;
       const PricedInTime* const price = priced(c);
       if (price == nullptr) continue;

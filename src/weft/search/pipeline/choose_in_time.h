@@ -5,7 +5,8 @@
 //
 // What a micro-batch costs depends on the axes that cut the model and on its rows alone, and the end of a step on
 // the mesh alone: each is simulated once (part_costs.h), and all else is arithmetic over them. Candidates come in
-// the order of what they take at least, bubbles counted, and those that cannot fit or be the best are left out.
+// the order of what they take where stages are alike, bubbles counted; those that cannot fit or are too slow even
+// so are left out.
 // The best few are then priced on their own meshes at their own rows, as a distribution that is given is.
 #pragma once
 #include <chrono>

@@ -1,6 +1,7 @@
 #include "weft/search/pipeline/price_in_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -180,15 +181,29 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
   return made;
 }
 
-double least_seconds(const PartCosts& costs, const TimeShape& shape) {
+// Where W waits for nobody, it may fill what the others leave.
+static bool parts_w(const pipeline::ScheduleText& schedule) {
+  return schedule.clock == pipeline::Clock::span || schedule.name.starts_with("zb");
+}
+
+double likely_seconds(const PartCosts& costs, const TimeShape& shape) {
   const PartCost all = sum_of(costs, 0, costs.size());
   const double stage = all.work() / shape.stages;
-  // Where W waits for nobody, it may fill what the others leave.
-  const bool parted =
-      shape.schedule->clock == pipeline::Clock::span || shape.schedule->name.starts_with("zb");
-  const double filling = parted ? 0 : stage * (shape.stages - 1) / shape.chunks;
+  const double filling = parts_w(*shape.schedule) ? 0 : stage * (shape.stages - 1) / shape.chunks;
   return static_cast<double>(shape.micro_batches) * stage + filling +
          std::max(all.update, all.reducing) / shape.stages;
+}
+
+double least_seconds(const PartCosts& costs, const TimeShape& shape) {
+  const PartCost all = sum_of(costs, 0, costs.size());
+  const auto micro = static_cast<double>(shape.micro_batches);
+  // One stage is at least as busy as all are on average.
+  const double busy = (micro * all.work() + std::max(all.update, all.reducing)) / shape.stages;
+  if (parts_w(*shape.schedule) || shape.chunks > 1 || shape.micro_batches == 1)
+    return std::max(busy, all.work());
+  // T >= m w(s) + w(0) + .. + w(s - 1) for every stage s; of all ways to cut, the least T has them all equal,
+  // so that w(s) = T / m (1 - 1/m)^s.
+  return std::max(busy, all.work() / (1 - std::pow(1 - 1 / micro, shape.stages)));
 }
 
 double least_bytes(const PartCosts& costs, const TimeShape& shape) {

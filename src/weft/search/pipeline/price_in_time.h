@@ -67,8 +67,10 @@ Result<pipeline::Schedule> unfold(const TimeShape& shape);
 Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule schedule,
                                    const std::vector<std::size_t>& cuts, const cost::MeshLink& link);
 
-// No schedule of these stages takes less: every stage does all micro-batches, the first waits for the last, and
-// chunks let a micro-batch come by sooner. A stage that parts B and W may fill its waits.
+// What it takes where parts can be cut into stages that are alike: all micro-batches, and the time until the last
+// stage has the first of them, which chunks shorten and Ws fill.
+double likely_seconds(const PartCosts& costs, const TimeShape& shape);
+// No way to cut the parts takes less.
 double least_seconds(const PartCosts& costs, const TimeShape& shape);
 // No stage of it gets by with less.
 double least_bytes(const PartCosts& costs, const TimeShape& shape);
