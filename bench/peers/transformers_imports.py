@@ -17,7 +17,7 @@ import tempfile
 import numpy
 import torch
 import transformers
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
 RATE = 0.5
 BATCH, WORDS, VOCABULARY = 2, 6, 20
@@ -89,21 +89,18 @@ def loss_of(model, kind, fed):
     return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1))
 
 
-def weights_of(model):
-    """As save_pretrained has them: what is tied once."""
-    seen, kept = set(), {}
-    for name, tensor in model.state_dict().items():
-        if tensor.data_ptr() in seen:
-            continue
-        seen.add(tensor.data_ptr())
-        kept[name] = tensor.detach().clone().contiguous()
-    return kept
+def save(model, folder, name):
+    """As transformers saves it, under the names that checkpoints have."""
+    with tempfile.TemporaryDirectory() as saved:
+        model.save_pretrained(saved, safe_serialization=True)
+        os.rename(os.path.join(saved, "model.safetensors"), os.path.join(folder, name))
 
 
 def run(weft, *arguments):
     done = subprocess.run([weft, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError((done.stderr or done.stdout).strip().splitlines()[0])
+        told = (done.stderr or done.stdout).strip().splitlines()
+        raise RuntimeError(told[0] if done.stderr else told[-1])
     return done.stdout
 
 
@@ -122,7 +119,7 @@ def compare(weft, name, folder):
             parameter.add_(0.1 * torch.randn_like(parameter))
     config.architectures = [model_class]
     config.save_pretrained(folder)
-    save_file(weights_of(model), os.path.join(folder, "before.safetensors"))
+    save(model, folder, "before.safetensors")
     fed = draw(kind, random)
     numpy.savez(os.path.join(folder, "data.npz"), **fed)
 
@@ -132,7 +129,7 @@ def compare(weft, name, folder):
         for parameter in model.parameters():
             if parameter.grad is not None:
                 parameter.sub_(RATE * parameter.grad)
-    save_file(weights_of(model), os.path.join(folder, "after.safetensors"))
+    save(model, folder, "after.safetensors")
 
     path = lambda file: os.path.join(folder, file)
     run(weft, "import", path("config.json"), "--name", "mine", "-o", path("before.weft"), "--weights",
@@ -141,6 +138,8 @@ def compare(weft, name, folder):
     run(weft, "import", path("config.json"), "--name", "mine", "-o", path("after.weft"), "--weights",
         path("after.safetensors"))
     sizes = f"b = {BATCH}" + ("" if kind == "images" else f", s = {WORDS}") + (f", r = {WORDS}" if kind == "pairs" else "")
+    if "moe" in json.dumps(fields) or "experts" in json.dumps(fields):
+        sizes += f", slots = {WORDS}"  # room for every word with every expert: nothing is dropped
     script = (f"LOAD mine FROM '{path('start.safetensors')}'; "
               f"TRAIN mine FROM '{path('data.npz')}' STEPS 1 WITH ({sizes}, optimizer = sgd, learning_rate = {RATE}, "
               f"threads = 1); SAVE mine TO '{path('ours.safetensors')}'")

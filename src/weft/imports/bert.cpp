@@ -64,8 +64,8 @@ std::string bert_norm(std::string_view x, const Bert& model, std::string_view na
 }
 
 LayerText bert_block(const std::string& name, const Bert& model) {
-  LayerText layer(name + "_block", "x[b, s, d], mask[b, s] OF bool",
-                  "Every word sees all that the mask has.");
+  LayerText layer(name + "_block", "x[b, s, d], mask[b, s] OF int32",
+                  "Every word sees those whose mask is 1.");
   const std::string init = normal(model.range);
   layer.size("b", 1);
   layer.size("s", model.positions);
@@ -94,7 +94,7 @@ LayerText bert_block(const std::string& name, const Bert& model) {
     layer.with(part, fmt::format("SELECT sum(x * w{0}) + b{0} FROM x, w{0}, b{0} GROUP BY b, h, s, e", part));
   layer.with("scores", "SELECT sum(q * k) / sqrt(e) FROM q, k[b, h, s AS t, e] GROUP BY b, h, s, t");
   layer.with("probs",
-             "SELECT softmax(CASE WHEN mask THEN scores ELSE -inf END) OVER (PARTITION BY b, h, s) "
+             "SELECT softmax(CASE WHEN mask > 0 THEN scores ELSE -inf END) OVER (PARTITION BY b, h, s) "
              "FROM scores, mask[b, s AS t]");
   std::string probs = "probs";
   if (model.attention_dropout > 0) {
@@ -147,7 +147,7 @@ Result<Imported> bert_of(Request request) {
     if (labels < 2) return user_error("id2label: expected two labels or more, found one: a regression");
   }
   const LayerText block = bert_block(request.name, model);
-  std::string inputs = "tokens[b, s] OF int32, segments[b, s] OF int32, mask[b, s] OF bool";
+  std::string inputs = "tokens[b, s] OF int32, segments[b, s] OF int32, mask[b, s] OF int32";
   if (head.words) inputs += ", targets[b, s] OF int32";
   if (head.order) inputs += ", follows[b] OF int32";
   if (head.classifier) inputs += ", label[b] OF int32";
