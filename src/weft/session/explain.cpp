@@ -17,6 +17,7 @@
 #include "weft/session/explain_distributed.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/plan_in_time.h"
 #include "weft/session/prepare.h"
 #include "weft/session/prove_plan.h"
 #include "weft/sim/step/memory_curve.h"
@@ -200,6 +201,16 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.verbose = statement.verbose;
   explanation.brief = explain_options.summary;
   explanation.width = context.width;
+  if (prepared.trains()) {
+    WEFT_TRY(in_time, asked_in_time(prepared.settings));
+    const bool is_given = !prepared.settings.distribution.empty() && prepared.ranks > 1;
+    if (in_time && (!is_given || cost::is_local(prepared.target)))
+      return placed(
+          user_error("EXPLAIN prices steps that are cut in time on clusters, by a distribution that says "
+                     "how, and not here",
+                     "TRAIN runs this one, and `weft plan prove` proves it"),
+          run.span);
+  }
   if (prepared.ranks > 1)
     return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);

@@ -114,6 +114,17 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
       << reply.output;
 }
 
+// What EXPLAIN does not price it does not answer as if it had not been asked.
+TEST(TrainInTime, ExplainSaysWhereItDoesNotPriceIt) {
+  Session session;
+  for (const std::string_view asked :
+       {"WITH (micro_batches = 4)", "ON LOCAL 2 WITH (micro_batches = 4)", "ON pod WITH (micro_batches = 4)",
+        "ON LOCAL 2 WITH (distribution = 'rank=2: stage; micro=4')"})
+    EXPECT_NE(complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp {}", asked)).find("cut in time"),
+              std::string::npos)
+        << asked;
+}
+
 TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   Session session;
   const auto train = [&](const std::string& on, const std::string& with) {
