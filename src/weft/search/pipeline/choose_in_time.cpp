@@ -199,7 +199,7 @@ class InTimeSearch {
       const Split::Axis& axis = split.axes[a];
       const std::string& name = cluster_.axes[a].name;
       const std::int64_t sizes[] = {axis.stages, axis.data, axis.model};
-      const AxisUse uses[] = {{.stage = true},
+      const AxisUse uses[] = {{.slice = {}, .stage = true},
                               {joined_names(hinted(name), {problem_.batch}), shard},
                               {joined_names(hinted(name), lists_[list]), Shard::nothing}};
       const auto factors = std::ranges::count_if(sizes, [](std::int64_t size) { return size > 1; });
