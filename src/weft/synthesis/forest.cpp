@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/synthesis/coarser_rate.h"
+#include "weft/synthesis/in_network.h"
 #include "weft/synthesis/symmetry.h"
 
 namespace weft::synthesis {
@@ -137,6 +138,12 @@ Result<Forest> find_forest(const cluster::Topology& topology, Kind kind, std::in
     return blocks / (1 / one + 1 / other);
   };
   forest.optimum = together(up.rate, down.rate);
+  forest.without_switches = forest.optimum;
+  if (kind == Kind::all_reduce)
+    if (const auto found = reduce_in_network(topology, deadline); found && found->rate > forest.optimum) {
+      forest.optimum = found->rate;
+      forest.switch_root = found->root;
+    }
   const HalfForest& narrow = goes_up && (!goes_down || up.rate < down.rate) ? up : down;
   for (const std::int32_t node : narrow.optimum.side)
     if (node < static_cast<std::int32_t>(topology.nodes.size())) forest.bottleneck.push_back(node);

@@ -26,6 +26,10 @@ struct Forest {
   collective::Kind kind = collective::Kind::all_gather;
   std::int32_t ranks = 0, root = 0;
   double optimum = 0, planned = 0;  // bytes per second
+  // Where a switch that adds and copies makes the optimum of an all_reduce: that switch, and what trees of
+  // devices have without it. Trees and programs are those of devices.
+  std::int32_t switch_root = -1;
+  double without_switches = 0;
   std::vector<std::int32_t>
       bottleneck;              // nodes of the topology: what their roots have leaves them too slowly
   std::vector<Tree> down, up;  // see tree_program.h

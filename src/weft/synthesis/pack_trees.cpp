@@ -30,12 +30,10 @@ class Packer {
         turns_(links.gpus <= kMostInTurns),
         out_(count(links.gpus)) {
     for (std::size_t l = 0; l < links.links.size(); ++l) {
-      const LogicalLink& link = links.links[l];
-      out_[count(link.from)].push_back(static_cast<std::int32_t>(l));
-      left_.push_back(link.capacity);
-      flow_.add_arc(link.from, link.to, link.capacity);
+      out_[count(links.links[l].from)].push_back(static_cast<std::int32_t>(l));
+      left_.push_back(links.links[l].capacity);
     }
-    for (std::int32_t v = 0; v < links.gpus; ++v) open_.push_back(flow_.add_arc(source_, v, 0));
+    build_flow();
     for (const std::int32_t root : roots) {
       Growing tree;
       tree.root = root;
@@ -54,6 +52,11 @@ class Packer {
       growing_.pop_front();
       flow_.set_capacity(tree.demand, 0);
       demanded_ -= tree.times;
+      if (!turns_) {
+        // It will be finished before any other grows: nodes and arcs of those before it are in the way.
+        build_flow();
+        tree.node = -1;
+      }
       do {
         if (deadline_.over() || !grow(tree)) {
           packing.complete = false;
@@ -70,6 +73,23 @@ class Packer {
 
  private:
   static std::size_t count(std::int32_t number) { return static_cast<std::size_t>(number); }
+
+  // The links that are left, and every tree that waits.
+  void build_flow() {
+    flow_ = MaxFlow(links_.gpus + 1);
+    for (std::size_t l = 0; l < left_.size(); ++l)
+      flow_.add_arc(links_.links[l].from, links_.links[l].to, left_[l]);
+    open_.clear();
+    for (std::int32_t v = 0; v < links_.gpus; ++v) open_.push_back(flow_.add_arc(source_, v, 0));
+    for (Growing& tree : growing_) add_demand(tree);
+  }
+
+  void add_demand(Growing& tree) {
+    tree.node = flow_.add_node();
+    tree.demand = flow_.add_arc(source_, tree.node, tree.times);
+    for (std::int32_t v = 0; v < links_.gpus; ++v)
+      if (tree.depth[count(v)] >= 0) flow_.add_arc(tree.node, v, kNoLimit);
+  }
 
   // How many of the trees may take the link. What stops more is a set of devices that needs all the rest of
   // what comes in; it stops every other link into it as well, and does so for as long as the tree grows.
@@ -94,12 +114,7 @@ class Packer {
 
   // Lets the tree ask for its share until it is its turn again.
   void wait(Growing tree) {
-    if (tree.node < 0) {
-      tree.node = flow_.add_node();
-      tree.demand = flow_.add_arc(source_, tree.node, tree.times);
-      for (std::int32_t v = 0; v < links_.gpus; ++v)
-        if (tree.depth[count(v)] >= 0) flow_.add_arc(tree.node, v, kNoLimit);
-    }
+    if (tree.node < 0) add_demand(tree);
     flow_.set_capacity(tree.demand, tree.times);
     demanded_ += tree.times;
     // One after the other, what was begun is finished first.
@@ -146,7 +161,7 @@ class Packer {
     const LogicalLink& link = links_.links[count(best)];
     tree.depth[count(link.to)] = tree.depth[count(link.from)] + 1;
     tree.edges.push_back({link.from, link.to, best});
-    flow_.add_arc(tree.node, link.to, kNoLimit);
+    if (tree.node >= 0) flow_.add_arc(tree.node, link.to, kNoLimit);
     return true;
   }
 

@@ -112,11 +112,15 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
       network.latency.back() += topology.links[static_cast<std::size_t>(link)].latency_seconds;
   }
 
-  const auto limit = [&](std::vector<std::int32_t> edges, double bytes_per_second) {
+  const auto limit = [&](std::vector<std::int32_t> edges, double bytes_per_second, bool copied = false,
+                         bool added = false) {
     if (edges.empty()) return;
     std::ranges::sort(edges);
     edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
-    network.limits.push_back({std::move(edges), bytes_per_second});
+    network.limits.push_back({std::move(edges), bytes_per_second, copied, added});
+  };
+  const auto node_at = [&](std::int32_t number) -> const cluster::Node& {
+    return topology.nodes[static_cast<std::size_t>(number)];
   };
   const auto also = [](std::vector<std::int32_t> edges, const std::vector<std::int32_t>& more) {
     edges.insert(edges.end(), more.begin(), more.end());
@@ -125,7 +129,7 @@ Result<StepNetwork> step_network(const cluster::Topology& topology) {
   for (std::size_t i = 0; i < users.size(); ++i) {
     const std::int32_t other = topology.links[i].shares_with;
     if (other < 0)
-      limit(users[i], rate[i]);
+      limit(users[i], rate[i], node_at(topology.links[i].to).copies, node_at(topology.links[i].from).reduces);
     else if (static_cast<std::size_t>(other) > i)
       limit(also(users[i], users[static_cast<std::size_t>(other)]), rate[i]);
   }
@@ -172,6 +176,7 @@ StepNetwork reversed(const StepNetwork& network) {
   for (StepLimit& limit : back.limits) {
     for (std::int32_t& edge : limit.edges) edge = place[static_cast<std::size_t>(edge)];
     std::ranges::sort(limit.edges);
+    std::swap(limit.copied, limit.added);
   }
   return back;
 }

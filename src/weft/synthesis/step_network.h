@@ -28,6 +28,9 @@ struct StepEdge {
 struct StepLimit {
   std::vector<std::int32_t> edges;  // sorted
   double capacity = 1;              // chunks a round, of all these edges together
+  // The cable leads to a switch that copies: a chunk that takes several of the edges at the same time passes
+  // once; or it comes from one that adds up, which is the same backwards. Steps do not count on it.
+  bool copied = false, added = false;
 
   friend auto operator<=>(const StepLimit&, const StepLimit&) = default;
 };

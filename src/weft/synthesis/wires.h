@@ -12,7 +12,7 @@
 
 #include "weft/base/result.h"
 #include "weft/cluster/topology.h"
-#include "weft/synthesis/max_flow.h"
+#include "weft/base/max_flow.h"
 
 namespace weft::synthesis {
 

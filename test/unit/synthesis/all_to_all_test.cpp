@@ -1,0 +1,76 @@
+// All-to-all by a concurrent flow: its bound against ones that can be counted by hand, and its schedules.
+#include "weft/synthesis/all_to_all.h"
+
+#include <gtest/gtest.h>
+
+#include "weft/collective/compile.h"
+#include "weft/synthesis/step_schedule.h"
+
+namespace weft::synthesis {
+namespace {
+
+cluster::Topology ring(std::int32_t devices) {
+  cluster::Topology topology;
+  for (std::int32_t i = 0; i < devices; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
+  topology.devices = devices;
+  for (std::int32_t i = 0; i < devices; ++i) topology.add_cable(i, (i + 1) % devices, 1e9, 1e-6);
+  return topology;
+}
+
+// A ring of n has 2n links of 1 GB/s; a pair is n/4 links apart on average of n^2/(4(n-1)) over n - 1 others.
+// For 8: distances 1 1 2 2 3 3 4 add up to 16, so 16 links carry 8 * 16 = 128 rates: 1/8 GB/s a pair.
+TEST(AllToAll, TheBoundOfARingIsWhatItsLinksCarry) {
+  const auto found = bound_all_to_all(ring(8));
+  ASSERT_TRUE(found.ok());
+  EXPECT_GE(found->bound, 1e9 * (1 - 1e-9));
+  EXPECT_LE(found->bound, 1.011e9);
+  EXPECT_LE(found->flow, 1e9 * (1 + 1e-9));
+  EXPECT_GE(found->flow, 0.99e9);
+}
+
+// Two boxes of two, one cable of 1 GB/s between: each way it carries 4 pairs, so 1/4 GB/s a pair, 1 in all.
+TEST(AllToAll, ANarrowCableBoundsIt) {
+  cluster::Topology topology;
+  for (std::int32_t i = 0; i < 4; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
+  topology.devices = 4;
+  topology.add_cable(0, 1, 10e9, 0);
+  topology.add_cable(2, 3, 10e9, 0);
+  topology.add_cable(1, 2, 1e9, 0);
+  const auto found = bound_all_to_all(topology);
+  ASSERT_TRUE(found.ok());
+  EXPECT_NEAR(found->bound, 1e9, 0.011e9);
+  EXPECT_GE(found->bound, 1e9 * (1 - 1e-9));
+}
+
+TEST(AllToAll, SharesOfAPairAddUpAndPathsLead) {
+  const auto network = step_network(ring(5));
+  ASSERT_TRUE(network.ok());
+  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+  std::vector<double> sums(25, 0);
+  for (const FlowPath& path : flow.paths) {
+    sums[at(path.from * 5 + path.to)] += path.share;
+    std::int32_t here = path.from;
+    for (const std::int32_t arc : path.arcs) {
+      EXPECT_EQ(network->edges[at(arc)].from, here);
+      here = network->edges[at(arc)].to;
+    }
+    EXPECT_EQ(here, path.to);
+  }
+  for (std::int32_t from = 0; from < 5; ++from)
+    for (std::int32_t to = 0; to < 5; ++to) EXPECT_NEAR(sums[at(from * 5 + to)], from == to ? 0 : 1, 1e-9);
+}
+
+TEST(AllToAll, SchedulesBecomeProgramsNearTheBound) {
+  const auto network = step_network(ring(6));
+  ASSERT_TRUE(network.ok());
+  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+  const AllToAllSchedule timed = schedule_all_to_all(*network, flow, 2, 1e7);
+  // 12 chunks a device of 10 MB.
+  EXPECT_GT(120e6 / timed.schedule.finish, 0.85 * flow.bound * 6);
+  const StepSchedule ordered = in_order(timed.schedule);
+  const auto program = collective::compile(step_moves(timed.question, *network, nullptr, &ordered));
+  EXPECT_TRUE(program.ok()) << program.error().message;
+}
+
+}  // namespace
+}  // namespace weft::synthesis
