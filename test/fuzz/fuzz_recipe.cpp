@@ -1,4 +1,4 @@
-// Any text is a recipe or an error of the user, in each of three languages; a recipe that is printed is read again.
+// Any text is a recipe or an error of the user, in each of four languages; a recipe that is printed is read again.
 
 #include "promise.h"
 #include "weft/recipe/languages.h"
@@ -18,5 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto recipe = read_deepspeed(text, 8); user(recipe)) print_deepspeed(*recipe);
   if (const auto recipe = read_torchtitan(text); user(recipe)) print_torchtitan(*recipe);
+  if (const auto recipe = read_dtensor(text); user(recipe)) {
+    const auto again = read_dtensor(print_dtensor(*recipe).text);
+    promise(again.ok(), "placements that are printed are read", text);
+  }
   return 0;
 }

@@ -69,6 +69,8 @@ class TopologyReader {
         topology_.add_node(NodeKind::switch_, shown(name.get_ref<const std::string&>()));
       }
     }
+    WEFT_TRY_STATUS(mark_switches(json, "copies", &cluster::Node::copies));
+    WEFT_TRY_STATUS(mark_switches(json, "reduces", &cluster::Node::reduces));
     const auto unit = json.find("bandwidth_unit");
     double scale = 1e9;
     if (unit != json.end() && *unit == "chunks per round")
@@ -80,6 +82,24 @@ class TopologyReader {
         links->size() > static_cast<std::size_t>(cluster::kMostLinks))
       return wrong(fmt::format("expected links, a list of at most {}", cluster::kMostLinks));
     for (const Json& link : *links) WEFT_TRY_STATUS(read_link(link, scale));
+    return {};
+  }
+
+  // Switches that do more than pass bytes on, by name.
+  Status mark_switches(const Json& json, const char* key, bool cluster::Node::*flag) {
+    const auto names = json.find(key);
+    if (names == json.end()) return {};
+    if (!names->is_array()) return wrong(fmt::format("expected {}, a list of names of switches", key));
+    for (const Json& name : *names) {
+      bool found = false;
+      for (cluster::Node& node : topology_.nodes) {
+        if (node.kind != NodeKind::switch_ || !name.is_string() ||
+            node.name != name.get_ref<const std::string&>())
+          continue;
+        node.*flag = found = true;
+      }
+      if (!found) return wrong(fmt::format("{}: no switch has this name: {}", key, shown(name.dump())));
+    }
     return {};
   }
 

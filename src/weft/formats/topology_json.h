@@ -4,7 +4,8 @@
 //    "links": [[0, 8, 50], [8, 0, 50, 0.35], ...]}        from, to, bandwidth, perhaps a latency in us
 //
 // Nodes below `gpus` are devices, the switches come after. `bandwidth_unit` may also be "chunks per round",
-// where it says only how links compare.
+// where it says only how links compare. "copies": ["hub"] are switches that send on to many what comes in once,
+// "reduces": ["hub"] those that add up what comes in from many.
 //
 //   {"name": "NDv2_1MB", "gpus_per_node": 8, "nics_per_node": 1, "alpha": 0.3, "node_betas_list": [23, 46],
 //    "remote_alpha": 2.6, "remote_beta": 105, ...}        TACCL's profile of one node

@@ -5,11 +5,13 @@
 #include "weft/imports/hugging_face.h"
 #include "weft/imports/onnx_graph.h"
 #include "weft/imports/onnx_model.h"
+#include "weft/imports/onnx_norms.h"
 
 namespace weft::imports {
 
 Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given) {
   WEFT_TRY(graph, read_onnx(bytes));
+  join_norms(graph);
   WEFT_TRY(model, resolve_onnx(graph));
   const std::string own = name_from(graph.name);
   const std::string name = !given.empty() ? std::string(given) : own.empty() ? "model" : own;
@@ -42,7 +44,9 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
     const auto found = tensors.find(model.file.values[value].id);
     if (found == tensors.end()) continue;
     if (!found->second->location.empty()) {
-      made.external.push_back(found->second->location);
+      const OnnxTensor& tensor = *found->second;
+      made.external.push_back(
+          {parameter, tensor.dtype, tensor.shape, tensor.location, tensor.offset, tensor.size});
       continue;
     }
     places.push_back({found->second, parameter, storage->size()});

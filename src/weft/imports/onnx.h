@@ -13,10 +13,19 @@
 
 namespace weft::imports {
 
+// A parameter whose numbers stand in a file beside the model's.
+struct ExternalTensor {
+  std::string parameter;
+  plan::DType dtype = plan::DType::f32;
+  std::vector<std::int64_t> shape;
+  std::string location;               // relative, and within the folder of the model's file
+  std::int64_t offset = 0, size = 0;  // in it
+};
+
 struct ImportedOnnx {
   Imported model;
-  formats::Checkpoint weights;        // those that stand in the file, by their names there
-  std::vector<std::string> external;  // files beside it that hold others
+  formats::Checkpoint weights;  // those that stand in the file, by the names of the text
+  std::vector<ExternalTensor> external;
 };
 
 Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view name);

@@ -1,7 +1,10 @@
 #include "weft/imports/onnx_graph.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +17,15 @@
 #endif
 
 namespace weft::imports {
+
+double as_written(float value) {
+  if (!std::isfinite(value)) return static_cast<double>(value);
+  char digits[64];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  double read = 0;
+  std::from_chars(digits, end, read);
+  return read;
+}
 
 #ifdef WEFT_HAS_ONNX
 
@@ -52,6 +64,13 @@ std::string bytes_of(const Numbers& numbers, To) {
   return bytes;
 }
 
+// A file of somebody else's names no other of this machine.
+bool stays_beside(const std::string& location) {
+  const std::filesystem::path path(location);
+  return path.is_relative() && std::none_of(path.begin(), path.end(),
+                                            [](const std::filesystem::path& part) { return part == ".."; });
+}
+
 Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto) {
   OnnxTensor tensor;
   tensor.name = proto.name();
@@ -79,6 +98,9 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto) {
     if (tensor.location.empty() || tensor.offset < 0)
       return user_error(
           fmt::format("{}: expected where its data are, found none", formats::shown(proto.name())));
+    if (!stays_beside(tensor.location))
+      return user_error(fmt::format("{}: expected data in a file beside this one, found '{}'",
+                                    formats::shown(proto.name()), formats::shown(tensor.location)));
     return tensor;
   }
   if (!proto.raw_data().empty())
@@ -110,7 +132,7 @@ Result<OnnxNode> node_of(const onnx::NodeProto& proto) {
   for (const auto& attribute : proto.attribute()) {
     OnnxAttribute made;
     made.whole = attribute.i();
-    made.number = static_cast<double>(attribute.f());
+    made.number = as_written(attribute.f());
     made.word = attribute.s();
     made.wholes.assign(attribute.ints().begin(), attribute.ints().end());
     if (attribute.has_t()) {

@@ -52,6 +52,9 @@ struct OnnxGraph {
   std::vector<std::string> outputs;
 };
 
+// The double that is written as the float is: of 0.1f, 0.1.
+double as_written(float value);
+
 Result<OnnxGraph> read_onnx(std::string_view bytes);
 
 }  // namespace weft::imports

@@ -137,7 +137,7 @@ class OnnxResolver {
       const auto values = elements_of<std::int32_t>(tensor);
       folded_[name].wholes.assign(values.begin(), values.end());
     } else if (tensor.dtype == plan::DType::f32 && tensor.bytes.size() == sizeof(float)) {
-      folded_[name].number = static_cast<double>(elements_of<float>(tensor).front());
+      folded_[name].number = as_written(elements_of<float>(tensor).front());
     } else {
       return false;
     }
@@ -290,7 +290,8 @@ class OnnxResolver {
   Status function(std::string_view form, Operation nearest = Operation::relu) {
     WEFT_TRY(x, operand(0));
     if (nearest == Operation::relu && form != "relu({})") model_.functions[model_.file.nodes.size()] = form;
-    return push(made(nearest, {x}), ModelShape(shape(x)), std::string(form.substr(0, form.find('('))));
+    const std::string stem(form.substr(0, form.find('(')));
+    return push(made(nearest, {x}), ModelShape(shape(x)), stem.empty() ? "scaled" : stem);
   }
   Status add_relu() { return function("relu({})"); }
   Status add_sigmoid() { return function("sigmoid({})", Operation::sigmoid); }
@@ -300,6 +301,39 @@ class OnnxResolver {
   Status add_exp() { return function("exp({})"); }
   Status add_log() { return function("log({})"); }
   Status add_abs() { return function("abs({})"); }
+  Status add_sin() { return function("sin({})"); }
+  Status add_cos() { return function("cos({})"); }
+  Status add_reciprocal() { return function("(1 / {})"); }
+  Status add_leaky_relu() {
+    const double slope = real("alpha", 0.01);
+    if (!(slope >= 0 && slope <= 1))
+      return user_error(fmt::format("alpha: expected 0 to 1, found {}", slope));
+    return function(fmt::format("greatest({{}}, {{}} * {})", slope));
+  }
+  Status add_softplus() { return function("(relu({}) + log(1 + exp(-abs({}))))"); }
+  Status add_hard_sigmoid() {
+    return function(
+        fmt::format("least(greatest({{}} * {} + {}, 0), 1)", real("alpha", 0.2), real("beta", 0.5)));
+  }
+  Status add_hard_swish() { return function("({} * least(greatest({} / 6 + 0.5, 0), 1))"); }
+  Status add_clip() {
+    std::string form = "{}";
+    for (const std::size_t i : {1u, 2u}) {
+      if (!given(i)) continue;
+      const auto bound = number(i);
+      if (!bound || !std::isfinite(*bound)) return user_error("expected bounds that are numbers");
+      form = fmt::format("{}({}, {})", i == 1 ? "greatest" : "least", form, *bound);
+    }
+    return form == "{}" ? alias() : function(form);
+  }
+  Status bounded(std::string_view name) {
+    const auto left = number(0), right = number(1);
+    if (node_->inputs.size() != 2 || left.has_value() == right.has_value())
+      return user_error("expected a tensor and a number");
+    return with_number(fmt::format("{}({{}}, {})", name, left ? *left : *right));
+  }
+  Status add_max() { return bounded("greatest"); }
+  Status add_min() { return bounded("least"); }
   Status add_neg() { return with_number("(-{})"); }
   Status add_gelu() {
     const auto way = node_->attributes.find("approximate");
@@ -658,8 +692,10 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
                                                    {"Add", &OnnxResolver::add_add},
                                                    {"AveragePool", &OnnxResolver::add_avg_pool},
                                                    {"BatchNormalization", &OnnxResolver::add_batch_norm},
+                                                   {"Clip", &OnnxResolver::add_clip},
                                                    {"Concat", &OnnxResolver::add_concat},
                                                    {"Conv", &OnnxResolver::add_conv},
+                                                   {"Cos", &OnnxResolver::add_cos},
                                                    {"Div", &OnnxResolver::add_div},
                                                    {"Dropout", &OnnxResolver::alias},
                                                    {"Erf", &OnnxResolver::add_erf},
@@ -669,18 +705,26 @@ const std::vector<OnnxResolver::Operator>& OnnxResolver::operators() {
                                                    {"Gelu", &OnnxResolver::add_gelu},
                                                    {"Gemm", &OnnxResolver::add_gemm},
                                                    {"GlobalAveragePool", &OnnxResolver::add_global_pool},
+                                                   {"HardSigmoid", &OnnxResolver::add_hard_sigmoid},
+                                                   {"HardSwish", &OnnxResolver::add_hard_swish},
                                                    {"Identity", &OnnxResolver::alias},
                                                    {"LayerNormalization", &OnnxResolver::add_layer_norm},
+                                                   {"LeakyRelu", &OnnxResolver::add_leaky_relu},
                                                    {"Log", &OnnxResolver::add_log},
                                                    {"MatMul", &OnnxResolver::add_matmul},
+                                                   {"Max", &OnnxResolver::add_max},
                                                    {"MaxPool", &OnnxResolver::add_max_pool},
+                                                   {"Min", &OnnxResolver::add_min},
                                                    {"Mul", &OnnxResolver::add_mul},
                                                    {"Neg", &OnnxResolver::add_neg},
                                                    {"Pow", &OnnxResolver::add_pow},
+                                                   {"Reciprocal", &OnnxResolver::add_reciprocal},
                                                    {"Relu", &OnnxResolver::add_relu},
                                                    {"Reshape", &OnnxResolver::add_reshape},
                                                    {"Sigmoid", &OnnxResolver::add_sigmoid},
+                                                   {"Sin", &OnnxResolver::add_sin},
                                                    {"Softmax", &OnnxResolver::add_softmax},
+                                                   {"Softplus", &OnnxResolver::add_softplus},
                                                    {"Sqrt", &OnnxResolver::add_sqrt},
                                                    {"Squeeze", &OnnxResolver::add_squeeze},
                                                    {"Sub", &OnnxResolver::add_sub},

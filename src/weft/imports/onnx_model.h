@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,13 @@
 #include "weft/imports/onnx_graph.h"
 
 namespace weft::imports {
+
+// A node that stands for layers, one after the other (onnx_blocks.h).
+struct RepeatedLayer {
+  std::size_t node = 0;
+  std::int64_t times = 0;
+  std::vector<std::uint32_t> shared;  // values that each of them reads besides
+};
 
 struct OnnxModel {
   formats::ModelFile file;
@@ -25,6 +33,7 @@ struct OnnxModel {
   std::set<std::uint32_t> states;              // weights that are not trained
   std::set<std::uint32_t> positions;  // inputs of whole numbers, whose last dim, of size 1, is not the file's
   std::vector<std::string> notes;
+  std::optional<RepeatedLayer> repeated = {};
 };
 
 // The operators of ONNX that are known, in order.
@@ -32,7 +41,7 @@ std::vector<std::string_view> onnx_operators();
 
 Result<OnnxModel> resolve_onnx(const OnnxGraph& graph);
 
-// CREATE MODEL, its parameters and its weights.
+// CREATE LAYER of what repeats, CREATE MODEL, their parameters and their weights.
 struct OnnxText {
   std::string text;
   std::int64_t parameters = 0;

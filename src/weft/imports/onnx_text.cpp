@@ -7,6 +7,7 @@
 #include "weft/formats/model_names.h"
 #include "weft/formats/model_reshape.h"
 #include "weft/imports/model_text.h"
+#include "weft/imports/onnx_blocks.h"
 #include "weft/imports/onnx_model.h"
 #include "weft/language/print.h"
 
@@ -53,12 +54,21 @@ class OnnxPrinter {
       names_[bias] = {names_[file_.result(node)][1]};
     }
     for (const std::uint32_t output : file_.outputs) uses_[output] += 2;  // an entry of its own
+    if (model.repeated) {
+      uses_[file_.nodes[model.repeated->node].operands[0]] += 2;
+      for (const std::uint32_t value : model.repeated->shared) uses_[value] += 2;
+    }
     for (const std::uint32_t input : model.positions) names_[input].pop_back();
   }
 
-  Result<OnnxText> print() {
+  // `layer`: what is repeated, where something is.
+  Result<OnnxText> print(std::string_view kind, const std::string& layer = {}) {
     declare_sources();
     for (std::size_t n = 0; n < file_.nodes.size(); ++n) {
+      if (model_.repeated && model_.repeated->node == n) {
+        repeat(n, layer);
+        continue;
+      }
       WEFT_TRY(piece, piece_of(n));
       const std::uint32_t value = file_.result(n);
       if (uses_[value] == 1 && is_read_inline(value))
@@ -75,11 +85,14 @@ class OnnxPrinter {
     body_.select(fmt::format("SELECT {} FROM {}", fmt::join(items, ", "), fmt::join(sources, ", ")));
     for (const auto& [size, number] : order_) body_.size(size, number);
     OnnxText made;
-    made.text = body_.print("MODEL");
+    made.text = body_.print(kind);
     made.parameters = parameters_;
     made.names = std::move(weights_);
     return made;
   }
+
+  // Of a layer: what goes from one to the next has the same indices on both sides.
+  bool goes_on() const { return names_[0] == names_[file_.outputs[0]]; }
 
  private:
   // -- names --------------------------------------------------------------------------------------
@@ -155,6 +168,16 @@ class OnnxPrinter {
       parameters_ += elements;
     }
     body_.arguments(fmt::format("{}", fmt::join(inputs, ", ")));
+  }
+
+  // x AS (.. of x ..): what goes in and what comes out have one name.
+  void repeat(std::size_t n, const std::string& layer) {
+    const std::uint32_t x = file_.nodes[n].operands[0];
+    entry_[file_.result(n)] = entry_[x];
+    Names arguments = {entry_[x]};
+    for (const std::uint32_t value : model_.repeated->shared) arguments.push_back(entry_[value]);
+    body_.with(entry_[x], fmt::format("SELECT * FROM {}({})", layer, fmt::join(arguments, ", ")),
+               fmt::format("REPEAT {} TIMES ", model_.repeated->times));
   }
 
   std::string free_name(std::initializer_list<std::string> names, const Names& others) {
@@ -238,8 +261,13 @@ class OnnxPrinter {
   }
 
   Piece one(std::size_t n, const ModelNode& node, const Names& wanted) {
-    Piece piece = start(node.operands[0], wanted);
     const auto function = model_.functions.find(n);
+    // What a form has twice is an entry, not a text that is written twice.
+    const bool several =
+        function != model_.functions.end() && function->second.find("{}") != function->second.rfind("{}");
+    if (several && pieces_.contains(node.operands[0]))
+      add_entry(node.operands[0], "part", start(node.operands[0], wanted));
+    Piece piece = start(node.operands[0], wanted);
     std::string form =
         function != model_.functions.end() ? function->second : std::string(name(node.operation)) + "({})";
     if (node.operation == Operation::pool_max || node.operation == Operation::pool_avg)
@@ -248,9 +276,12 @@ class OnnxPrinter {
                          node.stride, node.pad_high);
     if (node.operation == Operation::softmax)
       form = fmt::format("softmax({{}}){}", over(wanted, {wanted[node.axis]}));
-    if (form.starts_with('(') && piece.sum) piece.text = fmt::format("({})", piece.text);
-    const std::size_t hole = form.find("{}");
-    piece.text = form.replace(hole, 2, piece.text);
+    if ((form.starts_with('(') || form.find("{} ") != std::string::npos) && piece.sum)
+      piece.text = fmt::format("({})", piece.text);
+    for (std::size_t hole = form.find("{}"); hole != std::string::npos;
+         hole = form.find("{}", hole + piece.text.size()))
+      form.replace(hole, 2, piece.text);
+    piece.text = std::move(form);
     piece.sum = false;
     return piece;
   }
@@ -470,7 +501,25 @@ class OnnxPrinter {
 }  // namespace
 
 Result<OnnxText> print_onnx(const OnnxModel& model, const std::string& name) {
-  return OnnxPrinter(model, name).print();
+  const std::optional<OnnxBlocks> blocks = find_blocks(model);
+  if (blocks) {
+    const std::string called = name + "_block";
+    OnnxPrinter layer(blocks->layer, called);
+    auto block = layer.print("LAYER");
+    auto rest = block.ok() ? OnnxPrinter(blocks->rest, name).print("MODEL", called) : block;
+    if (rest.ok() && layer.goes_on()) {
+      rest->text = block->text + "\n" + rest->text;
+      rest->parameters += block->parameters * blocks->rest.repeated->times;
+      for (std::size_t i = 0; i < blocks->weights.size(); ++i)
+        for (std::size_t w = 0; w < blocks->weights[i].size(); ++w)
+          rest->names.emplace(
+              blocks->weights[i][w],
+              fmt::format("{}.{}.{}", called, i,
+                          block->names.at(blocks->layer.file.inputs + static_cast<std::uint32_t>(w))));
+      return rest;
+    }
+  }
+  return OnnxPrinter(model, name).print("MODEL");
 }
 
 }  // namespace weft::imports

@@ -55,5 +55,20 @@ TEST(Onnx, CountsParametersAndKeepsStatisticsApart) {
   EXPECT_EQ(encoder->model.parameters, 11 * 8 + 6 * 8 + 2 * (4 * 8 + 4 * 64 + 8 + 128 + 16 + 128));
 }
 
+// As exporters write them for opsets before 17, with activations that are functions of one value.
+TEST(Onnx, JoinsNormsThatAreWrittenOut) {
+  if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
+  const auto written = import_onnx(file_of("written_out_norms.onnx"), "m");
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_EQ(written->model.parameters, 6 * 16);
+  const std::string& text = written->model.text;
+  EXPECT_NE(text.find("layer_norm(x, epsilon => 1e-05) OVER (PARTITION BY b, s) * l0_w + l0_b"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("greatest(part1, part1 * 0.2)"), std::string::npos) << text;
+  EXPECT_NE(text.find("least(least(greatest(sum5 + cos1, -0.5), 0.75), 0.9)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("mean("), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace weft::imports

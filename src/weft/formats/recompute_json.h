@@ -1,0 +1,20 @@
+// weft/formats/recompute_json.h -- graphs for recomputation, a list of them in one file.
+//
+//   [{"name": "vgg16", "input_size": 9408,
+//     "nodes": [{"name": "conv1", "f": 2775, "b": 5550, "a": 200704, "inputs": [-1]}, ..]}, ..]
+//
+// Nodes stand in an order in which each reads earlier ones; -1 is the graph's input. f and b are times, a is the
+// size of the activation. What else a graph or node has is passed over.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/memory/recompute.h"
+
+namespace weft::formats {
+
+// All graphs of a list, or the only one where the file is one object.
+Result<std::vector<memory::RecomputeGraph>> read_recompute_graphs(std::string_view text);
+
+}  // namespace weft::formats

@@ -1,0 +1,22 @@
+// Any text is a list of buffers or an error of the user; buffers that can be packed are packed as the judge wants.
+
+#include "promise.h"
+#include "weft/formats/buffers_csv.h"
+#include "weft/memory/check.h"
+
+using weft::fuzz::promise;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto read = weft::formats::read_buffers_csv(text);
+  if (!read.ok()) {
+    promise(read.error().fault == weft::Fault::user, "a wrong file is the user's");
+    return 0;
+  }
+  promise(read->ids.size() == read->buffers.size(), "every buffer has an id");
+  const weft::memory::PackOptions options{.effort = 100};
+  const auto packing = weft::memory::pack(read->buffers, options);
+  if (packing.ok())
+    promise(weft::memory::check(read->buffers, *packing, options).ok(), "the judge takes the packing", text);
+  return 0;
+}
