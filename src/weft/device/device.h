@@ -119,7 +119,8 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  virtual std::string name() const = 0;  // "cpu", "cuda:0"
+  virtual std::string name() const = 0;                 // "cpu", "cuda:0"
+  virtual std::string model() const { return name(); }  // "NVIDIA H200"
 
   // Whether the host reads and writes its memory as its own.
   virtual bool host_accessible() const = 0;
@@ -141,7 +142,8 @@ class Device {
                                                       const program::Unit& unit, Address memory) = 0;
 };
 
-// "cpu", the processor. Fails when there is no such device here.
+// "cpu", the processor; "cuda:0", a GPU; "cuda:0 exact": its products in f32 and not in TF32. Fails when there is no
+// such device here.
 Result<std::shared_ptr<Device>> open_device(std::string_view name);
 
 }  // namespace weft::device

@@ -13,6 +13,7 @@
 #pragma once
 #include <cstdint>
 
+#include "weft/device/cpu/narrow.h"
 #include "weft/program/band.h"
 
 namespace weft::device::cpu {
@@ -51,5 +52,13 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
 void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
                    const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
                    std::int64_t ldc, const program::Band& nothing);
+
+// The same of narrow matrices, widened as they are packed: sums, and C, are f32. `nothing` may be null.
+void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
+                 std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                 const program::Band* nothing);
+void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const F16* A,
+                 std::int64_t lda, const F16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                 const program::Band* nothing);
 
 }  // namespace weft::device::cpu

@@ -158,6 +158,34 @@ Packed<T, Kernel>& packed() {
   return *buffers;
 }
 
+// As much as is packed at a time, in f32 and as it lies.
+template <class T, class Kernel>
+T* room_to_widen() {
+  using Sizes = Block<T, Kernel>;
+  constexpr std::size_t kMost =
+      static_cast<std::size_t>(std::max(Sizes::kHigh, Sizes::kWide) * Sizes::kDeepest);
+  static thread_local const auto room = std::make_unique_for_overwrite<T[]>(kMost);
+  return room.get();
+}
+
+// An f16 takes many instructions to widen: whole lines of them, with the widest vectors, before they are packed.
+template <class Sides, class Kernel, class From, class T>
+void pack_lines(const Lines<From>& lines, T scale, T* to) {
+  if constexpr (std::is_same_v<From, F16>) {
+    if (lines.line_step == 1 || lines.depth_step == 1) {
+      T* const room = room_to_widen<T, Kernel>();
+      const bool deep = lines.depth_step == 1;
+      const std::int64_t runs = deep ? lines.count : lines.depth, run = deep ? lines.depth : lines.count;
+      const std::int64_t step = deep ? lines.line_step : lines.depth_step;
+      for (std::int64_t i = 0; i < runs; ++i)
+        widen(plan::DType::f16, reinterpret_cast<const std::byte*>(lines.from + i * step), room + i * run,
+              run);
+      return pack<Sides>(Lines<T>{room, lines.count, deep ? run : 1, lines.depth, deep ? 1 : run}, scale, to);
+    }
+  }
+  pack<Sides>(lines, scale, to);
+}
+
 // C (+)= the tile, of which rows x columns are there.
 template <class T>
 void store(const T* tile, std::int64_t tile_step, std::int64_t rows, std::int64_t columns, bool add, T* C,
@@ -180,10 +208,10 @@ inline program::Range needed_depths(const program::Band& nothing, program::Range
   return {block.k.begin - depths.begin, block.k.end - depths.begin};
 }
 
-template <class Kernel, class T>
+template <class Kernel, class From, class T>
 void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-                   const T* A, std::int64_t lda, const T* B, std::int64_t ldb, T beta, T* C, std::int64_t ldc,
-                   const program::Band* nothing) {
+                   const From* A, std::int64_t lda, const From* B, std::int64_t ldb, T beta, T* C,
+                   std::int64_t ldc, const program::Band* nothing) {
   using Sizes = Block<T, Kernel>;
   using Columns = ColumnStrips<T, Kernel>;
   constexpr std::int64_t kTileRows = Kernel::kRows;
@@ -191,9 +219,10 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
   if (m == 0 || n == 0) return;
   if (k == 0 || (beta != 0 && beta != 1)) scale_all(m, n, beta, C, ldc);
   if (k == 0) return;
-  const View<T> left(a, A, lda), right(b, B, ldb);
+  const View<From> left(a, A, lda), right(b, B, ldb);
   Packed<T, Kernel>& buffers = packed<T, Kernel>();
-  const bool in_place = b == Transpose::no && m <= kShort;
+  // What is to be widened is packed.
+  const bool in_place = std::is_same_v<From, T> && b == Transpose::no && m <= kShort;
   // Equal shares of the depth, so that the last is not much shorter.
   const std::int64_t parts = (k + Sizes::kDeepest - 1) / Sizes::kDeepest;
   alignas(64) T tile[kTileRows * Sizes::kTileColumns];
@@ -208,17 +237,19 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
         for_strips<Columns>(wide, [&](std::int64_t first, auto side) {
           if (first + side <= wide) left_there = first + side;
         });
-      const T* corner = right.at(depth, column);
-      pack<Columns>(
-          Lines<T>{corner + left_there * right.across, wide - left_there, right.across, deep, right.down},
+      const From* corner = right.at(depth, column);
+      pack_lines<Columns, Kernel>(
+          Lines<From>{corner + left_there * right.across, wide - left_there, right.across, deep, right.down},
           T(1), buffers.b + left_there * deep);
       const bool add = part > 0 || beta != 0;
       for (std::int64_t row = 0; row < m; row += Sizes::kHigh) {
         const std::int64_t high = std::min(Sizes::kHigh, m - row);
-        pack<RowStrips<Kernel>>(Lines<T>{left.at(row, depth), high, left.down, deep, left.across}, alpha,
-                                buffers.a);
+        pack_lines<RowStrips<Kernel>, Kernel>(
+            Lines<From>{left.at(row, depth), high, left.down, deep, left.across}, alpha, buffers.a);
         const auto multiply_tile = [&](std::int64_t i, std::int64_t j, auto side) {
-          const T* strip = j < left_there ? corner + j : buffers.b + j * deep;
+          const T* strip = buffers.b + j * deep;
+          if constexpr (std::is_same_v<From, T>)
+            if (j < left_there) strip = corner + j;
           const std::int64_t step = j < left_there ? right.down : side;
           const std::int64_t rows = std::min(kTileRows, high - i);
           const std::int64_t columns = std::min<std::int64_t>(side, wide - j);
@@ -251,10 +282,10 @@ void multiply_with(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
     }
 }
 
-template <class T>
-void multiply(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* A,
-              std::int64_t lda, const T* B, std::int64_t ldb, T beta, T* C, std::int64_t ldc,
-              const program::Band* nothing = nullptr) {
+template <class From, class T>
+void multiply(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+              const From* A, std::int64_t lda, const From* B, std::int64_t ldb, T beta, T* C,
+              std::int64_t ldc, const program::Band* nothing = nullptr) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f"))
     return multiply_with<Avx512>(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nothing);
@@ -280,6 +311,17 @@ void portable_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std
                    const float* A, std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C,
                    std::int64_t ldc, const program::Band& nothing) {
   multiply(a, b, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, &nothing);
+}
+
+void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const Bf16* A,
+                 std::int64_t lda, const Bf16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                 const program::Band* nothing) {
+  multiply(a, b, m, n, k, 1.0f, A, lda, B, ldb, beta, C, ldc, nothing);
+}
+void narrow_gemm(Transpose a, Transpose b, std::int64_t m, std::int64_t n, std::int64_t k, const F16* A,
+                 std::int64_t lda, const F16* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc,
+                 const program::Band* nothing) {
+  multiply(a, b, m, n, k, 1.0f, A, lda, B, ldb, beta, C, ldc, nothing);
 }
 
 }  // namespace weft::device::cpu

@@ -442,6 +442,7 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
     return make_element_kernel(program, what, memory);
   // A kernel of its own does a range of items; the definition does them all.
   if (!program::why_by_definition(at.node).empty()) return make_reference_kernel(program, what, memory);
+  if (program::takes_any_rows(at.node)) return make_attention_kernel(program, what, memory);
   auto own = make_own(at);
   WEFT_CHECK(own != nullptr);
   return own;

@@ -11,6 +11,10 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
 std::unique_ptr<Kernel> make_element_kernel(const program::Program& program,
                                             const program::OperatorCall& call, std::byte* memory);
 
+// Attention and its gradient, whose rows may lie anywhere.
+std::unique_ptr<Kernel> make_attention_kernel(const program::Program& program,
+                                              const program::OperatorCall& call, std::byte* memory);
+
 // The definition in ops/: slow, for what has no kernel, and for dtypes that have none.
 std::unique_ptr<Kernel> make_reference_kernel(const program::Program& program,
                                               const program::OperatorCall& call, std::byte* memory);

@@ -5,12 +5,14 @@
 //   depth  | strip 0       | 1 |        inside a strip all of depth 0, then all of depth 1: from start to end
 //          +---------------+---+        in the order in which the kernel asks for them.
 //
-// The last strip is filled up with zeros. Works on the calling thread and allocates nothing.
+// The last strip is filled up with zeros. Elements of fewer bits are widened on the way. Works on the calling thread and allocates nothing.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "weft/device/cpu/blas.h"
+#include "weft/device/cpu/narrow.h"
 
 namespace weft::device::cpu {
 
@@ -37,14 +39,21 @@ struct Lines {
 };
 
 // A whole strip of kSide lines: to[d * kSide + i] = scale * (line i at depth d), for d of [begin, end).
-template <std::int64_t kSide, class T>
-void pack_strip(const Lines<T>& lines, std::int64_t begin, std::int64_t end, T scale, T* __restrict to) {
-  const T* const from = lines.from;
+template <std::int64_t kSide, class From, class T>
+void pack_strip(const Lines<From>& lines, std::int64_t begin, std::int64_t end, T scale, T* __restrict to) {
+  const From* const from = lines.from;
   const std::int64_t line_step = lines.line_step, depth_step = lines.depth_step;
   std::int64_t d = begin;
   if constexpr (sizeof(T) == 4 && kSide % 4 == 0) {
     typedef T Four [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(alignof(T))]];
-    const auto load = [scale](const T* place) { return scale * *reinterpret_cast<const Four*>(place); };
+    const auto load = [scale](const From* place) {
+      Four four;
+      if constexpr (std::is_same_v<From, T>)
+        four = *reinterpret_cast<const Four*>(place);
+      else
+        NarrowLanes<4>::widen(place, reinterpret_cast<T*>(&four));
+      return scale * four;
+    };
     const auto save = [](Four four, T* place) { *reinterpret_cast<Four*>(place) = four; };
     if (line_step == 1)
       for (; d < end; ++d)
@@ -53,7 +62,7 @@ void pack_strip(const Lines<T>& lines, std::int64_t begin, std::int64_t end, T s
     // Lines that lie along the depth: squares of four by four are turned in registers.
     for (; depth_step == 1 && d + 4 <= end; d += 4)
       for (std::int64_t i = 0; i < kSide; i += 4) {
-        const T* line = from + d + i * line_step;
+        const From* line = from + d + i * line_step;
         const Four l0 = load(line), l1 = load(line + line_step);
         const Four l2 = load(line + 2 * line_step), l3 = load(line + 3 * line_step);
         const Four low01 = __builtin_shufflevector(l0, l1, 0, 4, 1, 5);
@@ -68,7 +77,8 @@ void pack_strip(const Lines<T>& lines, std::int64_t begin, std::int64_t end, T s
       }
   }
   for (; d < end; ++d)
-    for (std::int64_t i = 0; i < kSide; ++i) to[d * kSide + i] = scale * from[d * depth_step + i * line_step];
+    for (std::int64_t i = 0; i < kSide; ++i)
+      to[d * kSide + i] = scale * widened(from[d * depth_step + i * line_step]);
 }
 
 // Calls each(first, side) for every strip of `lines`, with the side as a compile-time constant. The sides are
@@ -84,23 +94,24 @@ void for_strips(std::int64_t lines, Each&& each) {
 }
 
 // All strips; that of line i begins at to + i * depth.
-template <class Sides, class T>
-void pack(const Lines<T>& lines, T scale, T* to) {
+template <class Sides, class From, class T>
+void pack(const Lines<From>& lines, T scale, T* to) {
   // Neighbours of a line that lie beside it share its cache lines with the next strip: a few depths of every
   // strip are done before they are gone. Strides that are powers of two would leave them no room otherwise.
   const std::int64_t together = lines.line_step == 1 ? 16 : lines.depth;
   for (std::int64_t begin = 0; begin < lines.depth; begin += together) {
     const std::int64_t end = std::min(begin + together, lines.depth);
     for_strips<Sides>(lines.count, [&](std::int64_t first, auto side) {
-      Lines<T> strip = lines;
+      Lines<From> strip = lines;
       strip.from += first * lines.line_step;
       strip.count = std::min<std::int64_t>(side, lines.count - first);
       T* const there = to + first * lines.depth;
       if (strip.count == side) return pack_strip<side>(strip, begin, end, scale, there);
       for (std::int64_t d = begin; d < end; ++d)
         for (std::int64_t i = 0; i < side; ++i)
-          there[d * side + i] =
-              i < strip.count ? scale * strip.from[d * strip.depth_step + i * strip.line_step] : T(0);
+          there[d * side + i] = i < strip.count
+                                    ? scale * widened(strip.from[d * strip.depth_step + i * strip.line_step])
+                                    : T(0);
     });
   }
 }

@@ -5,6 +5,7 @@
 
 #include "weft/device/cpu/call_kernel.h"
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/device/cpu/product_kernel.h"
 #include "weft/device/cpu/row_kernel.h"
 #include "weft/device/cpu/strided_copy.h"
@@ -17,7 +18,9 @@ class CopyKernel final : public Kernel {
   CopyKernel(const program::Program& program, const program::Copy& copy, std::byte* memory)
       : from_(address(program, copy.from, memory)),
         to_(address(program, copy.to, memory)),
-        dtype_(copy.to.dtype) {
+        from_dtype_(copy.from.dtype),
+        dtype_(copy.to.dtype),
+        elements_(copy.to.elements()) {
     for (std::size_t i = 0; i < copy.to.axes.size(); ++i) {
       if (copy.to.axes[i].size == 1) continue;
       sizes_.push_back(copy.to.axes[i].size);
@@ -27,8 +30,13 @@ class CopyKernel final : public Kernel {
   }
 
   void run(const program::Task&, std::byte*) const override {
+    // Both lie alike, in one piece.
+    if (is_narrow(from_dtype_) && dtype_ == plan::DType::f32)
+      return widen(from_dtype_, from_, reinterpret_cast<float*>(to_), elements_);
+    if (from_dtype_ == plan::DType::f32 && is_narrow(dtype_))
+      return narrow(dtype_, reinterpret_cast<const float*>(from_), to_, elements_);
     const auto width = static_cast<std::size_t>(plan::size_in_bytes(dtype_));
-    if (sizes_.size() <= kMostCopyRank && width != 2)
+    if (sizes_.size() <= kMostCopyRank)
       return strided_copy(sizes_, from_, from_strides_, to_, to_strides_, width);
     std::array<std::int64_t, plan::kLargestRank> at = {};
     std::int64_t elements = 1;
@@ -49,7 +57,8 @@ class CopyKernel final : public Kernel {
  private:
   const std::byte* const from_;
   std::byte* const to_;
-  const plan::DType dtype_;
+  const plan::DType from_dtype_, dtype_;
+  const std::int64_t elements_;
   std::vector<std::int64_t> sizes_, from_strides_, to_strides_;
 };
 
@@ -58,28 +67,39 @@ class CombineKernel final : public Kernel {
   CombineKernel(const program::Program& program, const program::Combine& combine, std::byte* memory)
       : combine_(combine),
         partials_(reinterpret_cast<const float*>(memory + program.buffer(combine.partials).offset)),
-        result_(reinterpret_cast<float*>(address(program, combine.result, memory))) {}
+        memory_(address(program, combine.result, memory)) {}
 
-  void run(const program::Task&, std::byte*) const override {
-    const std::int64_t n = combine_.elements;
-    std::copy_n(partials_, n, result_);
-    for (std::int64_t c = 1; c < combine_.chunks; ++c) {
-      const std::array<LaneOperand, 2> both = {{{result_, false}, {partials_ + c * n, false}}};
-      const Lane lane = combine_.monoid == plan::Monoid::max   ? Lane::maximum
-                        : combine_.monoid == plan::Monoid::min ? Lane::minimum
-                                                               : Lane::add;
-      run_lane(lane, n, both.data(), result_);
-    }
-    if (combine_.divisor == 1) return;
-    const auto divisor = static_cast<float>(combine_.divisor);
-    const std::array<LaneOperand, 2> both = {{{result_, false}, {&divisor, true}}};
-    run_lane(Lane::div, n, both.data(), result_);
+  std::int64_t scratch_bytes() const override {
+    return is_narrow(combine_.result.dtype) ? combine_.elements * static_cast<std::int64_t>(sizeof(float))
+                                            : 0;
+  }
+
+  void run(const program::Task&, std::byte* scratch) const override {
+    if (!is_narrow(combine_.result.dtype)) return add_up(reinterpret_cast<float*>(memory_));
+    add_up(reinterpret_cast<float*>(scratch));
+    narrow(combine_.result.dtype, reinterpret_cast<const float*>(scratch), memory_, combine_.elements);
   }
 
  private:
+  void add_up(float* result) const {
+    const std::int64_t n = combine_.elements;
+    std::copy_n(partials_, n, result);
+    for (std::int64_t c = 1; c < combine_.chunks; ++c) {
+      const std::array<LaneOperand, 2> both = {{{result, false}, {partials_ + c * n, false}}};
+      const Lane lane = combine_.monoid == plan::Monoid::max   ? Lane::maximum
+                        : combine_.monoid == plan::Monoid::min ? Lane::minimum
+                                                               : Lane::add;
+      run_lane(lane, n, both.data(), result);
+    }
+    if (combine_.divisor == 1) return;
+    const auto divisor = static_cast<float>(combine_.divisor);
+    const std::array<LaneOperand, 2> both = {{{result, false}, {&divisor, true}}};
+    run_lane(Lane::div, n, both.data(), result);
+  }
+
   const program::Combine combine_;
   const float* const partials_;
-  float* const result_;
+  std::byte* const memory_;
 };
 
 }  // namespace

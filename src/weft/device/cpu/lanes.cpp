@@ -62,6 +62,13 @@ void accumulate_product_lanes(const float* a, const float* b, float* y, std::int
 
 void softmax_row(const float* x, float* y, std::int64_t n) { kernels().softmax(x, y, n); }
 float log_sum_exp_row(const float* x, std::int64_t n, float& max) { return kernels().log_sum_exp(x, n, max); }
+float exponential_row(const float* x, float shift, float* y, std::int64_t n) {
+  return kernels().exponentials(x, shift, y, n);
+}
+void softmax_slope_row(const float* p, const float* dp, float along, float factor, float* ds,
+                       std::int64_t n) {
+  kernels().softmax_slope(p, dp, along, factor, ds, n);
+}
 void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd) {
   kernels().layer_norm(x, y, n, epsilon, rstd);
 }

@@ -60,6 +60,10 @@ void accumulate_product_lanes(const float* a, const float* b, float* y, std::int
 void softmax_row(const float* x, float* y, std::int64_t n);
 // log of the sum of exp(x), and the largest x on the way: -inf of no elements, or of -inf alone.
 float log_sum_exp_row(const float* x, std::int64_t n, float& max);
+// y = exp(x - shift), and their sum.
+float exponential_row(const float* x, float shift, float* y, std::int64_t n);
+// ds = p * (dp - along) * factor: from the gradient of a softmax to that of what it was taken of. ds may be dp.
+void softmax_slope_row(const float* p, const float* dp, float along, float factor, float* ds, std::int64_t n);
 // y = (x - mean) * rstd, rstd = 1 / sqrt(variance + epsilon); the variance is about the mean, biased.
 void layer_norm_row(const float* x, float* y, std::int64_t n, float epsilon, float& rstd);
 // y = x * rstd, rstd = 1 / sqrt(mean of x^2 + epsilon)

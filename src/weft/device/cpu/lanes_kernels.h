@@ -31,6 +31,8 @@ struct LaneKernels {
   decltype(&accumulate_product_lanes) accumulate_product;
   decltype(&softmax_row) softmax;
   decltype(&log_sum_exp_row) log_sum_exp;
+  decltype(&exponential_row) exponentials;
+  decltype(&softmax_slope_row) softmax_slope;
   decltype(&layer_norm_row) layer_norm;
   decltype(&rms_norm_row) rms_norm;
   decltype(&sgd_lanes) sgd;
@@ -62,6 +64,8 @@ inline constexpr LaneKernels kLaneKernels = {
     .accumulate_product = accumulate_product,
     .softmax = softmax,
     .log_sum_exp = log_sum_exp,
+    .exponentials = exponentials,
+    .softmax_slope = softmax_slope,
     .layer_norm = layer_norm,
     .rms_norm = rms_norm,
     .sgd = sgd,

@@ -82,6 +82,21 @@ inline Vector exponential_above(Vector x, Vector zero) { return exponential(x - 
          }));
 }
 
+[[gnu::flatten]] inline float exponentials(const float* x, float shift, float* y, std::int64_t n) {
+  return sum_of(n, [=](std::int64_t i, auto lanes) {
+    const Vector power = exponential(load(x + i, lanes, -kInfinity) - shift);
+    store(y + i, power, lanes);
+    return power;
+  });
+}
+
+[[gnu::flatten]] inline void softmax_slope(const float* p, const float* dp, float along, float factor,
+                                           float* ds, std::int64_t n) {
+  each(n, [=](std::int64_t i, auto lanes) {
+    store(ds + i, load(p + i, lanes, 0) * (load(dp + i, lanes, 0) - along) * factor, lanes);
+  });
+}
+
 [[gnu::flatten]] inline void layer_norm(const float* x, float* y, std::int64_t n, float epsilon,
                                         float& rstd_of_row) {
   const float count = static_cast<float>(n), mean = sum(x, n) / count;

@@ -1,5 +1,8 @@
 #include "weft/device/cpu/product_kernel.h"
 
+#include <algorithm>
+#include <optional>
+
 #include "weft/device/cpu/blas.h"
 
 namespace weft::device::cpu {
@@ -66,11 +69,99 @@ class ProductKernel final : public Kernel {
   std::int64_t points_ = 1;
 };
 
+// Of bf16 or f16: sums are f32 until all terms are in, a block of c at a time, and rounded then.
+template <class Short>
+class NarrowProductKernel final : public Kernel {
+ public:
+  NarrowProductKernel(const MatrixProduct& product, Cut cut, plan::DType dtype, std::byte* a, std::byte* b,
+                      std::byte* c)
+      : product_(product),
+        cut_(cut),
+        dtype_(dtype),
+        a_(reinterpret_cast<const Short*>(a)),
+        b_(reinterpret_cast<const Short*>(b)),
+        c_(reinterpret_cast<Short*>(c)) {
+    for (const ProductLoop& loop : product.outer) points_ *= loop.size;
+    for (const ProductLoop& loop : product.summed) terms_ *= loop.size;
+  }
+
+  std::int64_t scratch_bytes() const override {
+    return std::min(kHigh, product_.m) * std::min(kWide, product_.n) *
+           static_cast<std::int64_t>(sizeof(float));
+  }
+
+  void run(const program::Task& task, std::byte* scratch) const override {
+    program::Range points{0, points_}, m{0, product_.m}, n{0, product_.n};
+    if (cut_ == Cut::outer) points = {task.begin, task.end};
+    if (cut_ == Cut::rows) m = {task.begin, task.end};
+    if (cut_ == Cut::columns) n = {task.begin, task.end};
+    for (std::int64_t point = points.begin; point < points.end; ++point) {
+      const ProductLoop at = place(product_.outer, point);
+      for (std::int64_t column = n.begin; column < n.end; column += kWide)
+        for (std::int64_t row = m.begin; row < m.end; row += kHigh)
+          sum({row, std::min(row + kHigh, m.end)}, {column, std::min(column + kWide, n.end)}, at,
+              reinterpret_cast<float*>(scratch));
+    }
+  }
+
+ private:
+  // A strip of b is packed again for every so many rows; so many columns are what a product packs at a time.
+  static constexpr std::int64_t kHigh = 512, kWide = 768;
+
+  // How far a point of the loops moves in each of the three.
+  template <class Loops>
+  static ProductLoop place(const Loops& loops, std::int64_t point) {
+    ProductLoop at;
+    for (std::size_t i = loops.size(); i-- > 0;) {
+      const std::int64_t step = point % loops[i].size;
+      point /= loops[i].size;
+      at.a += step * loops[i].a, at.b += step * loops[i].b, at.c += step * loops[i].c;
+    }
+    return at;
+  }
+
+  void sum(program::Range m, program::Range n, const ProductLoop& at, float* sums) const {
+    const std::int64_t rows = m.end - m.begin, columns = n.end - n.begin;
+    const Short* const a = a_ + at.a + m.begin * (product_.a.transposed ? 1 : product_.a.row_stride);
+    const Short* const b = b_ + at.b + n.begin * (product_.b.transposed ? product_.b.row_stride : 1);
+    std::optional<program::Band> nothing;
+    if (product_.nothing) nothing = product_.nothing->from(m.begin, n.begin);
+    for (std::int64_t term = 0; term < terms_; ++term) {
+      const ProductLoop of = place(product_.summed, term);
+      narrow_gemm(product_.a.transposed ? Transpose::yes : Transpose::no,
+                  product_.b.transposed ? Transpose::yes : Transpose::no, rows, columns, product_.k, a + of.a,
+                  product_.a.row_stride, b + of.b, product_.b.row_stride, term == 0 ? 0.0f : 1.0f, sums,
+                  columns, nothing ? &*nothing : nullptr);
+    }
+    Short* const c = c_ + at.c + m.begin * product_.c.row_stride + n.begin;
+    for (std::int64_t row = 0; row < rows; ++row)
+      narrow(dtype_, sums + row * columns, reinterpret_cast<std::byte*>(c + row * product_.c.row_stride),
+             columns);
+  }
+
+  const MatrixProduct product_;
+  const Cut cut_;
+  const plan::DType dtype_;
+  const Short* const a_;
+  const Short* const b_;
+  Short* const c_;
+  std::int64_t points_ = 1, terms_ = 1;
+};
+
 }  // namespace
 
 std::unique_ptr<Kernel> make_product_kernel(const program::Program& program, const program::Unit& unit,
                                             std::byte* memory) {
   const auto& product = std::get<MatrixProduct>(unit.kernel);
+  if (const plan::DType dtype = unit.writes.front().dtype; is_narrow(dtype)) {
+    const auto at = [&](const program::Operand& operand) {
+      return memory + program.buffer(operand.buffer).offset + operand.offset * plan::size_in_bytes(dtype);
+    };
+    std::byte *const a = at(product.a), *const b = at(product.b), *const c = at(product.c);
+    if (dtype == plan::DType::bf16)
+      return std::make_unique<NarrowProductKernel<Bf16>>(product, unit.cut, dtype, a, b, c);
+    return std::make_unique<NarrowProductKernel<F16>>(product, unit.cut, dtype, a, b, c);
+  }
   const auto find = [&](const program::Operand& operand) {
     return reinterpret_cast<float*>(memory + program.buffer(operand.buffer).offset) + operand.offset;
   };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/device/cpu/row_registers.h"
 #include "weft/ops/operators.h"
 
@@ -47,6 +48,9 @@ class RowKernel final : public Kernel {
     RowRegisters placed = place_registers(loop_);
     registers_ = std::move(placed.registers);
     steps_ = std::move(placed.steps);
+    for (PlacedStep& step : steps_)
+      if (step.instruction.op == &ops::cast() && step.instruction.node.valid() && is_computed_with(step))
+        step.to = program.graph->view(step.instruction.node).result_type(0).dtype;
     slots_ = placed.slots;
   }
 
@@ -217,6 +221,7 @@ class RowKernel final : public Kernel {
         const bool run = loop_.is_run[it.result];
         if (it.op == &ops::cast()) {
           cast(it, operand(0), result, run ? n : 1, run && !is_run(0));
+          if (is_narrow(step.to)) round(step.to, result, run ? n : 1);
           break;
         }
         std::array<LaneOperand, 3> operands = {};
@@ -248,6 +253,8 @@ class RowKernel final : public Kernel {
             float* result) const {
     const RowOperand& from = loop_.operands[it.memory];
     const std::int64_t count = loop_.is_run[it.result] ? n : 1;
+    if (is_narrow(from.place.dtype))
+      return load_narrow(from, frame.operands[it.memory], start, count, result);
     const auto move = [&](const auto* memory) {
       memory += start * from.along;
       for (std::int64_t i = 0; i < count; ++i) result[i] = static_cast<float>(memory[i * from.along]);
@@ -263,6 +270,8 @@ class RowKernel final : public Kernel {
     const float* from = frame.registers[it.operands[0]];
     const std::int64_t step = loop_.is_run[it.operands[0]] ? 1 : 0;
     const std::int64_t count = to.along != 0 ? n : 1;
+    if (is_narrow(to.place.dtype))
+      return store_narrow(to, frame.operands[it.memory], start, count, from, step);
     const auto move = [&](auto* memory) {
       using Element = std::remove_pointer_t<decltype(memory)>;
       memory += start * to.along;
@@ -274,11 +283,51 @@ class RowKernel final : public Kernel {
       move(reinterpret_cast<float*>(frame.operands[it.memory]));
   }
 
+  static void load_narrow(const RowOperand& from, const std::byte* memory, std::int64_t start,
+                          std::int64_t count, float* result) {
+    const std::int64_t step = from.along * 2;
+    memory += start * step;
+    if (from.along == 1 || count == 1) return widen(from.place.dtype, memory, result, count);
+    for (std::int64_t i = 0; i < count; ++i) widen(from.place.dtype, memory + i * step, result + i, 1);
+  }
+
+  static void store_narrow(const RowOperand& to, std::byte* memory, std::int64_t start, std::int64_t count,
+                           const float* from, std::int64_t step) {
+    const std::int64_t along = to.along * 2;
+    memory += start * along;
+    if ((to.along == 1 && step == 1) || count == 1) return narrow(to.place.dtype, from, memory, count);
+    for (std::int64_t i = 0; i < count; ++i) narrow(to.place.dtype, from + i * step, memory + i * along, 1);
+  }
+
   static void cast(const RowInstruction& it, const float* from, float* to, std::int64_t n, bool spread) {
     // Lanes are f32 or truth; only to truth is anything lost.
+    if (!it.to_truth && !spread) {
+      if (from != to) std::copy_n(from, n, to);
+      return;
+    }
     for (std::int64_t i = 0; i < n; ++i) {
       const float x = from[spread ? 0 : i];
       to[i] = it.to_truth ? static_cast<float>(x != 0) : x;
+    }
+  }
+
+  // Whether the loop does more with a result than store it.
+  bool is_computed_with(const PlacedStep& of) const {
+    return std::ranges::any_of(steps_, [&](const PlacedStep& step) {
+      return step.instruction.step != RowStep::store &&
+             std::ranges::find(step.instruction.operands, of.instruction.result) !=
+                 step.instruction.operands.end();
+    });
+  }
+
+  // What the plan rounds is rounded; what merely has a narrow type is so once it is stored.
+  static void round(DType dtype, float* x, std::int64_t n) {
+    constexpr std::int64_t kPiece = 64;
+    std::array<std::byte, kPiece * 2> shorts;
+    for (std::int64_t i = 0; i < n; i += kPiece) {
+      const std::int64_t count = std::min(kPiece, n - i);
+      narrow(dtype, x + i, shorts.data(), count);
+      widen(dtype, shorts.data(), x + i, count);
     }
   }
 

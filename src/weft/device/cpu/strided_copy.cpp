@@ -174,9 +174,10 @@ void strided_copy(std::span<const std::int64_t> sizes, const void* from,
   auto* target = static_cast<std::byte*>(to);
   switch (element_bytes) {
     case 1: return copy_box<std::uint8_t>(axes, source, target);
+    case 2: return copy_box<std::uint16_t>(axes, source, target);
     case 4: return copy_box<std::uint32_t>(axes, source, target);
     case 8: return copy_box<std::uint64_t>(axes, source, target);
-    default: WEFT_CHECK(false, "an element has 1, 4 or 8 bytes");
+    default: WEFT_CHECK(false, "an element has 1, 2, 4 or 8 bytes");
   }
 }
 
@@ -185,9 +186,10 @@ void fill(void* to, std::int64_t elements, const void* value, std::size_t elemen
   const auto* source = static_cast<const std::byte*>(value);
   switch (element_bytes) {
     case 1: return fill_words(target, elements, load<std::uint8_t>(source));
+    case 2: return fill_words(target, elements, load<std::uint16_t>(source));
     case 4: return fill_words(target, elements, load<std::uint32_t>(source));
     case 8: return fill_words(target, elements, load<std::uint64_t>(source));
-    default: WEFT_CHECK(false, "an element has 1, 4 or 8 bytes");
+    default: WEFT_CHECK(false, "an element has 1, 2, 4 or 8 bytes");
   }
 }
 

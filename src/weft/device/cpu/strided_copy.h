@@ -15,7 +15,7 @@ namespace weft::device::cpu {
 
 constexpr std::size_t kMostCopyRank = 8;
 
-// REQUIRES: as many strides as sizes, at most kMostCopyRank; element_bytes is 1, 4 or 8.
+// REQUIRES: as many strides as sizes, at most kMostCopyRank; element_bytes is 1, 2, 4 or 8.
 void strided_copy(std::span<const std::int64_t> sizes, const void* from,
                   std::span<const std::int64_t> from_strides, void* to,
                   std::span<const std::int64_t> to_strides, std::size_t element_bytes);

@@ -1,0 +1,336 @@
+#include "weft/device/codec/codec.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace weft::device {
+namespace {
+
+// Loops over this many numbers at once are what compilers make vectors of.
+constexpr std::size_t kCodecLanes = 16;
+
+std::size_t blocks_of(const Codec& codec, std::size_t count) {
+  const auto block = static_cast<std::size_t>(codec.block);
+  return (count + block - 1) / block;
+}
+
+bool has_scales(CodecKind kind) { return kind != CodecKind::bf16 && kind != CodecKind::top_k; }
+
+std::size_t code_bytes(CodecKind kind, std::size_t count) {
+  switch (kind) {
+    case CodecKind::int8:
+    case CodecKind::e4m3:
+    case CodecKind::e5m2: return count;
+    case CodecKind::int4: return (count + 1) / 2;
+    case CodecKind::bf16: return 2 * count;
+    case CodecKind::one_bit: return (count + 7) / 8;
+    case CodecKind::top_k: return 0;
+  }
+  return 0;
+}
+
+// The largest magnitude, or NaN where a number is not finite: their sum of zeros tells.
+float largest_of(const float* values, std::size_t count) {
+  float most[kCodecLanes] = {}, poison[kCodecLanes] = {};
+  std::size_t i = 0;
+  for (; i + kCodecLanes <= count; i += kCodecLanes)
+    for (std::size_t lane = 0; lane < kCodecLanes; ++lane) {
+      const float magnitude = std::fabs(values[i + lane]);
+      most[lane] = magnitude > most[lane] ? magnitude : most[lane];
+      poison[lane] += values[i + lane] * 0.0f;
+    }
+  for (; i < count; ++i) {
+    most[0] = std::max(most[0], std::fabs(values[i]));
+    poison[0] += values[i] * 0.0f;
+  }
+  return *std::max_element(most, most + kCodecLanes) + std::accumulate(poison, poison + kCodecLanes, 0.0f);
+}
+
+// To the nearest whole number, for magnitudes below 2^22: the sum's last bit is worth one.
+std::int32_t nearest_whole(float value) {
+  constexpr float kMagic = 12582912.0f;  // 1.5 * 2^23
+  return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(value + kMagic) -
+                                   std::bit_cast<std::uint32_t>(kMagic));
+}
+
+// A float of 8 bits with `mantissa` bits of it, exponents as IEEE has them; magnitudes up to the largest code's.
+template <int mantissa>
+struct Float8 {
+  static constexpr int kExponentBits = 7 - mantissa;
+  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
+  static constexpr int kShift = 23 - mantissa;
+
+  static std::uint8_t encode(float value) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value), magnitude = bits & 0x7fffffffu;
+    const std::uint32_t rounded = magnitude + ((1u << (kShift - 1)) - 1) + (magnitude >> kShift & 1u);
+    const std::uint32_t normal = (rounded >> kShift) - (static_cast<std::uint32_t>(127 - kBias) << mantissa);
+    // Below the smallest normal: whole multiples of the smallest code, by a sum whose last bit that is.
+    const float anchor =
+        std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - kBias - mantissa + 23) << 23);
+    const std::uint32_t small = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + anchor) -
+                                std::bit_cast<std::uint32_t>(anchor);
+    const bool is_small = magnitude < static_cast<std::uint32_t>(127 + 1 - kBias) << 23;
+    return static_cast<std::uint8_t>((bits >> 24 & 0x80u) | (is_small ? small : normal));
+  }
+
+  static float decode(std::uint8_t code) {
+    const std::uint32_t magnitude = code & 0x7fu;
+    const float normal =
+        std::bit_cast<float>((magnitude << kShift) + (static_cast<std::uint32_t>(127 - kBias) << 23));
+    const float least = std::bit_cast<float>(static_cast<std::uint32_t>(127 + 1 - kBias - mantissa) << 23);
+    const float value = magnitude >> mantissa == 0
+                            ? static_cast<float>(static_cast<std::int32_t>(magnitude)) * least
+                            : normal;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | static_cast<std::uint32_t>(code & 0x80u)
+                                                                          << 24);
+  }
+};
+
+using E4m3 = Float8<3>;
+using E5m2 = Float8<2>;
+
+// What the largest number of a block becomes, before codes are whole.
+float top_of(CodecKind kind) {
+  switch (kind) {
+    case CodecKind::int8: return 127;
+    case CodecKind::int4: return 7;
+    case CodecKind::e4m3: return 448;
+    case CodecKind::e5m2: return 57344;
+    default: return 1;
+  }
+}
+
+float inverse(float scale) { return scale > std::numeric_limits<float>::min() ? 1 / scale : 0; }
+
+void encode_block(CodecKind kind, const float* values, std::size_t count, float by, std::uint8_t* codes) {
+  switch (kind) {
+    case CodecKind::int8:
+      for (std::size_t i = 0; i < count; ++i)
+        codes[i] = static_cast<std::uint8_t>(nearest_whole(values[i] * by));
+      return;
+    case CodecKind::e4m3:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = E4m3::encode(values[i] * by);
+      return;
+    case CodecKind::e5m2:
+      for (std::size_t i = 0; i < count; ++i) codes[i] = E5m2::encode(values[i] * by);
+      return;
+    case CodecKind::int4:
+      for (std::size_t i = 0; i + 1 < count; i += 2)
+        codes[i / 2] = static_cast<std::uint8_t>((nearest_whole(values[i] * by) & 15) |
+                                                 (nearest_whole(values[i + 1] * by) & 15) << 4);
+      if (count % 2 != 0)
+        codes[count / 2] = static_cast<std::uint8_t>(nearest_whole(values[count - 1] * by) & 15);
+      return;
+    case CodecKind::one_bit: {
+      const auto sign = [&](std::size_t i) { return std::bit_cast<std::uint32_t>(values[i]) >> 31; };
+      std::size_t i = 0;
+      for (; i + 8 <= count; i += 8)
+        codes[i / 8] = static_cast<std::uint8_t>(sign(i) | sign(i + 1) << 1 | sign(i + 2) << 2 |
+                                                 sign(i + 3) << 3 | sign(i + 4) << 4 | sign(i + 5) << 5 |
+                                                 sign(i + 6) << 6 | sign(i + 7) << 7);
+      std::uint32_t rest = 0;
+      for (std::size_t j = i; j < count; ++j) rest |= sign(j) << (j - i);
+      if (i < count) codes[i / 8] = static_cast<std::uint8_t>(rest);
+      return;
+    }
+    default: return;
+  }
+}
+
+void decode_block(CodecKind kind, const std::uint8_t* codes, std::size_t count, float scale, float* values) {
+  switch (kind) {
+    case CodecKind::int8:
+      for (std::size_t i = 0; i < count; ++i)
+        values[i] = static_cast<float>(static_cast<std::int8_t>(codes[i])) * scale;
+      return;
+    case CodecKind::e4m3:
+      for (std::size_t i = 0; i < count; ++i) values[i] = E4m3::decode(codes[i]) * scale;
+      return;
+    case CodecKind::e5m2:
+      for (std::size_t i = 0; i < count; ++i) values[i] = E5m2::decode(codes[i]) * scale;
+      return;
+    case CodecKind::int4: {
+      const auto value = [&](std::int32_t code) { return static_cast<float>((code ^ 8) - 8) * scale; };
+      for (std::size_t i = 0; i < count / 2; ++i) {
+        values[2 * i] = value(codes[i] & 15);
+        values[2 * i + 1] = value(codes[i] >> 4);
+      }
+      if (count % 2 != 0) values[count - 1] = value(codes[count / 2] & 15);
+      return;
+    }
+    case CodecKind::one_bit: {
+      // The sign is the bit, wherever in its byte it stands.
+      const std::uint32_t bits = std::bit_cast<std::uint32_t>(scale);
+      const auto value = [&](std::uint32_t code, std::size_t bit) {
+        return std::bit_cast<float>(bits | (code >> bit & 1u) << 31);
+      };
+      std::size_t i = 0;
+      for (; i + 8 <= count; i += 8)
+        for (std::size_t bit = 0; bit < 8; ++bit) values[i + bit] = value(codes[i / 8], bit);
+      for (; i < count; ++i) values[i] = value(codes[i / 8], i % 8);
+      return;
+    }
+    default: return;
+  }
+}
+
+float scale_of(CodecKind kind, const float* values, std::size_t count) {
+  const float largest = largest_of(values, count);
+  if (kind != CodecKind::one_bit || std::isnan(largest)) return largest / top_of(kind);
+  float sums[kCodecLanes] = {};
+  for (std::size_t i = 0; i < count; ++i) sums[i % kCodecLanes] += std::fabs(values[i]);
+  return std::accumulate(sums, sums + kCodecLanes, 0.0f) /
+         static_cast<float>(std::max<std::size_t>(count, 1));
+}
+
+void encode_bf16(const float* values, std::size_t count, std::uint8_t* codes) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(values[i]);
+    const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+    const auto code =
+        static_cast<std::uint16_t>(nan ? bits >> 16 | 0x40u : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+    std::memcpy(codes + 2 * i, &code, 2);
+  }
+}
+
+void decode_bf16(const std::uint8_t* codes, std::size_t count, float* values) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint16_t code = 0;
+    std::memcpy(&code, codes + 2 * i, 2);
+    values[i] = std::bit_cast<float>(static_cast<std::uint32_t>(code) << 16);
+  }
+}
+
+// Places in ascending order, then the values there.
+void encode_top_k(std::size_t kept, std::span<const float> values, std::uint8_t* codes) {
+  if (kept == 0) return;
+  // What is not a number is kept before all others, so that it is seen: as bits it is larger than any.
+  const auto magnitude = [](float value) { return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu; };
+  std::vector<std::uint32_t> magnitudes(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) magnitudes[i] = magnitude(values[i]);
+  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(kept) - 1;
+  std::nth_element(magnitudes.begin(), last, magnitudes.end(), std::greater<>());
+  const std::uint32_t threshold = *last;
+  // Of those as large as the last, the first.
+  auto ties = static_cast<std::size_t>(std::count(magnitudes.begin(), last + 1, threshold));
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < values.size() && found < kept; ++i) {
+    const std::uint32_t own = magnitude(values[i]);
+    if (own < threshold || (own == threshold && ties == 0)) continue;
+    if (own == threshold) --ties;
+    const auto place = static_cast<std::uint32_t>(i);
+    std::memcpy(codes + 4 * found, &place, 4);
+    std::memcpy(codes + 4 * (kept + found), &values[i], 4);
+    ++found;
+  }
+}
+
+Status decode_top_k(std::size_t kept, const std::uint8_t* codes, std::span<float> values) {
+  std::ranges::fill(values, 0.0f);
+  for (std::size_t i = 0; i < kept; ++i) {
+    std::uint32_t place = 0;
+    std::memcpy(&place, codes + 4 * i, 4);
+    if (place >= values.size())
+      return user_error(fmt::format("a place must be below {}, found {}", values.size(), place));
+    std::memcpy(&values[place], codes + 4 * (kept + i), 4);
+  }
+  return {};
+}
+
+Status accept(const Codec& codec, std::size_t values, std::size_t bytes) {
+  if (codec.block < 1 || codec.block % 8 != 0)
+    return user_error(fmt::format("a block must be a multiple of 8 numbers, found {}", codec.block));
+  if (codec.kind == CodecKind::top_k && (codec.kept < 0 || static_cast<std::size_t>(codec.kept) > values))
+    return user_error(fmt::format("expected 0 to {} numbers to be kept, found {}", values, codec.kept));
+  if (values > std::numeric_limits<std::uint32_t>::max())
+    return user_error(fmt::format("expected fewer than 2^32 numbers, found {}", values));
+  const std::int64_t expected = encoded_bytes(codec, static_cast<std::int64_t>(values));
+  if (static_cast<std::int64_t>(bytes) != expected)
+    return user_error(fmt::format("{} numbers take {} bytes, found {}", values, expected, bytes));
+  return {};
+}
+
+void encode_values(const Codec& codec, std::span<const float> values, std::span<std::byte> codes) {
+  auto* out = reinterpret_cast<std::uint8_t*>(codes.data());
+  if (codec.kind == CodecKind::bf16) return encode_bf16(values.data(), values.size(), out);
+  if (codec.kind == CodecKind::top_k) return encode_top_k(static_cast<std::size_t>(codec.kept), values, out);
+  const auto block = static_cast<std::size_t>(codec.block);
+  const std::size_t blocks = blocks_of(codec, values.size());
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::size_t begin = b * block, count = std::min(block, values.size() - begin);
+    const float scale = scale_of(codec.kind, values.data() + begin, count);
+    std::memcpy(out + 4 * b, &scale, 4);
+    encode_block(codec.kind, values.data() + begin, count, inverse(scale),
+                 out + 4 * blocks + code_bytes(codec.kind, begin));
+  }
+}
+
+}  // namespace
+
+std::int64_t encoded_bytes(const Codec& codec, std::int64_t count) {
+  if (codec.kind == CodecKind::top_k) return 8 * codec.kept;
+  const auto numbers = static_cast<std::size_t>(count);
+  const std::size_t scales = has_scales(codec.kind) ? 4 * blocks_of(codec, numbers) : 0;
+  return static_cast<std::int64_t>(scales + code_bytes(codec.kind, numbers));
+}
+
+double error_bound(const Codec& codec, double x, double largest) {
+  switch (codec.kind) {
+    case CodecKind::int8: return largest / 254;
+    case CodecKind::int4: return largest / 14;
+    case CodecKind::e4m3: return std::abs(x) / 16 + largest / (448.0 * 1024);
+    case CodecKind::e5m2: return std::abs(x) / 8 + largest / (57344.0 * 131072);
+    case CodecKind::bf16: return std::abs(x) / 256;
+    case CodecKind::one_bit:
+    case CodecKind::top_k: return largest;
+  }
+  return largest;
+}
+
+Status encode(const Codec& codec, std::span<const float> values, std::span<std::byte> codes,
+              std::span<float> carried) {
+  WEFT_TRY_STATUS(accept(codec, values.size(), codes.size()));
+  if (carried.empty()) {
+    encode_values(codec, values, codes);
+    return {};
+  }
+  if (carried.size() != values.size())
+    return user_error(
+        fmt::format("expected {} numbers carried over, found {}", values.size(), carried.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) carried[i] += values[i];
+  encode_values(codec, carried, codes);
+  std::vector<float> arrived(values.size());
+  WEFT_TRY_STATUS(decode(codec, codes, arrived));
+  for (std::size_t i = 0; i < values.size(); ++i) carried[i] -= arrived[i];
+  return {};
+}
+
+Status decode(const Codec& codec, std::span<const std::byte> codes, std::span<float> values) {
+  WEFT_TRY_STATUS(accept(codec, values.size(), codes.size()));
+  const auto* in = reinterpret_cast<const std::uint8_t*>(codes.data());
+  if (codec.kind == CodecKind::bf16) {
+    decode_bf16(in, values.size(), values.data());
+    return {};
+  }
+  if (codec.kind == CodecKind::top_k) return decode_top_k(static_cast<std::size_t>(codec.kept), in, values);
+  const auto block = static_cast<std::size_t>(codec.block);
+  const std::size_t blocks = blocks_of(codec, values.size());
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::size_t begin = b * block, count = std::min(block, values.size() - begin);
+    float scale = 0;
+    std::memcpy(&scale, in + 4 * b, 4);
+    decode_block(codec.kind, in + 4 * blocks + code_bytes(codec.kind, begin), count, scale,
+                 values.data() + begin);
+  }
+  return {};
+}
+
+}  // namespace weft::device

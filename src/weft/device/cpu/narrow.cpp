@@ -1,0 +1,111 @@
+#include "weft/device/cpu/narrow.h"
+
+#include <algorithm>
+
+namespace weft::device::cpu {
+namespace {
+
+constexpr std::int64_t kFewest = 4;  // lanes: what is left at the end of a line is done by these
+
+// The last few pass through a buffer, so that nothing past the end is touched.
+template <class Short>
+void widen_rest(const Short* from, float* to, std::int64_t n) {
+  Short shorts[kFewest] = {};
+  float floats[kFewest];
+  std::copy_n(from, n, shorts);
+  NarrowLanes<kFewest>::widen(shorts, floats);
+  std::copy_n(floats, n, to);
+}
+
+template <class Short>
+void narrow_rest(const float* from, Short* to, std::int64_t n) {
+  float floats[kFewest] = {};
+  Short shorts[kFewest];
+  std::copy_n(from, n, floats);
+  NarrowLanes<kFewest>::narrow(floats, shorts);
+  std::copy_n(shorts, n, to);
+}
+
+template <int kLanes, class Short>
+[[gnu::always_inline]] inline std::int64_t widen_lines(const Short* from, float* to, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) NarrowLanes<kLanes>::widen(from + i, to + i);
+  return i;
+}
+
+template <int kLanes, class Short>
+[[gnu::always_inline]] inline std::int64_t narrow_lines(const float* from, Short* to, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) NarrowLanes<kLanes>::narrow(from + i, to + i);
+  return i;
+}
+
+#if defined(__x86_64__)
+template <class Short>
+[[gnu::noinline, gnu::target("avx512f,avx512bw,avx512vl")]] std::int64_t widen_512(const Short* from,
+                                                                                   float* to,
+                                                                                   std::int64_t n) {
+  return widen_lines<16>(from, to, n);
+}
+template <class Short>
+[[gnu::noinline, gnu::target("avx512f,avx512bw,avx512vl")]] std::int64_t narrow_512(const float* from,
+                                                                                    Short* to,
+                                                                                    std::int64_t n) {
+  return narrow_lines<16>(from, to, n);
+}
+template <class Short>
+[[gnu::noinline, gnu::target("avx2")]] std::int64_t widen_256(const Short* from, float* to, std::int64_t n) {
+  return widen_lines<8>(from, to, n);
+}
+template <class Short>
+[[gnu::noinline, gnu::target("avx2")]] std::int64_t narrow_256(const float* from, Short* to, std::int64_t n) {
+  return narrow_lines<8>(from, to, n);
+}
+
+int widest() {
+  static const int lanes = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? 16
+                           : __builtin_cpu_supports("avx2")                                         ? 8
+                                                                                                    : 4;
+  return lanes;
+}
+#endif
+
+template <class Short>
+void widen_all(const Short* from, float* to, std::int64_t n) {
+  std::int64_t i = 0;
+#if defined(__x86_64__)
+  if (widest() == 16) i = widen_512(from, to, n);
+  if (widest() == 8) i = widen_256(from, to, n);
+#endif
+  i += widen_lines<kFewest>(from + i, to + i, n - i);
+  if (i < n) widen_rest(from + i, to + i, n - i);
+}
+
+template <class Short>
+void narrow_all(const float* from, Short* to, std::int64_t n) {
+  std::int64_t i = 0;
+#if defined(__x86_64__)
+  if (widest() == 16) i = narrow_512(from, to, n);
+  if (widest() == 8) i = narrow_256(from, to, n);
+#endif
+  i += narrow_lines<kFewest>(from + i, to + i, n - i);
+  if (i < n) narrow_rest(from + i, to + i, n - i);
+}
+
+}  // namespace
+
+void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n) {
+  if (dtype == plan::DType::bf16)
+    widen_all(reinterpret_cast<const Bf16*>(from), to, n);
+  else
+    widen_all(reinterpret_cast<const F16*>(from), to, n);
+}
+
+void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n) {
+  if (dtype == plan::DType::bf16)
+    narrow_all(from, reinterpret_cast<Bf16*>(to), n);
+  else
+    narrow_all(from, reinterpret_cast<F16*>(to), n);
+}
+
+}  // namespace weft::device::cpu

@@ -1,0 +1,92 @@
+// weft/device/cpu/narrow.h -- bf16 and f16 in memory, f32 in registers.
+//
+//   bf16   sign, 8 bits of exponent, 7 of fraction: the upper half of an f32
+//   f16    sign, 5 bits of exponent, 10 of fraction
+//
+// Every kernel that meets them widens what it loads and rounds what it stores, to the nearest, of two the even
+// one; what it sums is f32. Four at a time with nothing but integers of vectors, so that the packing of a product
+// can do it as it goes; whole lines with the widest vectors that the processor has.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/plan/dtype.h"
+
+namespace weft::device::cpu {
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+struct F16 {
+  std::uint16_t bits;
+};
+
+constexpr bool is_narrow(plan::DType dtype) {
+  return dtype == plan::DType::bf16 || dtype == plan::DType::f16;
+}
+
+// Vectors of kLanes floats, and of the integers that they are made of.
+template <int kLanes>
+struct NarrowLanes {
+  typedef float Floats [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint32_t Words [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::int32_t Masks [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint16_t Shorts [[gnu::vector_size(kLanes * 2), gnu::may_alias, gnu::aligned(2)]];
+
+  [[gnu::always_inline]] static inline void widen(const Bf16* from, float* to) {
+    *reinterpret_cast<Words*>(to) = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words)
+                                    << 16;
+  }
+  // The fraction and the exponent where an f32 has them; the exponents differ by 112. Infinities and NaN, which
+  // have the largest exponent, get the largest.
+  [[gnu::always_inline]] static inline void widen(const F16* from, float* to) {
+    const Words words = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words);
+    const Words size = (words & 0x7fffu) << 13, sign = (words & 0x8000u) << 16;
+    const Floats scaled = reinterpret_cast<Floats>(size) * 0x1p112f;
+    const Words infinite = reinterpret_cast<Words>(size >= (0x7c00u << 13)) & 0x7f800000u;
+    *reinterpret_cast<Words*>(to) = reinterpret_cast<Words>(scaled) | infinite | sign;
+  }
+  [[gnu::always_inline]] static inline void narrow(const float* from, Bf16* to) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    const Words rounded = (words + 0x7fffu + (words >> 16 & 1u)) >> 16;
+    const Words none = words >> 16 | 0x40u;  // a NaN whose fraction rounds away would be an infinity
+    const Words is_none = reinterpret_cast<Words>((words & 0x7fffffffu) > 0x7f800000u);
+    *reinterpret_cast<Shorts*>(to) = __builtin_convertvector((none & is_none) | (rounded & ~is_none), Shorts);
+  }
+  // What is too small for a normal f16 is rounded by adding a number whose last bit is f16's smallest.
+  [[gnu::always_inline]] static inline void narrow(const float* from, F16* to) {
+    const Words words = *reinterpret_cast<const Words*>(from);
+    const Words size = words & 0x7fffffffu, sign = words >> 16 & 0x8000u;
+    const Words normal = (size + 0xfffu + (size >> 13 & 1u) - (112u << 23)) >> 13;
+    const Floats shifted = reinterpret_cast<Floats>(size) + 0.5f;
+    const Words small = reinterpret_cast<Words>(shifted) - 0x3f000000u;
+    const Words is_small = reinterpret_cast<Words>(size < (113u << 23));
+    const Words is_large = reinterpret_cast<Words>(size >= 0x477ff000u);  // 65520 and more
+    const Words is_none = reinterpret_cast<Words>(size > 0x7f800000u);
+    Words bits = (small & is_small) | (normal & ~is_small);
+    bits = (is_large & 0x7c00u) | (bits & ~is_large);
+    bits |= is_none & 0x0200u;
+    *reinterpret_cast<Shorts*>(to) = __builtin_convertvector(bits | sign, Shorts);
+  }
+};
+
+inline float widened(Bf16 x) {
+  const std::uint32_t word = static_cast<std::uint32_t>(x.bits) << 16;
+  float value;
+  __builtin_memcpy(&value, &word, sizeof value);
+  return value;
+}
+inline float widened(F16 x) {
+  F16 four[4] = {x, x, x, x};
+  float values[4];
+  NarrowLanes<4>::widen(four, values);
+  return values[0];
+}
+inline float widened(float x) { return x; }
+inline double widened(double x) { return x; }
+
+// Lines of n elements of a narrow dtype.
+void widen(plan::DType dtype, const std::byte* from, float* to, std::int64_t n);
+void narrow(plan::DType dtype, const float* from, std::byte* to, std::int64_t n);
+
+}  // namespace weft::device::cpu

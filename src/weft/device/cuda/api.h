@@ -1,0 +1,92 @@
+// weft/device/cuda/api.h -- the functions of NVIDIA's libraries that are used, found when they are first wanted.
+//
+//   libcuda     the driver: memory, streams, events, launches         comes with the driver
+//   libnvrtc    compiles the kernels that we write                     comes with the toolkit
+//   libcublas   matrix products                                        likewise
+//
+// Nothing of theirs is needed to build: a machine without them runs all but the GPU, and says what it lacks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "weft/base/result.h"
+
+namespace weft::device::cuda {
+
+// Handles and codes as the libraries' binary interfaces have them.
+using DevicePointer = unsigned long long;
+using Handle = struct Opaque*;  // contexts, modules, functions, streams, events, programs, cuBLAS itself
+using Code = int;               // 0: it went well
+
+struct Driver {
+  Code (*init)(unsigned flags);
+  Code (*driver_version)(int* version);
+  Code (*error_text)(Code code, const char** text);
+  Code (*device_count)(int* count);
+  Code (*device)(int* device, int ordinal);
+  Code (*device_name)(char* name, int length, int device);
+  Code (*device_attribute)(int* value, int attribute, int device);
+  Code (*retain_context)(Handle* context, int device);
+  Code (*release_context)(int device);
+  Code (*set_context)(Handle context);
+  Code (*memory_info)(std::size_t* free, std::size_t* total);
+  Code (*allocate)(DevicePointer* pointer, std::size_t bytes);
+  Code (*free)(DevicePointer pointer);
+  Code (*allocate_host)(void** pointer, std::size_t bytes, unsigned flags);
+  Code (*free_host)(void* pointer);
+  Code (*fill)(DevicePointer to, unsigned char value, std::size_t bytes, Handle stream);
+  Code (*copy_in)(DevicePointer to, const void* from, std::size_t bytes, Handle stream);
+  Code (*copy_out)(void* to, DevicePointer from, std::size_t bytes, Handle stream);
+  Code (*copy)(DevicePointer to, DevicePointer from, std::size_t bytes, Handle stream);
+  Code (*create_stream)(Handle* stream, unsigned flags);
+  Code (*destroy_stream)(Handle stream);
+  Code (*synchronize)(Handle stream);
+  Code (*stream_wait)(Handle stream, Handle event, unsigned flags);
+  Code (*create_event)(Handle* event, unsigned flags);
+  Code (*destroy_event)(Handle event);
+  Code (*record)(Handle event, Handle stream);
+  Code (*event_query)(Handle event);
+  Code (*event_synchronize)(Handle event);
+  Code (*event_elapsed)(float* milliseconds, Handle begin, Handle end);
+  Code (*load_module)(Handle* module, const void* image);
+  Code (*unload_module)(Handle module);
+  Code (*find_function)(Handle* function, Handle module, const char* name);
+  Code (*launch)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                 unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** parameters,
+                 void** extra);
+};
+
+struct Compiler {
+  Code (*version)(int* major, int* minor);
+  const char* (*error_text)(Code code);
+  Code (*create)(Handle* program, const char* source, const char* name, int headers, const char* const* texts,
+                 const char* const* names);
+  Code (*destroy)(Handle* program);
+  Code (*compile)(Handle program, int options, const char* const* texts);
+  Code (*log_size)(Handle program, std::size_t* bytes);
+  Code (*log)(Handle program, char* text);
+  Code (*image_size)(Handle program, std::size_t* bytes);
+  Code (*image)(Handle program, char* image);
+};
+
+struct Blas {
+  Code (*create)(Handle* blas);
+  Code (*destroy)(Handle blas);
+  Code (*set_stream)(Handle blas, Handle stream);
+  Code (*set_workspace)(Handle blas, void* memory, std::size_t bytes);
+  Code (*multiply)(Handle blas, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha,
+                   const void* a, int a_type, int lda, long long a_stride, const void* b, int b_type, int ldb,
+                   long long b_stride, const void* beta, void* c, int c_type, int ldc, long long c_stride,
+                   int batch, int compute_type, int algorithm);
+};
+
+// Loaded once a process. Fail, naming what is not there and what has it.
+Result<const Driver*> driver();
+Result<const Compiler*> compiler();
+Result<const Blas*> blas();
+
+// "the GPU cannot do WHAT: out of memory (code 2)"; none where the code is 0.
+Status check(Code code, std::string_view what);
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,88 @@
+#include "weft/device/cuda/call.h"
+
+#include <fmt/format.h>
+
+#include "weft/device/cuda/expression.h"
+#include "weft/ops/operators.h"
+
+namespace weft::device::cuda {
+
+std::vector<DevicePointer> Call::pointers() const {
+  std::vector<DevicePointer> all = in;
+  all.insert(all.end(), out.begin(), out.end());
+  return all;
+}
+
+std::string parameters(const Call& call) {
+  std::string text;
+  for (std::size_t i = 0; i < call.in.size(); ++i)
+    text += fmt::format("const {}* {}, ", type_name(call.what.operands[i].dtype), static_cast<char>('a' + i));
+  for (std::size_t k = 0; k < call.out.size(); ++k)
+    text += fmt::format("{}* r{}, ", type_name(call.what.results[k].dtype), k);
+  return text;
+}
+
+std::string over_elements(const Call& call, const std::string& body, const std::string& before) {
+  return fmt::format(
+      "{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
+      "  const long long step = (long long)gridDim.x * blockDim.x;\n{}"
+      "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
+      "{{\n"
+      "{}  }}\n}}\n",
+      prelude(), parameters(call), before, body);
+}
+
+std::string over_blocks(const Call& call, const std::string& body) {
+  return fmt::format(
+      "{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
+      "  for (long long i = begin + blockIdx.x; i < end; i += gridDim.x) {{\n{}  }}\n}}\n",
+      prelude(), parameters(call), body);
+}
+
+Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements) {
+  WEFT_TRY(function, call.gpu.function(text, "weft_call"));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<TextKernel>(function, call.pointers(), TextKernel::Shape{.items = elements}));
+}
+
+Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items) {
+  WEFT_TRY(function, call.gpu.function(text, "weft_call"));
+  return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
+      function, call.pointers(), TextKernel::Shape{.by_block = true, .items = items}));
+}
+
+std::string walk(const std::string& of, const std::vector<Walked>& loops,
+                 const std::vector<std::string>& offsets) {
+  std::string text = fmt::format("    long long rest = {};\n", of);
+  for (std::size_t i = loops.size(); i-- > 0;) {
+    text += fmt::format("    {{ const long long k = rest % {0}ll; rest /= {0}ll;", loops[i].size);
+    for (std::size_t o = 0; o < offsets.size(); ++o)
+      if (loops[i].strides[o] != 0) text += fmt::format(" {} += k * {}ll;", offsets[o], loops[i].strides[o]);
+    text += " }\n";
+  }
+  return text;
+}
+
+std::int64_t plain_stride(const plan::Type& type, Symbol index) {
+  std::int64_t stride = 1;
+  for (std::size_t i = type.rank(); i-- > 0; stride *= type.dims[i].size)
+    if (type.dims[i].index == index) return stride;
+  return 0;
+}
+
+Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::Program& program,
+                                                 const program::Unit& unit, Address memory) {
+  const auto& what = std::get<program::OperatorCall>(unit.kernel);
+  Call call{gpu, what, program.graph->view(what.node), {}, {}};
+  for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
+  for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
+  for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_optimizer,
+                          make_moved, make_routing, make_image}) {
+    WEFT_TRY(kernel, make(call));
+    if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
+  }
+  return user_error(fmt::format("the GPU has no kernel for {} yet", program::describe(program, unit)),
+                    "without ON GPU it runs on the processor");
+}
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,54 @@
+// weft/device/cuda/call.h -- nodes with kernels of their own: what their texts are made of.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/launch.h"
+
+namespace weft::device::cuda {
+
+// The node with the addresses of its operands and results, all plain.
+struct Call {
+  Functions& gpu;
+  const program::OperatorCall& what;
+  plan::NodeView node;
+  std::vector<DevicePointer> in, out;
+
+  // All operands, then all results.
+  std::vector<DevicePointer> pointers() const;
+};
+
+using Made = Result<std::unique_ptr<Kernel>>;
+
+// "const float* a, const int* b, float* r0, ": operands are a, b, c.., results r0, r1..
+std::string parameters(const Call& call);
+// A kernel over [begin, end) in strides of all threads, `i` its place; or of all blocks.
+std::string over_elements(const Call& call, const std::string& body, const std::string& before = {});
+std::string over_blocks(const Call& call, const std::string& body);
+Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements);
+Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items);
+
+// Loops, slowest first, by what counts them; the statements that take `of` apart and move offsets on.
+struct Walked {
+  std::int64_t size = 1;
+  std::vector<std::int64_t> strides;  // one for each offset
+};
+std::string walk(const std::string& of, const std::vector<Walked>& loops,
+                 const std::vector<std::string>& offsets);
+
+// How far an index moves in a value that lies in its type's own order; 0 where it lacks the index.
+std::int64_t plain_stride(const plan::Type& type, Symbol index);
+
+// By the operator; each answers null where the node is none of its own.
+Made make_elementwise(const Call& call);
+Made make_contraction(const Call& call);
+Made make_classes(const Call& call);  // cross entropy, labelled
+Made make_table(const Call& call);    // gather, scatter-add
+Made make_optimizer(const Call& call);
+Made make_moved(const Call& call);    // concat, pad, rotary, dropout
+Made make_routing(const Call& call);  // top-k, slot, recurrence
+Made make_image(const Call& call);    // convolutions, pooling, batch norm
+
+}  // namespace weft::device::cuda

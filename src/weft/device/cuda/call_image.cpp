@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include "weft/device/cuda/call.h"
+#include "weft/device/cuda/expression.h"
+#include "weft/ops/convolution.h"
+#include "weft/ops/operators.h"
+#include "weft/ops/pooling.h"
+
+namespace weft::device::cuda {
+namespace {
+
+// The sizes of a convolution as constants of the text.
+std::string sizes(const ops::Convolution& conv) {
+  return fmt::format(
+      "    const int C = {}, O = {}, H = {}, W = {}, P = {}, Q = {}, R = {}, S = {}, top = {}, left = {}, T "
+      "= {}, G = {};\n"
+      "    const int CG = C / G, OG = O / G;\n",
+      conv.channels, conv.outputs, conv.height, conv.width, conv.high, conv.wide, conv.rows, conv.columns,
+      conv.padding, conv.padding_w, conv.stride, conv.groups);
+}
+
+// By the definition, a thread a result: right on every shape.
+Made make_convolution(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const plan::Operator* const op = &node.op();
+  if (op == &ops::conv2d()) {
+    WEFT_TRY(conv, ops::convolution(node, node.input_type(0), node.input_type(1)));
+    const std::string body = sizes(conv) +
+                             "    const int q = int(i % Q), p = int(i / Q % P), o = int(i / Q / P % O);\n"
+                             "    const long long n = i / Q / P / O;\n"
+                             "    const int g = o / OG;\n"
+                             "    float total = 0.0f;\n"
+                             "    for (int c = 0; c < CG; ++c)\n"
+                             "      for (int r = 0; r < R; ++r) {\n"
+                             "        const int h = p * T + r - top;\n"
+                             "        if (h < 0 || h >= H) continue;\n"
+                             "        for (int s = 0; s < S; ++s) {\n"
+                             "          const int w = q * T + s - left;\n"
+                             "          if (w >= 0 && w < W)\n"
+                             "            total += a[((n * C + g * CG + c) * H + h) * W + w] * b[((long "
+                             "long)(o * CG + c) * R + r) * S + s];\n"
+                             "        }\n      }\n"
+                             "    r0[i] = total;\n";
+    return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
+  }
+  if (op == &ops::conv2d_input_gradient()) {
+    WEFT_TRY(conv, ops::convolution(node, node.result_type(0), node.input_type(1)));
+    const std::string body =
+        sizes(conv) +
+        "    const int w = int(i % W), h = int(i / W % H), channel = int(i / W / H % C);\n"
+        "    const long long n = i / W / H / C;\n"
+        "    const int g = channel / CG, c = channel % CG;\n"
+        "    float total = 0.0f;\n"
+        "    for (int o = g * OG; o < (g + 1) * OG; ++o)\n"
+        "      for (int r = 0; r < R; ++r) {\n"
+        "        const int y = h + top - r;\n"
+        "        if (y < 0 || y % T != 0 || y / T >= P) continue;\n"
+        "        for (int s = 0; s < S; ++s) {\n"
+        "          const int x = w + left - s;\n"
+        "          if (x >= 0 && x % T == 0 && x / T < Q)\n"
+        "            total += a[((n * O + o) * P + y / T) * Q + x / T] * b[((long long)(o * CG + c) * R + r) "
+        "* S + s];\n"
+        "        }\n      }\n"
+        "    r0[i] = total;\n";
+    return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
+  }
+  WEFT_TRY(conv, ops::convolution(node, node.input_type(1), node.result_type(0)));
+  // A block a weight: the images' addends meet in one order.
+  const std::string body =
+      sizes(conv) + fmt::format("    const long long points = {}ll * P * Q;\n", conv.batch) +
+      "    const int s = int(i % S), r = int(i / S % R), c = int(i / S / R % CG), o = int(i / S / R / CG);\n"
+      "    const int g = o / OG;\n"
+      "    float total = 0.0f;\n"
+      "    for (long long k = threadIdx.x; k < points; k += 256) {\n"
+      "      const int q = int(k % Q), p = int(k / Q % P);\n"
+      "      const long long n = k / Q / P;\n"
+      "      const int h = p * T + r - top, w = q * T + s - left;\n"
+      "      if (h >= 0 && h < H && w >= 0 && w < W)\n"
+      "        total += a[((n * O + o) * P + p) * Q + q] * b[((n * C + g * CG + c) * H + h) * W + w];\n"
+      "    }\n"
+      "    total = weft_over_row<256>(total, 0.0f, weft_join_sum());\n"
+      "    if (threadIdx.x == 0) r0[i] = total;\n";
+  return blocks_kernel(call, over_blocks(call, body), node.result_type(0).elements());
+}
+
+Made make_pool(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const plan::Operator* const op = &node.op();
+  const bool gradient = op == &ops::max_pool_gradient() || op == &ops::avg_pool_gradient();
+  const bool largest = op == &ops::max_pool() || op == &ops::max_pool_gradient();
+  WEFT_TRY(pool, ops::pooling(node, gradient ? node.result_type(0) : node.input_type(0)));
+  std::string body = fmt::format(
+      "    const int H = {}, W = {}, P = {}, Q = {}, K = {}, T = {}, top = {}, left = {};\n", pool.height,
+      pool.width, pool.high, pool.wide, pool.size, pool.stride, pool.padding, pool.padding_w);
+  // The place of the largest of a window, the first of equals; a NaN is the largest.
+  const std::string find =
+      "      int best = -1;\n      float most = 0.0f;\n"
+      "      for (int h = max(p * T - top, 0); h < min(p * T - top + K, H); ++h)\n"
+      "        for (int w = max(q * T - left, 0); w < min(q * T - left + K, W); ++w)\n"
+      "          if (best < 0 || x[h * W + w] > most || (x[h * W + w] != x[h * W + w] && most == most))\n"
+      "            best = h * W + w, most = x[h * W + w];\n";
+  const std::string mean = number(1 / pool.window_points());
+  if (!gradient) {
+    body +=
+        "    const int q = int(i % Q), p = int(i / Q % P);\n    const float* const x = a + i / Q / P * H * "
+        "W;\n";
+    body += largest ? find + "    r0[i] = most;\n"
+                    : "    float total = 0.0f;\n"
+                      "    for (int h = max(p * T - top, 0); h < min(p * T - top + K, H); ++h)\n"
+                      "      for (int w = max(q * T - left, 0); w < min(q * T - left + K, W); ++w) total += "
+                      "x[h * W + w];\n" +
+                          fmt::format("    r0[i] = total * {};\n", mean);
+    return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
+  }
+  // A thread a place of x, which asks the windows that see it, in their order.
+  body +=
+      "    const int w0 = int(i % W), h0 = int(i / W % H);\n    const long long plane = i / W / H;\n"
+      "    const float* const dy = a + plane * P * Q;\n";
+  if (largest) body += "    const float* const x = b + plane * H * W;\n";
+  body +=
+      "    float total = 0.0f;\n"
+      "    for (int p = max((h0 + top - K + T) / T, 0); p < P && p * T - top <= h0; ++p)\n"
+      "      for (int q = max((w0 + left - K + T) / T, 0); q < Q && q * T - left <= w0; ++q) {\n"
+      "      if (h0 >= p * T - top + K || w0 >= q * T - left + K) continue;\n";
+  body += largest ? find + "      if (best == h0 * W + w0) total += dy[p * Q + q];\n"
+                  : fmt::format("      total += dy[p * Q + q] * {};\n", mean);
+  body += "      }\n    r0[i] = total;\n";
+  return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
+}
+
+// A block a channel, or a channel of a share of the batch.
+Made make_batch_norm(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const plan::Type x = node.input_type(0), channel = node.input_type(1);
+  const bool shared = channel.rank() == 2;
+  const auto middle = static_cast<std::size_t>(x.position(channel.dims.back().index));
+  const std::int64_t shares = shared ? x.dims[0].size : 1, channels = channel.dims.back().size;
+  std::int64_t batch = 1, inner = 1;
+  for (std::size_t i = shared ? 1 : 0; i < middle; ++i) batch *= x.dims[i].size;
+  for (std::size_t i = middle + 1; i < x.rank(); ++i) inner *= x.dims[i].size;
+  const bool trains = node.word(3) == "train";
+  const double points = static_cast<double>(batch * inner);
+  std::string body = fmt::format(
+      "    const long long inner = {}ll, batch = {}ll, C = {}ll, points = batch * inner;\n"
+      "    const long long base = i / C * C * points + i % C * inner;\n",
+      inner, batch, channels);
+  const std::string each =
+      "    for (long long k = threadIdx.x; k < points; k += 256) {\n"
+      "      const long long at = base + k / inner * C * inner + k % inner;\n";
+  if (trains) {
+    body += "    float total = 0.0f;\n" + each + "      total += a[at];\n    }\n";
+    body += fmt::format("    const float mean = weft_over_row<256>(total, 0.0f, weft_join_sum()) / {};\n",
+                        number(points));
+    body +=
+        "    float squares = 0.0f;\n" + each + "      squares += (a[at] - mean) * (a[at] - mean);\n    }\n";
+    body += fmt::format(
+        "    const float variance = weft_over_row<256>(squares, 0.0f, weft_join_sum()) / {};\n"
+        "    const float rstd = 1.0f / sqrtf(variance + {});\n"
+        "    if (threadIdx.x == 0) {{\n"
+        "      r3[i] = rstd;\n"
+        "      r1[i] = {} * b[i] + {} * mean;\n"
+        "      r2[i] = {} * c[i] + {} * (variance * {});\n    }}\n",
+        number(points), number(node.real(1)), number(1 - node.real(2)), number(node.real(2)),
+        number(1 - node.real(2)), number(node.real(2)), number(points > 1 ? points / (points - 1) : 1));
+  } else {
+    body += fmt::format(
+        "    const float mean = b[i], rstd = 1.0f / sqrtf(c[i] + {});\n"
+        "    if (threadIdx.x == 0) r3[i] = rstd, r1[i] = b[i], r2[i] = c[i];\n",
+        number(node.real(1)));
+  }
+  body += each + "      r0[at] = (a[at] - mean) * rstd;\n    }\n";
+  return blocks_kernel(call, over_blocks(call, body), shares * channels);
+}
+
+}  // namespace
+
+Made make_image(const Call& call) {
+  const plan::Operator* const op = &call.node.op();
+  const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
+  if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient))
+    return make_convolution(call);
+  if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
+    return make_pool(call);
+  if (is_any(ops::batch_norm)) return make_batch_norm(call);
+  return {nullptr};
+}
+
+}  // namespace weft::device::cuda

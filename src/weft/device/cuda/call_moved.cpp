@@ -1,0 +1,106 @@
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/device/cuda/call.h"
+#include "weft/device/cuda/expression.h"
+#include "weft/ops/operators.h"
+#include "weft/ops/whole_place.h"
+
+namespace weft::device::cuda {
+namespace {
+
+// Operands end to end along one index, or one between zeros.
+Made make_joined(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const plan::Type y = node.result_type(0);
+  const auto along = static_cast<std::size_t>(y.position(node.symbol(0)));
+  std::int64_t inner = 1;
+  for (std::size_t i = along + 1; i < y.rank(); ++i) inner *= y.dims[i].size;
+  const bool pads = &node.op() == &ops::pad();
+  std::int64_t begin = pads ? node.integer(1) * inner : 0;
+  std::string body = fmt::format("    const long long row = i / {0}ll, column = i % {0}ll;\n    r0[i] = ",
+                                 std::max<std::int64_t>(y.dims[along].size * inner, 1));
+  for (std::size_t k = 0; k < call.in.size(); ++k) {
+    const std::int64_t run = node.input_type(k).dims[along].size * inner;
+    body += fmt::format("column >= {0}ll && column < {1}ll ? {2}[row * {3}ll + column - {0}ll] : ", begin,
+                        begin + run, static_cast<char>('a' + k), run);
+    begin += run;
+  }
+  return elements_kernel(call, over_elements(call, body + "0;\n"), y.elements());
+}
+
+// Philox-4x32-10, see base/random.h: an element's word depends on its place in the whole alone.
+constexpr std::string_view kPhilox = R"(
+__device__ __forceinline__ unsigned weft_word(unsigned long long seed, unsigned long long stream,
+                                              unsigned long long place) {
+  const unsigned long long counter = place / 4;
+  unsigned c0 = unsigned(counter), c1 = unsigned(counter >> 32), c2 = unsigned(stream), c3 = unsigned(stream >> 32);
+  unsigned k0 = unsigned(seed), k1 = unsigned(seed >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    const unsigned low0 = c0 * 0xD2511F53u, high0 = __umulhi(c0, 0xD2511F53u);
+    const unsigned low1 = c2 * 0xCD9E8D57u, high1 = __umulhi(c2, 0xCD9E8D57u);
+    c0 = high1 ^ c1 ^ k0;
+    c1 = low1;
+    c2 = high0 ^ c3 ^ k1;
+    c3 = low0;
+  }
+  return place % 4 == 0 ? c0 : place % 4 == 1 ? c1 : place % 4 == 2 ? c2 : c3;
+}
+)";
+
+Made make_dropout(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const double rate = node.real(0);
+  const plan::Type x = node.input_type(0);
+  WEFT_TRY(whole, ops::read_whole_place(x, node.integer(2), node.word(3)));
+  std::vector<Walked> loops;
+  for (std::size_t i = 0; i < x.rank(); ++i) loops.push_back({x.dims[i].size, {whole.strides[i]}});
+  const std::string body =
+      fmt::format("    long long place = {}ll;\n", whole.begin) + walk("i", loops, {"place"}) +
+      fmt::format(
+          "    const unsigned word = weft_word((unsigned long long)b[0], {}ull, (unsigned long long)place);\n"
+          "    r0[i] = (word >> 8) >= {}u ? a[i] / {} : 0.0f;\n",
+          static_cast<std::uint64_t>(node.integer(1)), static_cast<std::uint32_t>(std::ceil(rate * 0x1p24)),
+          number(1 - rate));
+  return elements_kernel(call, std::string(kPhilox) + over_elements(call, body), x.elements());
+}
+
+// A thread turns a pair. The angle in f64, as the processor's tables are made.
+Made make_rotary(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const plan::Type x = node.input_type(0);
+  const Symbol along = node.symbol(0), pairs = node.symbol(1);
+  const std::int64_t half = x.size_of(pairs) / 2;
+  std::vector<Walked> loops;
+  for (const plan::Dim& dim : x.dims) {
+    const bool is_pairs = dim.index == pairs;
+    loops.push_back({is_pairs ? half : dim.size,
+                     {call.what.operands[0].stride(dim.index), call.what.results[0].stride(dim.index),
+                      dim.index == along ? 1 : 0, is_pairs ? 1 : 0}});
+  }
+  const std::string body =
+      "    long long f = 0, t = 0, position = 0, pair = 0;\n" +
+      walk("i", loops, {"f", "t", "position", "pair"}) +
+      fmt::format(
+          "    const double angle = double({}ll + position) * pow({:.17g}, -double(pair) / {}.0);\n"
+          "    const float cosine = float(cos(angle)), sine = {}float(sin(angle));\n"
+          "    const float first = a[f], second = a[f + {}ll];\n"
+          "    r0[t] = first * cosine - second * sine;\n"
+          "    r0[t + {}ll] = second * cosine + first * sine;\n",
+          node.integer(4), node.real(2), half, node.integer(3) != 0 ? "-" : "",
+          half * call.what.operands[0].stride(pairs), half * call.what.results[0].stride(pairs));
+  return elements_kernel(call, over_elements(call, body), x.elements() / 2);
+}
+
+}  // namespace
+
+Made make_moved(const Call& call) {
+  const plan::Operator* const op = &call.node.op();
+  if (op == &ops::concat() || op == &ops::pad()) return make_joined(call);
+  if (op == &ops::dropout()) return make_dropout(call);
+  if (op == &ops::rotary()) return make_rotary(call);
+  return {nullptr};
+}
+
+}  // namespace weft::device::cuda

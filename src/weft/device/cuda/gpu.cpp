@@ -1,0 +1,175 @@
+#include "weft/device/cuda/gpu.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "weft/base/check.h"
+#include "weft/base/private_folder.h"
+#include "weft/device/cuda/compile.h"
+#include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/stream.h"
+
+namespace weft::device::cuda {
+namespace {
+
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;  // numbers of the driver's attributes
+
+class GpuMemory final : public Memory {
+ public:
+  GpuMemory(std::shared_ptr<Gpu> gpu, DevicePointer at) : gpu_(std::move(gpu)), at_(at) {}
+  ~GpuMemory() override {
+    gpu_->enter();
+    gpu_->driver().free(at_);
+  }
+  Address address() const override { return Address(reinterpret_cast<std::byte*>(at_)); }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  const DevicePointer at_;
+};
+
+class PageLocked final : public HostMemory {
+ public:
+  PageLocked(std::shared_ptr<Gpu> gpu, void* at, std::size_t bytes)
+      : gpu_(std::move(gpu)), at_(at), bytes_(bytes) {}
+  ~PageLocked() override {
+    gpu_->enter();
+    gpu_->driver().free_host(at_);
+  }
+  std::span<std::byte> bytes() const override { return {static_cast<std::byte*>(at_), bytes_}; }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  void* const at_;
+  const std::size_t bytes_;
+};
+
+std::string cache_folder() {
+  if (const char* const folder = std::getenv("XDG_CACHE_HOME"); folder != nullptr && *folder == '/')
+    return fmt::format("{}/weft/kernels", folder);
+  const char* const home = std::getenv("HOME");
+  return home != nullptr ? fmt::format("{}/.cache/weft/kernels", home) : std::string();
+}
+
+}  // namespace
+
+Gpu::Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact)
+    : driver_(driver), ordinal_(ordinal), device_(device), context_(context), exact_(exact) {}
+
+Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
+  WEFT_TRY(driver, cuda::driver());
+  int count = 0;
+  WEFT_TRY_STATUS(check(driver->device_count(&count), "count its devices"));
+  if (ordinal < 0 || ordinal >= count)
+    return world_error(fmt::format("this machine has {} GPUs: there is no cuda:{}", count, ordinal),
+                       "they are counted from 0; CUDA_VISIBLE_DEVICES hides some");
+  int device = 0, major = 0, minor = 0, processors = 1;
+  WEFT_TRY_STATUS(check(driver->device(&device, ordinal), "be opened"));
+  WEFT_TRY_STATUS(check(driver->device_attribute(&major, kMajor, device), "say what it is"));
+  WEFT_TRY_STATUS(check(driver->device_attribute(&minor, kMinor, device), "say what it is"));
+  WEFT_TRY_STATUS(check(driver->device_attribute(&processors, kMultiprocessors, device), "say what it is"));
+  if (major < 8)
+    return world_error(
+        fmt::format("cuda:{} has compute capability {}.{}; 8.0 or more is needed", ordinal, major, minor),
+        "without ON GPU it runs on the processor");
+  WEFT_TRY(compiler, cuda::compiler());
+  (void)compiler;
+  Handle context = nullptr;
+  WEFT_TRY_STATUS(check(driver->retain_context(&context, device), "make a context"));
+  std::shared_ptr<Gpu> gpu(new Gpu(*driver, ordinal, device, context, exact));
+  gpu->architecture_ = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  gpu->processors_ = static_cast<unsigned>(processors);
+  std::array<char, 256> model = {};
+  WEFT_TRY_STATUS(
+      check(driver->device_name(model.data(), static_cast<int>(model.size()), device), "say its name"));
+  gpu->model_ = model.data();
+  return gpu;
+}
+
+Gpu::~Gpu() {
+  enter();
+  for (const auto& [digest, module] : modules_) driver_.unload_module(module);
+  driver_.release_context(device_);
+}
+
+std::string Gpu::name() const { return fmt::format("cuda:{}", ordinal_); }
+
+std::int64_t Gpu::available_memory() const {
+  enter();
+  std::size_t free = 0, total = 0;
+  return driver_.memory_info(&free, &total) == 0 ? static_cast<std::int64_t>(free) : 0;
+}
+
+Result<std::unique_ptr<Memory>> Gpu::allocate(std::int64_t bytes) {
+  enter();
+  DevicePointer at = 0;
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  WEFT_TRY_STATUS(check(driver_.allocate(&at, size), fmt::format("give {} bytes", bytes)));
+  auto memory = std::make_unique<GpuMemory>(shared_from_this(), at);
+  WEFT_TRY_STATUS(check(driver_.fill(at, 0, size, nullptr), "clear memory"));
+  WEFT_TRY_STATUS(check(driver_.synchronize(nullptr), "clear memory"));
+  return std::unique_ptr<Memory>(std::move(memory));
+}
+
+Result<std::unique_ptr<HostMemory>> Gpu::allocate_host(std::int64_t bytes) {
+  enter();
+  void* at = nullptr;
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  WEFT_TRY_STATUS(
+      check(driver_.allocate_host(&at, size, 0), fmt::format("lock {} bytes of the host", bytes)));
+  return std::unique_ptr<HostMemory>(
+      std::make_unique<PageLocked>(shared_from_this(), at, static_cast<std::size_t>(bytes)));
+}
+
+Result<std::unique_ptr<Stream>> Gpu::make_stream(const StreamOptions& options) {
+  return cuda::make_stream(shared_from_this(), options);
+}
+
+Result<std::unique_ptr<Event>> Gpu::make_event() { return cuda::make_event(shared_from_this()); }
+
+Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program& program,
+                                                         const program::Unit& unit, Address memory) {
+  enter();
+  WEFT_TRY(kernel, cuda::make_kernel(*this, program, unit, memory));
+  kernel->what = program::describe(program, unit);
+  return std::unique_ptr<device::Kernel>(std::move(kernel));
+}
+
+Result<Handle> Gpu::function(const std::string& text, const std::string& name) {
+  const Digest digest = Hasher().text(text).text(architecture_).digest();
+  const std::lock_guard lock(mutex_);
+  enter();
+  auto found = modules_.find(digest);
+  if (found == modules_.end()) {
+    WEFT_TRY(image, compiled(text, digest));
+    Handle module = nullptr;
+    WEFT_TRY_STATUS(check(driver_.load_module(&module, image.data()), "load a kernel"));
+    found = modules_.emplace(digest, module).first;
+  }
+  Handle function = nullptr;
+  WEFT_TRY_STATUS(check(driver_.find_function(&function, found->second, name.c_str()), "find " + name));
+  return function;
+}
+
+// What is on disk is believed only where nobody else can have written it.
+Result<std::string> Gpu::compiled(const std::string& text, const Digest& digest) const {
+  WEFT_TRY(compiler, cuda::compiler());
+  int major = 0, minor = 0;
+  compiler->version(&major, &minor);
+  const std::string file = fmt::format("{}.{}.{}.{}.cubin", digest.hex(), architecture_, major, minor);
+  constexpr std::int64_t kMostBytes = 64 << 20;
+  const std::string folder = cache_folder();
+  if (!folder.empty())
+    if (const auto cache = PrivateFolder::open(folder); cache.ok())
+      if (auto image = cache->read(file, kMostBytes); image.ok() && image->has_value())
+        return std::move(**image);
+  WEFT_TRY(image, compile(text, architecture_));
+  if (!folder.empty())
+    if (const auto cache = PrivateFolder::make(folder); cache.ok()) (void)cache->write(file, image);
+  return image;
+}
+
+}  // namespace weft::device::cuda

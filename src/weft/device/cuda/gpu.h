@@ -1,0 +1,84 @@
+// weft/device/cuda/gpu.h -- one NVIDIA GPU as a device: its context, memory, streams, and kernels compiled for it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/hash.h"
+#include "weft/device/cuda/api.h"
+#include "weft/device/device.h"
+
+namespace weft::device::cuda {
+
+// Where kernels get what their texts were compiled to.
+class Functions {
+ public:
+  virtual ~Functions() = default;
+  // The function of a text, compiled once for alike texts.
+  virtual Result<Handle> function(const std::string& text, const std::string& name) = 0;
+};
+
+class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
+ public:
+  // The GPU of this number. `exact`: products in f32; else by TF32, whose factors have 10 bits behind the point.
+  static Result<std::shared_ptr<Gpu>> open(int ordinal, bool exact);
+  ~Gpu() override;
+
+  std::string name() const override;
+  std::string model() const override { return model_; }
+  bool host_accessible() const override { return false; }
+  std::int64_t available_memory() const override;
+  Result<std::unique_ptr<Memory>> allocate(std::int64_t bytes) override;
+  Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) override;
+  Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) override;
+  Result<std::unique_ptr<Event>> make_event() override;
+  Result<std::unique_ptr<device::Kernel>> make_kernel(const program::Program& program,
+                                                      const program::Unit& unit, Address memory) override;
+
+  const Driver& driver() const { return driver_; }
+  bool exact() const { return exact_; }
+  unsigned processors() const { return processors_; }
+  // The context is a thread's own affair: whoever calls the driver says which it means.
+  void enter() const { driver_.set_context(context_); }
+
+  // What was compiled is kept on disk for the next process.
+  Result<Handle> function(const std::string& text, const std::string& name) override;
+
+ private:
+  Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact);
+  Result<std::string> compiled(const std::string& text, const Digest& digest) const;
+
+  const Driver& driver_;
+  const int ordinal_, device_;
+  const Handle context_;
+  const bool exact_;
+  std::string model_;
+  std::string architecture_;  // "sm_90a"
+  unsigned processors_ = 1;
+  std::mutex mutex_;  // of the modules
+  std::map<Digest, Handle> modules_;
+};
+
+// What a launch needs of its stream.
+struct LaunchPlace {
+  const Gpu& gpu;
+  Handle stream;
+  Handle blas;
+  DevicePointer scratch;
+};
+
+class Kernel : public device::Kernel {
+ public:
+  // 0, or the code of the first call that failed.
+  virtual Code launch(const LaunchPlace& at, const program::Task& task) const = 0;
+  // What it computes, for errors.
+  std::string what;
+};
+
+inline DevicePointer pointer(Address at) { return reinterpret_cast<DevicePointer>(at.raw()); }
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,84 @@
+#include "weft/device/cuda/kernels.h"
+
+#include <fmt/format.h>
+
+#include "weft/base/check.h"
+#include "weft/device/cuda/expression.h"
+#include "weft/device/cuda/launch.h"
+
+namespace weft::device::cuda {
+namespace {
+
+// Elements in the order of where they go, so that what is written lies side by side.
+Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program& program,
+                                          const program::Copy& copy, Address memory) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < copy.to.axes.size(); ++i)
+    if (copy.to.axes[i].size != 1) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return copy.to.axes[a].stride < copy.to.axes[b].stride;
+  });
+  std::string walk;
+  for (const std::size_t i : order)
+    walk += fmt::format(
+        "    {{ const long long k = rest % {0}ll; rest /= {0}ll; f += k * {1}ll; t += k * {2}ll; }}\n",
+        copy.to.axes[i].size, copy.from.axes[i].stride, copy.to.axes[i].stride);
+  const std::string text = fmt::format(
+      "extern \"C\" __global__ void weft_call(const {0}* from, {0}* to, long long begin, long long end) {{\n"
+      "  const long long step = (long long)gridDim.x * blockDim.x;\n"
+      "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
+      "{{\n"
+      "    long long rest = i, f = 0, t = 0;\n{1}"
+      "    to[t] = from[f];\n  }}\n}}\n",
+      type_name(copy.to.dtype), walk);
+  WEFT_TRY(function, gpu.function(text, "weft_call"));
+  return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
+      function, std::vector{pointer(program, copy.from, memory), pointer(program, copy.to, memory)},
+      TextKernel::Shape{.items = copy.to.elements()}));
+}
+
+Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Program& program,
+                                             const program::Combine& combine, Address memory) {
+  const std::string text = fmt::format(
+      "{0}extern \"C\" __global__ void weft_call(const float* from, float* to, long long begin, long long "
+      "end) {{\n"
+      "  const long long step = (long long)gridDim.x * blockDim.x;\n"
+      "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
+      "{{\n"
+      "    float total = from[i];\n"
+      "    for (long long c = 1; c < {1}ll; ++c) total = {2};\n"
+      "    to[i] = total{3};\n  }}\n}}\n",
+      prelude(), combine.chunks,
+      combined(combine.monoid, "total", fmt::format("from[c * {}ll + i]", combine.elements)),
+      combine.divisor == 1 ? "" : fmt::format(" / {}", number(combine.divisor)));
+  WEFT_TRY(function, gpu.function(text, "weft_call"));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<TextKernel>(function,
+                                   std::vector{pointer(memory + program.buffer(combine.partials).offset),
+                                               pointer(program, combine.result, memory)},
+                                   TextKernel::Shape{.items = combine.elements}));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Program& program,
+                                            const program::Unit& unit, Address memory) {
+  for (const auto* places : {&unit.reads, &unit.writes})
+    for (const program::Place& place : *places)
+      if (is_real(place.dtype) && place.dtype != plan::DType::f32)
+        return user_error(fmt::format("the GPU has no kernel for {} of {} yet",
+                                      program::describe(program, unit), plan::name(place.dtype)),
+                          "precision = f32 runs there");
+  if (std::holds_alternative<program::MatrixProduct>(unit.kernel))
+    return make_product_kernel(program, unit, memory);
+  if (std::holds_alternative<program::RowLoop>(unit.kernel))
+    return make_row_kernel(gpu, program, unit, memory);
+  if (const auto* copy = std::get_if<program::Copy>(&unit.kernel))
+    return make_copy(gpu, program, *copy, memory);
+  if (const auto* combine = std::get_if<program::Combine>(&unit.kernel))
+    return make_combine(gpu, program, *combine, memory);
+  WEFT_CHECK(std::holds_alternative<program::OperatorCall>(unit.kernel), "an exchange is no kernel");
+  return make_call_kernel(gpu, program, unit, memory);
+}
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,76 @@
+// weft/device/cuda/launch.h -- kernels that are a text, pointers and a range.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "weft/device/cuda/gpu.h"
+
+namespace weft::device::cuda {
+
+// The parameters of a launch, in the order of the kernel's own.
+class Parameters {
+ public:
+  Parameters& pointer(DevicePointer value) { return word(static_cast<std::uint64_t>(value)); }
+  Parameters& whole(std::int64_t value) { return word(static_cast<std::uint64_t>(value)); }
+
+  Code launch(const LaunchPlace& at, Handle function, std::array<unsigned, 2> grid,
+              std::array<unsigned, 2> block) {
+    std::vector<void*> addresses;
+    for (std::uint64_t& value : words_) addresses.push_back(&value);
+    return at.gpu.driver().launch(function, grid[0], grid[1], 1, block[0], block[1], 1, 0, at.stream,
+                                  addresses.data(), nullptr);
+  }
+
+ private:
+  Parameters& word(std::uint64_t value) {
+    words_.push_back(value);
+    return *this;
+  }
+  std::vector<std::uint64_t> words_;  // numbers of 8 bytes each: kernels take no others
+};
+
+// Blocks for so many threads: enough to fill the device some times over, kernels go on in strides.
+inline unsigned blocks_for(const Gpu& gpu, std::int64_t threads, std::int64_t each) {
+  const std::int64_t most = static_cast<std::int64_t>(gpu.processors()) * 32;
+  return static_cast<unsigned>(std::clamp<std::int64_t>((threads + each - 1) / each, 1, most));
+}
+
+// A text `weft_call(pointers.., long long begin, long long end)` that goes over elements in strides, or whose
+// blocks each take items in strides.
+class TextKernel final : public Kernel {
+ public:
+  struct Shape {
+    std::int64_t each = 1;  // threads an item
+    bool by_block = false;  // an item is a block's of 256
+    std::int64_t items = 0;
+    std::int64_t zeroed = 0;  // bytes of the last pointer that are cleared first
+  };
+
+  TextKernel(Handle function, std::vector<DevicePointer> pointers, Shape shape)
+      : function_(function), pointers_(std::move(pointers)), shape_(shape) {}
+
+  Code launch(const LaunchPlace& at, const program::Task&) const override {
+    const std::int64_t begin = 0, end = shape_.items;
+    if (shape_.zeroed > 0)
+      if (const Code code =
+              at.gpu.driver().fill(pointers_.back(), 0, static_cast<std::size_t>(shape_.zeroed), at.stream);
+          code != 0)
+        return code;
+    if (begin >= end) return 0;
+    Parameters parameters;
+    for (const DevicePointer value : pointers_) parameters.pointer(value);
+    parameters.whole(begin).whole(end);
+    const unsigned blocks = shape_.by_block ? blocks_for(at.gpu, end - begin, 1)
+                                            : blocks_for(at.gpu, (end - begin) * shape_.each, 256);
+    return parameters.launch(at, function_, {blocks, 1}, {256, 1});
+  }
+
+ private:
+  const Handle function_;
+  const std::vector<DevicePointer> pointers_;
+  const Shape shape_;
+};
+
+}  // namespace weft::device::cuda

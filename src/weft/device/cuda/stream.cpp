@@ -1,0 +1,138 @@
+#include "weft/device/cuda/stream.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace weft::device::cuda {
+namespace {
+
+// What cuBLAS may use beside its operands; a fixed place keeps its choices, and so the bits, the same.
+constexpr std::int64_t kBlasWorkspace = 32 << 20;
+
+class GpuEvent final : public Event {
+ public:
+  GpuEvent(std::shared_ptr<Gpu> gpu, Handle event) : gpu_(std::move(gpu)), event_(event) {}
+  ~GpuEvent() override {
+    gpu_->enter();
+    gpu_->driver().destroy_event(event_);
+  }
+  bool is_done() const override {
+    gpu_->enter();
+    return gpu_->driver().event_query(event_) == 0;
+  }
+  Status wait() override {
+    gpu_->enter();
+    return check(gpu_->driver().event_synchronize(event_), "finish what was launched");
+  }
+  double seconds_since(const Event& earlier) const override {
+    gpu_->enter();
+    float milliseconds = 0;
+    gpu_->driver().event_elapsed(&milliseconds, static_cast<const GpuEvent&>(earlier).event_, event_);
+    return static_cast<double>(milliseconds) / 1e3;
+  }
+  Handle handle() const { return event_; }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  const Handle event_;
+};
+
+class GpuStream final : public Stream {
+ public:
+  GpuStream(std::shared_ptr<Gpu> gpu, const Blas& blas) : gpu_(std::move(gpu)), blas_(blas) {}
+  ~GpuStream() override {
+    gpu_->enter();
+    if (stream_ != nullptr) gpu_->driver().synchronize(stream_);
+    if (handle_ != nullptr) blas_.destroy(handle_);
+    if (stream_ != nullptr) gpu_->driver().destroy_stream(stream_);
+  }
+
+  Status open(const StreamOptions& options) {
+    gpu_->enter();
+    WEFT_TRY(memory, gpu_->allocate(options.scratch_bytes + kBlasWorkspace));
+    scratch_ = std::move(memory);
+    constexpr unsigned kNonBlocking = 1;
+    WEFT_TRY_STATUS(check(gpu_->driver().create_stream(&stream_, kNonBlocking), "make a stream"));
+    WEFT_TRY_STATUS(check(blas_.create(&handle_), "start cuBLAS"));
+    WEFT_TRY_STATUS(check(blas_.set_stream(handle_, stream_), "start cuBLAS"));
+    return check(blas_.set_workspace(handle_, scratch_->address().raw(), kBlasWorkspace), "start cuBLAS");
+  }
+
+  bool on_caller() const override { return false; }
+
+  void launch(const device::Kernel& kernel, const program::Task& task) override {
+    const auto& mine = static_cast<const Kernel&>(kernel);
+    if (!failure_.ok()) return;
+    gpu_->enter();
+    const LaunchPlace at{*gpu_, stream_, handle_, pointer(scratch_->address() + kBlasWorkspace)};
+    note(mine.launch(at, task), mine.what);
+    last_ = &mine;
+  }
+  void copy_in(Address to, std::span<const std::byte> from) override {
+    gpu_->enter();
+    if (failure_.ok() && !from.empty())
+      note(gpu_->driver().copy_in(pointer(to), from.data(), from.size(), stream_), "take bytes");
+  }
+  void copy_out(std::span<std::byte> to, Address from) override {
+    gpu_->enter();
+    if (failure_.ok() && !to.empty())
+      note(gpu_->driver().copy_out(to.data(), pointer(from), to.size(), stream_), "give bytes");
+  }
+  void copy(Address to, Address from, std::int64_t bytes) override {
+    gpu_->enter();
+    if (failure_.ok() && bytes > 0)
+      note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy");
+  }
+
+  void record(Event& event) override {
+    gpu_->enter();
+    note(gpu_->driver().record(static_cast<GpuEvent&>(event).handle(), stream_), "record an event");
+  }
+  void wait(const Event& event) override {
+    gpu_->enter();
+    note(gpu_->driver().stream_wait(stream_, static_cast<const GpuEvent&>(event).handle(), 0),
+         "wait for an event");
+  }
+
+  Status synchronize() override {
+    if (!failure_.ok()) return failure_;
+    gpu_->enter();
+    note(gpu_->driver().synchronize(stream_),
+         last_ != nullptr ? "finish, " + last_->what + " at the latest" : "finish");
+    return failure_;
+  }
+
+ private:
+  void note(Code code, std::string_view what) {
+    if (code == 0 || !failure_.ok()) return;
+    Status status = check(code, "run " + std::string(what));
+    failure_ = world_error(fmt::format("{}: {}", gpu_->name(), status.error().message),
+                           "the device has to be opened again: start the program anew");
+  }
+
+  const std::shared_ptr<Gpu> gpu_;
+  const Blas& blas_;
+  std::unique_ptr<Memory> scratch_;
+  Handle stream_ = nullptr, handle_ = nullptr;
+  const Kernel* last_ = nullptr;
+  Status failure_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> make_stream(std::shared_ptr<Gpu> gpu, const StreamOptions& options) {
+  WEFT_TRY(blas, cuda::blas());
+  auto stream = std::make_unique<GpuStream>(std::move(gpu), *blas);
+  WEFT_TRY_STATUS(stream->open(options));
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+Result<std::unique_ptr<Event>> make_event(std::shared_ptr<Gpu> gpu) {
+  gpu->enter();
+  Handle event = nullptr;
+  WEFT_TRY_STATUS(check(gpu->driver().create_event(&event, 0), "make an event"));
+  return std::unique_ptr<Event>(std::make_unique<GpuEvent>(std::move(gpu), event));
+}
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,12 @@
+// weft/device/cuda/stream.h -- streams and events of a GPU.
+#pragma once
+#include <memory>
+
+#include "weft/device/cuda/gpu.h"
+
+namespace weft::device::cuda {
+
+Result<std::unique_ptr<Stream>> make_stream(std::shared_ptr<Gpu> gpu, const StreamOptions& options);
+Result<std::unique_ptr<Event>> make_event(std::shared_ptr<Gpu> gpu);
+
+}  // namespace weft::device::cuda

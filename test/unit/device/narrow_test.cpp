@@ -1,0 +1,101 @@
+// bf16 and f16: converted as element_access.h defines it, and multiplied as their f32 values are.
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weft/base/random.h"
+#include "weft/device/cpu/blas.h"
+#include "weft/device/cpu/narrow.h"
+#include "weft/device/element_access.h"
+
+namespace weft::device::cpu {
+namespace {
+
+using plan::DType;
+
+constexpr DType kNarrow[] = {DType::bf16, DType::f16};
+
+std::byte* bytes_of(std::vector<std::uint16_t>& shorts) {
+  return reinterpret_cast<std::byte*>(shorts.data());
+}
+
+TEST(Narrow, EveryPatternIsWidenedToItsNumber) {
+  std::vector<std::uint16_t> all(65536);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
+  for (const DType dtype : kNarrow) {
+    std::vector<float> wide(all.size());
+    widen(dtype, bytes_of(all), wide.data(), 65536);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const double expected = load_element(dtype, bytes_of(all), static_cast<std::int64_t>(i));
+      if (std::isnan(expected))
+        ASSERT_TRUE(std::isnan(wide[i])) << i;
+      else
+        ASSERT_EQ(static_cast<double>(wide[i]), expected) << i;
+    }
+  }
+}
+
+// Steps through all floats: normal, too small, halfway between two, too large, infinite and none; in lines of
+// every length up to two vectors and a bit.
+TEST(Narrow, FloatsAreRoundedToTheNearest) {
+  for (const DType dtype : kNarrow) {
+    std::uint32_t word = 0;
+    for (std::int64_t n = 1; n < 700; ++n) {
+      const std::int64_t count = n % 37 + 1;
+      std::vector<float> line(static_cast<std::size_t>(count));
+      for (float& x : line) x = std::bit_cast<float>(word), word += 330'001;
+      line[0] = std::ldexp(1.0f + std::ldexp(static_cast<float>(n % 64), -11), static_cast<int>(n % 40) - 27);
+      std::vector<std::uint16_t> shorts(line.size());
+      narrow(dtype, line.data(), bytes_of(shorts), count);
+      for (std::size_t i = 0; i < line.size(); ++i) {
+        std::vector<std::uint16_t> expected(1);
+        store_element(dtype, bytes_of(expected), 0, static_cast<double>(line[i]));
+        if (std::isnan(line[i]))
+          ASSERT_TRUE(std::isnan(load_element(dtype, bytes_of(shorts), static_cast<std::int64_t>(i))));
+        else
+          ASSERT_EQ(shorts[i], expected[0]) << plan::name(dtype) << " of " << line[i];
+      }
+    }
+  }
+}
+
+template <class Short>
+void compare_products(DType dtype) {
+  Random random(3);
+  const auto drawn = [&](std::int64_t n) {
+    std::vector<float> numbers(static_cast<std::size_t>(n));
+    for (float& x : numbers) x = static_cast<float>(random.between(-1000, 1000)) / 1000;
+    return numbers;
+  };
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {7, 33, 300}, {40, 800, 17}, {65, 50, 260}};
+  for (const auto& [m, n, k] : sizes)
+    for (const Transpose a : {Transpose::no, Transpose::yes})
+      for (const Transpose b : {Transpose::no, Transpose::yes}) {
+        std::vector<float> A = drawn(m * k), B = drawn(k * n);
+        std::vector<std::uint16_t> left(A.size()), right(B.size());
+        narrow(dtype, A.data(), bytes_of(left), m * k);
+        narrow(dtype, B.data(), bytes_of(right), k * n);
+        widen(dtype, bytes_of(left), A.data(), m * k);
+        widen(dtype, bytes_of(right), B.data(), k * n);
+        const std::int64_t lda = a == Transpose::no ? k : m, ldb = b == Transpose::no ? n : k;
+        std::vector<float> expected(static_cast<std::size_t>(m * n), 2), found = expected;
+        portable_gemm(a, b, m, n, k, 1.0f, A.data(), lda, B.data(), ldb, 1.0f, expected.data(), n);
+        narrow_gemm(a, b, m, n, k, reinterpret_cast<const Short*>(left.data()), lda,
+                    reinterpret_cast<const Short*>(right.data()), ldb, 1.0f, found.data(), n, nullptr);
+        EXPECT_EQ(std::memcmp(expected.data(), found.data(), expected.size() * sizeof(float)), 0)
+            << plan::name(dtype) << " " << m << " x " << n << " x " << k;
+      }
+}
+
+// Every sum has its products in the order of k: widened on the way or before, the bits are the same, but where a
+// short product reads b where it lies.
+TEST(Narrow, ProductsAreThoseOfTheWidenedOperands) {
+  compare_products<Bf16>(DType::bf16);
+  compare_products<F16>(DType::f16);
+}
+
+}  // namespace
+}  // namespace weft::device::cpu
