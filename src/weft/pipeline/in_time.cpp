@@ -1,7 +1,6 @@
 #include "weft/pipeline/in_time.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 
 #include "weft/distribute/open_nodes.h"
 #include "weft/ops/operators.h"
+#include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/library.h"
 #include "weft/pipeline/roles.h"
 #include "weft/pipeline/verify.h"
@@ -23,42 +23,20 @@ using plan::Graph;
 using plan::NodeId;
 using plan::NodeView;
 
-// Runs of parts, one for each place on the way: the end of each. The heaviest run is as light as can be.
-std::vector<std::size_t> cut_evenly(const std::vector<double>& weights, std::size_t places) {
-  const std::size_t parts = weights.size();
-  std::vector<double> before(parts + 1);
-  for (std::size_t p = 0; p < parts; ++p) before[p + 1] = before[p] + weights[p];
-  constexpr double kFar = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(places + 1, std::vector<double>(parts + 1, kFar));
-  std::vector<std::vector<std::size_t>> from(places + 1, std::vector<std::size_t>(parts + 1));
-  best[0][0] = 0;
-  for (std::size_t i = 1; i <= places; ++i)
-    for (std::size_t end = i; end <= parts; ++end)
-      for (std::size_t begin = i - 1; begin < end; ++begin) {
-        const double heaviest = std::max(best[i - 1][begin], before[end] - before[begin]);
-        if (heaviest < best[i][end]) best[i][end] = heaviest, from[i][end] = begin;
-      }
-  std::vector<std::size_t> ends(places);
-  for (std::size_t i = places, end = parts; i > 0; --i) ends[i - 1] = end, end = from[i][end];
-  return ends;
-}
-
 // By node of the plan of one device: its place on the way; -1 where it is in no part.
-Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t places) {
+Result<std::vector<std::int32_t>> places_of(const Graph& graph, std::int32_t places,
+                                            std::span<const double> work) {
   std::vector<std::int32_t> found(graph.node_count(), places == 1 ? 0 : -1);
   if (places == 1) return found;
-  const train::Chain chain = train::chain_of(graph);
+  const train::Chain chain = train::chain_of(graph, train::Skips::allowed);
   if (chain.parts.size() < static_cast<std::size_t>(places))
     return user_error(fmt::format("{} has {} parts in a row, {} are asked for by its stages", graph.name,
                                   chain.parts.size(), places),
                       "fewer stages or chunks");
-  std::vector<double> weights;
-  for (const train::Part& part : chain.parts) {
-    double weight = 1;
-    for (const NodeId node : part.nodes) weight += graph.node(node).op->work(graph.view(node)).flops;
-    weights.push_back(weight);
-  }
-  const std::vector<std::size_t> ends = cut_evenly(weights, static_cast<std::size_t>(places));
+  const std::vector<double> flops =
+      work.size() == chain.parts.size() ? std::vector<double>() : flops_of_parts(graph);
+  const std::vector<std::size_t> ends =
+      cut_parts(flops.empty() ? work : flops, static_cast<std::size_t>(places));
   std::int32_t place = 0;
   for (std::size_t p = 0; p < chain.parts.size(); ++p) {
     while (p >= ends[static_cast<std::size_t>(place)]) ++place;
@@ -144,7 +122,8 @@ Result<Symbol> batch_index(const Graph& graph) {
 }
 
 Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const Distribution& distribution,
-                                                       const distribute::DistributeOptions& options) {
+                                                       const distribute::DistributeOptions& options,
+                                                       std::span<const double> work) {
   WEFT_TRY(schedule, schedule_of(distribution));
   Distribution inner = distribute::within_stage(distribution);
   distribute::DistributeOptions how = options;
@@ -169,7 +148,7 @@ Result<distribute::DistributedPlan> distribute_in_time(const Graph& graph, const
     WEFT_TRY(open, distribute::open_nodes(graph, plan.opened));
     opened = std::move(open);
   }
-  WEFT_TRY(places, places_of(plan.opened.empty() ? graph : opened, schedule.positions()));
+  WEFT_TRY(places, places_of(plan.opened.empty() ? graph : opened, schedule.positions(), work));
   plan.time = distribute::InTime{distribution, {}};
   for (const NodeId origin : plan.origin)
     plan.time->position.push_back(origin.valid() ? places[origin.value] : -1);

@@ -9,6 +9,7 @@
 // So micro-batches are distributed as ranks are, and what one of them is to a rank follows as its shares do:
 // rows, positions, what dropout drops. unroll.h makes of it what each rank runs.
 #pragma once
+#include <span>
 #include <string_view>
 
 #include "weft/base/result.h"
@@ -28,11 +29,13 @@ Result<Schedule> schedule_of(const distribute::Distribution& distribution);
 // The index of examples: the first of every input that has one. Fails where inputs differ in it.
 Result<Symbol> batch_index(const plan::Graph& graph);
 
-// `graph`: a training plan of one device, for the whole batch. Fails also where the batch does not go in
+// `graph`: a training plan of one device, for the whole batch. `work`: by part of its chain, what a micro-batch of it
+// takes, by which stages are cut; empty: what it computes. Fails also where the batch does not go in
 // micro-batches, where a node needs all of it at once, and where there are more places on the way than parts.
 Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
                                                        const distribute::Distribution& distribution,
-                                                       const distribute::DistributeOptions& options = {});
+                                                       const distribute::DistributeOptions& options = {},
+                                                       std::span<const double> work = {});
 
 // The mesh of one stage, without micro-batches; and the part of it that a rank of the whole mesh is.
 plan::Mesh inner_mesh(const distribute::Distribution& distribution);

@@ -121,7 +121,6 @@ class Ranks {
       return message(rank, node, what, group.at(static_cast<std::size_t>(what.by)));
     if (!what.gives || !what.takes || what.kind == ExchangeKind::halo)
       return user_error(fmt::format("{} cannot be interpreted by ranks of their own", describe_place(rank)));
-    std::vector<const Tensor<T>*> given;
     for (const std::int32_t other : group) {
       if (is_done(other))
         return user_error(fmt::format("{} waits for rank {}, which has ended", describe_place(rank), other));
@@ -129,16 +128,19 @@ class Ranks {
       if (&there.op() != &ops::local_exchange()) return false;
       const ops::LocalExchange its = ops::read_local_exchange(there);
       if (plan::is_message(its.kind) || its.axis != what.axis) return false;
-      if (its.kind != what.kind)
+      if (its.kind != what.kind || there.input_count() != node.input_count())
         return user_error(fmt::format("{} does {}, {} another collective", describe_place(rank),
                                       name(what.kind), describe_place(other)));
-      given.push_back(&value(other, there.input(0)));
     }
-    std::vector<Tensor<T>> taken = ops::exchange<T>(as_among_all(what), node.input_type(0), given, numbers_);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      value(group[i], node_of(group[i]).result(0)) = std::move(taken[i]);
-      ++at(group[i]);
+    for (std::size_t k = 0; k < node.input_count(); ++k) {
+      std::vector<const Tensor<T>*> given;
+      for (const std::int32_t other : group) given.push_back(&value(other, node_of(other).input(k)));
+      std::vector<Tensor<T>> taken =
+          ops::exchange<T>(as_among_all(what), node.input_type(k), given, numbers_);
+      for (std::size_t i = 0; i < group.size(); ++i)
+        value(group[i], node_of(group[i]).result(k)) = std::move(taken[i]);
     }
+    for (const std::int32_t member : group) ++at(member);
     return true;
   }
 

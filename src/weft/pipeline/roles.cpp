@@ -72,6 +72,11 @@ Result<Roles> roles_of(const distribute::DistributedPlan& plan) {
                                     node.op().name(), node.word(0)),
                         "micro_batches = 1");
     const bool along = several && moves != nullptr && moves->axis(node) == kMicroAxis;
+    if (along && node.input_count() > 1)
+      return user_error(
+          fmt::format("{} sums {} values over micro-batches at once, which are summed one by one",
+                      describe(graph, node.id()), node.input_count()),
+          "an all-reduce for each of them");
     if (along && moves->exchange(node).take != ops::Exchange::Take::own) {
       if (moves->exchange(node).take != ops::Exchange::Take::combined || moves->exchange(node).keep.valid() ||
           moves->exchange(node).monoid != plan::Monoid::sum)

@@ -54,8 +54,10 @@ class Unroller {
     WEFT_TRY_STATUS(begin());
     const std::vector<Pass>& order = schedule_.orders[static_cast<std::size_t>(stage_)];
     for (turn_ = 0; turn_ < order.size(); ++turn_) WEFT_TRY_STATUS(take_turn(order[turn_]));
+    work_ = train::Pass::update;
     WEFT_TRY_STATUS(update());
     WEFT_TRY_STATUS(add_outputs());
+    note_work();
     made_.passes = order;
     note_turns();
     return std::move(made_);
@@ -351,6 +353,7 @@ class Unroller {
     std::vector<ValueId> inputs;
     for (const std::size_t n : by_place_[static_cast<std::size_t>(place)]) {
       if (!is_of(roles_.pass[origin_[n].value], pass.kind)) continue;
+      work_ = roles_.pass[origin_[n].value];
       const NodeView node = local().view(NodeId(n));
       inputs.clear();
       for (const ValueId input : node.node().inputs) {
@@ -365,6 +368,7 @@ class Unroller {
             send_to(readers_of(value, k), here[value.value], tag_of(Message::micro, value, k), n));
         if (is_addend_[value.value]) WEFT_TRY_STATUS(add_up(value, here[value.value], n));
       }
+      note_work();
     }
     note_turns();
     return {};
@@ -495,6 +499,7 @@ class Unroller {
     return {};
   }
 
+  void note_work() { made_.work.resize(graph().node_count(), work_); }
   void note_turns() { made_.turns.resize(graph().node_count(), static_cast<std::uint32_t>(turn_)); }
 
   const DistributedPlan& plan_;
@@ -515,6 +520,7 @@ class Unroller {
   std::vector<ValueId> once_;               // likewise of what is there once a step
   std::map<std::uint32_t, ValueId> sums_;   // by addend: added up so far
   std::size_t turn_ = 0;
+  train::Pass work_ = train::Pass::forward;
   Unrolled made_;
 };
 

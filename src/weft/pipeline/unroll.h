@@ -26,6 +26,7 @@
 #include "weft/distribute/distribute.h"
 #include "weft/pipeline/schedule.h"
 #include "weft/plan/graph.h"
+#include "weft/train/passes.h"
 
 namespace weft::pipeline {
 
@@ -33,6 +34,7 @@ struct Unrolled {
   plan::Graph graph;
   std::vector<std::uint32_t> turns;  // by node
   std::vector<Pass> passes;          // by turn; the last turn is the update and has none
+  std::vector<train::Pass> work;     // by node: which pass of its micro-batch it belongs to, or the update
 };
 
 // REQUIRES: the plan is in time. `rank`: of its whole mesh.

@@ -181,6 +181,11 @@ Result<PricedChoice> choose(const ChoiceQuestion& question) {
         std::string_view(variant.reference).substr(0, variant.reference.find('('));
     add_candidates(made, variant, cluster, asked_for, family != std::exchange(before, family));
   }
+  for (const collective::Program& program : question.synthesized) {
+    WEFT_TRY(priced, prepare(program, cluster));
+    priced.parameters.most_slices = kMostSlices;
+    made.candidates.push_back({program.name, std::move(priced), {}});
+  }
   if (made.candidates.empty())
     return user_error(fmt::format("no candidate for {} runs on {}", name(made.kind), made.cluster),
                       made.left_out.empty() ? "" : made.left_out.front());

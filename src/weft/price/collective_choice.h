@@ -56,6 +56,8 @@ struct ChoiceQuestion {
   std::vector<std::string> candidates = {};  // references; none: every shipped algorithm of the collective
   // Only what stock NCCL has may win its tuner's table, so its algorithms stay, however far behind.
   bool for_tuner = false;
+  std::vector<collective::Program> synthesized =
+      {};  // for this cluster, checked; they compete with the others
 };
 Result<PricedChoice> choose(const ChoiceQuestion& question);
 

@@ -70,6 +70,21 @@ Result<PricedProgram> prepare(const std::string& reference, const CollectiveClus
   return priced;
 }
 
+Result<PricedProgram> prepare(const collective::Program& program, const CollectiveCluster& cluster) {
+  PricedProgram priced;
+  priced.name = program.name;
+  priced.facts.slots = collective::fifo_slots(program.protocol);
+  priced.facts.channels = program.channels;
+  priced.facts.protocol = program.protocol;
+  priced.actions = collective::to_actions(program, any_one(program.placement), collective::Grain::step);
+  priced.collective = priced.actions.collective;
+  priced.parameters = sim::run_parameters(program.protocol);
+  if (priced.collective.ranks != cluster.topology.devices)
+    return user_error(fmt::format("a program of {} ranks on {} devices", priced.collective.ranks,
+                                  cluster.topology.devices));
+  return priced;
+}
+
 Status calibrate(const std::string& path, PricedProgram& program, CollectiveCluster& cluster) {
   WEFT_TRY(points, read_measurements(path));
   const std::array ends = {points.front(), points.back()};

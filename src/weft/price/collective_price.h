@@ -26,6 +26,9 @@ struct PricedProgram {
 Result<PricedProgram> prepare(const std::string& reference, const CollectiveCluster& cluster,
                               collective::Protocol protocol, std::int32_t instances);
 
+// A program that was checked.
+Result<PricedProgram> prepare(const collective::Program& program, const CollectiveCluster& cluster);
+
 // Sets the program's launch time and the rates of the cluster's links so that the simulation meets the table
 // measured in `path` (see formats/nccl_tests_log.h) at its smallest and at its largest size.
 Status calibrate(const std::string& path, PricedProgram& program, CollectiveCluster& cluster);

@@ -13,6 +13,7 @@
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
 #include "weft/ops/operators.h"
+#include "weft/search/bucket/bucket_exchanges.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
 
@@ -107,6 +108,18 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
   return choice;
 }
 
+// The plan of the mesh is another now: so is what is said of the distribution it came from.
+void choose_instead(const Problem& problem, Choice& choice, PredictedPlan plan) {
+  choice.spread->chosen = std::move(plan);
+  const Evaluation ours = choice.spread->chosen.evaluation();
+  for (Alternative& family : choice.spread->alternatives) {
+    if (family.distribution == choice.spread->distribution)
+      family.evaluation = ours;
+    else
+      family.why_not = why_not_chosen(family, ours, problem.distribution.memory_bytes);
+  }
+}
+
 Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice, StageReport& report) {
   WEFT_TRY(found, rewrite_communication(choice.spread->chosen, *problem.machine, problem.cluster->device,
                                         problem.rules, problem.prove,
@@ -115,13 +128,22 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
                                          .seconds = seconds_until(problem.until)}));
   report.said = found.why_not;
   if (!found.plan || lacks_what_it_renews(found.plan->plan.graph)) return choice;
-  choice.spread->chosen = std::move(*found.plan);
-  for (Alternative& family : choice.spread->alternatives)
-    if (family.distribution == choice.spread->distribution)
-      family.evaluation = choice.spread->chosen.evaluation();
+  choose_instead(problem, choice, std::move(*found.plan));
   choice.communication_trail = std::move(found.trail);
   report.changed = true;
   report.said = rewrites(choice.communication_trail.size());
+  return choice;
+}
+
+Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, bucket_exchanges(choice.spread->chosen, *problem.machine,
+                                   {.least_gain = problem.least_gain,
+                                    .memory_bytes = problem.distribution.memory_bytes,
+                                    .fixed_bytes = problem.bucket_bytes}));
+  report.said = found.said;
+  if (!found.plan) return choice;
+  choose_instead(problem, choice, std::move(*found.plan));
+  report.changed = true;
   return choice;
 }
 
@@ -152,6 +174,7 @@ constexpr Stage kStages[] = {
     {"distribute", "the plan is spread over the devices of the cluster", true, distribute_stage},
     {"rewrite communication", "rules split, merge and move what the ranks exchange", true,
      rewrite_communication_stage},
+    {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
     {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
      choose_algorithms_stage},
     {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},

@@ -3,6 +3,7 @@
 //   rewrite                  rules make the plan of one device cheaper
 //   distribute               the plan is spread over the devices of the cluster
 //   rewrite communication    rules split, merge and move what the ranks exchange
+//   bucket                   gradients that are ready at about the same time are summed by one call
 //   choose algorithms        each exchange is done by what is quickest on its wires
 //   schedule                 each rank's tasks are put in order, and the step is simulated
 //
@@ -43,6 +44,7 @@ struct Problem {
   double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
+  double bucket_bytes = 0;         // that gradients travel in; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();

@@ -1,4 +1,6 @@
 // Steps cut in time: what every rank runs, unrolled, is the step of one device.
+#include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -6,10 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
+#include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/in_time.h"
 #include "weft/pipeline/library.h"
 #include "weft/pipeline/prove_in_time.h"
 #include "weft/pipeline/unroll.h"
+#include "weft/program/program.h"
+#include "weft/train/recompute.h"
 
 namespace weft::pipeline {
 namespace {
@@ -44,6 +49,7 @@ std::string why_not(const plan::Graph& graph, std::string_view text) {
     if (!made.ok()) return made.error().message;
     if (const Status sound = plan::verify(made->graph); !sound.ok()) return sound.error().message;
     EXPECT_EQ(made->turns.size(), made->graph.node_count());
+    EXPECT_EQ(made->work.size(), made->graph.node_count());
   }
   const auto proof = prove_in_time(graph, *plan);
   if (!proof.ok()) return proof.error().message;
@@ -74,6 +80,60 @@ TEST(InTime, StagesWithDataAndTensorParallel) {
       "");
   EXPECT_EQ(why_not(gpt().graph, "stage=4: stage; micro=4; schedule zb_h2"), "");
   EXPECT_EQ(why_not(mlp().graph, "stage=2: stage"), "");
+}
+
+plan::Graph recomputed(const train::TrainingPlan& plan, std::string_view what) {
+  auto made = train::recompute(plan.graph, *train::read_recompute(what));
+  EXPECT_TRUE(made.ok()) << made.error().message;
+  return std::move(made->graph);
+}
+
+TEST(InTime, WhatIsComputedAgainIsProvenAsWhatIsKept) {
+  for (const std::string_view what : {"layers", "selective"})
+    for (const std::string_view how :
+         {"data=2: slice b; gpu=2: slice h, f, v, s", "stage=2: stage; micro=4; schedule zb_h1",
+          "stage=2: stage, chunks=2; micro=4; schedule interleaved"}) {
+      const plan::Graph graph = recomputed(gpt(), what);
+      const auto distribution = distribute::read_distribution(how);
+      ASSERT_TRUE(distribution.ok());
+      if (distribute::is_in_time(*distribution)) {
+        EXPECT_EQ(why_not(graph, how), "") << what << " on " << how;
+        continue;
+      }
+      const auto plan = distribute::distribute(graph, *distribution, {.smallest_share = 1});
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_EQ(distribute::difference<ops::Field>(gpt().graph, *plan), "") << what << " on " << how;
+    }
+}
+
+// The originals die early: the step's packed memory is smaller, on each stage and for each of its turns.
+TEST(InTime, WhatIsComputedAgainTakesLessMemory) {
+  static const train::TrainingPlan deep = distribute::training_plan(
+      "char_gpt",
+      {{"b", 8, {}}, {"s", 32, {}}, {"d", 16, {}}, {"h", 2, {}}, {"layers", 6, {}}, {"v", 16, {}}});
+  const auto work = [](const plan::Graph& graph, std::string_view how, std::int32_t rank) {
+    auto plan = in_time(graph, how);
+    EXPECT_TRUE(plan.ok());
+    auto made = unroll(*plan, rank);
+    EXPECT_TRUE(made.ok());
+    auto program =
+        program::compile(std::make_shared<plan::Graph>(std::move(made->graph)), {.turns = made->turns});
+    EXPECT_TRUE(program.ok());
+    return program->work_bytes;
+  };
+  const plan::Graph layers = recomputed(deep, "layers"), selective = recomputed(deep, "selective");
+  for (const std::string_view how : {"rank=1; micro=2", "stage=2: stage; micro=4"}) {
+    EXPECT_LT(static_cast<double>(work(layers, how, 0)), 0.7 * static_cast<double>(work(deep.graph, how, 0)))
+        << how;
+    EXPECT_LT(work(selective, how, 0), work(deep.graph, how, 0)) << how;
+  }
+  const auto whole = [](const plan::Graph& graph) {
+    auto program = program::compile(std::make_shared<plan::Graph>(graph.clone()), {});
+    EXPECT_TRUE(program.ok());
+    return static_cast<double>(program->work_bytes);
+  };
+  EXPECT_LT(whole(layers), 0.5 * whole(deep.graph));
+  EXPECT_LT(whole(selective), whole(deep.graph));
 }
 
 TEST(InTime, GradientsThatEachStageHasAShareInAreSentOnceAStep) {
@@ -145,6 +205,40 @@ TEST(InTime, AWrongPlanIsRefused) {
     ranks[0] = std::move(*read);
     EXPECT_NE(proven().find("wait for each other"), std::string::npos) << proven();
   }
+}
+
+// What reads and what writes are both cut; every layer that writes reads what the last one that reads has made.
+TEST(InTime, AnEncoderAndADecoder) {
+  const train::TrainingPlan plan = distribute::training_plan("t5_small", {{"b", 2, {}},
+                                                                          {"r", 3, {}},
+                                                                          {"s", 2, {}},
+                                                                          {"d", 4, {}},
+                                                                          {"h", 2, {}},
+                                                                          {"e", 2, {}},
+                                                                          {"f", 4, {}},
+                                                                          {"layers", 2, {}},
+                                                                          {"v", 5, {}}});
+  EXPECT_EQ(why_not(plan.graph, "stage=4: stage; micro=2; schedule 1f1b"), "");
+  const auto made = in_time(plan.graph, "stage=4: stage; micro=2");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  std::set<std::int32_t> places(made->time->position.begin(), made->time->position.end());
+  for (std::int32_t place = 0; place < 4; ++place) EXPECT_TRUE(places.contains(place)) << place;
+}
+
+// By what parts take, where that is known.
+TEST(InTime, StagesAreCutByTheWorkGiven) {
+  const std::size_t parts = flops_of_parts(gpt().graph).size();
+  const auto distribution = distribute::read_distribution("stage=2: stage; micro=2").value();
+  const auto last_place = [&](const std::vector<double>& work) {
+    const auto plan = distribute_in_time(gpt().graph, distribution, {.smallest_share = 1}, work);
+    EXPECT_TRUE(plan.ok());
+    return plan.ok() ? std::ranges::count(plan->time->position, 1) : 0;
+  };
+  std::vector<double> early(parts, 1), late(parts, 1);
+  early.front() = late.back() = 100;
+  EXPECT_GT(last_place(early), last_place({}));
+  EXPECT_LT(last_place(late), last_place({}));
+  EXPECT_EQ(last_place(flops_of_parts(gpt().graph)), last_place({}));
 }
 
 TEST(InTime, WhatCannotBeIsSaidSo) {

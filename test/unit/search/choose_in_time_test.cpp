@@ -175,6 +175,36 @@ TEST_F(SmallProblem, FoldedPartsCostWhatAllPartsDo) {
   EXPECT_GT(parameters, all->prediction.memory.parameters);
 }
 
+// Its gradients go from the last stage to the first, and its next value comes back.
+TEST_F(SmallProblem, WhatIsTiedIsExchangedBetweenStages) {
+  const auto staged = given("node=2: slice b; gpu=4: stage; micro=4");
+  ASSERT_TRUE(staged.ok()) << staged.error().message;
+  const std::vector<StageCost>& stages = staged->priced.stages;
+  ASSERT_EQ(stages.size(), 4u);
+  const double bytes = 2 * 128 * 64 * 4;  // v d numbers of f32, there and back
+  EXPECT_NEAR(stages.front().tied, 2 * 2e-6 + bytes / 1e11, 1e-9);
+  EXPECT_EQ(stages.back().tied, stages.front().tied);
+  EXPECT_EQ(stages[1].tied, 0);
+  EXPECT_EQ(stages[2].tied, 0);
+  EXPECT_GE(stages.front().update, stages.front().tied);
+}
+
+// One function cuts: with what it would take by itself nothing changes, with other work the cuts are others.
+TEST_F(SmallProblem, StagesAreCutByTheWorkGiven) {
+  const auto distribution = read_distribution("node=2: slice b; gpu=4: stage; micro=4").value();
+  const auto work = work_of_parts(problem_, distribution);
+  ASSERT_TRUE(work.ok()) << work.error().message;
+  const auto own = price_given(problem_, distribution);
+  problem_.work = *work;
+  const auto same = price_given(problem_, distribution);
+  problem_.work.front() = 1e3;
+  const auto other = price_given(problem_, distribution);
+  ASSERT_TRUE(own.ok() && same.ok() && other.ok());
+  EXPECT_EQ(own->priced.seconds, same->priced.seconds);
+  EXPECT_EQ(other->priced.stages.front().runs.front().count, 1u);
+  EXPECT_GT(own->priced.stages.front().runs.front().count, 1u);
+}
+
 TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
   const auto first = choose_in_time(problem_), second = choose_in_time(problem_);
   ASSERT_TRUE(first.ok()) << first.error().message;

@@ -114,6 +114,28 @@ TEST(Chain, RepeatsTheHalvesOfABlock) {
   }
 }
 
+// What an encoder made is read by every layer of the decoder: those are one part unless it may go around them.
+TEST(Chain, CutsADecoderWhereSkipsAreAllowed) {
+  const train::TrainingPlan plan = training_plan("t5_small", {{"b", 2, {}},
+                                                              {"r", 4, {}},
+                                                              {"s", 4, {}},
+                                                              {"d", 8, {}},
+                                                              {"h", 2, {}},
+                                                              {"e", 4, {}},
+                                                              {"f", 8, {}},
+                                                              {"layers", 3, {}},
+                                                              {"v", 16, {}}});
+  const std::size_t whole = train::chain_of(plan.graph).parts.size();
+  const train::Chain chain = train::chain_of(plan.graph, train::Skips::allowed);
+  EXPECT_GE(chain.parts.size(), 3 * 2 + 3 * 3);
+  EXPECT_LT(whole, chain.parts.size());
+  // Others keep their parts.
+  const train::TrainingPlan gpt =
+      training_plan("char_gpt", {{"b", 2, {}}, {"s", 4, {}}, {"d", 8, {}}, {"h", 2, {}}});
+  EXPECT_EQ(train::chain_of(gpt.graph).parts.size(),
+            train::chain_of(gpt.graph, train::Skips::allowed).parts.size());
+}
+
 TEST(Chain, SaysWhereThereIsNone) {
   const train::TrainingPlan plan = training_plan(
       "CREATE MODEL one (b = 4, d = 8, c = 4) INPUT x[b, d], label[b] OF int32 "

@@ -271,6 +271,10 @@ Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, con
   return Chooser(graph, cluster, machine, options).families();
 }
 
+std::string why_not_chosen(const Alternative& other, const Evaluation& chosen, double limit) {
+  return why_not(other.evaluation, other.fits, chosen, limit);
+}
+
 std::string why_slower(const Alternative& other, double seconds, double limit) {
   if (!other.fits) return why_not(other.evaluation, false, other.evaluation, limit);
   const double times = other.evaluation.seconds / seconds;

@@ -76,6 +76,8 @@ Result<DistributionChoice> choose_distribution(const plan::Graph& graph, const c
 // The families that EXPLAIN sets beside a choice, the best member of each, estimated.
 Result<std::vector<Alternative>> estimate_families(const plan::Graph& graph, const cluster::Cluster& cluster,
                                                    const Machine& machine, const ChooseOptions& options = {});
+// Why another was chosen in its place, whose evaluation this is.
+std::string why_not_chosen(const Alternative& other, const Evaluation& chosen, double limit);
 // What speaks against one of them beside a plan of which no more is known than what it takes.
 std::string why_slower(const Alternative& other, double seconds, double limit);
 

@@ -140,6 +140,7 @@ Result<Evaluator::Glance> Evaluator::glance(const distribute::Distribution& dist
 Digest Evaluator::key_of(const distribute::DistributedPlan& plan) const {
   return Hasher()
       .digest_of(structural_hash(plan.graph))
+      .number(plan.graph.node_count())  // what is done again has the hash of what is kept
       .text(print(plan.mesh))
       .digest_of(machine_.digest)
       .digest();

@@ -107,10 +107,15 @@ class Floors {
            &op == &ops::conv2d_weight_gradient();
   }
 
+  static bool is_attention(const plan::Operator& op) {
+    return &op == &ops::attention() || &op == &ops::attention_gradient();
+  }
+
   static Unit unit_of(const NodeView& node) {
     if (ops::find_communication(node.op()) != nullptr) return Unit::exchange;
     if (program::is_placed_view(node.op())) return Unit::view;
-    return is_product(node) || is_convolution(node.op()) ? Unit::own : Unit::rows;
+    const bool is_own = is_product(node) || is_convolution(node.op()) || is_attention(node.op());
+    return is_own ? Unit::own : Unit::rows;
   }
 
   // Of what is stored for it to read; a view may show less, or the same again and again.
@@ -178,9 +183,10 @@ class Floors {
     const int found = plan_.mesh.find(communication.axis(node));
     if (!kind || found < 0) return 0;
     const auto axis = static_cast<std::size_t>(found);
-    const auto bytes =
-        static_cast<std::int64_t>(bytes_of(*kind == Kind::all_gather ? node.result(0) : node.input(0)));
-    const cost::ExchangePrice& price = price_of(*kind, axis, bytes);
+    double bytes = 0;
+    for (std::size_t k = 0; k < node.input_count(); ++k)
+      bytes += bytes_of(*kind == Kind::all_gather ? node.result(k) : node.input(k));
+    const cost::ExchangePrice& price = price_of(*kind, axis, static_cast<std::int64_t>(bytes));
     axis_seconds_[axis] += price.seconds();
     wire_seconds_[wire(axis)] += price.transfer_seconds;
     return price.seconds();

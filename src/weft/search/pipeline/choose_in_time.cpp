@@ -10,6 +10,8 @@
 #include "weft/base/units.h"
 #include "weft/distribute/index_roles.h"
 #include "weft/pipeline/library.h"
+#include "weft/search/pipeline/offload.h"
+#include "weft/search/pipeline/splits.h"
 
 namespace weft::search {
 namespace {
@@ -19,8 +21,7 @@ using distribute::Distribution;
 using distribute::Shard;
 using Names = std::vector<std::string>;
 
-constexpr std::int64_t kMostRows = 8;     // of a micro-batch on one replica
-constexpr std::int64_t kMostOutside = 8;  // ranks of an outer axis that cut the model, once inner ones all do
+constexpr std::int64_t kMostRows = 8;      // of a micro-batch on one replica
 constexpr std::int64_t kMostMicro = 4096;  // micro-batches
 constexpr std::size_t kMostPriced = 600;   // schedules
 constexpr std::size_t kFinalists = 3;
@@ -45,42 +46,19 @@ constexpr NamedSchedule kSchedules[] = {
 };
 bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_one_b"); }
 
-// How the devices are used: a factor of each cluster axis for stages, batches and the model, in this order.
-struct Split {
-  struct Axis {
-    std::int64_t stages = 1, data = 1, model = 1;
-  };
-  std::vector<Axis> axes;
-
-  std::int64_t stages() const {
-    std::int64_t product = 1;
-    for (const Axis& axis : axes) product *= axis.stages;
-    return product;
-  }
-  std::int64_t data() const {
-    std::int64_t product = 1;
-    for (const Axis& axis : axes) product *= axis.data;
-    return product;
-  }
-  std::string model_text() const {
-    std::string text;
-    for (const Axis& axis : axes) text += fmt::format("{} ", axis.model);
-    return text;
-  }
-  std::string text() const {
-    std::string text;
-    for (const Axis& axis : axes) text += fmt::format("{}x{}x{} ", axis.stages, axis.data, axis.model);
-    return text;
-  }
-};
+// What a plan does again, in the order of the work that it takes.
+const train::Recompute kAgain[] = {{}, {.selective = true}, {.layers = true}};
 
 struct Candidate {
   std::size_t split = 0, list = 0;
   Shard shard = Shard::nothing;
   std::int64_t rows = 1;  // of a micro-batch on a replica
   TimeShape shape;
+  std::size_t again = 0;  // of kAgain
+  bool offload = false;
   bool megatron = false;
   double likely = 0, least = 0;  // seconds
+  std::size_t number = 0;        // in the order they were found
 };
 
 Names joined_names(Names a, const Names& b) {
@@ -104,10 +82,15 @@ class InTimeSearch {
   Result<ChosenInTime> run() {
     for (const FixedPart::Slice& slice : problem_.fixed.slices) fixed_.push_back(slice.axis);
     for (const distribute::Exception& exception : problem_.fixed.exceptions) fixed_.push_back(exception.axis);
-    find_splits();
-    simulate();
-    rank();
-    const std::vector<std::size_t> best = cheapest([](const Candidate&) { return true; });
+    splits_ = find_splits({.cluster = &cluster_,
+                           .parts = static_cast<std::int64_t>(whole_.count()),
+                           .cuts_model = !roles_.model.empty(),
+                           .fixed = fixed_,
+                           .batches = batch_axes()});
+    simulate(0);
+    rank(0, /*offload=*/false);
+    std::vector<std::size_t> best = cheapest([](const Candidate&) { return true; });
+    if (!problem_.recomputed) best = with_less_memory(std::move(best));
     const std::vector<std::size_t> family = cheapest([](const Candidate& one) { return one.megatron; });
     WEFT_TRY(chosen, finalist(best));
     if (Result<ChosenInTime> megatron = finalist(family); megatron.ok()) {
@@ -136,9 +119,6 @@ class InTimeSearch {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.priced.seconds < b.priced.seconds : a.priced.peak_bytes < b.priced.peak_bytes;
   }
-  bool is_fixed(const cluster::Axis& axis) const {
-    return std::ranges::find(fixed_, axis.name) != fixed_.end();
-  }
   // What hints slice on an axis is sliced first there.
   Names hinted(const std::string& axis) const {
     Names list;
@@ -146,50 +126,13 @@ class InTimeSearch {
       if (slice.axis == axis) list.push_back(slice.index);
     return list;
   }
-  bool is_data(const cluster::Axis& axis) const {
-    const Names list = hinted(axis.name);
-    return !list.empty() && list.front() == problem_.batch;
-  }
-
-  // The model is cut along inner axes first: its exchanges are the most frequent.
-  void find_splits() {
-    std::vector<Split> staged;
-    Split plain;
-    for (const cluster::Axis& axis : cluster_.axes) plain.axes.push_back({1, axis.size, 1});
-    staged.push_back(plain);
-    for (std::size_t a = 0; a < cluster_.axes.size(); ++a) {
-      if (is_fixed(cluster_.axes[a])) continue;
-      const std::int64_t size = cluster_.axes[a].size;
-      for (std::int64_t stages = 2; stages <= size && stages <= static_cast<std::int64_t>(whole_.count());
-           ++stages) {
-        if (size % stages != 0) continue;
-        staged.push_back(plain);
-        staged.back().axes[a] = {stages, size / stages, 1};
-      }
-    }
-    for (const Split& split : staged) cut_model(split, split.axes.size());
-  }
-
-  void cut_model(const Split& split, std::size_t below) {
-    if (below == 0) return splits_.push_back(split);
-    Split::Axis here = split.axes[below - 1];
-    const cluster::Axis& axis = cluster_.axes[below - 1];
-    if (is_fixed(axis) && !is_data(axis)) {
-      Split cut = split;
-      cut.axes[below - 1] = {here.stages, 1, here.data};
-      return cut_model(cut, below - 1);
-    }
-    const std::int64_t most = below == split.axes.size() ? here.data : std::min(here.data, kMostOutside);
-    const std::int64_t all = roles_.model.empty() || is_fixed(axis) ? 1 : most;
-    for (std::int64_t model = 1; model <= all; ++model) {
-      if (here.data % model != 0) continue;
-      Split cut = split;
-      cut.axes[below - 1] = {here.stages, here.data / model, model};
-      if (model == here.data)
-        cut_model(cut, below - 1);
-      else
-        splits_.push_back(cut);
-    }
+  // Axes on which hints slice the batch.
+  Names batch_axes() const {
+    Names axes;
+    for (const cluster::Axis& axis : cluster_.axes)
+      if (const Names list = hinted(axis.name); !list.empty() && list.front() == problem_.batch)
+        axes.push_back(axis.name);
+    return axes;
   }
 
   // One mesh axis for each factor of a cluster axis that has ranks.
@@ -237,10 +180,11 @@ class InTimeSearch {
     const PricedParts* parts;
     Machine machine;
     Result<PartCosts> costs = user_error("the search ended before this was looked at");
+    bool is_done = false;
   };
 
-  static std::string micro_key(const Split& split, std::size_t list, std::int64_t rows) {
-    return fmt::format("{}: {} {}", split.model_text(), list, rows);
+  static std::string micro_key(const Split& split, std::size_t list, std::int64_t rows, std::size_t again) {
+    return fmt::format("{}: {} {} {}", split.model_text(), list, rows, again);
   }
   static std::string end_key(const Split& split, Shard shard) {
     return fmt::format("{}: {}", split.text(), static_cast<int>(shard));
@@ -259,11 +203,11 @@ class InTimeSearch {
     return at_once <= problem_.rows && problem_.rows % at_once == 0 && problem_.rows / at_once <= kMostMicro;
   }
 
-  const PricedParts* parts_of(std::int64_t rows) {
-    const auto [found, is_new] = parts_.try_emplace(rows);
+  const PricedParts* parts_of(std::int64_t rows, std::size_t again) {
+    const auto [found, is_new] = parts_.try_emplace({rows, again});
     if (is_new)
       if (const Result<const plan::Graph*> plan = problem_.plan_of(rows); plan.ok())
-        found->second = std::make_unique<PricedParts>(**plan);
+        found->second = std::make_unique<PricedParts>(**plan, kAgain[again]);
     return found->second.get();
   }
 
@@ -273,25 +217,32 @@ class InTimeSearch {
     questions.emplace(key, Micro{on_stage(within), parts, within_mesh(*problem_.machine, mesh)});
   }
 
-  void simulate() {
+  // The micro-batches of plans that do so much again; but where another than the first is asked for, of those that
+  // are short of memory without, and might be quick enough.
+  void simulate(std::size_t again) {
     for (const Split& split : splits_) {
       for (const std::size_t list : lists_for(split)) {
         const Distribution whole = distribution_of(without_stages(split), list, Shard::nothing);
         for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
-          if (divides(split, rows))
-            ask(micro_, micro_key(split, list, rows), model_of(whole), whole.mesh, parts_of(rows));
+          if (divides(split, rows) && (again == 0 || short_.contains(micro_key(split, list, rows, 0))))
+            ask(micro_, micro_key(split, list, rows, again), model_of(whole), whole.mesh,
+                parts_of(rows, again));
       }
+      if (again > 0) continue;
       for (const Shard shard : shards_for(split)) {
         const Distribution whole = distribution_of(split, 0, shard);
         ask(ends_, end_key(split, shard), whole, whole.mesh, &whole_);
       }
     }
     std::vector<std::pair<Micro*, bool>> jobs;
-    for (auto& [key, one] : micro_) jobs.emplace_back(&one, false);
-    for (auto& [key, one] : ends_) jobs.emplace_back(&one, true);
+    for (auto& [key, one] : micro_)
+      if (!one.is_done) jobs.emplace_back(&one, false);
+    for (auto& [key, one] : ends_)
+      if (!one.is_done) jobs.emplace_back(&one, true);
     do_all(jobs.size(), [&](std::size_t j) {
       if (over()) return;
       auto& [one, end] = jobs[j];
+      one->is_done = true;
       one->costs = end ? one->parts->end_of_step(one->within, one->machine, /*accumulates=*/true)
                        : one->parts->micro_batch(one->within, one->machine);
     });
@@ -300,8 +251,9 @@ class InTimeSearch {
   // Both halves together; empty where one of them could not be planned.
   const PartCosts& costs_of(const Candidate& one) {
     const Split& split = splits_[one.split];
-    const std::string micro = micro_key(split, one.list, one.rows), end = end_key(split, one.shard);
-    const auto [made, is_new] = costs_.try_emplace(micro + "; " + end);
+    const std::string micro = micro_key(split, one.list, one.rows, one.again),
+                      end = end_key(split, one.shard);
+    const auto [made, is_new] = costs_.try_emplace(micro + "; " + end + (one.offload ? "; offload" : ""));
     if (!is_new) return made->second;
     const auto a = micro_.find(micro), b = ends_.find(end);
     if (a == micro_.end() || b == ends_.end() || !a->second.costs.ok() || !b->second.costs.ok())
@@ -315,7 +267,9 @@ class InTimeSearch {
       cost.parameters = at_end.parameters;
       cost.gradients = at_end.gradients;
       cost.optimizer = at_end.optimizer;
+      cost.tied = at_end.tied;
     }
+    if (one.offload) send_to_host(made->second);
     return made->second;
   }
 
@@ -327,13 +281,39 @@ class InTimeSearch {
     return true;
   }
 
-  void rank() {
+  void rank(std::size_t again, bool offload) {
     for (std::size_t s = 0; s < splits_.size(); ++s)
       for (const std::size_t list : lists_for(splits_[s]))
         for (const Shard shard : shards_for(splits_[s]))
           for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
-            if (divides(splits_[s], rows)) add_shapes({s, list, shard, rows, {}, false, 0, 0});
+            if (divides(splits_[s], rows))
+              add_shapes({s, list, shard, rows, {}, again, offload, false, 0, 0});
     std::ranges::stable_sort(candidates_, {}, &Candidate::likely);
+  }
+
+  // What is short of memory is looked at once more, with more of it done again: that takes more time, so only what
+  // might be quicker than the best so far. Where nothing fits, the optimizer's states go to the host.
+  std::vector<std::size_t> with_less_memory(std::vector<std::size_t> best) {
+    for (std::size_t again = 1; again < std::size(kAgain) && !short_.empty() && !over(); ++again) {
+      const double quickest = seconds_of(best);
+      std::erase_if(short_, [&](const auto& one) { return one.second >= quickest; });
+      simulate(again);
+      rank(again, /*offload=*/false);
+      best = cheapest([](const Candidate&) { return true; });
+    }
+    if (seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
+    for (std::size_t again = 0; again < std::size(kAgain) && !over(); ++again) {
+      simulate(again);
+      rank(again, /*offload=*/true);
+    }
+    return cheapest([](const Candidate&) { return true; });
+  }
+  double seconds_of(const std::vector<std::size_t>& best) {
+    double seconds = std::numeric_limits<double>::infinity();
+    for (const std::size_t c : best)
+      if (const PricedInTime* const price = priced(c); price != nullptr && price->peak_bytes <= limit_)
+        seconds = std::min(seconds, price->seconds);
+    return seconds;
   }
 
   void add_shapes(Candidate one) {
@@ -348,12 +328,25 @@ class InTimeSearch {
       if (!text.ok()) continue;
       one.shape = {stages, named.chunks, problem_.rows / (split.data() * one.rows), *text};
       if (stages == 1 && one.shape.micro_batches == 1) continue;  // not in time
-      if (least_bytes(costs, one.shape) > limit_ || holds_too_much(costs, one.shape)) continue;
+      // What is done again for a B would wait for its W.
+      if (one.again > 0 && stages > 1 && parts_w(**text)) continue;
       one.likely = likely_seconds(costs, one.shape);
+      if (least_bytes(costs, one.shape) > limit_ || holds_too_much(costs, one.shape)) {
+        if (one.again == 0) note_short(one);
+        continue;
+      }
       one.least = least_seconds(costs, one.shape);
       one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
+      one.number = candidates_.size();
       candidates_.push_back(one);
     }
+  }
+
+  // The least time of those that would take it, by their micro-batch.
+  void note_short(const Candidate& one) {
+    const auto [found, is_new] =
+        short_.try_emplace(micro_key(splits_[one.split], one.list, one.rows, 0), one.likely);
+    if (!is_new) found->second = std::min(found->second, one.likely);
   }
 
   // By what the schedule states of itself, with stages alike.
@@ -376,15 +369,15 @@ class InTimeSearch {
   }
 
   const PricedInTime* priced(std::size_t c) {
-    const auto [found, is_new] = priced_.try_emplace(c);
-    if (!is_new) return found->second ? &*found->second : nullptr;
     const Candidate& one = candidates_[c];
+    const auto [found, is_new] = priced_.try_emplace(one.number);
+    if (!is_new) return found->second ? &*found->second : nullptr;
     const PartCosts& costs = costs_of(one);
     Result<pipeline::Schedule> schedule = unfold(one.shape);
     if (!schedule.ok()) return nullptr;
     const auto positions = static_cast<std::size_t>(schedule->positions());
     const std::string key =
-        micro_key(splits_[one.split], one.list, one.rows) + fmt::format("; {}", positions);
+        micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
     auto cuts = cuts_.find(key);
     if (cuts == cuts_.end()) cuts = cuts_.emplace(key, cut_parts(costs, positions)).first;
     Result<PricedInTime> price =
@@ -419,7 +412,10 @@ class InTimeSearch {
       const PricedInTime* const price = priced(c);
       if (price == nullptr) continue;
       smallest = std::min(smallest, {price->peak_bytes, c});
-      if (price->peak_bytes > limit_) continue;
+      if (price->peak_bytes > limit_) {
+        if (candidates_[c].again == 0) note_short(candidates_[c]);
+        continue;
+      }
       best = std::min(best, price->seconds);
       found.emplace_back(price->seconds, c);
     }
@@ -444,6 +440,9 @@ class InTimeSearch {
         made.schedule = one.shape.schedule->name;
       }
       made.micro_batches = one.shape.micro_batches;
+      if (!problem_.recomputed) made.recompute = kAgain[one.again];
+      if (problem_.recomputed) made.recompute = *problem_.recomputed;
+      made.offload = one.offload;
       Result<ChosenInTime> exact = price_given(problem_, made);
       if (!exact.ok()) {
         last = std::move(exact).error();
@@ -479,12 +478,14 @@ class InTimeSearch {
   std::vector<Names> lists_;
   Names fixed_;  // axes that hints speak of
   std::vector<Split> splits_;
-  std::map<std::int64_t, std::unique_ptr<PricedParts>> parts_;  // by rows
+  std::map<std::pair<std::int64_t, std::size_t>, std::unique_ptr<PricedParts>>
+      parts_;                            // by rows and what is again
+  std::map<std::string, double> short_;  // by micro-batch: short of memory, and the least seconds
   std::map<std::string, Micro> micro_, ends_;
   std::map<std::string, PartCosts> costs_;
   std::map<std::string, std::vector<std::size_t>> cuts_;
   std::vector<Candidate> candidates_;
-  std::map<std::size_t, std::optional<PricedInTime>> priced_;
+  std::map<std::size_t, std::optional<PricedInTime>> priced_;  // by number
 };
 
 }  // namespace

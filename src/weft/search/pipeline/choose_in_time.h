@@ -1,12 +1,14 @@
 // weft/search/pipeline/choose_in_time.h -- how a step is best cut in stages and micro-batches, beside being spread.
 //
-//   outside   stages p, chunks v, micro-batches m, a schedule
+//   outside   stages p, chunks v, micro-batches m, a schedule, what is done again
 //   inside    on devices / p: which axes cut the model, which the batch, what is sharded
 //
 // What a micro-batch costs depends on the axes that cut the model and on its rows alone, and the end of a step on
 // the mesh alone: each is simulated once (part_costs.h), and all else is arithmetic over them. Candidates come in
 // the order of what they take where stages are alike, bubbles counted; those that cannot fit or are too slow even
 // so are left out.
+// Where a plan does not fit as it is, it is looked at with what costs little work done again, and with whole layers
+// done again; where nothing fits even so, with the optimizer's states on the host, which updates there.
 // The best few are then priced on their own meshes at their own rows, as a distribution that is given is.
 #pragma once
 #include <chrono>
@@ -19,6 +21,7 @@
 #include "weft/distribute/distribution.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/search/pipeline/price_in_time.h"
+#include "weft/train/recompute.h"
 
 namespace weft::search {
 
@@ -32,6 +35,9 @@ struct InTimeProblem {
   const Machine* machine = nullptr;  // of the cluster
   double memory_bytes = 0;           // that a rank may take; 0: no limit
   FixedPart fixed;                   // by hints
+  std::optional<train::Recompute> recomputed =
+      {};  // what the plans do again already, by the user; none: to choose
+  std::vector<double> work = {};     // by part: what stages are cut by; empty: what each of them takes
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
@@ -57,6 +63,10 @@ Result<ChosenInTime> choose_in_time(const InTimeProblem& problem);
 
 // A distribution in time as it is. Fails where it is none of this cluster and model.
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const distribute::Distribution& given);
+
+// What a micro-batch of each part takes under it: what its stages are to be cut by.
+Result<std::vector<double>> work_of_parts(const InTimeProblem& problem,
+                                          const distribute::Distribution& given);
 
 // The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.
 distribute::Distribution on_stage(const distribute::Distribution& distribution);

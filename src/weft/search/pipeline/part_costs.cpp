@@ -29,6 +29,7 @@ struct LocalParts {
   std::vector<std::size_t> part;  // sources have that of their first reader
   std::vector<Pass> pass;
   std::vector<bool> late;  // done at the end of a step
+  std::vector<bool> copy;  // does forward work again
 };
 
 // Entries tell; what has none goes with what it reads, or else with who reads it.
@@ -87,6 +88,7 @@ Result<LocalParts> local_parts(const Graph& graph, const Distribution& within, c
   made.part = homes_of(made.graph, entries);
   made.pass = train::passes_of(made.graph);
   made.late = late_nodes(made.graph, made.pass, within);
+  made.copy = train::find_copies(made.graph);
   return made;
 }
 
@@ -169,6 +171,7 @@ void add_seconds(const LocalParts& local, const Half& half, PartCosts& costs) {
     const program::TaskTime& time = half.timeline.tasks[t];
     cost.computing += std::max(0.0, time.end - std::max(now, time.begin));
     spent += std::max(0.0, time.end - now);
+    if (local.copy[node]) cost.repeated += std::max(0.0, time.end - now);
     now = std::max(now, time.end);
     last = &spent;
   }
@@ -239,6 +242,9 @@ void add_persistent(const LocalParts& local, bool accumulates, PartCosts& costs)
       for (const std::size_t part : readers[n]) {
         costs[part].parameters += bytes;
         costs[part].gradients += accumulates ? std::max(single, bytes) : bytes;
+        if (readers[n].size() > 1)
+          costs[part].tied.push_back(
+              {static_cast<std::uint32_t>(n), accumulates ? std::max(single, bytes) : bytes, bytes});
       }
     }
     std::set<std::size_t> parts;
@@ -275,8 +281,21 @@ std::string part_name(const Graph& graph, const train::Part& part) {
 
 }  // namespace
 
-PricedParts::PricedParts(const plan::Graph& plan) : plan_(plan) {
-  const train::Chain chain = train::chain_of(plan);
+namespace {
+
+std::optional<Graph> with_copies(const Graph& plan, const train::Recompute& again) {
+  if (again.is_nothing()) return std::nullopt;
+  Result<train::Recomputed> made = train::recompute(plan, again);
+  if (!made.ok()) return std::nullopt;  // a name that the plan does not have: nothing of it to do again
+  return std::move(made->graph);
+}
+
+}  // namespace
+
+PricedParts::PricedParts(const plan::Graph& whole, const train::Recompute& again)
+    : again_(with_copies(whole, again)), plan_(again_ ? *again_ : whole) {
+  const plan::Graph& plan = plan_;
+  const train::Chain chain = train::chain_of(plan, train::Skips::allowed);
   for (const train::Part& part : chain.parts) names_.push_back(part_name(plan, part));
   for (std::size_t p = 0; p < chain.parts.size(); ++p) place_.push_back(p);
   train::Chain looked = chain;
@@ -285,7 +304,7 @@ PricedParts::PricedParts(const plan::Graph& plan) : plan_(plan) {
   if (chain.why_not.empty() && longest != chain.stretches.end() && alike > kFolded &&
       static_cast<std::int64_t>(longest->times) == alike) {
     folded_ = fold(plan, kFolded);
-    if (folded_) looked = train::chain_of(*folded_);
+    if (folded_) looked = train::chain_of(*folded_, train::Skips::allowed);
     const std::size_t less = longest->length * static_cast<std::size_t>(alike - kFolded);
     if (folded_ && looked.parts.size() + less == chain.parts.size()) {
       layers_ = alike;
@@ -306,7 +325,12 @@ PricedParts::PricedParts(const plan::Graph& plan) : plan_(plan) {
 
 PartCosts PricedParts::unfolded(const PartCosts& costs) const {
   PartCosts all;
-  for (const std::size_t place : place_) all.push_back(costs[place]);
+  std::vector<std::size_t> times(costs.size());
+  for (const std::size_t place : place_) ++times[place];
+  for (const std::size_t place : place_) {
+    all.push_back(costs[place]);
+    if (times[place] > 1) all.back().tied.clear();  // each of the layers has its own
+  }
   return all;
 }
 

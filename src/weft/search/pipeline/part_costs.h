@@ -19,8 +19,15 @@
 #include "weft/base/result.h"
 #include "weft/search/distribution/evaluator.h"
 #include "weft/train/chain.h"
+#include "weft/train/recompute.h"
 
 namespace weft::search {
+
+// A parameter that several parts read.
+struct TiedParameter {
+  std::uint32_t source = 0;        // its number
+  double gradient = 0, value = 0;  // bytes
+};
 
 struct PartCost {
   double forward = 0, backward = 0, weight = 0;  // seconds of a micro-batch
@@ -28,7 +35,10 @@ struct PartCost {
   double update = 0, reducing = 0;               // seconds of a step: computing, and exchanging beside that
   double kept = 0, working = 0;                  // bytes of a micro-batch in flight, and while a pass runs
   double parameters = 0, gradients = 0, optimizer = 0;  // bytes
-  double sent = 0;  // bytes that go on to the next part, and back as gradients
+  double sent = 0;      // bytes that go on to the next part, and back as gradients
+  double on_host = 0;   // bytes of the optimizer that lie there (offload.h)
+  double repeated = 0;  // of backward and weight, the seconds that do forward work again
+  std::vector<TiedParameter> tied = {};
   double work() const { return forward + backward + weight; }
 };
 using PartCosts = std::vector<PartCost>;  // in the order of the chain
@@ -36,8 +46,8 @@ using PartCosts = std::vector<PartCost>;  // in the order of the chain
 // The parts of one plan. Layers that are alike are priced once.
 class PricedParts {
  public:
-  // REQUIRES: the plan outlives it.
-  explicit PricedParts(const plan::Graph& plan);
+  // REQUIRES: the plan outlives it. `again` is what it does twice besides what it does so already.
+  explicit PricedParts(const plan::Graph& plan, const train::Recompute& again = {});
 
   std::size_t count() const { return place_.size(); }
   // "embed", "block.0 attention": the first entry of a part, for people.
@@ -58,6 +68,7 @@ class PricedParts {
   const plan::Graph& looked_at() const { return folded_ ? *folded_ : plan_; }
   PartCosts unfolded(const PartCosts& costs) const;
 
+  const std::optional<plan::Graph> again_;  // the plan with its copies, where it is asked for any
   const plan::Graph& plan_;
   std::int64_t layers_ = 0;
   std::optional<plan::Graph> folded_;

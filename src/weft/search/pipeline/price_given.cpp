@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
+#include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/library.h"
 #include "weft/search/pipeline/choose_in_time.h"
+#include "weft/search/pipeline/offload.h"
 
 namespace weft::search {
 
@@ -31,6 +33,24 @@ Status check_rows(const InTimeProblem& problem, std::int64_t micro_batches) {
   return user_error(fmt::format("micro-batches have equal rows: {} do not divide {} = {}", micro_batches,
                                 problem.batch, problem.rows),
                     fmt::format("micro={} does", near));
+}
+
+// What carries messages between stages. Ranks of this machine have no link that says how fast it is: what it costs
+// to send little and much does.
+Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const Distribution& given) {
+  const auto axis = distribute::stage_axis(given);
+  if (!axis) return cost::MeshLink();
+  WEFT_TRY(links, cost::mesh_links(*problem.cluster, given.mesh));
+  cost::MeshLink wire = links[*axis];
+  if (wire.bytes_per_second > 0) return wire;
+  WEFT_TRY(costs, problem.machine->costs(given.mesh));
+  constexpr std::int64_t kLittle = 1, kMuch = 1 << 20;
+  program::Exchange message;
+  message.kind = program::Exchange::Kind::send;
+  wire.latency_seconds = costs.exchange(message, *axis, kLittle).seconds();
+  const double more = costs.exchange(message, *axis, kMuch).seconds() - wire.latency_seconds;
+  if (more > 0) wire.bytes_per_second = static_cast<double>(kMuch) / more;
+  return wire;
 }
 
 }  // namespace
@@ -77,11 +97,19 @@ Machine within_mesh(const Machine& machine, const plan::Mesh& whole) {
   return made;
 }
 
+Result<std::vector<double>> work_of_parts(const InTimeProblem& problem, const Distribution& given) {
+  if (!problem.work.empty()) return problem.work;
+  WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
+  WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
+  const PricedParts parts(*plan);
+  WEFT_TRY(costs, parts.micro_batch(on_stage(given), within_mesh(*problem.machine, given.mesh)));
+  return work_of(costs);
+}
+
 Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distribution& given) {
   const auto began = std::chrono::steady_clock::now();
-  const cluster::Cluster& cluster = *problem.cluster;
   WEFT_TRY(schedule, pipeline::find_schedule(given.schedule.empty() ? "1f1b" : given.schedule));
-  WEFT_TRY(links, cost::mesh_links(cluster, given.mesh));
+  WEFT_TRY_STATUS(cost::mesh_links(*problem.cluster, given.mesh));
   WEFT_TRY_STATUS(check_hints(problem, given));
   WEFT_TRY_STATUS(check_rows(problem, given.micro_batches));
   const auto axis = distribute::stage_axis(given);
@@ -90,7 +118,8 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
                         schedule};
   WEFT_TRY(order, unfold(shape));
   WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
-  const PricedParts parts(*plan);
+  // What is asked for is in the plan already, what is chosen is not.
+  const PricedParts parts(*plan, problem.recomputed ? train::Recompute() : given.recompute);
   const auto positions = static_cast<std::size_t>(order.positions());
   if (positions > parts.count())
     return user_error(
@@ -108,9 +137,14 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
     costs[p].parameters = ends[p].parameters;
     costs[p].gradients = ends[p].gradients;
     costs[p].optimizer = ends[p].optimizer;
+    costs[p].tied = ends[p].tied;
   }
-  const cost::MeshLink link = axis ? links[*axis] : cost::MeshLink();
-  WEFT_TRY(priced, price_in_time(costs, std::move(order), cut_parts(costs, positions), link));
+  if (given.offload) send_to_host(costs);
+  WEFT_TRY(wire, wire_of(problem, given));
+  const std::vector<std::size_t> cuts = problem.work.size() == costs.size()
+                                            ? pipeline::cut_parts(problem.work, positions)
+                                            : cut_parts(costs, positions);
+  WEFT_TRY(priced, price_in_time(costs, std::move(order), cuts, wire));
   ChosenInTime made;
   made.distribution = given;
   made.least_seconds = least_seconds(costs, shape);

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/pipeline/cut_parts.h"
+
 namespace weft::search {
 namespace {
 
@@ -22,6 +24,8 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
     sum.forward += costs[p].forward;
     sum.backward += costs[p].backward;
     sum.weight += costs[p].weight;
+    sum.repeated += costs[p].repeated;
+    sum.on_host += costs[p].on_host;
     sum.computing += costs[p].computing;
     sum.update += costs[p].update;
     sum.reducing += costs[p].reducing;
@@ -30,23 +34,18 @@ PartCost sum_of(const PartCosts& costs, std::size_t first, std::size_t end) {
     sum.parameters += costs[p].parameters;
     sum.gradients += costs[p].gradients;
     sum.optimizer += costs[p].optimizer;
+    sum.tied.insert(sum.tied.end(), costs[p].tied.begin(), costs[p].tied.end());
   }
   if (first > 0) sum.kept += costs[first - 1].sent;
   return sum;
 }
 
-struct PartCut {
-  double longest = std::numeric_limits<double>::infinity(), squares = 0;
-  std::size_t from = 0;
-  bool operator<(const PartCut& other) const {
-    return longest != other.longest ? longest < other.longest : squares < other.squares;
-  }
-};
-
 void add_run(StageCost& stage, const PartCost& run, double in_flight, double& reducing) {
   stage.forward += run.forward;
   stage.backward += run.backward;
   stage.weight += run.weight;
+  stage.repeated += run.repeated;
+  stage.on_host += run.on_host;
   stage.computing += run.computing;
   stage.update += run.update;
   reducing += run.reducing;
@@ -57,6 +56,26 @@ void add_run(StageCost& stage, const PartCost& run, double in_flight, double& re
   stage.memory.scratch = std::max(stage.memory.scratch, run.working);
 }
 
+// What is tied lies on several stages: one of them gets the gradients of the others, updates, and gives them the
+// next value. All of them are at the end of their step only then.
+void add_tied(const std::vector<std::map<std::uint32_t, TiedParameter>>& held, const cost::MeshLink& link,
+              std::vector<StageCost>& stages) {
+  std::map<std::uint32_t, std::vector<std::size_t>> holders;
+  for (std::size_t s = 0; s < held.size(); ++s)
+    for (const auto& [source, tied] : held[s]) holders[source].push_back(s);
+  for (const auto& [source, of] : holders) {
+    if (of.size() < 2) continue;
+    const TiedParameter& tied = held[of.front()].at(source);
+    double seconds = 2 * link.latency_seconds;
+    if (link.bytes_per_second > 0) seconds += (tied.gradient + tied.value) / link.bytes_per_second;
+    for (const std::size_t s : of) {
+      const double exchanging = seconds * static_cast<double>(s == of.front() ? of.size() - 1 : 1);
+      stages[s].tied += exchanging;
+      stages[s].update += exchanging;
+    }
+  }
+}
+
 std::size_t wire_between(std::int32_t a, std::int32_t b) {
   const std::int32_t low = std::min(a, b), high = std::max(a, b);
   return static_cast<std::size_t>(high - low == 1 ? low : high);
@@ -64,27 +83,14 @@ std::size_t wire_between(std::int32_t a, std::int32_t b) {
 
 }  // namespace
 
+std::vector<double> work_of(const PartCosts& costs) {
+  std::vector<double> work;
+  for (const PartCost& cost : costs) work.push_back(cost.work());
+  return work;
+}
+
 std::vector<std::size_t> cut_parts(const PartCosts& costs, std::size_t positions) {
-  const std::size_t parts = costs.size();
-  std::vector<double> before(parts + 1);
-  for (std::size_t p = 0; p < parts; ++p) before[p + 1] = before[p] + costs[p].work();
-  std::vector<std::vector<PartCut>> best(positions + 1, std::vector<PartCut>(parts + 1));
-  best[0][0].longest = 0;
-  for (std::size_t k = 1; k <= positions; ++k)
-    for (std::size_t end = k; end + (positions - k) <= parts; ++end)
-      for (std::size_t from = end; from-- > k - 1;) {
-        const PartCut& so_far = best[k - 1][from];
-        const double work = before[end] - before[from];
-        if (work > best[k][end].longest) break;  // and longer from here on
-        const PartCut cut{std::max(so_far.longest, work), so_far.squares + work * work, from};
-        if (cut < best[k][end]) best[k][end] = cut;
-      }
-  std::vector<std::size_t> ends(positions);
-  for (std::size_t k = positions, end = parts; k > 0; --k) {
-    ends[k - 1] = end;
-    end = best[k][end].from;
-  }
-  return ends;
+  return pipeline::cut_parts(work_of(costs), positions);
 }
 
 std::int32_t chunks_of(const pipeline::ScheduleText& schedule, std::int32_t asked) {
@@ -114,6 +120,7 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
   pipeline::Times times = pipeline::Times::alike(schedule.stages, 0, 0, 0, 0);
   std::vector<StageCost> stages(count);
   std::vector<double> reducing(count);
+  std::vector<std::map<std::uint32_t, TiedParameter>> tied(count);
   const std::vector<double> in_flight = pipeline::peak_in_flight(schedule);
   for (std::int32_t position = 0; position < positions; ++position) {
     const auto at = static_cast<std::size_t>(position);
@@ -123,6 +130,7 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
     const auto stage = static_cast<std::size_t>(here);
     stages[stage].runs.push_back({first, end - first});
     add_run(stages[stage], run, in_flight[stage], reducing[stage]);
+    for (const TiedParameter& one : run.tied) tied[stage].emplace(one.source, one);
     // A model that goes both ways lies on every stage twice.
     if (schedule.route == pipeline::Route::both_ways) {
       StageCost& other = stages[count - 1 - stage];
@@ -145,6 +153,7 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
     stages[s].transfer = times.transfer[s];
     stages[s].update = std::max(stages[s].update, reducing[s]);
   }
+  add_tied(tied, link, stages);
   PricedInTime made;
   WEFT_TRY(price, pipeline::price(schedule, times));
   pipeline::Times without = times;
@@ -182,7 +191,7 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
 }
 
 // Where W waits for nobody, it may fill what the others leave.
-static bool parts_w(const pipeline::ScheduleText& schedule) {
+bool parts_w(const pipeline::ScheduleText& schedule) {
   return schedule.clock == pipeline::Clock::span || schedule.name.starts_with("zb");
 }
 

@@ -24,6 +24,8 @@ namespace weft::search {
 // Where each of `positions` runs of parts ends: the longest work of one is as short as can be, and of equals the
 // runs are most alike. REQUIRES: there are as many parts.
 std::vector<std::size_t> cut_parts(const PartCosts& costs, std::size_t positions);
+// What it is cut by: F, B and W of each part together.
+std::vector<double> work_of(const PartCosts& costs);
 
 struct StageCost {
   struct Run {
@@ -31,7 +33,10 @@ struct StageCost {
   };
   std::vector<Run> runs;                                        // one a chunk
   double forward = 0, backward = 0, weight = 0, computing = 0;  // seconds of a micro-batch
+  double on_host = 0;                                           // bytes of optimizer states
+  double repeated = 0;   // of backward and weight: forward work that is done again
   double update = 0;     // seconds of a step: sums of gradients and optimizer
+  double tied = 0;       // of those, to exchange gradients and values of what other stages hold too
   double transfer = 0;   // seconds to the next stage
   double idle = 0;       // seconds of a step
   double in_flight = 0;  // micro-batches at most
@@ -66,6 +71,9 @@ Result<pipeline::Schedule> unfold(const TimeShape& shape);
 // `cuts` as cut_parts gives them for the schedule's positions. Fails where the schedule is not one.
 Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule schedule,
                                    const std::vector<std::size_t>& cuts, const cost::MeshLink& link);
+
+// Whether Ws come apart from Bs, and what a B makes for a W must be kept in between.
+bool parts_w(const pipeline::ScheduleText& schedule);
 
 // What it takes where parts can be cut into stages that are alike: all micro-batches, and the time until the last
 // stage has the first of them, which chunks shorten and Ws fill.

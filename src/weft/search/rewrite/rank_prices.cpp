@@ -34,9 +34,10 @@ double RankPrices::seconds(const plan::NodeView& node, std::span<const plan::Lay
     const std::optional<Collective> kind = ops::collective_of(communication->exchange(node));
     const int axis = mesh_.find(communication->axis(node));
     if (!kind || axis < 0) return 0;
-    const plan::ValueId moved = *kind == Collective::all_gather ? node.result(0) : node.input(0);
-    return exchange_seconds(*kind, static_cast<std::size_t>(axis),
-                            static_cast<std::int64_t>(bytes_of(node, moved, layouts)));
+    double bytes = 0;
+    for (std::size_t k = 0; k < node.input_count(); ++k)
+      bytes += bytes_of(node, *kind == Collective::all_gather ? node.result(k) : node.input(k), layouts);
+    return exchange_seconds(*kind, static_cast<std::size_t>(axis), static_cast<std::int64_t>(bytes));
   }
   const double alone = cost::node_seconds(node, device_);
   if (!(alone > 0)) return 0;

@@ -35,9 +35,9 @@ std::vector<CriticalTask> critical_path(const StepRun& run, std::span<const Prog
   for (std::size_t rank = 0; rank < ranks.size(); ++rank)
     for (std::uint32_t task = 0; task < ranks[rank]->count(); ++task) at.offer(run, rank, task);
   std::vector<CriticalTask> path;
-  // The number of a collective among those of its axis, by which the ranks of its group find it.
+  // The number of a collective among those of its lane, by which the ranks of its group find it.
   const auto place_of = [&](const ProgramTasks& tasks, std::uint32_t exchange) {
-    const auto& order = tasks.axis_orders[tasks.exchanges[exchange].axis];
+    const auto& order = tasks.lane_orders[tasks.exchanges[exchange].lane];
     return static_cast<std::size_t>(std::ranges::lower_bound(order, exchange) - order.begin());
   };
   while (at.task != StepRun::kNone) {
@@ -48,11 +48,11 @@ std::vector<CriticalTask> critical_path(const StepRun& run, std::span<const Prog
     if (exchange == ProgramTasks::kComputes) {
       offer_waits(next, run, tasks, at.rank, at.task);
     } else {
-      const std::uint32_t axis = tasks.exchanges[exchange].axis;
+      const std::uint32_t axis = tasks.exchanges[exchange].axis, lane = tasks.exchanges[exchange].lane;
       const std::size_t place = place_of(tasks, exchange);
       for (const std::uint32_t member : meetings.all[meetings.of_axis[axis][at.rank]].classes) {
         const ProgramTasks& theirs = *ranks[member];
-        offer_waits(next, run, theirs, member, theirs.exchanges[theirs.axis_orders[axis][place]].task);
+        offer_waits(next, run, theirs, member, theirs.exchanges[theirs.lane_orders[lane][place]].task);
       }
     }
     at = next;

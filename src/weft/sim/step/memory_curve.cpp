@@ -105,6 +105,71 @@ std::vector<std::pair<double, double>> memory_curve(const program::Program& prog
   return curve;
 }
 
+namespace {
+
+// Which of its fields a buffer counts to, whenever it is alive.
+class KindOf {
+ public:
+  explicit KindOf(const program::Program& program)
+      : gradients_(gradient_values(*program.graph)), loss_(loss_unit(program)) {}
+
+  std::string_view operator()(const Buffer& buffer) const {
+    switch (buffer.role) {
+      case BufferRole::input: return "inputs";
+      case BufferRole::parameter: return "parameters";
+      case BufferRole::state: return "optimizer";
+      case BufferRole::result: return "scratch";
+      case BufferRole::temporary: break;
+    }
+    if (buffer.value.valid() && gradients_[buffer.value.value]) return "gradients";
+    return buffer.born <= loss_ && buffer.dies > loss_ + 1 ? "activations" : "scratch";
+  }
+  static double& field(MemoryByKind& memory, std::string_view kind) {
+    if (kind == "inputs") return memory.inputs;
+    if (kind == "parameters") return memory.parameters;
+    if (kind == "optimizer") return memory.optimizer;
+    if (kind == "gradients") return memory.gradients;
+    return kind == "activations" ? memory.activations : memory.scratch;
+  }
+
+ private:
+  const std::vector<bool> gradients_;
+  const std::uint32_t loss_;
+};
+
+bool is_alive(const Buffer& buffer, std::uint32_t unit) {
+  return is_persistent(buffer.role) || (buffer.born <= unit && unit < buffer.dies);
+}
+
+}  // namespace
+
+std::vector<MemoryByKind> memory_by_unit(const program::Program& program) {
+  const KindOf kind(program);
+  const std::size_t units = program.units.size();
+  std::vector<MemoryByKind> change(units + 1);
+  for (const Buffer& buffer : program.buffers) {
+    const bool always = is_persistent(buffer.role);
+    const std::size_t born = always ? 0 : std::min<std::size_t>(buffer.born, units);
+    const std::size_t dies = always ? units : std::clamp<std::size_t>(buffer.dies, born, units);
+    KindOf::field(change[born], kind(buffer)) += static_cast<double>(buffer.bytes);
+    KindOf::field(change[dies], kind(buffer)) -= static_cast<double>(buffer.bytes);
+  }
+  for (std::size_t u = 1; u < units; ++u)
+    for (const auto& [name, bytes] : change[u - 1].kinds()) KindOf::field(change[u], name) += bytes;
+  change.resize(units);
+  return change;
+}
+
+std::vector<AliveBuffer> alive_during(const program::Program& program, std::uint32_t unit) {
+  const KindOf kind(program);
+  std::vector<AliveBuffer> alive;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.bytes > 0 && is_alive(buffer, unit)) alive.push_back({&buffer, kind(buffer)});
+  std::ranges::stable_sort(
+      alive, [](const AliveBuffer& a, const AliveBuffer& b) { return a.buffer->bytes > b.buffer->bytes; });
+  return alive;
+}
+
 MemoryByKind memory_by_kind(const program::Program& program, double total_bytes) {
   MemoryByKind memory;
   const std::vector<bool> gradients = gradient_values(*program.graph);

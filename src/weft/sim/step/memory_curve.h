@@ -6,6 +6,7 @@
 //         +------------------> seconds
 #pragma once
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,5 +28,15 @@ std::vector<std::pair<double, double>> memory_curve(const program::Program& prog
 //   activations          made before the loss and read after it
 //   scratch              the rest up to `total_bytes`, with what packing leaves unused
 MemoryByKind memory_by_kind(const program::Program& program, double total_bytes);
+
+// The same during every unit, in their order; scratch is what is alive and none of the others.
+std::vector<MemoryByKind> memory_by_unit(const program::Program& program);
+
+// What is alive during a unit, the largest first, and of which kind: a name of MemoryByKind::kinds().
+struct AliveBuffer {
+  const program::Buffer* buffer = nullptr;
+  std::string_view kind;
+};
+std::vector<AliveBuffer> alive_during(const program::Program& program, std::uint32_t unit);
 
 }  // namespace weft::sim

@@ -17,7 +17,10 @@ Result<ExchangeTask> price_exchange(const program::Exchange& exchange, std::uint
     return user_error(
         fmt::format("the mesh has no axis {}, along which the program moves values", exchange.axis),
         fmt::format("it has {}", plan::print(mesh)));
-  ExchangeTask made{task, static_cast<std::uint32_t>(axis), exchange.kind, 0, {}};
+  ExchangeTask made{
+      task, static_cast<std::uint32_t>(axis), static_cast<std::uint32_t>(axis), exchange.kind, 0, {}};
+  if (exchange.algorithm.priority == collective::Priority::low)
+    made.lane += static_cast<std::uint32_t>(mesh.axes.size());
   made.bytes = cost::message_bytes(exchange);
   made.price = costs.exchange(exchange, made.axis, made.bytes);
   // What runs is what the program says; the largest share of its ranks decided that.
@@ -45,7 +48,7 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
   tasks.sources.resize(count);
   tasks.exchange.assign(count, ProgramTasks::kComputes);
   tasks.streams.resize(overlap ? of.streams.size() : 1);
-  tasks.axis_orders.resize(mesh.axes.size());
+  tasks.lane_orders.resize(2 * mesh.axes.size());
   tasks.waits.resize(count);
   tasks.first_after.resize(count + 1);
   for (std::uint32_t t = 0; t < count; ++t) {
@@ -53,7 +56,7 @@ Result<ProgramTasks> price_tasks(std::shared_ptr<const program::Program> program
     if (const auto* exchange = std::get_if<program::Exchange>(&of.units[task.unit].kernel)) {
       WEFT_TRY(made, price_exchange(*exchange, t, mesh, costs));
       tasks.exchange[t] = static_cast<std::uint32_t>(tasks.exchanges.size());
-      tasks.axis_orders[made.axis].push_back(tasks.exchange[t]);
+      tasks.lane_orders[made.lane].push_back(tasks.exchange[t]);
       tasks.exchanges.push_back(std::move(made));
     } else {
       const cost::TaskPrice price = costs.compute(of, task);

@@ -19,6 +19,8 @@ namespace weft::sim {
 struct ExchangeTask {
   std::uint32_t task = 0;
   std::uint32_t axis = 0;
+  // Those of one lane come one after the other: a mesh axis, or past all axes, what goes along it at low priority.
+  std::uint32_t lane = 0;
   program::Exchange::Kind kind = program::Exchange::Kind::all_reduce;
   std::int64_t bytes = 0;  // its size as nccl-tests counts it
   cost::ExchangePrice price;
@@ -33,7 +35,7 @@ struct ProgramTasks {
   std::vector<std::uint32_t> exchange;                  // by task: which of `exchanges`, or kComputes
   std::vector<ExchangeTask> exchanges;                  // in the program's order
   std::vector<std::vector<std::uint32_t>> streams;      // tasks in the program's order
-  std::vector<std::vector<std::uint32_t>> axis_orders;  // by mesh axis: exchanges in order
+  std::vector<std::vector<std::uint32_t>> lane_orders;  // by lane: exchanges in order
   std::vector<std::uint32_t> waits;                     // by task: how many it waits for
   std::vector<std::uint32_t> first_after, after;        // those that wait for t: after[first_after[t] ..]
   std::vector<std::vector<std::uint32_t>> apart;        // waits other than the program's; empty: its own

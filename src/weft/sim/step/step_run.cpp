@@ -37,12 +37,18 @@ StepRun::StepRun(std::span<const ProgramTasks* const> ranks, const Meetings& mee
   const auto wire_of = [&](std::size_t axis) {
     return wires.empty() ? axis : static_cast<std::size_t>(wires[axis]);
   };
-  for (const Meeting& meeting : meetings.all) {
+  const auto is_used = [&](std::size_t lane) {
+    return std::ranges::any_of(ranks,
+                               [&](const ProgramTasks* tasks) { return !tasks->lane_orders[lane].empty(); });
+  };
+  for (std::size_t number = 0; number < 2 * meetings.all.size(); ++number) {
+    const Meeting& meeting = meetings.all[number % meetings.all.size()];
     MeetingState state;
     state.tasks.resize(meeting.classes.size());
     const std::size_t wire = wire_of(meeting.axis);
     for (std::size_t axis = 0; axis < axes; ++axis)
       state.shared = state.shared || (axis != meeting.axis && wire_of(axis) == wire);
+    state.shared = state.shared || (is_used(meeting.axis) && is_used(axes + meeting.axis));
     if (state.shared) state.route = sharing_.add_route(wire, meeting.classes);
     states_.push_back(std::move(state));
   }
@@ -54,15 +60,16 @@ Status StepRun::check_agreement() const {
     for (const std::uint32_t rank : meeting.classes) {
       const ProgramTasks& other = *ranks_[rank].tasks;
       if (&other == &first) continue;
-      const auto& ours = first.axis_orders[meeting.axis];
-      const auto& theirs = other.axis_orders[meeting.axis];
-      if (ours.size() != theirs.size())
-        return user_error(fmt::format("ranks of a group do not run the same collectives: {} against {}",
-                                      ours.size(), theirs.size()));
-      for (std::size_t i = 0; i < ours.size(); ++i)
-        if (first.exchanges[ours[i]].kind != other.exchanges[theirs[i]].kind)
-          return user_error(
-              fmt::format("ranks of a group do not run the same collectives: number {} differs", i));
+      for (const std::size_t lane : {meeting.axis, meetings_.of_axis.size() + meeting.axis}) {
+        const auto &ours = first.lane_orders[lane], &theirs = other.lane_orders[lane];
+        if (ours.size() != theirs.size())
+          return user_error(fmt::format("ranks of a group do not run the same collectives: {} against {}",
+                                        ours.size(), theirs.size()));
+        for (std::size_t i = 0; i < ours.size(); ++i)
+          if (first.exchanges[ours[i]].kind != other.exchanges[theirs[i]].kind)
+            return user_error(
+                fmt::format("ranks of a group do not run the same collectives: number {} differs", i));
+      }
     }
   }
   return {};
@@ -170,11 +177,12 @@ void StepRun::start_compute(std::uint32_t rank, std::uint32_t task) {
 
 void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
   const ProgramTasks& tasks = *ranks_[rank].tasks;
-  const std::uint32_t axis = tasks.exchanges[tasks.exchange[task]].axis;
+  const ExchangeTask& exchange = tasks.exchanges[tasks.exchange[task]];
   if (const std::uint32_t stream = tasks.stream_of(task, options_.overlap); stream > 0)
     ranks_[rank].times[task].worker = options_.workers + static_cast<int>(stream) - 1;
-  const std::uint32_t number = meetings_.of_axis[axis][rank];
+  std::uint32_t number = meetings_.of_axis[exchange.axis][rank];
   const std::vector<std::uint32_t>& members = meetings_.all[number].classes;
+  if (exchange.lane != exchange.axis) number += static_cast<std::uint32_t>(meetings_.all.size());
   MeetingState& meeting = states_[number];
   meeting.tasks[static_cast<std::size_t>(std::ranges::lower_bound(members, rank) - members.begin())] = task;
   if (++meeting.arrived == members.size()) start_collective(number);
@@ -182,7 +190,7 @@ void StepRun::arrive(std::uint32_t rank, std::uint32_t task) {
 
 // That of the member that moves the most: in a halo, blocks at the ends have one neighbour less.
 const cost::ExchangePrice& StepRun::price_of(std::uint32_t number) const {
-  const Meeting& who = meetings_.all[number];
+  const Meeting& who = meeting(number);
   const MeetingState& meeting = states_[number];
   const auto price = [&](std::size_t i) -> const cost::ExchangePrice& {
     const ProgramTasks& tasks = *ranks_[who.classes[i]].tasks;
@@ -195,7 +203,7 @@ const cost::ExchangePrice& StepRun::price_of(std::uint32_t number) const {
 }
 
 void StepRun::start_collective(std::uint32_t number) {
-  const Meeting& who = meetings_.all[number];
+  const Meeting& who = meeting(number);
   MeetingState& meeting = states_[number];
   for (std::size_t i = 0; i < who.classes.size(); ++i)
     ranks_[who.classes[i]].times[meeting.tasks[i]].begin = now_;
@@ -207,7 +215,7 @@ void StepRun::start_collective(std::uint32_t number) {
 }
 
 void StepRun::end_collective(std::uint32_t number) {
-  const Meeting& who = meetings_.all[number];
+  const Meeting& who = meeting(number);
   MeetingState& meeting = states_[number];
   meeting.arrived = 0;
   // Members may arrive for the next one while they are told of the end of this.

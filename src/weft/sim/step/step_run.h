@@ -59,7 +59,7 @@ class StepRun {
   struct MeetingState {
     std::vector<std::uint32_t> tasks;  // by member: what it came for
     std::size_t arrived = 0;
-    bool shared = false;      // another axis passes the same wires, ...
+    bool shared = false;      // another axis, or lane, passes the same wires, ...
     std::int32_t route = -1;  // ... and the ports by which they are shared
   };
   enum class Happening : std::uint8_t { task, latency, collective };
@@ -81,6 +81,8 @@ class StepRun {
   void advance(std::uint32_t rank, std::uint32_t stream);
   void start_compute(std::uint32_t rank, std::uint32_t task);
   void arrive(std::uint32_t rank, std::uint32_t task);
+  // A meeting has a state for each of its two lanes (program_tasks.h): numbers past all meetings are the second.
+  const Meeting& meeting(std::uint32_t number) const { return meetings_.all[number % meetings_.all.size()]; }
   const cost::ExchangePrice& price_of(std::uint32_t meeting) const;
   void start_collective(std::uint32_t meeting);
   void end_collective(std::uint32_t meeting);

@@ -1,0 +1,21 @@
+// weft/pipeline/cut_parts.h -- where a chain of parts is cut into runs, one for each place on the way.
+//
+//   work   3 1 1 3 2     two places     3 1 1 | 3 2     the heaviest run is as light as can be: 5
+//
+// What prices a plan in time and what runs it cut by this, so that both have the same stages.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "weft/plan/graph.h"
+
+namespace weft::pipeline {
+
+// The end of each run; of equally heavy cuts the runs are most alike. REQUIRES: as many parts as places.
+std::vector<std::size_t> cut_parts(std::span<const double> work, std::size_t places);
+
+// What each part of a plan's chain computes, where nobody knows what it takes: its multiply-adds.
+std::vector<double> flops_of_parts(const plan::Graph& graph);
+
+}  // namespace weft::pipeline

@@ -1,0 +1,111 @@
+#include "weft/search/rewrite/rewrite_forward.h"
+
+#include <algorithm>
+
+#include "weft/cost/plan_cost.h"
+#include "weft/ops/operators.h"
+#include "weft/plan/transplant.h"
+#include "weft/plan/verify.h"
+#include "weft/rule/draft.h"
+#include "weft/rule/match.h"
+
+namespace weft::search {
+namespace {
+
+constexpr std::string_view kForwardRules = "attention.rules";
+
+// Every left side of these rules has one; most plans have none, and need not be looked at closely.
+bool has_softmax(const plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (graph.node(plan::NodeId(n)).op == &ops::softmax()) return true;
+  return false;
+}
+
+// The plan that the draft stands for, in the model's own order: stages, layers and EXPLAIN go by it. What a rule
+// made stands where what it replaced stood; by node: the place of those that the model does not have.
+plan::Graph in_the_models_order(const rule::Draft& draft, const plan::Graph& model,
+                                const std::vector<plan::NodeId>& places) {
+  const auto place = [&](plan::NodeId node) {
+    return node.value < model.node_count() ? node : places[node.value - model.node_count()];
+  };
+  std::vector<plan::NodeId> order = draft.nodes();
+  // A source that nothing reads is fed and saved all the same.
+  for (std::size_t n = 0; n < model.node_count(); ++n)
+    if (ops::is_source(*model.node(plan::NodeId(n)).op) && !draft.alive(plan::NodeId(n)))
+      order.push_back(plan::NodeId(n));
+  std::ranges::stable_sort(order, {}, place);
+
+  const plan::Graph& from = draft.graph();
+  plan::Graph plan;
+  plan.name = from.name;
+  plan::Transplant transplant(from, plan);
+  for (std::size_t i = 0; i < from.scope_count(); ++i) {
+    plan::Scope scope = from.scope(plan::ScopeId(i));
+    scope.name = transplant.symbol(scope.name);
+    plan.add_scope(scope);
+  }
+  std::vector<plan::ValueId> values(from.value_count());
+  for (const plan::NodeId node : order) {
+    plan.set_label(transplant.symbol(from.node(place(node)).label));
+    plan.set_scope(from.node(place(node)).scope);
+    std::vector<plan::ValueId> read;
+    for (const plan::ValueId input : draft.inputs(node)) read.push_back(values[input.value]);
+    const plan::NodeId copy = transplant.node(node, read).value();
+    for (std::size_t k = 0; k < from.node(node).result_count; ++k)
+      values[from.result(node, k).value] = plan.result(copy, k);
+  }
+  plan.set_label(transplant.symbol(from.label()));
+  plan.set_scope({});
+  for (const plan::Output& output : draft.outputs())
+    plan.add_output(transplant.symbol(output.name), values[output.value.value]);
+  return plan;
+}
+
+double seconds_of(const rule::Draft& draft, std::span<const plan::NodeId> nodes,
+                  const cluster::Device& device) {
+  double seconds = 0;
+  for (const plan::NodeId node : nodes) seconds += cost::node_seconds(draft.graph().view(node), device);
+  return seconds;
+}
+
+RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device& device,
+                              std::span<const rule::Rule> rules) {
+  RewrittenForward result;
+  rule::Draft draft(forward);
+  std::vector<plan::NodeId> places;
+  const rule::Automaton automaton(rules);
+  for (const rule::Match& match : automaton.all(draft)) {
+    const rule::Rule& rule = rules[match.rule];
+    Step step{rule.name, {}, 0};
+    for (const plan::NodeId node : match.nodes) step.replaced.push_back(plan::describe(draft.graph(), node));
+    // One that an earlier match has changed no longer stands, and is refused.
+    const Result<rule::Change> change = draft.apply(rule, match);
+    if (!change.ok()) continue;
+    places.resize(draft.graph().node_count() - forward.node_count(), match.root);
+    step.change = seconds_of(draft, change->added, device) - seconds_of(draft, change->removed, device);
+    if (step.change < 0)
+      result.trail.push_back(std::move(step));
+    else
+      draft.undo();
+  }
+  if (result.trail.empty()) return result;
+  result.plan = in_the_models_order(draft, forward, places);
+  return result;
+}
+
+}  // namespace
+
+RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
+                                 std::span<const rule::Rule> rules, const ProveRule& prove) {
+  if (!has_softmax(forward)) return {};
+  std::vector<rule::Rule> first;
+  for (const rule::Rule& rule : rules)
+    if (std::string_view(rule.file).ends_with(kForwardRules)) first.push_back(rule);
+  RulesToProve trial(std::move(first), prove);
+  while (true) {
+    RewrittenForward found = rewritten_by(forward, device, trial.rules());
+    if (trial.prove_used(found.trail)) return found;
+  }
+}
+
+}  // namespace weft::search
