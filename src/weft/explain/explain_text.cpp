@@ -155,10 +155,11 @@ std::string print_change(double seconds) {
 std::string rewriting_lines(const Explanation& explanation) {
   const Rewriting& rewriting = *explanation.rewriting;
   if (rewriting.trail.empty()) return "rules: none makes it cheaper\n";
-  std::string text =
-      fmt::format("rules: {} step{}, {} instead of {}; stopped: {}\n", rewriting.trail.size(),
-                  rewriting.trail.size() == 1 ? "" : "s", print_seconds(rewriting.seconds_after),
-                  print_seconds(rewriting.seconds_before), search::name(rewriting.stopped));
+  const std::string text =
+      wrap(fmt::format("rules: {} step{}, {} instead of {}; stopped: {}", rewriting.trail.size(),
+                       rewriting.trail.size() == 1 ? "" : "s", print_seconds(rewriting.seconds_after),
+                       print_seconds(rewriting.seconds_before), search::name(rewriting.stopped)),
+           explanation.width);
   return explanation.verbose ? text + print_trail(rewriting.trail, explanation.width) : text;
 }
 

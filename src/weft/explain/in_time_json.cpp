@@ -29,10 +29,12 @@ Json plan_json(const DistributedExplanation& about, const search::PlanInTime& pl
             {"transfer_seconds", priced.transferring},
             {"unequal_seconds", priced.unequal}}},
           {"update_seconds", priced.updating},
+          {"recompute", train::print(plan.distribution.recompute)},
+          {"host_bytes", whole(priced.stages[priced.fullest].on_host)},
           {"fits", plan.fits}};
 }
 
-Json stages_json(const search::ChosenInTime& choice) {
+Json stages_json(const search::ChosenInTime& choice, const std::optional<MeasuredInTime>& measured) {
   Json stages = Json::array();
   for (const search::StageCost& stage : choice.priced.stages) {
     Json runs = Json::array();
@@ -45,10 +47,18 @@ Json stages_json(const search::ChosenInTime& choice) {
                       {"backward_seconds", stage.backward},
                       {"weight_seconds", stage.weight},
                       {"transfer_seconds", stage.transfer},
+                      {"repeated_seconds", stage.repeated},
                       {"update_seconds", stage.update},
                       {"idle_seconds", stage.idle},
                       {"in_flight", stage.in_flight},
                       {"memory_bytes", whole(stage.memory.total())}});
+    if (!measured) continue;
+    const MeasuredInTime::Stage& took = measured->stages[stages.size() - 1];
+    stages.back()["measured"] = {{"forward_seconds", took.forward},
+                                 {"backward_seconds", took.backward},
+                                 {"weight_seconds", took.weight},
+                                 {"update_seconds", took.update},
+                                 {"idle_seconds", took.idle}};
   }
   return stages;
 }
@@ -62,7 +72,14 @@ std::string print_json(const InTimeExplanation& explanation) {
   json["devices"] = about.cluster.devices();
   json.update(plan_json(about, choice));
   json["rows_a_micro_batch"] = explanation.rows / choice.distribution.micro_batches;
-  json["pipeline_stages"] = stages_json(choice);
+  json["pipeline_stages"] = stages_json(choice, explanation.measured);
+  if (const auto& measured = explanation.measured)
+    json["measured"] = {{"step_seconds", measured->seconds},
+                        {"steps", measured->steps},
+                        {"ranks", measured->ranks},
+                        {"bubble_seconds", measured->bubble},
+                        {"bubble_rate", measured->bubble_rate()},
+                        {"memory_per_rank_bytes", whole(measured->memory_bytes)}};
   json["lower_bound_seconds"] = explanation.lower_bound_seconds;
   json["lower_bound_by"] = explanation.lower_bound_why;
   json["search_seconds"] = choice.search_seconds;

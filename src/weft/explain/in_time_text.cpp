@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include "weft/base/units.h"
+#include "weft/cost/mesh_links.h"
 #include "weft/explain/in_time.h"
+#include "weft/explain/in_time_words.h"
 #include "weft/explain/predicted_step.h"
 #include "weft/explain/summary.h"
 #include "weft/explain/table.h"
 #include "weft/pipeline/draw.h"
+#include "weft/search/pipeline/offload.h"
 
 namespace weft::explain {
 namespace {
@@ -17,7 +20,8 @@ constexpr std::size_t kMostStages = 16;  // that are shown one by one
 
 using search::StageCost;
 
-// "x .. block.11.mlp", one run a chunk.
+}  // namespace
+
 std::string parts_of(const InTimeExplanation& explanation, const StageCost& stage) {
   const std::vector<std::string>& names = explanation.choice->parts;
   std::string text;
@@ -28,6 +32,8 @@ std::string parts_of(const InTimeExplanation& explanation, const StageCost& stag
   }
   return text;
 }
+
+namespace {
 
 std::size_t count_of(const StageCost& stage) {
   std::size_t count = 0;
@@ -61,6 +67,50 @@ std::string stages_table(const InTimeExplanation& explanation) {
   return text;
 }
 
+// "+12 %": how far the measured time is from the predicted one.
+std::string off_by(double predicted, double measured) {
+  if (!(predicted > 0 && measured > 0)) return {};
+  return fmt::format("{:+.0f} %", 100 * (measured / predicted - 1));
+}
+
+// A row a stage, predicted and measured beside one another.
+std::string measured_table(const InTimeExplanation& explanation) {
+  const MeasuredInTime& measured = *explanation.measured;
+  const search::PricedInTime& priced = explanation.choice->priced;
+  Table table({{"stage", Align::right},
+               {"F", Align::right},
+               {"measured", Align::right},
+               {"B", Align::right},
+               {"measured", Align::right},
+               {"W", Align::right},
+               {"measured", Align::right},
+               {"update", Align::right, Fit::whole, 1},
+               {"measured", Align::right, Fit::whole, 1},
+               {"idle", Align::right},
+               {"measured", Align::right}});
+  for (std::size_t s = 0; s < measured.stages.size(); ++s) {
+    const StageCost& stage = priced.stages[s];
+    const MeasuredInTime::Stage& took = measured.stages[s];
+    table.add({fmt::format("{}", s), print_seconds(stage.forward), print_seconds(took.forward),
+               print_seconds(stage.backward), print_seconds(took.backward), print_seconds(stage.weight),
+               print_seconds(took.weight), print_seconds(stage.update), print_seconds(took.update),
+               rounded_percent(stage.idle / priced.seconds), rounded_percent(took.idle / measured.seconds)});
+  }
+  return table.print(explanation.about.width);
+}
+
+std::string measured_step_line(const InTimeExplanation& explanation) {
+  const MeasuredInTime& measured = *explanation.measured;
+  const search::PricedInTime& priced = explanation.choice->priced;
+  return fmt::format(
+      "measured {} a step (median of {}, {}), {}; bubble {}, predicted {}; memory {} on rank 0\n",
+      print_seconds(measured.seconds), measured.steps, measured.ranks,
+      off_by(priced.seconds, measured.seconds), rounded_percent(measured.bubble_rate()),
+      rounded_percent(priced.bubble_rate()), print_bytes(measured.memory_bytes));
+}
+
+}  // namespace
+
 std::string schedule_line(const InTimeExplanation& explanation) {
   const pipeline::Schedule& schedule = explanation.choice->priced.schedule;
   return fmt::format("schedule {}: {} stage{}{}, {} micro-batch{} of {} = {}\n", schedule.name,
@@ -70,16 +120,38 @@ std::string schedule_line(const InTimeExplanation& explanation) {
                      explanation.rows / schedule.micro_batches);
 }
 
+namespace {
+
 // The first lines of a drawing where there are many stages.
-std::string drawing(const InTimeExplanation& explanation) {
+std::string drawing(const InTimeExplanation& explanation, const pipeline::Price& price) {
   const search::PricedInTime& priced = explanation.choice->priced;
   if (priced.stages.size() < 2) return {};
-  std::string text = pipeline::draw_text(priced.schedule, priced.price, explanation.about.width);
+  std::string text = pipeline::draw_text(priced.schedule, price, explanation.about.width);
   if (priced.stages.size() <= kMostStages || explanation.about.verbose) return text;
   std::size_t end = 0;
   for (std::size_t line = 0; line < kMostStages; ++line) end = text.find('\n', end) + 1;
   return text.substr(0, end);
 }
+
+// One step as it ran, from the begin of its first pass on.
+std::string measured_drawing(const InTimeExplanation& explanation) {
+  pipeline::Price price;
+  price.slots = explanation.measured->slots;
+  double begin = 0;
+  bool first = true;
+  for (const auto& slots : price.slots)
+    for (const pipeline::Slot& slot : slots)
+      begin = first ? slot.begin : std::min(begin, slot.begin), first = false;
+  for (auto& slots : price.slots)
+    for (pipeline::Slot& slot : slots) {
+      slot = {slot.begin - begin, slot.end - begin};
+      price.end = std::max(price.end, slot.end);
+    }
+  std::string text = drawing(explanation, price);
+  return text.empty() ? text : "as it ran\n" + text;
+}
+
+}  // namespace
 
 std::string bubble_line(const search::PricedInTime& priced) {
   std::vector<std::string> causes;
@@ -97,6 +169,8 @@ std::string bubble_line(const search::PricedInTime& priced) {
   return text + fmt::format("; sums of gradients and update {}\n", print_seconds(priced.updating));
 }
 
+namespace {
+
 Summary summary_of(const InTimeExplanation& explanation) {
   const search::ChosenInTime& choice = *explanation.choice;
   const search::PricedInTime& priced = choice.priced;
@@ -106,10 +180,14 @@ Summary summary_of(const InTimeExplanation& explanation) {
   computing *= static_cast<double>(priced.schedule.micro_batches);
   Summary summary;
   summary.chosen = print(choice.distribution);
+  const bool here = cost::is_local(explanation.about.cluster);
   summary.step = fmt::format(
       "{}, predicted; {} of the peak rate; computing {}, bubble {}, update {}", print_seconds(priced.seconds),
       rounded_percent(explanation.about.utilization(priced.seconds)), print_seconds(computing),
       print_seconds(priced.bubble()), print_seconds(priced.updating));
+  if (explanation.measured)
+    summary.step =
+        fmt::format("{}, measured; {}", print_seconds(explanation.measured->seconds), summary.step);
   summary.bound =
       fmt::format("its busiest stage: {} of the step; no plan takes less than {}",
                   rounded_percent((priced.seconds - priced.bubble() - priced.updating) / priced.seconds),
@@ -123,6 +201,8 @@ Summary summary_of(const InTimeExplanation& explanation) {
   summary.memory += ": " + memory_kinds(fullest.memory);
   if (!choice.fits)
     summary.next = "more stages, fewer rows a micro-batch, or shard optimizer";
+  else if (here && !explanation.measured)
+    summary.next = "EXPLAIN ANALYZE: it runs here, and measured stands beside predicted";
   else
     summary.next = "distribution = '...' prices a plan of yours; weft schedule show draws a schedule";
   return summary;
@@ -167,6 +247,8 @@ std::string alternatives(const InTimeExplanation& explanation) {
 std::string search_line(const InTimeExplanation& explanation) {
   const search::ChosenInTime& choice = *explanation.choice;
   if (explanation.given) return "the distribution was given, nothing was searched\n";
+  if (choice.candidates == 0)
+    return "micro-batches were given, and go through the plan that is chosen for whole batches\n";
   std::string text = fmt::format("looked at {} ways to cut a step in {}: {} programs simulated",
                                  choice.candidates, print_seconds(choice.search_seconds), choice.simulated);
   if (choice.folded > 0) text += fmt::format(", {} of {} layers each", choice.folded, choice.layers);
@@ -185,6 +267,30 @@ std::string norms_line(const InTimeExplanation& explanation) {
       explanation.rows / explanation.choice->distribution.micro_batches);
 }
 
+// What is not kept on the device, and what that costs.
+std::string savings_lines(const InTimeExplanation& explanation) {
+  const search::PricedInTime& priced = explanation.choice->priced;
+  const distribute::Distribution& distribution = explanation.choice->distribution;
+  const StageCost& stage = priced.stages[priced.fullest];
+  const std::size_t width = explanation.about.width;
+  std::string text;
+  if (!distribution.recompute.is_nothing())
+    text +=
+        wrap(fmt::format("recomputed: {}, {} of what stage {} computes", train::print(distribution.recompute),
+                         rounded_percent(stage.repeated / (stage.forward + stage.backward + stage.weight)),
+                         priced.fullest),
+             width);
+  if (distribution.offload)
+    text +=
+        wrap(fmt::format("offloaded: {} of optimizer states a rank lie on the host, which updates there: {} "
+                         "of the step, by links of {} and memory of {} a device",
+                         print_bytes(stage.on_host), rounded_percent(stage.update / priced.seconds),
+                         print_rate(search::kHostLinkBytesPerSecond),
+                         print_rate(search::kHostMemoryBytesPerSecond)),
+             width);
+  return text;
+}
+
 }  // namespace
 
 std::string print_text(const InTimeExplanation& explanation) {
@@ -194,9 +300,13 @@ std::string print_text(const InTimeExplanation& explanation) {
       wrap(headline(about.task, about.model, about.cluster.name, about.sizes, about.settings), width);
   text += "\n" + print_summary(summary_of(explanation), width) + "\n";
   if (!about.brief) {
-    text += stages_table(explanation) + "\n" + wrap(schedule_line(explanation), width) + drawing(explanation);
-    text +=
-        wrap(bubble_line(explanation.choice->priced), width) + wrap(norms_line(explanation), width) + "\n";
+    text += stages_table(explanation) + "\n";
+    if (explanation.measured)
+      text += measured_table(explanation) + wrap(measured_step_line(explanation), width) + "\n";
+    text += wrap(schedule_line(explanation), width) + drawing(explanation, explanation.choice->priced.price);
+    if (explanation.measured) text += measured_drawing(explanation);
+    text += wrap(bubble_line(explanation.choice->priced), width) + wrap(norms_line(explanation), width);
+    text += savings_lines(explanation) + "\n";
   }
   text += alternatives(explanation) + "\n";
   if (!about.brief) text += wrap(search_line(explanation), width);

@@ -62,11 +62,16 @@ Totals totals(const PageTimeline& timeline) {
     ++sum.tasks;
     sum.seconds += length(timeline, t);
   }
+  for (const PagePass& pass : timeline.passes) {
+    Total& sum = sums[static_cast<std::size_t>(kind_of(pass.pass))];
+    ++sum.tasks;
+    sum.seconds += std::max(0.0, pass.end - pass.begin);
+  }
   return sums;
 }
 
 std::string title_of(const PageTimeline& timeline) {
-  return fmt::format("{}: {}", timeline.measured ? "measured" : "predicted", name_ranks(timeline.ranks));
+  return fmt::format("{}: {}", timeline.measured ? "measured" : "predicted", name_of(timeline));
 }
 
 // What stands for the drawing where it cannot be seen.
@@ -135,6 +140,8 @@ std::string legend_html(std::span<const PageTimeline> timelines) {
     critical = critical || !timeline.critical.empty();
     for (std::size_t t = 0; t < task_count(timeline); ++t)
       is_there[static_cast<std::size_t>(kind_of_task(timeline, t))] = true;
+    for (const PagePass& pass : timeline.passes)
+      is_there[static_cast<std::size_t>(kind_of(pass.pass))] = true;
   }
   std::string text = "<div class=\"legend\" role=\"group\" aria-label=\"legend: press to single out\">\n";
   for (std::size_t k = 0; k < kBarKinds; ++k)

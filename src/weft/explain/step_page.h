@@ -22,19 +22,28 @@
 
 #include "weft/explain/distributed.h"
 #include "weft/explain/table.h"
+#include "weft/pipeline/schedule.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 
 namespace weft::explain {
 
+// A pass of a micro-batch through a stage.
+struct PagePass {
+  pipeline::Pass pass;
+  double begin = 0, end = 0;
+};
+
 // One rank, or ranks that are alike, in one step.
 struct PageTimeline {
   std::vector<std::int32_t> ranks;
+  std::string place = {};  // "stage 1"; empty where there are none
   bool measured = false;
   std::shared_ptr<const program::Program> program;
   program::Timeline timeline;
   std::vector<std::pair<double, double>> memory = {};  // when, and bytes alive from then on
   std::vector<std::uint32_t> critical = {};            // tasks that the end of the step waited for
+  std::vector<PagePass> passes = {};                   // where steps are cut in time
 };
 
 struct PageFact {

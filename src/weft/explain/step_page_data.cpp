@@ -48,6 +48,9 @@ class Lanes {
     }
     computing_ = names_.size();
     names_.insert(names_.end(), program_.streams.begin() + 1, program_.streams.end());
+    if (timeline.passes.empty()) return;
+    passes_ = static_cast<int>(names_.size());
+    names_.push_back("passes");
   }
 
   std::size_t of(const program::Task& task, int worker) const {
@@ -56,15 +59,19 @@ class Lanes {
   }
   const std::vector<std::string>& names() const { return names_; }
   std::size_t computing() const { return computing_; }
+  int passes() const { return passes_; }  // -1: it has none
 
  private:
   const program::Program& program_;
   std::map<int, std::size_t> workers_;
   std::vector<std::string> names_;
   std::size_t computing_ = 0;
+  int passes_ = -1;
 };
 
-Json unit_columns(const program::Program& program, Strings& strings) {
+// Of the program's units, and of passes as further ones.
+Json unit_columns(const PageTimeline& timeline, Strings& strings) {
+  const program::Program& program = *timeline.program;
   Json names = Json::array(), wheres = Json::array(), kinds = Json::array(), results = Json::array();
   for (const program::Unit& unit : program.units) {
     names.push_back(strings.number(describe(program, unit)));
@@ -74,6 +81,14 @@ Json unit_columns(const program::Program& program, Strings& strings) {
     if (!unit.nodes.empty())
       result = print(program.graph->type(program.graph->result(unit.nodes.back())), program.graph->symbols());
     results.push_back(strings.number(std::move(result)));
+  }
+  const bool chunks =
+      std::ranges::any_of(timeline.passes, [](const PagePass& one) { return one.pass.chunk > 0; });
+  for (const PagePass& one : timeline.passes) {
+    names.push_back(strings.number(print(one.pass, chunks)));
+    wheres.push_back(strings.number(fmt::format("micro-batch {}", one.pass.micro_batch)));
+    kinds.push_back(static_cast<int>(kind_of(one.pass)));
+    results.push_back(strings.number(std::string()));
   }
   return {{"name", std::move(names)},
           {"where", std::move(wheres)},
@@ -101,16 +116,25 @@ Json timeline_data(const PageTimeline& timeline, std::size_t most_tasks, Strings
     lane.push_back(lanes.of(task, time.worker));
     bytes.push_back(static_cast<std::int64_t>(bytes_of(program, task)));
   }
+  for (std::size_t i = 0; i < timeline.passes.size(); ++i) {
+    const PagePass& pass = timeline.passes[i];
+    units.push_back(program.units.size() + i);
+    begins.push_back(nanoseconds(pass.begin));
+    lengths.push_back(std::max<std::int64_t>(0, nanoseconds(pass.end) - nanoseconds(pass.begin)));
+    lane.push_back(lanes.passes());
+    bytes.push_back(0);
+  }
   Json when = Json::array(), alive = Json::array();
   for (const auto& [second, amount] : timeline.memory) {
     when.push_back(nanoseconds(second));
     alive.push_back(std::isfinite(amount) ? std::round(amount) : 0.0);
   }
-  return {{"name", name_ranks(timeline.ranks)},
+  return {{"name", name_of(timeline)},
           {"measured", timeline.measured},
           {"lanes", lanes.names()},
           {"computing", lanes.computing()},
-          {"units", unit_columns(program, strings)},
+          {"passes", lanes.passes()},
+          {"units", unit_columns(timeline, strings)},
           {"unit", std::move(units)},
           {"begin", std::move(begins)},
           {"length", std::move(lengths)},
@@ -134,7 +158,8 @@ int counterpart(std::span<const PageTimeline> timelines, const PageTimeline& mea
 std::string_view name(BarKind kind) {
   constexpr std::string_view kNames[kBarKinds] = {
       "matrix product", "rows",       "operator's own", "copy",      "all-reduce",
-      "reduce-scatter", "all-gather", "all-to-all",     "broadcast", "permute"};
+      "reduce-scatter", "all-gather", "all-to-all",     "broadcast", "permute",
+      "forward",        "backward",   "weights"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -157,6 +182,21 @@ BarKind kind_of(const program::Unit& unit) {
     case Move::permute_ranks: break;
   }
   return BarKind::permute;
+}
+
+BarKind kind_of(const pipeline::Pass& pass) {
+  switch (pass.kind) {
+    case pipeline::Kind::forward: return BarKind::forward;
+    case pipeline::Kind::backward:
+    case pipeline::Kind::whole_backward: return BarKind::backward;
+    case pipeline::Kind::weight: break;
+  }
+  return BarKind::weight;
+}
+
+std::string name_of(const PageTimeline& timeline) {
+  const std::string ranks = name_ranks(timeline.ranks);
+  return timeline.place.empty() ? ranks : fmt::format("{}, {}", ranks, timeline.place);
 }
 
 std::string name_ranks(std::span<const std::int32_t> ranks) {

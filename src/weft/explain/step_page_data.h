@@ -1,7 +1,7 @@
 // weft/explain/step_page_data.h -- timelines as the data that the script of a page reads.
 //
 //   {"strings": ["contract", "h", ..],
-//    "timelines": [{"name": "ranks 0-3", "lanes": ["compute", "rank"],
+//    "timelines": [{"name": "ranks 0-3", "lanes": ["compute", "rank", "passes"], "passes": 2,
 //                   "units": {"name": [0, ..], "where": [1, ..], "kind": [0, ..], ..},      columns, by unit
 //                   "unit": [0, ..], "begin": [0, 1200, ..], "length": [1200, ..], ..}]}    columns, by task
 //
@@ -29,12 +29,18 @@ enum class BarKind : std::uint8_t {
   all_to_all,
   broadcast,
   permute,
+  forward,  // passes of micro-batches
+  backward,
+  weight,
 };
-constexpr std::size_t kBarKinds = 10;
+constexpr std::size_t kBarKinds = 13;
 
 std::string_view name(BarKind kind);  // "matrix product", "all-reduce"
 BarKind kind_of(const program::Unit& unit);
+BarKind kind_of(const pipeline::Pass& pass);
 
+// "ranks 0-3, stage 1"
+std::string name_of(const PageTimeline& timeline);
 // "rank 2", "ranks 0-3", "ranks 0, 8, 16, 24 and 124 more".
 std::string name_ranks(std::span<const std::int32_t> ranks);
 

@@ -1,8 +1,10 @@
 // Placements for torch.distributed.tensor: a mesh, and what each of its dims holds of each kind of parameter.
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
+#include "weft/formats/value.h"
 #include "weft/recipe/languages.h"
 
 namespace weft::recipe {
@@ -22,7 +24,75 @@ constexpr Placed kPlaced[] = {
     {"norm.weight", "Replicate()"},          {"head.weight", "Shard(0)"},
 };
 
+using Words = std::vector<std::string>;
+
+// The words between the first ( behind `mark` and its ), quotes aside; places such as Shard(0) are one.
+Result<Words> words_behind(std::string_view text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  const std::size_t open = at == std::string_view::npos ? at : text.find('(', at + mark.size());
+  if (open == std::string_view::npos)
+    return user_error(fmt::format("expected a list in parentheses behind {}, found none", mark));
+  Words words(1);
+  int depth = 1;
+  for (std::size_t i = open + 1; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(') ++depth;
+    if (c == ')' && --depth == 0) {
+      if (words.back().empty()) words.pop_back();  // behind the last comma
+      return words;
+    }
+    if (c == ',' && depth == 1)
+      words.emplace_back();
+    else if (c != ' ' && c != '"')
+      words.back() += c;
+  }
+  return user_error(fmt::format("the list behind {} is not closed", mark));
+}
+
+std::string_view place_on(const Words& names, const Words& places, std::string_view dim) {
+  std::size_t place = 0;
+  for (const std::string& name : names) {
+    if (name == dim) return place < places.size() ? std::string_view(places[place]) : std::string_view();
+    if (name != "pp") ++place;  // a stage has a mesh of its own
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<Recipe> read_dtensor(std::string_view text) {
+  WEFT_TRY(sizes, words_behind(text, "init_device_mesh(\"cuda\","));
+  WEFT_TRY(names, words_behind(text, "mesh_dim_names="));
+  if (sizes.size() != names.size())
+    return user_error(fmt::format("expected as many names as dims of the mesh, found {} and {}", names.size(),
+                                  sizes.size()));
+  Recipe recipe;
+  std::int64_t copies = 1, shards = 1;
+  recipe.devices = 1;
+  std::size_t stages = names.size(), data = names.size();
+  for (std::size_t d = 0; d < names.size(); ++d) {
+    std::int64_t size = 0;
+    const auto [end, problem] = std::from_chars(sizes[d].data(), sizes[d].data() + sizes[d].size(), size);
+    if (problem != std::errc() || end != sizes[d].data() + sizes[d].size() || size < 1 || size > (1 << 24))
+      return user_error(fmt::format("expected a size of the mesh, found '{}'", formats::shown(sizes[d])));
+    if (__builtin_mul_overflow(recipe.devices, size, &recipe.devices))
+      return user_error("expected a mesh of devices, found more than there can be");
+    if (names[d] == "pp") recipe.pipeline = size, stages = d;
+    if (names[d] == "cp") recipe.context = size;
+    if (names[d] == "tp") recipe.tensor = size;
+    if (names[d] == "dp_replicate") copies = size, data = d;
+    if (names[d] == "dp_shard") shards = size, data = d;
+  }
+  recipe.data = copies * shards;
+  WEFT_TRY(weight, words_behind(text, "\"norm.weight\":"));
+  WEFT_TRY(activation, words_behind(text, "\"activation[batch, sequence, features]\":"));
+  if (shards > 1) recipe.zero = place_on(names, weight, "dp_shard") == "Shard(0)" ? 3 : 1;
+  if (recipe.zero > 0) recipe.copies = copies;
+  recipe.sequence_parallel = place_on(names, activation, "tp") == "Shard(1)";
+  if (stages < names.size() && data < stages) recipe.order = kPipelineInside;
+  WEFT_TRY_STATUS(check(recipe));
+  return recipe;
+}
 
 Written print_dtensor(const Recipe& recipe) {
   Written written;
@@ -84,7 +154,7 @@ Written print_dtensor(const Recipe& recipe) {
     written.lost.push_back(fmt::format("{} recomputation", name(recipe.recompute)));
   if (recipe.zero == 1 || recipe.zero == 2)
     written.lost.push_back("sharded optimizer states of replicated parameters");
-  if (recipe.micro_batch > 0) written.lost.push_back("micro-batches");
+  if (recipe.micro_batches() > 1) written.lost.push_back("micro-batches");
   return written;
 }
 

@@ -34,5 +34,7 @@ Result<Recipe> read_torchtitan(std::string_view toml);
 Written print_torchtitan(const Recipe& recipe);
 
 Written print_dtensor(const Recipe& recipe);
+// What print_dtensor printed: degrees, sharding and the order of axes; batches are not in it.
+Result<Recipe> read_dtensor(std::string_view text);
 
 }  // namespace weft::recipe
