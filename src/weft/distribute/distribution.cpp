@@ -109,6 +109,8 @@ class Reader {
     if (at_word(kMicro) && next_is_axis()) return read_micro();
     if (next_is_axis()) return read_axis();
     if (at_word("schedule")) return read_schedule();
+    if (at_word("recompute")) return read_recompute();
+    if (at_word("offload")) return read_offload();
     return read_exception();
   }
 
@@ -139,6 +141,33 @@ class Reader {
     advance();
     WEFT_TRY(schedule, name("the name of a schedule"));
     made_.schedule = std::move(schedule);
+    return {};
+  }
+
+  Status read_offload() {
+    if (made_.offload) return expected("one offload");
+    advance();
+    if (!take_word("optimizer")) return expected("optimizer to offload");
+    made_.offload = true;
+    return {};
+  }
+
+  Status read_recompute() {
+    if (!made_.recompute.is_nothing()) return expected("one list of what to recompute");
+    advance();
+    bool none = false;
+    do {
+      const Span span = here_.span;
+      const bool quoted = here_.kind == TokenKind::quoted;
+      if (none) return expected("nothing after recompute none");
+      WEFT_TRY(item, name("layers, selective, none or a name to recompute"));
+      none = !quoted && item == "none";
+      if (Status status = train::add_recompute(made_.recompute, item, quoted); !status.ok()) {
+        Error wrong = std::move(status).error();
+        wrong.span = span;
+        return wrong;
+      }
+    } while (take(TokenKind::comma));
     return {};
   }
 
@@ -264,6 +293,9 @@ std::string print(const Distribution& distribution) {
                               word(exception.axis));
   if (distribution.micro_batches != 1)
     text += fmt::format("{}{}={}", text.empty() ? "" : "; ", kMicro, distribution.micro_batches);
+  if (!distribution.recompute.is_nothing())
+    text += fmt::format("{}recompute {}", text.empty() ? "" : "; ", train::print(distribution.recompute));
+  if (distribution.offload) text += fmt::format("{}offload optimizer", text.empty() ? "" : "; ");
   if (!distribution.schedule.empty()) text += fmt::format("; schedule {}", word(distribution.schedule));
   return text;
 }

@@ -18,6 +18,10 @@
 // goes through them in micro-batches, in the order that a schedule of schedules/ says.
 //
 //   stage=8: stage, chunks=2; data=16: slice b; gpu=8: slice h, f, v, s; micro=96; schedule interleaved
+//
+// and what the backward phase needs may be computed again rather than kept (train/recompute.h):
+//
+//   data=16: slice b; recompute selective, block.0; offload optimizer
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +32,7 @@
 
 #include "weft/base/result.h"
 #include "weft/plan/layout.h"
+#include "weft/train/recompute.h"
 
 namespace weft::distribute {
 
@@ -64,6 +69,9 @@ struct Distribution {
   std::vector<Exception> exceptions;
   std::int64_t micro_batches = 1;  // that a step's batch is cut into; their gradients are summed
   std::string schedule = {};       // of a mesh with stages: a name of schedules/; empty: one_f_one_b
+  // What of the forward pass is done again. The plan that is spread has the copies already: this names them.
+  train::Recompute recompute = {};
+  bool offload = false;  // the optimizer's states lie on the host, which updates there
 
   friend bool operator==(const Distribution&, const Distribution&) = default;
 };

@@ -100,7 +100,11 @@ Status check_numbers(const DistributedPlan& plan, const plan::Graph& original, c
     const bool as_modelled =
         !plan.is_own(NodeId(n)) && plan.origin[n].valid() && ops::find_communication(node.op()) == nullptr;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
-      const plan::Value& read = plan.graph.value(node.input(i));
+      plan::Value read = plan.graph.value(node.input(i));
+      // Of a bucket, the member.
+      while (plan.graph.node(read.producer).result_count > 1 &&
+             ops::find_communication(*plan.graph.node(read.producer).op) != nullptr)
+        read = plan.graph.value(plan.graph.view(read.producer).input(read.result));
       const NodeId made = plan.is_own(read.producer) ? NodeId() : plan.origin[read.producer.value];
       const ValueId is = made.valid() ? original.result(made, read.result) : ValueId();
       const plan::NodeView model = original.view(as_modelled ? plan.origin[n] : NodeId(0u));

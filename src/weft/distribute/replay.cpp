@@ -83,11 +83,12 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
     const plan::NodeView reader = plan.graph.view(NodeId(n));
     if (ops::find_communication(reader.op()) != nullptr) continue;
     for (std::size_t i = 0; i < reader.input_count(); ++i) {
-      NodeId from = plan.graph.value(reader.input(i)).producer;
       // One halo may lie behind another, rows behind columns, or behind a gathering of something else.
-      for (; ops::find_communication(*plan.graph.node(from).op) != nullptr;
-           from = plan.graph.value(plan.graph.view(from).input(0)).producer) {
+      for (ValueId read = reader.input(i);;
+           read = plan.graph.view(plan.graph.value(read).producer).input(plan.graph.value(read).result)) {
+        const NodeId from = plan.graph.value(read).producer;
         const plan::NodeView halo = plan.graph.view(from);
+        if (ops::find_communication(halo.op()) == nullptr) break;
         if (&halo.op() != &ops::halo()) continue;
         const auto axis = static_cast<std::size_t>(plan.mesh.find(halo.word(0)));
         const int dim = halo.result_type(0).position(halo.symbol(1));

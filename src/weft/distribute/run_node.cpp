@@ -47,10 +47,12 @@ RunChooser::RunChooser(const plan::Graph& graph, const Signatures& signatures, c
   for (std::size_t n = 0; n < graph.node_count(); ++n) {
     const plan::NodeId parameter = sources.updated[n];
     if (!parameter.valid()) continue;
+    const plan::TypeId held = graph.value(graph.result(parameter)).type;
+    has_masters_ |= graph.value(graph.result(plan::NodeId(n))).type != held;
     for (const ValueId input : graph.node(plan::NodeId(n)).inputs) {
       const plan::Value& operand = graph.value(input);
-      if (operand.type != graph.value(graph.result(parameter)).type ||
-          ops::is_source(*graph.node(operand.producer).op))
+      if (!std::ranges::equal(graph.type(input).dims, graph.type(graph.result(parameter)).dims) ||
+          sources.updated[operand.producer.value].valid() || ops::is_source(*graph.node(operand.producer).op))
         continue;
       is_gradient_[input.value] = true;
       want_back(input, sources.layouts[n]);
@@ -60,8 +62,10 @@ RunChooser::RunChooser(const plan::Graph& graph, const Signatures& signatures, c
 
 void RunChooser::count_readers() {
   std::vector<std::uint32_t> last(graph_.value_count(), plan::NodeId::kNone);
+  read_before_.resize(graph_.value_count());
   for (std::size_t n = 0; n < graph_.node_count(); ++n)
     for (const ValueId input : graph_.node(plan::NodeId(n)).inputs) {
+      if (graph_.phase(plan::NodeId(n)) != plan::Phase::update) read_before_[input.value] = true;
       if (last[input.value] == n) continue;
       last[input.value] = static_cast<std::uint32_t>(n);
       ++readers_[input.value];
@@ -116,7 +120,7 @@ NodeRun RunChooser::run(const NodeView& node) const {
     for (const Way& way : ways)
       result.axes.push_back(way.addends != Monoid::none ? AxisLayout::partial(way.addends)
                             : way.loop == nullptr       ? AxisLayout::replicated()
-                            : way.loop->role == plan::Role::reduced
+                            : way.loop->role == plan::Role::reduced || way.loop->results[k] < 0
                                 ? AxisLayout::partial(way.loop->monoid)
                                 : sliced_at(node.result_type(k), way.loop->results[k]));
   }
@@ -142,12 +146,9 @@ RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& 
 
 const Loop* RunChooser::update_loop(const NodeView& node, const plan::Signature& signature,
                                     std::size_t axis) const {
-  const ValueId parameter = graph_.result(sources_.updated[node.id().value]);
   const AxisLayout& layout = sources_.layouts[node.id().value].axes[axis];
   if (!layout.is_sliced()) return nullptr;
-  const auto at =
-      static_cast<std::size_t>(std::ranges::find(node.node().inputs, parameter) - node.node().inputs.begin());
-  return loop_at(signature, &Loop::operands, at, graph_.type(parameter).position(layout.index));
+  return loop_at(signature, &Loop::results, 0, node.result_type(0).position(layout.index));
 }
 
 Monoid RunChooser::carried(const NodeView& node, std::size_t axis) const {
@@ -169,11 +170,19 @@ Monoid RunChooser::carried(const NodeView& node, std::size_t axis) const {
   std::int64_t made = 0;
   for (std::size_t k = 0; k < node.result_count(); ++k) made += node.result_type(k).bytes();
   const LoopChoice choice = choices_.at(node.id(), axis);
-  const bool pays = choice == kUnlisted ? made <= bytes
-                    : choice == kWhole  ? false
-                    : count > 1         ? made <= bytes
-                                        : made < bytes && node.op().work(node).multiply_adds == 0;
+  const bool pays = is_widened_gradient(node) ? true
+                    : choice == kUnlisted     ? made <= bytes
+                    : choice == kWhole        ? false
+                    : count > 1               ? made <= bytes
+                                              : made < bytes && node.op().work(node).multiply_adds == 0;
   return pays && spmd::carries(node, monoid, addends) ? monoid : Monoid::none;
+}
+
+// Gradients of mixed precision that are widened in the backward pass are to be summed in the wider type. Others,
+// of a parameter that a model itself casts before use, are moved while they are small.
+bool RunChooser::is_widened_gradient(const NodeView& node) const {
+  return has_masters_ && &node.op() == &ops::cast() && node.phase() == plan::Phase::backward &&
+         node.result_type(0).bytes() > node.input_type(0).bytes() && !read_before_[node.result(0).value];
 }
 
 const Loop* RunChooser::followed(const NodeView& node, const plan::Signature& signature,

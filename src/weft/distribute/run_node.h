@@ -55,6 +55,7 @@ class RunChooser {
   const plan::Loop* update_loop(const plan::NodeView& node, const plan::Signature& signature,
                                 std::size_t axis) const;
   plan::Monoid carried(const plan::NodeView& node, std::size_t axis) const;
+  bool is_widened_gradient(const plan::NodeView& node) const;
   const plan::Loop* followed(const plan::NodeView& node, const plan::Signature& signature,
                              std::size_t axis) const;
 
@@ -65,6 +66,8 @@ class RunChooser {
   const plan::Mesh& mesh_;
   const Holdings& holdings_;
   std::vector<std::uint32_t> readers_;  // by value: nodes that read it, and outputs
+  bool has_masters_ = false;            // an update renews a weight that its parameter is rounded from
+  std::vector<bool> read_before_;       // by value: a node before the update reads it
   std::vector<plan::Layout> wanted_;    // by value: how updates want gradients, and what only leads to them
   std::vector<bool> is_gradient_;       // by value: an update reads it
 };

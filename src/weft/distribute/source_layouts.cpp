@@ -68,12 +68,45 @@ class SourceChooser {
       if (!name.starts_with(kNextWord)) continue;
       const auto parameter = parameters.find(name.substr(kNextWord.size()));
       if (parameter == parameters.end()) continue;
-      const NodeId update = graph_.value(output.value).producer;
-      const std::span<const ValueId> inputs = graph_.node(update).inputs;
-      if (graph_.value(output.value).type == graph_.value(graph_.result(parameter->second)).type &&
-          std::ranges::find(inputs, graph_.result(parameter->second)) != inputs.end())
-        found_.updated[update.value] = parameter->second;
+      note_update(output.value, parameter->second);
     }
+  }
+
+  // What makes the next value: a node that reads the parameter itself, or its master weight; in that case the
+  // next parameter is a rounding of what the node makes, maybe after a choice whether it is due.
+  void note_update(ValueId next, NodeId parameter) {
+    const ValueId held = graph_.result(parameter);
+    const auto reads = [&](NodeId node, ValueId value) {
+      const std::span<const ValueId> inputs = graph_.node(node).inputs;
+      return std::ranges::find(inputs, value) != inputs.end();
+    };
+    NodeId update = graph_.value(next).producer;
+    if (graph_.value(next).type == graph_.value(held).type && reads(update, held)) {
+      found_.updated[update.value] = parameter;
+      return;
+    }
+    const NodeView rounding = graph_.view(update);
+    if (&rounding.op() != &ops::cast()) return;
+    std::vector<NodeId> way = {update};
+    update = graph_.value(rounding.input(0)).producer;
+    if (graph_.node(update).op == &ops::select()) {
+      way.push_back(update);
+      update = graph_.value(graph_.node(update).inputs[1]).producer;
+    }
+    const bool of_master = std::ranges::any_of(graph_.node(update).inputs, [&](ValueId input) {
+      const NodeView source = graph_.view(graph_.value(input).producer);
+      return &source.op() == &ops::state() && is_master(source.word(0), graph_.view(parameter).word(0)) &&
+             graph_.value(input).type == graph_.value(rounding.input(0)).type;
+    });
+    if (!of_master) return;
+    way.push_back(update);
+    for (const NodeId node : way) found_.updated[node.value] = parameter;
+  }
+
+  static bool is_master(std::string_view state, std::string_view parameter) {
+    constexpr std::string_view kMaster = ".master";  // train::kMasterSuffix
+    return state.size() == parameter.size() + kMaster.size() && state.starts_with(parameter) &&
+           state.ends_with(kMaster);
   }
 
   // From the last node to the first, so that wishes pass through what only renames or casts.
@@ -140,10 +173,13 @@ class SourceChooser {
       layout.axes[axis] = AxisLayout::sliced(index);
       if (shard == Shard::parameters) held.axes[axis] = layout.axes[axis];
     }
-    const plan::TypeId type = graph_.value(graph_.result(parameter)).type;
+    // Its own dtype is the parameter's, or that of the master weight.
+    const plan::Type type = graph_.type(graph_.result(parameter));
     for (const ValueId input : graph_.node(update).inputs) {
       const plan::Value& operand = graph_.value(input);
-      if (graph_.node(operand.producer).op != &ops::state() || operand.type != type) continue;
+      if (graph_.node(operand.producer).op != &ops::state() ||
+          !std::ranges::equal(graph_.type(input).dims, type.dims))
+        continue;
       Layout of_state = layout;
       except(operand.producer, of_state);
       found_.layouts[operand.producer.value] = std::move(of_state);

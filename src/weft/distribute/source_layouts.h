@@ -9,8 +9,9 @@
 //     parameters     sliced(d)        sliced(d)        cut along d      reduce-scatter    -
 //
 // A parameter lies as its readers in the forward pass agree to have it, else whole. What updates it is the
-// node that reads it and makes the output "next NAME"; states of the parameter's type that this node reads
-// are the optimizer's. All other states are whole. Inputs lie as their readers agree.
+// node that reads it, or its master weight, and makes the output "next NAME", before it is rounded; states with
+// the parameter's indices that this node reads are the optimizer's. What is gathered is the rounded parameter.
+// All other states are whole. Inputs lie as their readers agree.
 #pragma once
 #include <vector>
 
@@ -25,7 +26,7 @@ struct SourceLayouts {
   // By node: where a source lies; for an update, the layout that the parameter, its gradient and its moments
   // have there; without axes for all others.
   std::vector<plan::Layout> layouts;
-  std::vector<plan::NodeId> updated;  // by node: the parameter that it updates, or none
+  std::vector<plan::NodeId> updated;  // by node: the parameter that it updates, or rounds, or none
 };
 
 // `smallest_share`: a parameter that would leave a rank fewer elements than these is not sharded.

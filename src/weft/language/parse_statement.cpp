@@ -2,7 +2,7 @@
 //            | include | synthesize
 // drop       = DROP ( DEVICE | CLUSTER | LAYER | MODEL ) name
 // explain    = EXPLAIN [ ANALYZE ] [ VERBOSE ] [ "(" option {"," option} ")" ] run
-// option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan ) | name [ value ]
+// option     = ANALYZE | VERBOSE | FORMAT ( text | json | plan | megatron | deepspeed | torchtitan | dtensor ) | name [ value ]
 // run        = ( TRAIN | INFER ) name { ON target | FROM data | STEPS count | INTO string | WITH settings }
 //              Each clause at most once; STEPS with TRAIN only, INTO with INFER only.
 // data       = string | name "=" string {"," name "=" string}
@@ -17,10 +17,14 @@
 // save       = SAVE name TO string
 // load       = LOAD name FROM string
 // include    = RUN string
-// synthesize = SYNTHESIZE name ON name [ WITH settings ]
+// synthesize = SYNTHESIZE name ON name [ USING SKETCH string ] [ WITH settings ]
+//              The sketch is a setting of this name.
 #include <array>
 
 #include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -113,14 +117,16 @@ const Statement* Grammar::explain() {
 }
 
 Format Grammar::format() {
-  static constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan"});
+  static constexpr auto kFormats = std::to_array<std::string_view>(
+      {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
   const std::string_view word = lexeme(token_.span);
   for (std::size_t i = 0; i < kFormats.size(); ++i) {
     if (!same_word(word, kFormats[i])) continue;
     advance();
     return static_cast<Format>(i);
   }
-  fail_expected("text, json or plan after FORMAT", did_you_mean(word, kFormats));
+  fail_expected("text, json, plan, megatron, deepspeed, torchtitan or dtensor after FORMAT",
+                did_you_mean(word, kFormats));
   return {};
 }
 
@@ -321,7 +327,26 @@ const Statement* Grammar::synthesize() {
   const Name collective = name("a collective, such as ALLGATHER");
   expect(Keyword::kw_on, "and a cluster");
   const Name on = name("a cluster name");
-  const auto with = with_settings();
+  std::optional<Setting> sketch;
+  if (at(Kind::word) && same_word(lexeme(token_.span), "USING")) {
+    advance();
+    const Span word = token_.span;
+    if (!at(Kind::word) || !same_word(lexeme(word), "SKETCH"))
+      fail_expected("SKETCH after USING", "write USING SKETCH 'sketch.json'");
+    else
+      advance();
+    const Text file = text("a sketch's file name in quotes");
+    sketch = Setting{{"sketch", word}, {}};
+    sketch->value.kind = ValueKind::text;
+    sketch->value.text = file.text;
+    sketch->value.span = file.span;
+  }
+  auto with = with_settings();
+  if (sketch) {
+    std::vector<Setting> both(with.begin(), with.end());
+    both.insert(both.begin(), *sketch);
+    with = arena_.copy(std::span<const Setting>(both));
+  }
   expect_end({Keyword::kw_with});
   return make<Synthesize>(start, collective, on, with);
 }

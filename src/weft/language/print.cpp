@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kWidth = 100;  // columns of a line
 
 constexpr auto kObjects = std::to_array<std::string_view>({"DEVICE", "CLUSTER", "LAYER", "MODEL"});
-constexpr auto kFormats = std::to_array<std::string_view>({"text", "json", "plan"});
+constexpr auto kFormats = std::to_array<std::string_view>(
+    {"text", "json", "plan", "megatron", "deepspeed", "torchtitan", "dtensor"});
 
 // An EXPLAIN option that shares its name with a built-in one was quoted.
 bool is_builtin_option(std::string_view name) {

@@ -184,7 +184,8 @@ struct Run : Statement {
   std::span<const Setting> settings;  // may be empty
 };
 
-enum class Format : std::uint8_t { text, json, plan };
+// How a plan is answered: the last four are the words of those who would run it.
+enum class Format : std::uint8_t { text, json, plan, megatron, deepspeed, torchtitan, dtensor };
 struct Option {  // an EXPLAIN option beyond ANALYZE, VERBOSE and FORMAT
   Name name;
   std::optional<Value> value;

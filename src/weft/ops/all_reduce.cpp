@@ -1,10 +1,14 @@
 // all-reduce: every rank gets the combination of what the ranks along a mesh axis hold.
 //
-//   y = x      partial(kind) on axis  ->  replicated
+//   y = x            partial(kind) on axis  ->  replicated
+//   y, z = x, w      likewise, in one call
+//
+// priority=low: other exchanges along the axis need not wait for it.
 #include <array>
 
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -13,14 +17,22 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 2> kAllReduceAttributes = {
-    {{"axis", AttributeKind::word}, {"kind", AttributeKind::word, false, 0, "sum"}}};
-constexpr std::size_t kAllReduceKind = 1;
+constexpr std::array<plan::AttributeSpec, 3> kAllReduceAttributes = {
+    {{"axis", AttributeKind::word},
+     {"kind", AttributeKind::word, false, 0, "sum"},
+     {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
+constexpr std::size_t kAllReduceKind = 1, kAllReducePriority = 2;
 
 class AllReduce final : public Communication {
  public:
   std::string_view name() const override { return "all-reduce"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kAllReduceAttributes; }
+  std::size_t most_inputs() const override { return kMostMembers; }
+
+  Status infer(const NodeView& node, plan::ResultTypes& results) const override {
+    WEFT_TRY_STATUS(check_priority(node.word(kAllReducePriority)));
+    return Communication::infer(node, results);
+  }
 
   Exchange exchange(const NodeView& node) const override {
     return {.take = Exchange::Take::combined, .monoid = plan::find_monoid(node.word(kAllReduceKind))};
@@ -29,7 +41,8 @@ class AllReduce final : public Communication {
   // Every addend of a sum has the sum's gradient. Which rank had the extreme is not known here.
   Status gradient(Gradient& g) const override {
     if (plan::find_monoid(g.node().word(kAllReduceKind)) != plan::Monoid::sum) return Operator::gradient(g);
-    g.set(0, g.of_result());
+    for (std::size_t i = 0; i < g.node().input_count(); ++i)
+      if (g.wants(i) && g.of_result(i).valid()) g.set(i, g.of_result(i));
     return {};
   }
 };

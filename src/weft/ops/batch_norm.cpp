@@ -40,7 +40,9 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     const plan::Type x = node.input_type(0);
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
-    WEFT_TRY_STATUS(same_dtype(node));
+    // Running statistics may have more bits than what they are of.
+    if (node.input_type(1).dtype != statistics_dtype(x.dtype) || node.input_type(2).dtype != statistics_dtype(x.dtype))
+      WEFT_TRY_STATUS(same_dtype(node));
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kBatchNormOver)));
     if (node.word(kBatchNormMode) != "train" && node.word(kBatchNormMode) != "infer")
       return user_error(fmt::format("batch-norm mode must be train or infer, found {}", node.word(kBatchNormMode)));
@@ -56,7 +58,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     WEFT_TRY_STATUS(results.add(x));
     WEFT_TRY_STATUS(results.add(node.input_type(1)));
     WEFT_TRY_STATUS(results.add(node.input_type(2)));
-    return results.add(x.dtype, channel);
+    return results.add(statistics_dtype(x.dtype), channel);
   }
 
   plan::Signature signature(const NodeView& node) const override {
@@ -72,7 +74,7 @@ class BatchNorm final : public OperatorOf<BatchNorm> {
     const plan::ValueId dy = g.of_result(), y = node.result(0), rstd = node.result(3);
     Formula f(g.graph);
     g.set(0, trains(node) ? centered_gradient(f, node.input_type(0), node.indices(kBatchNormOver), dy, y, rstd)
-                          : f(mul(), {dy, rstd}));
+                          : f(mul(), {dy, f.cast(rstd, node.input_type(0).dtype)}));
     return f.status();
   }
 

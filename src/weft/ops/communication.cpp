@@ -13,13 +13,18 @@ namespace weft::ops {
 using plan::Monoid;
 
 Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& results) const {
-  const plan::Type x = node.input_type(0);
   const Exchange exchange = this->exchange(node);
   if (axis(node).empty()) return user_error(fmt::format("{} needs the name of a mesh axis", name()));
   if (exchange.take == Exchange::Take::combined) {
     if (exchange.monoid == Monoid::none)
       return user_error(fmt::format("{} kind must be sum, max or min", name()));
-    WEFT_TRY_STATUS(expect(node, 0, Elements::number));
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      WEFT_TRY_STATUS(expect(node, i, Elements::number));
+      if (node.input_type(i).dtype != node.input_type(0).dtype)
+        return user_error(fmt::format("what travels together must have one dtype, found {} and {}",
+                                      plan::name(node.input_type(0).dtype),
+                                      plan::name(node.input_type(i).dtype)));
+    }
   }
   if (exchange.take == Exchange::Take::root)
     WEFT_TRY_STATUS(expect_between("root", exchange.rank, 0, plan::kMostRanks - 1));
@@ -30,14 +35,18 @@ Status Communication::infer(const plan::NodeView& node, plan::ResultTypes& resul
     WEFT_TRY_STATUS(expect_between("after", exchange.after, 0, plan::kWidestBorder));
   }
   for (const Symbol index : {exchange.join, exchange.keep})
-    if (index.valid()) WEFT_TRY_STATUS(pick(x.dims, {&index, 1}, node));
+    if (index.valid()) WEFT_TRY_STATUS(pick(node.input_type(0).dims, {&index, 1}, node));
   if (exchange.join.valid() && exchange.join == exchange.keep)
     return user_error(
         fmt::format("{} needs two different indices, found {} twice", name(), node.text(exchange.join)));
-  return results.add(x);
+  for (std::size_t i = 0; i < node.input_count(); ++i) WEFT_TRY_STATUS(results.add(node.input_type(i)));
+  return {};
 }
 
-plan::Signature Communication::signature(const plan::NodeView& node) const { return parallel_loops(node); }
+// Members of a bucket may have indices of one name and several sizes: they are not cut together.
+plan::Signature Communication::signature(const plan::NodeView& node) const {
+  return node.input_count() == 1 ? parallel_loops(node) : plan::Signature();
+}
 
 plan::Work Communication::work(const plan::NodeView& node) const { return bytes_of(node); }
 

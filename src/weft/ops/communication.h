@@ -16,6 +16,9 @@
 //   permute-ranks    a neighbour's     all          what it was    the same
 //
 // A varying value may be combined, cut and passed on too: it is then the ranks' own values that are.
+//
+// An all-reduce may have several operands, a bucket: what they hold is combined in one call, each result is that
+// of the operand in its place, and they need nothing in common but what their elements are.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -48,6 +51,8 @@ class Communication : public OperatorOf<Communication> {
   // The mesh axis along which it acts.
   std::string_view axis(const plan::NodeView& node) const { return node.word(0); }
 
+  static constexpr std::size_t kMostMembers = 4096;  // of a bucket
+
   std::size_t fewest_inputs() const override { return 1; }
   std::size_t most_inputs() const override { return 1; }
   Status infer(const plan::NodeView& node, plan::ResultTypes& results) const override;
@@ -56,7 +61,7 @@ class Communication : public OperatorOf<Communication> {
 
   template <class T>
   void evaluate(Evaluation<T>& at) const {
-    at.result(0).data = at.input(0).data;
+    for (std::size_t k = 0; k < at.input_count(); ++k) at.result(k).data = at.input(k).data;
   }
 };
 

@@ -2,7 +2,7 @@
 //
 //   y = (x - mean) * rstd,   rstd = 1 / sqrt(variance + epsilon)
 //
-// Mean and biased variance run over the indices `over`. Results: y, and rstd for the gradient.
+// Mean and biased variance run over the indices `over`. Results: y, and rstd for the gradient, in f32 at least.
 #include <array>
 
 #include "weft/ops/loops.h"
@@ -31,7 +31,7 @@ class LayerNorm final : public OperatorOf<LayerNorm> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kLayerNormOver)));
     WEFT_TRY_STATUS(results.add(x));
-    return results.add(x.dtype, without(x.dims, node.indices(kLayerNormOver)));
+    return results.add(statistics_dtype(x.dtype), without(x.dims, node.indices(kLayerNormOver)));
   }
 
   plan::Signature signature(const NodeView& node) const override {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/ops/communication.h"
 #include "weft/ops/loops.h"
 #include "weft/plan/layout.h"
 
@@ -15,7 +16,7 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 13> kExchangeAttributes = {
+constexpr std::array<plan::AttributeSpec, 14> kExchangeAttributes = {
     {{"kind", AttributeKind::word},
      {"axis", AttributeKind::word},
      {"ranks", AttributeKind::integer},
@@ -28,11 +29,12 @@ constexpr std::array<plan::AttributeSpec, 13> kExchangeAttributes = {
      {"size", AttributeKind::integer, false},
      {"before", AttributeKind::integer, false},
      {"after", AttributeKind::integer, false},
-     {"tag", AttributeKind::integer, false}}};
+     {"tag", AttributeKind::integer, false},
+     {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
 constexpr std::size_t kExchangeKind = 0, kExchangeAxis = 1, kExchangeRanks = 2, kExchangeType = 3,
                       kExchangeAlong = 4, kExchangeTo = 5, kExchangeMonoid = 6, kExchangeBy = 7,
                       kExchangeTakes = 8, kExchangeSize = 9, kExchangeBefore = 10, kExchangeAfter = 11,
-                      kExchangeTag = 12;
+                      kExchangeTag = 12, kExchangePriority = 13;
 
 bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
   const std::int64_t first = plan::share_of(whole, ranks, 0).size;
@@ -44,7 +46,7 @@ class Exchanging final : public OperatorOf<Exchanging> {
   std::string_view name() const override { return "exchange"; }
   std::span<const plan::AttributeSpec> attributes() const override { return kExchangeAttributes; }
   std::size_t fewest_inputs() const override { return 0; }
-  std::size_t most_inputs() const override { return 1; }
+  std::size_t most_inputs() const override { return Communication::kMostMembers; }
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     if (!plan::find_exchange_kind(node.word(kExchangeKind)))
@@ -61,10 +63,25 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kWidestBorder));
     const LocalExchange what = read_local_exchange(node);
     WEFT_TRY_STATUS(expect_between("tag", what.tag, 0, plan::kLargestTag));
+    WEFT_TRY_STATUS(check_priority(what.priority));
+    if (what.priority != kNormalPriority && what.kind != ExchangeKind::all_reduce)
+      return user_error(
+          fmt::format("an exchange of {} priority is an all-reduce, found {}", what.priority, name_of(node)));
     if (what.kind == ExchangeKind::broadcast_from || what.kind == ExchangeKind::halo || is_message(what.kind))
       WEFT_TRY_STATUS(expect_between("by", what.by, 0, what.ranks - 1));
     WEFT_TRY_STATUS(check_sides(node, what));
-    return results.add(node.type(kExchangeType));
+    WEFT_TRY_STATUS(results.add(node.type(kExchangeType)));
+    for (std::size_t i = 1; i < node.input_count(); ++i) {
+      const plan::Type type = node.input_type(i);
+      if (what.kind != ExchangeKind::all_reduce || !what.takes)
+        return user_error(
+            fmt::format("an exchange of several values is an all-reduce, found {}", name_of(node)));
+      if (type.dtype != node.input_type(0).dtype)
+        return user_error(fmt::format("what travels together must have one dtype, found {} and {}",
+                                      plan::name(node.input_type(0).dtype), plan::name(type.dtype)));
+      WEFT_TRY_STATUS(results.add(type));
+    }
+    return {};
   }
 
   // What it does depends on the other ranks, so no one can cut it further.
@@ -77,6 +94,8 @@ class Exchanging final : public OperatorOf<Exchanging> {
   }
 
  private:
+  static std::string_view name_of(const NodeView& node) { return node.word(kExchangeKind); }
+
   // A halo gives and takes what its blocks say, or nothing where it has none along other indices.
   static Status check_halo(const NodeView& node, const LocalExchange& what) {
     if (!what.gives && !what.takes) return {};
@@ -141,6 +160,12 @@ class Exchanging final : public OperatorOf<Exchanging> {
 
 }  // namespace
 
+Status check_priority(std::string_view priority) {
+  if (priority == kNormalPriority || priority == kLowPriority) return {};
+  return user_error(
+      fmt::format("priority must be {} or {}, found {}", kNormalPriority, kLowPriority, priority));
+}
+
 ExchangeKind exchange_kind(const NodeView& node) {
   const auto kind = plan::find_exchange_kind(node.word(kExchangeKind));
   WEFT_CHECK(kind.has_value(), "an exchange of no kind");
@@ -165,6 +190,7 @@ LocalExchange read_local_exchange(const NodeView& node) {
   what.before = node.integer(kExchangeBefore);
   what.after = node.integer(kExchangeAfter);
   what.tag = node.integer(kExchangeTag);
+  what.priority = node.word(kExchangePriority);
   return what;
 }
 
@@ -176,16 +202,14 @@ plan::Share halo_between(const LocalExchange& what, std::int64_t from, std::int6
   return plan::overlap(block(from), plan::with_borders(block(to), what.before, what.after, what.size));
 }
 
-Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
-                                         plan::TypeId type) {
-  const bool takes = type.valid();
-  if (!takes) {
-    WEFT_TRY(nothing, graph.intern_type(what.dtype, {}));
-    type = nothing;
-  }
+namespace {
+
+Result<plan::NodeId> add_exchange_node(plan::Graph& graph, const LocalExchange& what,
+                                       std::span<const plan::ValueId> operands, plan::TypeId type,
+                                       bool takes) {
   const Symbol none = graph.symbol("");
   const Symbol along = what.joins.valid() ? what.joins : what.parts.valid() ? what.parts : none;
-  const std::array<plan::AttributeValue, 13> attributes = {
+  const std::array<plan::AttributeValue, 14> attributes = {
       graph.symbol(name(what.kind)),
       graph.symbol(what.axis),
       std::int64_t{what.ranks},
@@ -198,10 +222,28 @@ Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange
       what.size,
       what.before,
       what.after,
-      what.tag};
-  return graph.add_value(local_exchange(),
-                         operand.valid() ? std::span(&operand, 1) : std::span<const plan::ValueId>(),
-                         attributes);
+      what.tag,
+      graph.symbol(what.priority)};
+  return graph.add(local_exchange(), operands, attributes);
+}
+
+}  // namespace
+
+Result<plan::NodeId> add_local_bucket(plan::Graph& graph, const LocalExchange& what,
+                                      std::span<const plan::ValueId> operands) {
+  return add_exchange_node(graph, what, operands, graph.value(operands[0]).type, true);
+}
+
+Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,
+                                         plan::TypeId type) {
+  const bool takes = type.valid();
+  if (!takes) {
+    WEFT_TRY(nothing, graph.intern_type(what.dtype, {}));
+    type = nothing;
+  }
+  const std::span<const plan::ValueId> operands(&operand, operand.valid() ? 1 : 0);
+  WEFT_TRY(node, add_exchange_node(graph, what, operands, type, takes));
+  return graph.result(node);
 }
 
 const Operator& local_exchange() {

@@ -22,11 +22,14 @@
 //
 // A halo's blocks are those of `size` elements along `along`, and this rank's is number `by`.
 //
+// An all-reduce may have several operands, a bucket, and a result for each of them, of its type.
+//
 // A rank takes part even where its share is empty, as the others wait for it. One that gives nothing has no
 // operand; one that gets nothing says takes=0, and its result is a number that nobody reads.
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "weft/ops/operators.h"
@@ -37,6 +40,10 @@
 namespace weft::ops {
 
 using plan::ExchangeKind;
+
+// low: other exchanges along its axis need not wait for it.
+inline constexpr std::string_view kNormalPriority = "normal", kLowPriority = "low";
+Status check_priority(std::string_view priority);
 
 struct LocalExchange {
   ExchangeKind kind = ExchangeKind::all_reduce;
@@ -50,6 +57,7 @@ struct LocalExchange {
   std::int64_t size = 0, before = 0, after = 0;  // of a halo: what is cut in blocks, and their borders
   plan::DType dtype = plan::DType::f32;          // of what moves
   std::int64_t tag = 0;                          // of a message: tells it from others between the two
+  std::string_view priority = kNormalPriority;   // of an all-reduce
   bool gives = true, takes = true;               // whether it has anything to give, or to take
 };
 
@@ -59,6 +67,10 @@ LocalExchange read_local_exchange(const plan::NodeView& node);
 
 // Which elements go from rank to rank of a halo's group; of no size where none do.
 plan::Share halo_between(const LocalExchange& what, std::int64_t from, std::int64_t to);
+
+// The combinations of several operands, in one call. REQUIRES: `what` is an all-reduce, and there is an operand.
+Result<plan::NodeId> add_local_bucket(plan::Graph& graph, const LocalExchange& what,
+                                      std::span<const plan::ValueId> operands);
 
 // `operand` is invalid where the rank gives nothing, `type` where it gets nothing; the result then too.
 Result<plan::ValueId> add_local_exchange(plan::Graph& graph, const LocalExchange& what, plan::ValueId operand,

@@ -22,13 +22,13 @@ ValueId without_scale(Formula& f, const plan::Type& x, Indices over, ValueId res
 }  // namespace
 
 ValueId scaled_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y, ValueId rstd) {
-  return without_scale(f, x, over, dy, dy, y, rstd);
+  return without_scale(f, x, over, dy, dy, y, f.cast(rstd, x.dtype));
 }
 
 ValueId centered_gradient(Formula& f, const plan::Type& x, Indices over, ValueId dy, ValueId y,
                           ValueId rstd) {
   const ValueId centered = f(sub(), {dy, f.reduce("mean", dy, indices_of(without(x.dims, over)))});
-  return without_scale(f, x, over, centered, dy, y, rstd);
+  return without_scale(f, x, over, centered, dy, y, f.cast(rstd, x.dtype));
 }
 
 Status only_through_first(const Gradient& g) {

@@ -95,6 +95,8 @@ const Operator& avg_pool();
 const Operator& avg_pool_gradient();
 
 // Sequences and noise.
+const Operator& attention();
+const Operator& attention_gradient();
 const Operator& rotary();
 const Operator& recurrence();
 const Operator& dropout();

@@ -2,7 +2,7 @@
 //
 //   y = x * rstd,   rstd = 1 / sqrt(mean over `over` of x^2 + epsilon)
 //
-// Results: y, and rstd for the gradient.
+// Results: y, and rstd for the gradient, in f32 at least.
 #include <array>
 
 #include "weft/ops/loops.h"
@@ -31,7 +31,7 @@ class RmsNorm final : public OperatorOf<RmsNorm> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(expect_over(node, 0, node.indices(kRmsNormOver)));
     WEFT_TRY_STATUS(results.add(x));
-    return results.add(x.dtype, without(x.dims, node.indices(kRmsNormOver)));
+    return results.add(statistics_dtype(x.dtype), without(x.dims, node.indices(kRmsNormOver)));
   }
 
   plan::Signature signature(const NodeView& node) const override {

@@ -6,8 +6,10 @@
 //
 // An operator is a nest of loops. A loop is *parallel* when every result keeps it: a slice of
 // the operands gives that slice of the results. It is *reduced* when the results combine it by
-// a monoid: slices give addends. It is *whole* when it must not be cut. Everything Weft knows
-// about parallelism follows from this table; no operator has parallel code of its own.
+// a monoid: slices give addends. Of several results some may keep a parallel loop and others lack it
+// and add it up by its monoid: a slice of the queries gives that slice of their gradient, and addends
+// of the keys'. It is *whole* when it must not be cut. Everything Weft knows about parallelism follows
+// from this table; no operator has parallel code of its own.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,7 +29,7 @@ struct Loop {
   Symbol index;  // the name it goes by in EXPLAIN and in HINT SLICE
   std::int64_t size = 0;
   Role role = Role::whole;
-  Monoid monoid = Monoid::none;  // for reduced loops
+  Monoid monoid = Monoid::none;  // for reduced loops, and for results that lack a parallel one
   // True when a slice must know where it starts: positions, rotary angles, dropout counters,
   // the rows of a gathered table.
   bool positional = false;

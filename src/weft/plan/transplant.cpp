@@ -45,6 +45,11 @@ AttributeValue Transplant::attribute(AttributeKind kind, const Attribute& attrib
 }
 
 Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last) {
+  return node_at(from_->node(node).when, node, inputs, last);
+}
+
+Result<NodeId> Transplant::node_at(const When& when, NodeId node, std::span<const ValueId> inputs,
+                                   const AttributeValue* last) {
   const Node& source = from_->node(node);
   const std::span<const AttributeSpec> specs = source.op->attributes();
   if (lists_.size() < specs.size()) lists_.resize(specs.size());
@@ -53,7 +58,7 @@ Result<NodeId> Transplant::node(NodeId node, std::span<const ValueId> inputs, co
     values_.push_back(attribute(specs[k].kind, source.attributes[k], lists_[k]));
   if (last != nullptr) values_.back() = *last;
   const When before = to_->when();
-  to_->set_when(source.when);
+  to_->set_when(when);
   Result<NodeId> made = to_->add(*source.op, inputs, values_);
   to_->set_when(before);
   return made;

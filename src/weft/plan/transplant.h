@@ -30,6 +30,9 @@ class Transplant {
   // the node's own.
   // `last` stands in for its last attribute, such as a source's layout.
   Result<NodeId> node(NodeId node, std::span<const ValueId> inputs, const AttributeValue* last = nullptr);
+  // The same to run at another time.
+  Result<NodeId> node_at(const When& when, NodeId node, std::span<const ValueId> inputs,
+                         const AttributeValue* last = nullptr);
 
  private:
   AttributeValue attribute(AttributeKind kind, const Attribute& attribute, std::vector<Symbol>& list);

@@ -35,6 +35,8 @@ class Inference {
       return Lists{operands_[0], replaced(named("over"), {})};
     if (&op == &ops::batch_norm())
       return Lists{operands_[0], operands_[1], operands_[2], replaced(named("over"), {})};
+    if (&op == &ops::attention()) return attended();
+    if (&op == &ops::attention_gradient()) return Lists{operands_[0], operands_[1], operands_[2]};
     if (keeps_first()) return Lists{operands_[0]};
     return Lists(results_of(op));
   }
@@ -106,6 +108,19 @@ class Inference {
     return result;
   }
 
+  // The rows, which are the queries' without the inner ones, with what the values add; and the rows.
+  Lists attended() const {
+    if (!operands_[0] || !operands_[2]) return Lists(2);
+    IndexList rows;
+    const IndexList inner = named("inner"), over = named("over");
+    for (const std::uint16_t index : *operands_[0])
+      if (!has(inner, index)) rows.push_back(index);
+    IndexList result = rows;
+    for (const std::uint16_t index : *operands_[2])
+      if (!has(rows, index) && !has(over, index)) result.push_back(index);
+    return Lists{std::move(result), std::move(rows)};
+  }
+
   std::optional<IndexList> by_place() const {
     const auto four = [&](const std::optional<IndexList>& list) {
       return list && list->size() == 4 &&
@@ -125,8 +140,9 @@ class Inference {
 
 std::size_t results_of(const plan::Operator& op) {
   if (&op == &ops::batch_norm()) return 4;
-  if (&op == &ops::adam() || &op == &ops::adamw()) return 3;
-  if (&op == &ops::layer_norm() || &op == &ops::rms_norm() || &op == &ops::top_k() || &op == &ops::momentum())
+  if (&op == &ops::adam() || &op == &ops::adamw() || &op == &ops::attention_gradient()) return 3;
+  if (&op == &ops::layer_norm() || &op == &ops::rms_norm() || &op == &ops::top_k() ||
+      &op == &ops::momentum() || &op == &ops::attention())
     return 2;
   return 1;
 }

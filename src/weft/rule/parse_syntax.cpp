@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -335,6 +336,10 @@ class Parser {
       result.real = reader_.real("a number");
     } else if (reader_.take(TokenKind::minus)) {
       Expression of = primary(depth + 1);
+      if (of.kind == Expression::Kind::name && of.name.text == "inf") {  // masked scores
+        of.kind = Expression::Kind::real;
+        of.real = std::numeric_limits<double>::infinity();
+      }
       if (of.kind == Expression::Kind::number) {
         of.number = -of.number;
         of.span = reader_.since(result.span);

@@ -75,7 +75,7 @@ Result<Results> cut_along(const AtAxis& at, const plan::Signature& signature, st
   for (std::size_t k = 0; k < at.node.result_count(); ++k) {
     const int kept = cut->results[k];
     results.push_back(
-        cut->role == plan::Role::reduced
+        cut->role == plan::Role::reduced || kept < 0
             ? AxisLayout::partial(cut->monoid)
             : AxisLayout::sliced(at.node.result_type(k).dims[static_cast<std::size_t>(kept)].index));
   }
@@ -257,8 +257,12 @@ Result<std::vector<Layout>> infer_layouts(const NodeView& node, const Mesh& mesh
     return std::vector{std::move(layout).value()};
   }
   if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr) {
-    WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[node.input(0).value]));
-    return std::vector{std::move(layout)};
+    std::vector<Layout> results;
+    for (const plan::ValueId input : node.node().inputs) {
+      WEFT_TRY(layout, layout_of_exchange(node, *op, mesh, layouts[input.value]));
+      results.push_back(std::move(layout));
+    }
+    return results;
   }
   if (&node.op() == &ops::local_exchange())
     return user_error(

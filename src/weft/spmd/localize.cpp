@@ -121,9 +121,12 @@ Status Localizer::add_neutrals(const NodeView& node) {
 }
 
 Status Localizer::leave(const NodeView& node) {
-  if (const ValueId operand = local_.values[node.input(0).value]; operand.valid())
-    local_.graph.add_output(local_.graph.symbol(fmt::format("give {}", node.result(0).value)), operand);
-  return receive("take", node.result(0));
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    if (const ValueId operand = local_.values[node.input(k).value]; operand.valid())
+      local_.graph.add_output(local_.graph.symbol(fmt::format("give {}", node.result(k).value)), operand);
+    WEFT_TRY_STATUS(receive("take", node.result(k)));
+  }
+  return {};
 }
 
 Result<LocalPlan> localize(const plan::Graph& graph, const plan::Mesh& mesh,

@@ -31,6 +31,11 @@ ops::ExchangeKind kind_of(const ops::Exchange& exchange) {
   return ops::ExchangeKind::permute_ranks;
 }
 
+std::string_view priority_of(const NodeView& node) {
+  const auto attributes = node.op().attributes();
+  return attributes.back().name == "priority" ? node.word(attributes.size() - 1) : ops::kNormalPriority;
+}
+
 }  // namespace
 
 Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
@@ -46,7 +51,8 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
     return {};
   }
   if (ranks == 1) {
-    result = operand;
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      local_.values[node.result(k).value] = local_.values[node.input(k).value];
     return {};
   }
   if (exchange.take == ops::Exchange::Take::bordered) return fetch_borders(node, op, exchange);
@@ -63,9 +69,29 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
       .parts = here(exchange.keep),
       .monoid = exchange.monoid == plan::Monoid::none ? plan::Monoid::sum : exchange.monoid,
       .by = exchange.rank,
-      .dtype = node.result_type(0).dtype};
+      .dtype = node.result_type(0).dtype,
+      .priority = priority_of(node)};
+  if (node.input_count() > 1) return exchange_bucket(node, what);
   WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
   if (!is_empty_here) result = value;
+  return {};
+}
+
+Status Localizer::exchange_bucket(const NodeView& node, const ops::LocalExchange& what) {
+  std::vector<ValueId> operands, results;
+  for (std::size_t k = 0; k < node.input_count(); ++k) {
+    const ValueId operand = local_.values[node.input(k).value];
+    if (!operand.valid()) continue;
+    operands.push_back(operand);
+    results.push_back(node.result(k));
+  }
+  if (operands.empty()) {
+    WEFT_TRY_STATUS(add_local_exchange(local_.graph, what, {}, {}));
+    return {};
+  }
+  WEFT_TRY(made, add_local_bucket(local_.graph, what, operands));
+  for (std::size_t k = 0; k < results.size(); ++k)
+    local_.values[results[k].value] = local_.graph.result(made, k);
   return {};
 }
 

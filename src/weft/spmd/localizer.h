@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "weft/ops/communication.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/spmd/local_windows.h"
 #include "weft/spmd/localize.h"
 
@@ -40,6 +41,8 @@ class Localizer {
   // This rank's side of a communication. Where a rank keeps a part of what it has, or is alone along the
   // axis, nothing is sent.
   Status exchange(const plan::NodeView& node, const ops::Communication& op);
+  // Of several values at once. What is empty here is empty on all ranks of the group, and stays away.
+  Status exchange_bucket(const plan::NodeView& node, const ops::LocalExchange& what);
   // Where it has nothing along another index, neither has the rest of its group.
   Status fetch_borders(const plan::NodeView& node, const ops::Communication& op,
                        const ops::Exchange& exchange);

@@ -70,7 +70,7 @@ class MeshRun {
       }
       for (std::size_t k = 0; k < node.result_count(); ++k) computed_[node.result(k).value].resize(ranks_);
       if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
-        communicate(node, *op);
+        for (std::size_t k = 0; k < node.result_count(); ++k) communicate(node, *op, k);
       else
         for (std::size_t rank = 0; rank < ranks_; ++rank) compute(node, rank);
       for (std::size_t k = 0; k < node.result_count(); ++k)
@@ -126,19 +126,20 @@ class MeshRun {
     return {};
   }
 
-  void communicate(const NodeView& node, const ops::Communication& op) {
+  // One operand of the node, and the result in its place.
+  void communicate(const NodeView& node, const ops::Communication& op, std::size_t k) {
     const auto axis = static_cast<std::size_t>(mesh_.find(op.axis(node)));
     const ops::Exchange what = op.exchange(node);
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once a group
       const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);
       std::vector<const ops::Tensor<T>*> group;
-      for (const std::int32_t member : members) group.push_back(held_[node.input(0).value][member]);
-      std::vector<ops::Tensor<T>> results = exchange<T>(what, node.input_type(0), group, numbers_);
+      for (const std::int32_t member : members) group.push_back(held_[node.input(k).value][member]);
+      std::vector<ops::Tensor<T>> results = exchange<T>(what, node.input_type(k), group, numbers_);
       for (std::size_t i = 0; i < members.size(); ++i) {
         if constexpr (std::is_same_v<T, ops::Rounded>)
-          for (T& element : results[i].data) element = numbers_.stored(element, node.result_type(0).dtype);
-        computed_[node.result(0).value][members[i]] = std::move(results[i]);
+          for (T& element : results[i].data) element = numbers_.stored(element, node.result_type(k).dtype);
+        computed_[node.result(k).value][members[i]] = std::move(results[i]);
       }
     }
   }

@@ -96,6 +96,11 @@ max-pool | f32[h=4,w=4] | {size=2, stride=2, padding=2} | ! padding must be from
 avg-pool | i32[h=4,w=4] | {size=2, stride=2} | ! operand 0 must be real, found i32
 max-pool-gradient | f32[h=1,w=1] | f32[h=4,w=4] | {size=2, stride=2} | ! expected f32[h=2,w=2], found f32[h=1,w=1]
 avg-pool-gradient | f32[h=1,w=1] | {size=2, stride=2, type=f32[h=4,w=4]} | ! expected f32[h=2,w=2], found f32[h=1,w=1]
+attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=3,e=3] | {over=t, along=s, inner=[e]} | ! v does not go with q and k
+attention:2 | f32[s=2,e=3] | f32[t=2,e=4] | f32[t=2,e=3] | {over=t, along=s, inner=[e]} | ! k does not go with q: found q f32[s=2,e=3], k f32[t=2,e=4]
+attention:2 | f32[s=2,e=3] | f32[s=2,e=3] | f32[s=2,e=3] | {over=s, along=s, inner=[e]} | ! queries lie along one index and keys along another
+attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=2,e=3] | {over=t, along=s, inner=[e], causal=2} | ! causal must be from 0 to 1, found 2
+attention:2 | f32[s=2,e=3] | f32[t=2,e=3] | f32[t=2,e=3] | f32[t=2] | {over=t, along=s, inner=[e]} | ! operand 3 must be bool, found f32
 rotary | f32[s=2,e=3] | {along=s, pairs=e} | ! index e must have an even size to form pairs, found 3
 rotary | f32[s=2,e=4] | {along=e, pairs=e} | ! index e is named twice
 rotary | f32[s=2,e=4] | {along=s, pairs=e, base=-1} | ! base must be positive, found -1
