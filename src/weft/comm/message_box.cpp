@@ -97,7 +97,7 @@ void MessageBox::hear(std::int32_t from, Word word, std::string_view bytes) {
     case Word::taken: {
       std::size_t& kept = kept_[static_cast<std::size_t>(rank)];
       kept -= std::min<std::size_t>(kept, head.number);
-      break;
+      return;  // nobody waits for room: what finds none goes as a long one does
     }
     case Word::come:
     case Word::took: {

@@ -102,23 +102,45 @@ Result<std::unique_ptr<CommExchanger>> CommExchanger::open(Communicator& world, 
     return user_error(fmt::format("the plan is for {} ranks, {} are there", mesh.ranks(), world.size()));
   std::unique_ptr<CommExchanger> exchanger(new CommExchanger(world, mesh));
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-    Group group;
     if (mesh.axes[axis].ranks == mesh.ranks()) {
-      group.communicator = mesh.ranks() > 1 ? &world : nullptr;
-    } else if (mesh.axes[axis].ranks > 1) {
-      // The first rank of a group names it.
-      const std::int32_t colour = mesh.group(world.rank(), axis).front();
-      WEFT_TRY(made, world.split(colour, mesh.coordinate(world.rank(), axis)));
-      group.own = std::move(made);
-      group.communicator = group.own.get();
+      exchanger->groups_.push_back({mesh.ranks() > 1 ? &world : nullptr, nullptr});
+      continue;
     }
+    WEFT_TRY(group, exchanger->make_group(axis));
     exchanger->groups_.push_back(std::move(group));
   }
   return exchanger;
 }
 
+Result<CommExchanger::Group> CommExchanger::make_group(std::size_t axis) {
+  Group group;
+  if (mesh_.axes[axis].ranks < 2) return group;
+  // The first rank of a group names it.
+  const std::int32_t colour = mesh_.group(world_.rank(), axis).front();
+  WEFT_TRY(made, world_.split(colour, mesh_.coordinate(world_.rank(), axis)));
+  group.own = std::move(made);
+  group.communicator = group.own.get();
+  return group;
+}
+
+// All ranks have the same exchanges, so all come to the same splits.
+Status CommExchanger::open_low_groups(std::span<const Exchange* const> exchanges) {
+  low_groups_.resize(groups_.size());
+  for (std::size_t axis = 0; axis < groups_.size(); ++axis) {
+    const bool is_used = std::ranges::any_of(exchanges, [&](const Exchange* exchange) {
+      return exchange->axis == mesh_.axes[axis].name &&
+             exchange->algorithm.priority == collective::Priority::low;
+    });
+    if (!is_used || low_groups_[axis].communicator != nullptr) continue;
+    WEFT_TRY(group, make_group(axis));
+    low_groups_[axis] = std::move(group);
+  }
+  return {};
+}
+
 Status CommExchanger::prepare(std::span<const Exchange* const> exchanges) {
   WEFT_TRY_STATUS(agree_on(exchanges));
+  WEFT_TRY_STATUS(open_low_groups(exchanges));
   open_mailboxes(exchanges);
   for (const Exchange* const exchange : exchanges) {
     WEFT_TRY(made, make_ready(*exchange));
@@ -209,7 +231,8 @@ Result<CommExchanger::Ready> CommExchanger::make_ready(const Exchange& exchange)
   const int axis = mesh_.find(exchange.axis);
   WEFT_CHECK(axis >= 0, "an exchange along an axis that the mesh lacks");
   Ready ready;
-  ready.communicator = groups_[static_cast<std::size_t>(axis)].communicator;
+  const bool is_low = exchange.algorithm.priority == collective::Priority::low;
+  ready.communicator = (is_low ? low_groups_ : groups_)[static_cast<std::size_t>(axis)].communicator;
   const plan::DType dtype = exchange.dtype;
   if (is_message(exchange.kind)) {
     ready.mailbox = mailboxes_[static_cast<std::size_t>(axis)].get();
@@ -302,8 +325,9 @@ Status CommExchanger::wait(Handle handle) {
 void CommExchanger::stop(const Error& why) {
   // A call that was started has begun here, since its communicator has no other under way: it cannot be taken
   // back (comm::Work::cancel). And the others would wait for those that this rank does not start any more.
-  for (const Group& group : groups_)
-    if (group.communicator != nullptr) group.communicator->fail(why);
+  for (const std::vector<Group>* groups : {&groups_, &low_groups_})
+    for (const Group& group : *groups)
+      if (group.communicator != nullptr) group.communicator->fail(why);
 }
 
 std::byte* CommExchanger::allocate(std::size_t bytes) {

@@ -7,6 +7,8 @@
 // What a program names runs: its algorithm, compiled once, and its priority. A name that does not exist, or is
 // not for these ranks, fails in prepare(), as do ranks whose programs name different ones.
 //
+// Exchanges of low priority have communicators of their own: nobody who comes after them has to wait.
+//
 // What one stage sends another goes through a mailbox (mailbox.h), which its ranks open where their programs have
 // messages.
 //
@@ -69,6 +71,8 @@ class CommExchanger final : public Exchanger {
   Status agree_on(std::span<const program::Exchange* const> exchanges);
   Status agree_on(std::span<const program::Exchange* const> exchanges, comm::Communicator& group,
                   std::string_view axis);
+  Result<Group> make_group(std::size_t axis);
+  Status open_low_groups(std::span<const program::Exchange* const> exchanges);
   void open_mailboxes(std::span<const program::Exchange* const> exchanges);
   Result<Ready> make_ready(const program::Exchange& exchange);
   static Status pass(const Ready& ready, program::Exchange::Kind kind);
@@ -79,6 +83,7 @@ class CommExchanger final : public Exchanger {
   comm::Communicator& world_;
   const plan::Mesh mesh_;
   std::vector<Group> groups_;                        // by axis
+  std::vector<Group> low_groups_;                    // likewise, where there are exchanges of low priority
   std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // by axis; none where no messages go
   std::unordered_map<const program::Exchange*, Ready> ready_;
   std::mutex mutex_;                                  // of what follows

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "weft/base/check.h"
+#include "weft/exec/spill_file.h"
 
 namespace weft::exec {
 namespace {
@@ -46,6 +47,20 @@ Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take(std::shared_ptr<device:
     WEFT_TRY(copies, memory->device_->make_stream({}));
     memory->copies_ = std::move(copies);
   }
+  return memory;
+}
+
+Result<std::unique_ptr<DeviceMemory>> DeviceMemory::take_spilling(std::shared_ptr<device::Device> device,
+                                                                  const program::Program& program,
+                                                                  const std::string& folder) {
+  if (!device->host_accessible())
+    return user_error("only a processor's memory is spilled to a file", "without memory_limit nothing is");
+  WEFT_TRY(memory, take(std::move(device), program.bytes(), nullptr));
+  WEFT_TRY(file, SpillFile::make(folder, program.spilled_bytes + program.spilled_work_bytes));
+  std::byte* const begin = memory->device_->host(memory->address_);
+  WEFT_TRY_STATUS(file.lay_over(begin, program.spilled_bytes));
+  WEFT_TRY_STATUS(
+      file.lay_over(begin + program.persistent_bytes + program.work_bytes, program.spilled_work_bytes));
   return memory;
 }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -26,6 +27,10 @@ class DeviceMemory {
   // Where `owner` has better memory for exchanges and the device can compute in it, in that.
   static Result<std::unique_ptr<DeviceMemory>> take(std::shared_ptr<device::Device> device,
                                                     std::int64_t bytes, Exchanger* owner);
+  // The same for a program of which some lies in a file in that folder.
+  static Result<std::unique_ptr<DeviceMemory>> take_spilling(std::shared_ptr<device::Device> device,
+                                                             const program::Program& program,
+                                                             const std::string& folder);
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;

@@ -8,7 +8,8 @@
 namespace weft::exec {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{50};  // whether the mailbox is to close
+// Of one receive: shorter than a box takes to say that all others have left, which is for whoever waits to hear.
+constexpr std::chrono::milliseconds kPatience{500};
 
 }  // namespace
 
@@ -21,6 +22,8 @@ Mailbox::~Mailbox() {
     closing_ = true;
   }
   changed_.notify_all();
+  // The postman sleeps until something comes: a word of one's own wakes it. Where the group has failed, that did.
+  (void)group_.send_tagged(nullptr, 0, comm::ElementType::u8, group_.rank(), 0);
   postman_.join();
 }
 
@@ -28,16 +31,18 @@ void Mailbox::collect(std::size_t largest) {
   std::vector<std::byte> room(std::max<std::size_t>(largest, 1));
   for (;;) {
     auto came = group_.receive_tagged(room.data(), static_cast<std::int64_t>(room.size()),
-                                      comm::ElementType::u8, comm::kAnySource, comm::kAnyTag, kBetweenLooks);
-    const std::lock_guard lock(mutex_);
-    if (closing_) return;
-    if (came.ok() && !*came) continue;
-    if (came.ok())
-      kept_[{(*came)->from, (*came)->tag}].emplace_back(room.begin(), room.begin() + (*came)->count);
-    else
-      failure_ = std::move(came).error();
-    changed_.notify_all();
-    if (failure_) return;
+                                      comm::ElementType::u8, comm::kAnySource, comm::kAnyTag, kPatience);
+    const bool failed = !came.ok();
+    {
+      const std::lock_guard lock(mutex_);
+      if (closing_) return;
+      if (failed)
+        failure_ = std::move(came).error();
+      else if (*came)
+        kept_[{(*came)->from, (*came)->tag}].emplace_back(room.begin(), room.begin() + (*came)->count);
+    }
+    changed_.notify_all();  // without the lock: who wakes would only wait for it
+    if (failed) return;
   }
 }
 

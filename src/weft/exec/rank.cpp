@@ -13,7 +13,9 @@
 #include "weft/device/element_access.h"
 #include "weft/exec/crew.h"
 #include "weft/exec/device_memory.h"
+#include "weft/exec/spill_file.h"
 #include "weft/exec/task_events.h"
+#include "weft/program/spill.h"
 #include "weft/program/stream.h"
 
 namespace weft::exec {
@@ -91,7 +93,7 @@ Result<std::int64_t> bytes_beside(const program::Program& program, device::Devic
 struct Rank::State {
   State(program::Program what, const RankOptions& options, std::shared_ptr<device::Device> where)
       : program(std::move(what)),
-        bytes(program.bytes()),
+        bytes(program.resident_bytes()),
         exchanger(options.exchanger),
         device(std::move(where)) {}
 
@@ -100,6 +102,8 @@ struct Rank::State {
     const program::Task& what = program.tasks[task];
     if (const device::Kernel* const kernel = kernels[what.unit].get()) {
       streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
+      if (!released.empty())
+        for (const program::Extent& extent : released[task]) let_go_of(extent);
       if (launched) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
       return true;
     }
@@ -127,6 +131,19 @@ struct Rank::State {
     return memory->exchange(exchange, at(exchange.operand), at(exchange.result), unit.stream, among_ranks);
   }
 
+  bool spills() const { return program.spilled_bytes + program.spilled_work_bytes > 0; }
+  void let_go_of(const program::Extent& extent) const {
+    const std::int64_t at = program.buffer(extent.buffer).offset + extent.begin;
+    let_go(device->host(memory->address() + at), extent.end - extent.begin);
+  }
+  // What the host touched since the last step.
+  void let_go_of_all() const {
+    if (!spills()) return;
+    let_go(device->host(memory->address()), program.spilled_bytes);
+    let_go(device->host(memory->address() + program.persistent_bytes + program.work_bytes),
+           program.spilled_work_bytes);
+  }
+
   // Where a place begins; null where this rank's share is empty.
   device::Address at(const program::Place& place) const {
     return place.buffer.valid() ? memory->address() + device::offset_of(program, place) : device::Address();
@@ -135,6 +152,7 @@ struct Rank::State {
   Status run_all(const Crew::Work& work) {
     if (!failure.ok()) return failure;
     memory->send_inputs(*streams.front());
+    let_go_of_all();
     crew->run(work);
     return finish();
   }
@@ -154,7 +172,8 @@ struct Rank::State {
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
   std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
-  std::size_t movers = 0;                // streams of the program that move bytes between ranks
+  std::vector<std::vector<program::Extent>> released;  // by task; empty: nothing is spilled
+  std::size_t movers = 0;                              // streams of the program that move bytes between ranks
   std::mutex mutex;
   Status failure;  // of the exchange that failed first; read when the crew has stopped
   std::unique_ptr<Crew> crew;
@@ -166,7 +185,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
     WEFT_TRY(processor, device::open_device("cpu"));
     device = std::move(processor);
   }
-  const std::int64_t bytes = program.bytes();
+  const std::int64_t bytes = program.resident_bytes();
   const auto describe = [&] {
     return fmt::format("{} kept and {} for the step",
                        print_bytes(static_cast<double>(program.persistent_bytes)),
@@ -195,7 +214,12 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   WEFT_CHECK(exchanges_of(program).empty() || options.exchanger != nullptr,
              "a rank that exchanges with nobody");
   auto state = std::make_unique<State>(std::move(program), options, std::move(device));
-  auto memory = DeviceMemory::take(state->device, bytes, options.shared_memory ? options.exchanger : nullptr);
+  if (state->spills()) state->released = program::release_points(state->program);
+  auto memory = state->spills()
+                    ? DeviceMemory::take_spilling(state->device, state->program, options.spill_folder)
+                    : DeviceMemory::take(state->device, state->program.bytes(),
+                                         options.shared_memory ? options.exchanger : nullptr);
+  if (!memory.ok() && state->spills()) return std::move(memory).error();
   if (!memory.ok())
     return world_error(fmt::format("{}, and the machine does not give it", needs),
                        "a smaller batch or model needs less");
@@ -263,11 +287,15 @@ std::span<std::byte> Rank::input(const program::Port& port) {
 
 Status Rank::write(const program::Port& port, std::span<const std::byte> bytes) {
   WEFT_CHECK(static_cast<std::int64_t>(bytes.size()) == bytes_of(port), "a value of another size");
-  return state_->memory->write(state_->at(port.place), bytes);
+  const Status written = state_->memory->write(state_->at(port.place), bytes);
+  state_->let_go_of_all();
+  return written;
 }
 
 Status Rank::write(const program::Port& port, const std::function<void(std::span<std::byte>)>& make) {
-  return state_->memory->write(state_->at(port.place), bytes_of(port), make);
+  const Status written = state_->memory->write(state_->at(port.place), bytes_of(port), make);
+  state_->let_go_of_all();
+  return written;
 }
 
 Result<HostBytes> Rank::read(const program::Port& port) const {

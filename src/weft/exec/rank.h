@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct RankOptions {
   bool shared_memory = false;
   bool oversubscribed = false;  // this machine runs more threads than it has processors
   std::int32_t ranks_here = 1;  // that share this machine's memory
+  // Where what its program spills goes (program/spill.h); empty: the system's folder for temporary files.
+  std::string spill_folder = {};
 };
 
 // What a rank of the program takes beyond the program's own memory: what its workers have to themselves, and
@@ -93,7 +96,8 @@ class Rank {
 
   int workers() const;
   std::size_t reference_units() const;  // nodes that have no kernel
-  std::int64_t bytes() const;           // all it took, with what its workers have to themselves
+  // All that it holds in memory, with what its workers have to themselves.
+  std::int64_t bytes() const;
 
  private:
   struct State;

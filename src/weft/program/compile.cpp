@@ -13,6 +13,7 @@
 #include "weft/program/row_code.h"
 #include "weft/program/schedule.h"
 #include "weft/program/share.h"
+#include "weft/program/spill.h"
 #include "weft/program/stream.h"
 #include "weft/program/waits.h"
 
@@ -65,11 +66,13 @@ class Compiler {
     assign_streams(program_);
     share_buffers(program_);
     drop_unused_buffers();
-    WEFT_TRY_STATUS(place_buffers());
     if (options_.tiles)
       cut_into_tasks(program_, options_.workers);
     else
       take_units_whole(program_);
+    WEFT_TRY_STATUS(place_buffers());
+    for (std::int64_t over = over_limit(); over > 0 && spill_more(program_, over); over = over_limit())
+      WEFT_TRY_STATUS(place_buffers());
     find_waits(program_.tasks, program_.buffers);
     return std::move(program_);
   }
@@ -92,11 +95,16 @@ class Compiler {
     }
     // Copies made while grouping.
     program_.buffers.resize(grouping_.buffer_count);
-    for (const Group& group : grouping_.groups)
-      if (group.kind == GroupKind::copy) size_buffer(group.results[0]);
+    for (const Group& group : grouping_.groups) {
+      for (const Place& place : group.results)
+        if (group.kind == GroupKind::copy || place.buffer.value >= graph_.value_count()) size_buffer(place);
+      if (group.kind != GroupKind::exchange || group.operands.size() < 2) continue;
+      for (const std::vector<Place>* bucket : {&group.operands, &group.results})
+        for (const Place& place : *bucket) size_buffer(place);
+    }
   }
 
-  // Several copies may fill one buffer.
+  // Several copies may fill one buffer, and several values a bucket's.
   void size_buffer(const Place& place) {
     std::int64_t& bytes = program_.buffers[place.buffer.value].bytes;
     bytes = std::max(bytes, extent(place).end);
@@ -191,11 +199,14 @@ class Compiler {
     const std::int64_t chunks = row_loop_chunks(loop);
     std::vector<Unit> combines;
     for (Accumulator& accumulator : loop.accumulators) {
-      if (chunks == 1 && accumulator.divisor == 1) continue;
+      // Sums of narrow numbers are f32 until they are done; accelerators have them in registers.
+      const bool adds_there = options_.any_float || accumulator.result.dtype == plan::DType::f32;
+      if (chunks == 1 && accumulator.divisor == 1 && adds_there) continue;
       accumulator.partials = new_buffer(chunks * accumulator.elements * 4);
       RowOperand& operand = loop.operands[accumulator.memory];
       operand.partial = true;
       operand.place.buffer = accumulator.partials;
+      operand.place.dtype = plan::DType::f32;
       Unit combine;
       combine.kernel = Combine{accumulator.partials, accumulator.result, chunks,
                                accumulator.elements, accumulator.monoid, accumulator.divisor};
@@ -309,19 +320,57 @@ class Compiler {
     for_each_buffer_id(program_, [&](BufferId& id) { id = renumbered[id.value]; });
   }
 
+  std::int64_t over_limit() {
+    if (options_.resident_limit <= 0) return 0;
+    program_.spill_window = spill_window(program_, options_.workers);
+    return program_.resident_bytes() - options_.resident_limit;
+  }
+
+  // Those in a file first, and apart by whole pages.
+  void place_persistent(bool spilled) {
+    for (Buffer& buffer : program_.buffers) {
+      if (!is_persistent(buffer.role) || buffer.spilled != spilled) continue;
+      buffer.born = 0, buffer.dies = static_cast<std::uint32_t>(program_.units.size());
+      buffer.offset = program_.persistent_bytes;
+      program_.persistent_bytes += spilled ? whole_pages(buffer.bytes) : aligned(buffer.bytes);
+    }
+  }
+
+  static std::int64_t whole_pages(std::int64_t bytes) {
+    return (bytes + kSpillPage - 1) / kSpillPage * kSpillPage;
+  }
+
+  Status place_spilled_work() {
+    std::vector<memory::Buffer> lives;
+    std::vector<std::size_t> spilled;
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      if (is_persistent(buffer.role) || !buffer.spilled) continue;
+      spilled.push_back(b);
+      lives.push_back({buffer.born, buffer.dies, buffer.bytes});
+    }
+    if (spilled.empty()) return {};
+    const std::int64_t end = whole_pages(program_.persistent_bytes + program_.work_bytes);
+    program_.work_bytes = end - program_.persistent_bytes;
+    WEFT_TRY(packing, memory::pack(lives, {.alignment = kSpillPage, .effort = 0}));
+    for (std::size_t i = 0; i < spilled.size(); ++i)
+      program_.buffers[spilled[i]].offset = end + packing.offsets[i];
+    program_.spilled_work_bytes = whole_pages(packing.peak);
+    return {};
+  }
+
   Status place_buffers() {
     std::vector<memory::Buffer> lives;
     std::vector<std::size_t> temporaries;
+    program_.persistent_bytes = 0;
+    place_persistent(true);
+    program_.spilled_bytes = program_.persistent_bytes;
+    place_persistent(false);
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) {
-      Buffer& buffer = program_.buffers[b];
-      if (is_persistent(buffer.role)) {
-        buffer.born = 0, buffer.dies = static_cast<std::uint32_t>(program_.units.size());
-        buffer.offset = program_.persistent_bytes;
-        program_.persistent_bytes += aligned(buffer.bytes);
-      } else {
-        temporaries.push_back(b);
-        lives.push_back({buffer.born, buffer.dies, buffer.bytes});
-      }
+      const Buffer& buffer = program_.buffers[b];
+      if (is_persistent(buffer.role) || buffer.spilled) continue;
+      temporaries.push_back(b);
+      lives.push_back({buffer.born, buffer.dies, buffer.bytes});
     }
     program_.work_lower_bound = memory::lower_bound(lives, kAlignment);
     if (!options_.pack) return place_apart(temporaries);
@@ -331,7 +380,7 @@ class Compiler {
     for (std::size_t i = 0; i < temporaries.size(); ++i)
       program_.buffers[temporaries[i]].offset = program_.persistent_bytes + packing.offsets[i];
     program_.work_bytes = packing.peak;
-    return {};
+    return place_spilled_work();
   }
 
   Status place_apart(std::span<const std::size_t> temporaries) {

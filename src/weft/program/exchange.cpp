@@ -17,6 +17,14 @@ std::vector<std::int64_t> blocks_along(bool any, const plan::Type& type, Symbol 
   return counts;
 }
 
+// From the first place to the end of the last; one is taken as it is.
+Place stretch(std::span<const Place> places) {
+  if (places.size() == 1) return places[0];
+  Place all{places[0].buffer, places[0].offset, places[0].dtype, {}};
+  all.axes.push_back({Symbol(), places.back().offset + places.back().elements() - all.offset, 1});
+  return all;
+}
+
 // The elements that go between this rank and each of the group, where a rank gives or gets any.
 std::vector<std::int64_t> halo_counts(const ops::LocalExchange& what, const plan::Type& type, bool gives) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(what.ranks));
@@ -44,9 +52,10 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
   exchange.monoid = what.monoid;
   exchange.dtype = to.dtype;
   exchange.shift = what.by;
-  if (!reads.empty()) exchange.operand = reads[0];
-  if (!writes.empty()) exchange.result = writes[0];
+  if (!reads.empty()) exchange.operand = stretch(reads);
+  if (!writes.empty()) exchange.result = stretch(writes);
   exchange.kind = what.kind;
+  if (what.priority == ops::kLowPriority) exchange.algorithm.priority = collective::Priority::low;
   using Kind = plan::ExchangeKind;
   switch (what.kind) {
     case Kind::all_gather: exchange.counts = blocks_along(what.takes, to, what.joins, what.ranks); break;
@@ -61,7 +70,7 @@ Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads,
       exchange.counts = halo_counts(what, from, true);
       exchange.takes = halo_counts(what, to, false);
       break;
-    case Kind::all_reduce:
+    case Kind::all_reduce: exchange.counts = {what.gives ? exchange.operand.elements() : 0}; break;
     case Kind::broadcast_from:
     case Kind::permute_ranks: exchange.counts = {what.gives ? from.elements() : 0}; break;
     case Kind::send:

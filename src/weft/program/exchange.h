@@ -15,7 +15,7 @@ namespace weft::program {
 Order exchange_order(const plan::Type& type, const ops::LocalExchange& what);
 
 // The kernel of an `exchange` node. `reads` is empty where the rank gives nothing, `writes` where it gets
-// nothing; else each is the one place of that side.
+// nothing; else each is the one place of that side, or those of a bucket's members, side by side in order.
 Exchange as_exchange(const plan::NodeView& node, std::span<const Place> reads, std::span<const Place> writes);
 
 }  // namespace weft::program

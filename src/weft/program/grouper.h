@@ -35,12 +35,14 @@ class Grouper {
   void add_rows(const plan::NodeView& node);
   void add_product(const plan::NodeView& node);
   void add_call(const plan::NodeView& node);
+  void add_attention(const plan::NodeView& node);
   void add_exchange(const plan::NodeView& node);
 
   bool is_float(plan::DType dtype) const {
-    return dtype == plan::DType::f32 || (any_float_ && is_real(dtype));
+    return is_real(dtype) && (any_float_ || dtype != plan::DType::f64);
   }
-  // Lanes are floats: truth is 1 or 0 there.
+  static bool is_narrow(plan::DType dtype) { return dtype == plan::DType::bf16 || dtype == plan::DType::f16; }
+  // Lanes are floats: truth is 1 or 0 there, and fewer bits are for memory.
   bool is_lane(plan::DType dtype) const { return is_float(dtype) || dtype == plan::DType::boolean; }
   // Constants, positions, and pointwise functions of these alone.
   bool is_recomputed(const plan::NodeView& node) const;
@@ -56,6 +58,8 @@ class Grouper {
   Place copied(plan::ValueId value, Place to);
   // `from` is the value's place, or a part of it.
   void add_copy(plan::ValueId value, const Place& from, const Place& to);
+  // The same numbers, as they lie, in f32.
+  Place widened(plan::ValueId value, const Place& place);
 
   // What the node runs over, in the order of the operand that has it all.
   std::vector<plan::Dim> domain_of(const plan::NodeView& node) const;
@@ -73,6 +77,12 @@ class Grouper {
 
   Place with_sums_last(const plan::NodeView& node, std::size_t operand) const;
   Place staged(const plan::NodeView& node, const ops::LocalExchange& what);
+  // `fresh`: from this buffer on, copies that were made for it.
+  void add_bucket(const plan::NodeView& node, const ops::LocalExchange& what, Group& group, BufferId fresh);
+  // Whether nobody but a bucket reads the memory of this value, so that it may lie wherever the bucket does.
+  bool is_movable(plan::ValueId value, const Place& place) const;
+  // Where the place is once buffers have moved.
+  Place moved(Place place) const;
   // An optimizer's results take the place of the parameter and the moments they renew.
   void write_in_place(const plan::NodeView& node, Group& group) const;
 
@@ -93,6 +103,8 @@ class Grouper {
   std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far
   std::uint32_t last_exchange_ = kNoGroup;                 // the group of the latest
   std::unordered_map<std::uint32_t, std::size_t> copies_;  // by the buffer of the copy: its group
+  // By buffer: the one that it becomes a part of, and from which element on. See add_bucket().
+  std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;
 };
 
 }  // namespace weft::program

@@ -37,6 +37,12 @@ Grouping Grouper::run() {
   for (std::size_t n = 0; n < graph_.node_count(); ++n)
     if (needed_[n]) add(graph_.view(NodeId(n)));
   for (const plan::Output& output : graph_.outputs()) stored(output.value);
+  if (!moves_.empty()) {
+    for (Group& group : made_.groups)
+      for (std::vector<Place>* places : {&group.operands, &group.results})
+        for (Place& place : *places) place = moved(place);
+    for (Place& place : made_.places) place = moved(place);
+  }
   return std::move(made_);
 }
 
@@ -98,9 +104,20 @@ void Grouper::add_copy(ValueId value, const Place& from, const Place& to) {
   group.operands = {from};
   group.results = {to};
   group.depth = depth_after({{value}});
+  if (const auto copy = copies_.find(from.buffer.value); copy != copies_.end())
+    group.depth = std::max(group.depth, made_.groups[copy->second].depth + 1);
   mark_read(kNoGroup, {{value}});
   copies_.emplace(to.buffer.value, made_.groups.size());
   made_.groups.push_back(std::move(group));
+}
+
+Place Grouper::widened(ValueId value, const Place& place) {
+  Place wide = place;
+  wide.dtype = plan::DType::f32;
+  wide.offset = 0;
+  wide.buffer = BufferId(made_.buffer_count++);
+  add_copy(value, place, wide);
+  return wide;
 }
 
 void Grouper::add_view(const NodeView& node) {
@@ -154,6 +171,7 @@ Place Grouper::with_sums_last(const NodeView& node, std::size_t operand) const {
 
 void Grouper::add_call(const NodeView& node) {
   Group group{.kind = GroupKind::call, .nodes = {node.id()}};
+  if (takes_any_rows(node)) return add_attention(node);
   const std::vector<Symbol> row = rows_over(node);
   const auto in_rows = [&](const plan::Type& type) {
     Order order;
@@ -166,15 +184,73 @@ void Grouper::add_call(const NodeView& node) {
     for (const Dim& dim : type.dims) add(dim.index);  // what the operator adds
     return order;
   };
-  for (const ValueId input : node.node().inputs)
-    group.operands.push_back(row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input))));
+  // Accelerators have kernels for all; those of the processor widen what they read and round what they write.
+  const bool in_f32 = !any_float_ && computes_in_f32(node);
+  bool rounds = false;
+  for (const ValueId input : node.node().inputs) {
+    Place place = row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input)));
+    group.operands.push_back(in_f32 && is_narrow(place.dtype) ? widened(input, place) : place);
+  }
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     const plan::Type type = node.result_type(k);
     const BufferId buffer(node.result(k).value);
     group.results.push_back(row.empty() ? plain_place(buffer, type)
                                         : place_in_order(buffer, type, in_rows(type)));
+    rounds |= in_f32 && is_narrow(type.dtype);
   }
-  if (is_optimizer(node.op())) write_in_place(node, group);
+  if (!rounds) {
+    if (is_optimizer(node.op())) write_in_place(node, group);
+    return finish(std::move(group), node);
+  }
+  const std::vector<Place> rounded = group.results;
+  for (Place& place : group.results)
+    if (is_narrow(place.dtype)) {
+      place.dtype = plan::DType::f32;
+      place.buffer = BufferId(made_.buffer_count++);
+    }
+  const std::vector<Place> wide = group.results;
+  finish(std::move(group), node);
+  const std::uint32_t depth = made_.groups.back().depth;
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    if (wide[k].dtype == rounded[k].dtype) continue;
+    add_copy(node.result(k), wide[k], rounded[k]);
+    made_.groups.back().depth = std::max(made_.groups.back().depth, depth + 1);
+    set(node.result(k), rounded[k], static_cast<std::uint32_t>(made_.groups.size() - 1));
+  }
+}
+
+// Operands stay where they lie as long as their rows are whole there; results run as the queries do.
+void Grouper::add_attention(const NodeView& node) {
+  Group group{.kind = GroupKind::call, .nodes = {node.id()}};
+  const auto with_row_last = [](const Order& from, std::span<const Dim> row) {
+    Order order;
+    for (const Symbol index : from)
+      if (std::ranges::find(row, index, &Dim::index) == row.end()) order.push_back(index);
+    for (const Dim& dim : row) order.push_back(dim.index);
+    return order;
+  };
+  for (std::size_t i = 0; i < node.input_count(); ++i) {
+    const std::vector<Dim> row = row_of_operand(node, i);
+    const Place at = stored(node.input(i));
+    if (has_rows(at, row)) {
+      group.operands.push_back(at);
+      continue;
+    }
+    Order own;
+    for (const Dim& dim : node.input_type(i).dims) own.push_back(dim.index);
+    group.operands.push_back(ordered(node.input(i), with_row_last(own, row)));
+  }
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    const plan::Type type = node.result_type(k);
+    const bool is_gradient = node.result_count() == 3;
+    Order like;  // of the operand that the result goes with, what the result has
+    for (const Symbol index : order_of(group.operands[is_gradient ? k : 0]))
+      if (type.has(index)) like.push_back(index);
+    for (const Dim& dim : type.dims)
+      if (std::ranges::find(like, dim.index) == like.end()) like.push_back(dim.index);
+    group.results.push_back(
+        place_in_order(BufferId(node.result(k).value), type, with_row_last(like, row_of_result(node, k))));
+  }
   finish(std::move(group), node);
 }
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 
@@ -34,8 +35,10 @@ bool has_own_kernel(const NodeView& node) {
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
                 ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
-                ops::recurrence);
+                ops::recurrence, ops::attention, ops::attention_gradient);
 }
+
+std::vector<plan::Dim> row_of(const plan::Dim* begin, const plan::Dim* end) { return {begin, end}; }
 
 // Statistics by channel, or by share of the batch and channel.
 bool has_channels(const NodeView& node) {
@@ -47,11 +50,13 @@ bool has_channels(const NodeView& node) {
 // A queue for each expert is counted in a worker's own memory.
 constexpr std::int64_t kMostExperts = std::int64_t{1} << 20;
 
+bool is_float(DType dtype) { return is_real(dtype) && dtype != DType::f64; }
+
 // Elements of other types than the kernels know.
 std::string why_by_type(const NodeView& node) {
   // A move does not care what it moves.
   const bool moves = is_any(node, ops::gather);
-  const auto refused = [&](DType dtype) { return is_real(dtype) && dtype != DType::f32; };
+  const auto refused = [&](DType dtype) { return is_real(dtype) && !is_float(dtype); };
   for (std::size_t i = 0; i < node.input_count(); ++i) {
     const DType dtype = node.input_type(i).dtype;
     if (moves && i == 1) continue;
@@ -60,7 +65,7 @@ std::string why_by_type(const NodeView& node) {
   // What is summed, ranked or turned is f32.
   const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot, ops::labelled);
   const DType worked = node.input_type(is_any(node, ops::scatter_add) ? 1 : 0).dtype;
-  if ((!whole_first || is_any(node, ops::scatter_add)) && worked != DType::f32)
+  if ((!whole_first || is_any(node, ops::scatter_add)) && !is_float(worked))
     return fmt::format("its elements are {}", plan::name(worked));
   if (is_any(node, ops::adam, ops::adamw) && node.input_type(4).dtype != DType::i64)
     return "its step is no i64";
@@ -72,28 +77,26 @@ std::string why_by_type(const NodeView& node) {
 
 std::string why_by_definition(const NodeView& node) {
   if (ops::is_pointwise(node.op()) || is_any(node, ops::cast, ops::constant, ops::position)) return {};
-  if (is_any(node, ops::concat, ops::pad)) {
-    const DType dtype = node.result_type(0).dtype;
-    return plan::size_in_bytes(dtype) == 2 ? fmt::format("its elements are {}", plan::name(dtype)) : "";
-  }
+  if (is_any(node, ops::concat, ops::pad)) return {};
   if (is_any(node, ops::contract) && node.input_count() > 2)
     return fmt::format("it multiplies {} factors at once", node.input_count());
   if (!has_own_kernel(node)) {
-    if (node.input_count() > 0 && node.input_type(0).dtype != DType::f32)
+    if (node.input_count() > 0 && !is_float(node.input_type(0).dtype))
       return fmt::format("its elements are {}", plan::name(node.input_type(0).dtype));
     return "it has no kernel";
   }
   if (std::string why = why_by_type(node); !why.empty()) return why;
-  if (is_any(node, ops::labelled) && node.result_type(0).dtype != DType::f32)
+  if (is_any(node, ops::labelled) && !is_float(node.result_type(0).dtype))
     return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
   if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
-  if (is_any(node, ops::gather) && node.input_type(1).dtype != DType::f32 &&
-      plan::size_in_bytes(node.input_type(1).dtype) == 2)
-    return fmt::format("its elements are {}", plan::name(node.input_type(1).dtype));
   if (is_any(node, ops::slot) && node.integer(0) > kMostExperts)
     return fmt::format("it has more than {} experts", kMostExperts);
   return {};
+}
+
+bool computes_in_f32(const NodeView& node) {
+  return has_own_kernel(node) && !is_any(node, ops::gather) && why_by_definition(node).empty();
 }
 
 std::vector<Symbol> rows_over(const NodeView& node) {
@@ -108,6 +111,24 @@ std::vector<Symbol> rows_over(const NodeView& node) {
     return {node.symbol(0), node.symbol(1)};
   }
   return {};
+}
+
+bool takes_any_rows(const NodeView& node) {
+  return is_any(node, ops::attention, ops::attention_gradient) && why_by_definition(node).empty();
+}
+
+// q and k have what a score sums, v and what is made of it the elements of a value; sums and masks neither.
+std::vector<plan::Dim> row_of_operand(const NodeView& node, std::size_t operand) {
+  const ops::Attending of = ops::attending(node);
+  if (operand < 2) return row_of(of.inner.begin(), of.inner.end());
+  const bool has_values =
+      operand == 2 || (is_any(node, ops::attention_gradient) && (operand == 3 || operand == 5));
+  return has_values ? row_of(of.values.begin(), of.values.end()) : std::vector<plan::Dim>();
+}
+
+std::vector<plan::Dim> row_of_result(const NodeView& node, std::size_t result) {
+  if (is_any(node, ops::attention_gradient)) return row_of_operand(node, result);
+  return result == 0 ? row_of_operand(node, 2) : std::vector<plan::Dim>();
 }
 
 std::int64_t item_count(const NodeView& node) {
@@ -128,6 +149,19 @@ std::int64_t item_count(const NodeView& node) {
     std::int64_t rows = 1;
     for (std::size_t i = 0; i < along; ++i) rows *= type.dims[i].size;
     return rows;
+  }
+  if (is_any(node, ops::attention)) {
+    const ops::Attending of = ops::attending(node);
+    return of.along.size == 0
+               ? 0
+               : of.row_count() / of.along.size * ((of.along.size + kQueryTile - 1) / kQueryTile);
+  }
+  if (is_any(node, ops::attention_gradient)) {
+    // Heads that share keys and values add to the same gradients.
+    std::int64_t apart = 1;
+    for (const plan::Dim& dim : ops::attending(node).rows)
+      if (node.input_type(1).has(dim.index) && node.input_type(2).has(dim.index)) apart *= dim.size;
+    return apart;
   }
   if (is_any(node, ops::gather)) return node.input_type(0).elements();
   if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
@@ -151,6 +185,7 @@ std::int64_t item_count(const NodeView& node) {
 bool operand_has_items(const NodeView& node, std::size_t operand) {
   if (is_optimizer_step(node)) return operand < 4 && node.input_type(operand).rank() > 0;
   if (is_class_loss(node) || is_any(node, ops::max_pool_gradient)) return true;
+  if (is_any(node, ops::attention, ops::attention_gradient)) return false;
   if (is_any(node, ops::scatter_add, ops::batch_norm, ops::concat, ops::pad, ops::conv2d_weight_gradient))
     return false;
   // A decay may lack the rows' indices, or have them in another order.
@@ -159,7 +194,7 @@ bool operand_has_items(const NodeView& node, std::size_t operand) {
 }
 
 bool results_have_items(const NodeView& node) {
-  return !is_any(node, ops::batch_norm, ops::conv2d_weight_gradient);
+  return !is_any(node, ops::batch_norm, ops::conv2d_weight_gradient, ops::attention, ops::attention_gradient);
 }
 
 std::int64_t channels_per_item(const NodeView& node) {

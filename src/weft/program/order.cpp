@@ -6,6 +6,7 @@
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 #include "weft/program/exchange.h"
+#include "weft/program/items.h"
 #include "weft/program/matrix_product.h"
 
 namespace weft::program {
@@ -49,8 +50,8 @@ bool has(std::span<const Symbol> list, Symbol index) { return std::ranges::find(
 
 bool is_product(const NodeView& node) { return &node.op() == &ops::contract() && node.input_count() == 2; }
 
-Order wanted_by_exchange(const NodeView& node) {
-  return exchange_order(node.input_type(0), ops::read_local_exchange(node));
+Order wanted_by_exchange(const NodeView& node, std::size_t operand) {
+  return exchange_order(node.input_type(operand), ops::read_local_exchange(node));
 }
 
 void append(Order& order, std::span<const plan::Dim> dims, const auto& wanted) {
@@ -70,7 +71,7 @@ std::vector<std::size_t> wished_order(const Reader& reader) {
     append(order, other.dims, [&](Symbol i) { return own.has(i) && !to.has(i); });
     append(order, own.dims, [](Symbol) { return true; });
   } else {
-    order = wanted_by_exchange(reader.node);
+    order = wanted_by_exchange(reader.node, reader.operand);
   }
   std::vector<std::size_t> positions;
   for (const Symbol index : order)
@@ -114,7 +115,9 @@ double reader_cost(const Reader& reader, const Place& place) {
     return 0;
   }
   if (&node.op() == &ops::reduce() || &node.op() == &ops::contract()) return 0;
-  if (&node.op() == &ops::local_exchange()) return lies_in(seen, wanted_by_exchange(node)) ? 0 : copy;
+  if (&node.op() == &ops::local_exchange())
+    return lies_in(seen, wanted_by_exchange(node, reader.operand)) ? 0 : copy;
+  if (takes_any_rows(node)) return has_rows(seen, row_of_operand(node, reader.operand)) ? 0 : copy;
   return is_plain(seen) ? 0 : copy;
 }
 
@@ -139,13 +142,20 @@ std::vector<std::uint64_t> key_of(const plan::NodeView& contraction, const Place
   for (const Reader& reader : readers) {
     const NodeView& node = reader.node;
     key.push_back(reinterpret_cast<std::uintptr_t>(&node.op()));
+    add_symbols(reader.names);
+    if (&node.op() == &ops::local_exchange()) {
+      // What else travels with it makes no difference.
+      key.push_back(type(node.input(reader.operand)));
+      add_symbols(wanted_by_exchange(node, reader.operand));
+      continue;
+    }
     key.push_back(reader.operand);
     for (const ValueId input : node.node().inputs) key.push_back(type(input));
     key.push_back(type(node.result(0)));
-    add_symbols(reader.names);
-    if (&node.op() == &ops::local_exchange()) add_symbols(wanted_by_exchange(node));
     if (&node.op() == &ops::softmax() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
       add_symbols(node.indices(0));
+    if (takes_any_rows(node))
+      for (const plan::Dim& dim : row_of_operand(node, reader.operand)) key.push_back(dim.index.value);
   }
   return key;
 }

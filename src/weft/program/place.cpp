@@ -104,6 +104,13 @@ std::optional<std::int64_t> step_along(const Place& place, std::span<const plan:
   return step;
 }
 
+bool has_rows(const Place& place, std::span<const plan::Dim> row) {
+  for (const Axis& axis : place.axes)
+    if (axis.size > 1 && axis.stride == 0) return false;
+  const bool is_one = std::ranges::all_of(row, [](const plan::Dim& dim) { return dim.size == 1; });
+  return is_one || step_along(place, row) == 1;
+}
+
 bool is_placed_view(const plan::Operator& op) {
   return op.is_view() || &op == &ops::transpose() || &op == &ops::slice() || &op == &ops::broadcast();
 }

@@ -72,6 +72,10 @@ bool lies_in(const Place& place, std::span<const Symbol> order);
 // them, and nothing when the steps are uneven.
 std::optional<std::int64_t> step_along(const Place& place, std::span<const plan::Dim> row);
 
+// True when these indices, the last one fastest, run fastest in the place and without gaps, and no other index of
+// more than one step repeats what lies there.
+bool has_rows(const Place& place, std::span<const plan::Dim> row);
+
 // The place of a view's result: renamed, reordered, split, merged, cut or repeated. Nothing when a
 // merge would need elements that are not evenly spaced.
 std::optional<Place> view_place(const plan::NodeView& node, const Place& of);

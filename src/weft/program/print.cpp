@@ -160,6 +160,11 @@ std::string print(const Program& program) {
   };
   add(text, "program {}: {}, {}\n", program.graph->name, count(program.units.size(), "unit"),
       count(program.tasks.size(), "task"));
+  if (program.spilled_bytes + program.spilled_work_bytes > 0)
+    add(text, "in a file: {} of what is kept, {} of the step; in memory {}\n",
+        print_bytes(static_cast<double>(program.spilled_bytes)),
+        print_bytes(static_cast<double>(program.spilled_work_bytes)),
+        print_bytes(static_cast<double>(program.resident_bytes())));
   add(text, "memory {}: {} kept, {} packed, at least {}\n", print_bytes(static_cast<double>(program.bytes())),
       print_bytes(static_cast<double>(program.persistent_bytes)),
       print_bytes(static_cast<double>(program.work_bytes)),

@@ -38,6 +38,7 @@ constexpr bool is_persistent(BufferRole role) { return role < BufferRole::tempor
 
 struct Buffer {
   BufferRole role = BufferRole::temporary;
+  bool spilled = false;  // it lies where a file does (spill.h)
   std::string name;  // of a source or an output; empty for the rest
   plan::ValueId value;
   std::int64_t bytes = 0;
@@ -156,7 +157,13 @@ struct Program {
   std::int64_t work_bytes = 0;        // the packed rest
   std::int64_t work_lower_bound = 0;  // what no packing can go below: the most that is alive at once
 
-  std::int64_t bytes() const { return persistent_bytes + work_bytes; }
+  // Where not all fits: see spill.h.
+  std::int64_t spilled_bytes = 0;       // of what is kept, the first that are in a file
+  std::int64_t spilled_work_bytes = 0;  // of the step, after all else
+  std::int64_t spill_window = 0;        // the most of both that is in memory at once
+
+  std::int64_t bytes() const { return persistent_bytes + work_bytes + spilled_work_bytes; }
+  std::int64_t resident_bytes() const { return persistent_bytes - spilled_bytes + work_bytes + spill_window; }
   const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
 };
 
@@ -169,11 +176,13 @@ struct CompileOptions {
   bool any_float = false;
   // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
   bool pack = true;
-  // False: a unit is one task. Quicker; to price only.
+  // False: a unit is one task: to price, and for devices that cut units themselves.
   bool tiles = true;
   // By node of the plan: the turn in which it runs, where a step has several (pipeline/unroll.h). Turns are
   // done one after the other, and what belongs to different ones is not fused. Empty: there is one.
   std::span<const std::uint32_t> turns = {};
+  // What may be in memory at once: as much as needs be is spilled (spill.h). 0: any number of bytes.
+  std::int64_t resident_limit = 0;
 };
 
 // Compiles what the plan's outputs depend on. An output "next NAME" is what the source NAME holds

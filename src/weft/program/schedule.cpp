@@ -31,6 +31,7 @@ class Scheduler {
     find_edges();
     find_fetches();
     find_priorities();
+    hold_back();
     for (const Unit& unit : units_) {
       if (unit.turn >= left_.size()) left_.resize(unit.turn + 1);
       ++left_[unit.turn];
@@ -81,6 +82,43 @@ class Scheduler {
       for (const std::uint32_t writer : writers_[b])
         for (const std::uint32_t reader : readers[b])
           is_source(BufferId(b)) ? edge(reader, writer) : edge(writer, reader);
+  }
+
+  bool is_backward(std::uint32_t u) const {
+    return !units_[u].nodes.empty() &&
+           program_.graph->phase(units_[u].nodes.front()) == plan::Phase::backward;
+  }
+
+  // An order that runs, the plan's where it can be.
+  std::vector<std::uint32_t> runnable_order() const {
+    std::vector<std::uint32_t> waiting = waiting_, order;
+    Earliest<Priority> ready;
+    for (std::uint32_t u = 0; u < units_.size(); ++u)
+      if (waiting[u] == 0) ready.push({priority_[u], u});
+    while (!ready.empty()) {
+      order.push_back(ready.top().second);
+      ready.pop();
+      for (const std::uint32_t next : after_[order.back()])
+        if (--waiting[next] == 0) ready.push({priority_[next], next});
+    }
+    return order;
+  }
+
+  // What is done again in the backward phase waits for the gradient that it is done for. Units come in an order that
+  // runs already, so none of these edges closes a circle.
+  void hold_back() {
+    std::optional<std::uint32_t> before;
+    for (const std::uint32_t u : runnable_order()) {
+      if (units_[u].nodes.empty() || is_exchange(u) || is_message(u)) continue;
+      if (program_.graph->phase(units_[u].nodes.front()) == plan::Phase::update) continue;
+      bool reads_forward = false, reads_backward = false;
+      for (const Place& place : units_[u].reads)
+        for (const std::uint32_t writer : writers_[place.buffer.value])
+          if (!is_source(place.buffer)) (is_backward(writer) ? reads_backward : reads_forward) = true;
+      const bool could_always = is_backward(u) && reads_forward && !reads_backward;
+      if (could_always && before) edge(*before, u);
+      if (!could_always) before = u;
+    }
   }
 
   // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that

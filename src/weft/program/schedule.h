@@ -13,6 +13,9 @@
 //   an exchange of what a source holds, which could always start, starts when little that was fetched so is
 //     still unread: parameters are gathered ahead of their use, but not all at once.
 //
+// What the backward phase computes of forward values alone could run at any time, and holds memory from then on: it
+// comes after the unit before it in the plan.
+//
 // Where a step has turns (CompileOptions::turns), no unit comes before all of the turns before its own are placed;
 // but a receive is begun a turn ahead, so that it is there when its turn comes.
 #pragma once

@@ -13,6 +13,7 @@ void assign_streams(Program& program) {
     const auto* const exchange = std::get_if<Exchange>(&unit.kernel);
     if (exchange == nullptr) continue;
     std::string name = exchange->axis;
+    if (exchange->algorithm.priority == collective::Priority::low) name += " low";
     if (is_message(exchange->kind)) name += fmt::format(" {}", plan::name(exchange->kind));
     const auto found = std::find(program.streams.begin() + 1, program.streams.end(), name);
     unit.stream = static_cast<std::uint32_t>(found - program.streams.begin());

@@ -42,6 +42,8 @@ struct LocalRanksOptions {
   std::int64_t memory_limit = 0;  // bytes a rank may take; 0: its share of what the machine gives
   bool overlap = true;            // exchanges run beside computing
   bool shared_memory = true;      // a rank lies in memory that the others reach
+  bool spills = false;            // what exceeds the limit goes to a file in `spill_folder`
+  std::string spill_folder = {};  // empty: the system's for temporary files
   // What runs the collectives of its program, in their order; empty: what the communicator chooses.
   std::vector<program::ChosenAlgorithm> algorithms = {};
 };

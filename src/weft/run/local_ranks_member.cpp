@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -69,7 +70,8 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   // The mesh is laid over the ranks host by host: what talks most is on one host, whatever order they are in.
   const std::vector<std::int32_t> order = transport::find_hosts(*job).by_host();
   const auto place = static_cast<std::int32_t>(std::ranges::find(order, job->rank()) - order.begin());
-  WEFT_TRY(program, compile_for_rank(plan, place, options.workers, options.algorithms));
+  WEFT_TRY(program, compile_for_rank(plan, place, options.workers, options.algorithms,
+                                     options.spills ? options.memory_limit : 0));
   WEFT_TRY(world, comm::Communicator::create(job, exec::training_options(options.transport)));
   member->world_ = std::move(world);
   if (!std::ranges::is_sorted(order)) {
@@ -83,13 +85,17 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   const int movers = overlap ? static_cast<int>(program.streams.size()) - 1 : 0;
   const std::int32_t here = transport::ranks_on_this_machine(*job, order);
   const int threads = here * (options.workers + movers);
-  WEFT_TRY(rank, exec::Rank::start(std::move(program), {.workers = options.workers,
-                                                        .memory_limit = options.memory_limit,
-                                                        .exchanger = member->exchanger_.get(),
-                                                        .overlap = overlap,
-                                                        .shared_memory = options.shared_memory,
-                                                        .oversubscribed = threads > available_processors(),
-                                                        .ranks_here = here}));
+  WEFT_TRY(rank, exec::Rank::start(
+                     std::move(program),
+                     {.workers = options.workers,
+                      .memory_limit = options.memory_limit,
+                      .exchanger = member->exchanger_.get(),
+                      .overlap = overlap,
+                      // What one rank spills is its own, and ranks take memory together or not at all.
+                      .shared_memory = options.shared_memory && !options.spills,
+                      .oversubscribed = threads > available_processors(),
+                      .ranks_here = here,
+                      .spill_folder = options.spill_folder}));
   member->rank_ = std::move(rank);
   // All have asked for their memory before any of them fills it.
   WEFT_TRY_STATUS(member->wait_for_all());
@@ -126,6 +132,8 @@ Status Member::fill(const Weights& weights) {
                find_tensor(weights, source.name, source.type.dtype, shape_of_type(source.type), needed));
       known = found;
     }
+    std::optional<Tensor> master;
+    if (known == nullptr && (master = make_master(weights, source.name, source.type.dtype))) known = &*master;
     const plan::NodeView node = plan_.graph.view(source.node);
     WEFT_TRY_STATUS(rank_->write(*port, [&](std::span<std::byte> memory) {
       if (known == nullptr && source.is_whole(number())) {

@@ -10,10 +10,9 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/choose_algorithms.h"
-#include "weft/pipeline/unroll.h"
+#include "weft/run/fit_program.h"
 #include "weft/run/local_ranks_member.h"
 #include "weft/run/training_part.h"
-#include "weft/spmd/localize.h"
 
 namespace weft::run {
 namespace {
@@ -207,8 +206,9 @@ class Loop {
   Status look_at(std::int64_t done) const {
     std::vector<double> losses = outcome_.last_further;
     losses.insert(losses.begin(), outcome_.last_loss);
+    WEFT_TRY(scale, loss_scale_after(member_.rank(), done));
     for (const double loss : losses)
-      if (!std::isfinite(loss))
+      if (!scale && !std::isfinite(loss))
         return user_error(print_divergence(loss, done),
                           "a smaller learning_rate may help; on one rank TRAIN says where it began");
     if (!run_.training.on_step) return {};
@@ -262,17 +262,11 @@ Error explain(const RankFailure& failure, const transport::Death* death, std::in
 }  // namespace
 
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
-                                          int workers, std::span<const program::ChosenAlgorithm> algorithms) {
-  if (plan.time) {
-    WEFT_TRY(made, pipeline::unroll(plan, rank));
-    return program::compile(std::make_shared<plan::Graph>(std::move(made.graph)),
-                            {.workers = workers, .turns = made.turns});
-  }
-  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
-  WEFT_TRY(program,
-           program::compile(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers}));
-  if (algorithms.empty()) return program;
-  return cost::with_algorithms(std::move(program), algorithms);
+                                          int workers, std::span<const program::ChosenAlgorithm> algorithms,
+                                          std::int64_t limit) {
+  WEFT_TRY(fitted, fit_for_rank(plan, rank, workers, limit));
+  if (plan.time || algorithms.empty()) return std::move(fitted.program);
+  return cost::with_algorithms(std::move(fitted.program), algorithms);
 }
 
 namespace {

@@ -84,8 +84,10 @@ Result<DistributedOutcome> run_distributed(const distribute::DistributedPlan& pl
 
 // The program of one rank. `algorithms` run its collectives, in their order; none: what the communicator
 // chooses.
+// `limit`: of bytes in memory, beyond which it spills; 0: none.
 Result<program::Program> compile_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank,
                                           int workers,
-                                          std::span<const program::ChosenAlgorithm> algorithms = {});
+                                          std::span<const program::ChosenAlgorithm> algorithms = {},
+                                          std::int64_t limit = 0);
 
 }  // namespace weft::run

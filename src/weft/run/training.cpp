@@ -10,6 +10,7 @@
 #include "weft/base/units.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/train/training_plan.h"
 
 namespace weft::run {
 namespace {
@@ -153,11 +154,13 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
     WEFT_TRY_STATUS(rank.step());
     WEFT_TRY(loss, rank.number(rank.program().outputs.front()));
     outcome.last_loss = loss;
-    if (!std::isfinite(outcome.last_loss))
+    WEFT_TRY(scale, loss_scale_after(rank, step + 1));
+    if (!scale && !std::isfinite(outcome.last_loss))
       return explain_divergence(rank, feed, run.schedule, copy, step, outcome.last_loss);
     WEFT_TRY(further, further_losses(rank, run.losses));
     for (const double other : further)
-      if (!std::isfinite(other)) return explain_divergence(rank, feed, run.schedule, copy, step, other);
+      if (!scale && !std::isfinite(other))
+        return explain_divergence(rank, feed, run.schedule, copy, step, other);
     outcome.last_further = std::move(further);
     if (i == 0) outcome.first_loss = outcome.last_loss, outcome.first_further = outcome.last_further;
     outcome.steps_done = i + 1;
@@ -175,6 +178,18 @@ Result<std::vector<double>> further_losses(const exec::Rank& rank, std::size_t l
     further.push_back(loss);
   }
   return further;
+}
+
+Result<std::optional<double>> loss_scale_after(const exec::Rank& rank, std::int64_t step) {
+  const auto& states = rank.program().states;
+  const auto found = std::ranges::find(states, train::kLossScaleName, &program::Port::name);
+  if (found == states.end()) return std::optional<double>();
+  WEFT_TRY(scale, rank.number(*found));
+  if (scale >= train::kLeastLossScale) return std::optional<double>(scale);
+  return user_error(
+      fmt::format("the loss scale collapsed: gradients are not finite at step {} with a scale of {}",
+                  print_exact(step), 2 * scale),
+      "f16 ends at 65,504: precision = bf16 has the range of f32; a smaller learning_rate may help");
 }
 
 // The sign of a number that is none is the processor's affair.

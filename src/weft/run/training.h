@@ -54,6 +54,10 @@ Result<TrainingOutcome> run_training(exec::Rank& rank, const Feed& feed, const T
 // Of a rank that has done a step: what its second to `losses`-th outputs are.
 Result<std::vector<double>> further_losses(const exec::Rank& rank, std::size_t losses);
 
+// By what a plan multiplies its loss, after a step; none where it does not. Fails where it has collapsed: every
+// step overflows, however small it is. While it is there, a loss that is not finite is a step that was skipped.
+Result<std::optional<double>> loss_scale_after(const exec::Rank& rank, std::int64_t step);
+
 // "training diverged: the loss is nan at step 2", of a loss that is not finite after `step` steps.
 std::string print_divergence(double loss, std::int64_t step);
 

@@ -23,6 +23,8 @@ json print_options(const LocalRanksOptions& options) {
           {"memory_limit", options.memory_limit},
           {"overlap", options.overlap},
           {"shared_memory", options.shared_memory},
+          {"spills", options.spills},
+          {"spill_folder", options.spill_folder},
           {"algorithms", print_algorithms(options.algorithms)}};
 }
 
@@ -34,6 +36,8 @@ Result<LocalRanksOptions> read_options(const json& from) {
   options.memory_limit = from.at("memory_limit");
   options.overlap = from.at("overlap");
   options.shared_memory = from.at("shared_memory");
+  options.spills = from.at("spills");
+  options.spill_folder = from.at("spill_folder");
   WEFT_TRY(algorithms, read_algorithms(from.at("algorithms")));
   options.algorithms = std::move(algorithms);
   return options;

@@ -63,7 +63,10 @@ std::vector<std::int64_t> shape_of(const program::Place& place) {
 void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<std::byte> memory) {
   const std::string_view kind = source.word(2);
   const double a = source.real(3), b = source.real(4);
-  const std::uint64_t stream = Hasher().text(source.word(0)).digest().low;
+  // A master weight begins as what its parameter is rounded from.
+  std::string_view name = source.word(0);
+  if (name.ends_with(train::kMasterSuffix)) name.remove_suffix(train::kMasterSuffix.size());
+  const std::uint64_t stream = Hasher().text(name).digest().low;
   const plan::Type type = source.result_type(0);
   for (std::int64_t i = 0; i < type.elements(); ++i) {
     const auto place = static_cast<std::uint64_t>(i);
@@ -99,6 +102,20 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
   return &tensor;
 }
 
+std::optional<Tensor> make_master(const Weights& weights, std::string_view name, plan::DType dtype) {
+  if (!name.ends_with(train::kMasterSuffix)) return std::nullopt;
+  const auto found = weights.tensors.find(train::parameter_of_moment(name));
+  if (found == weights.tensors.end()) return std::nullopt;
+  const Tensor& rounded = found->second;
+  const auto elements = static_cast<std::int64_t>(rounded.bytes.size()) / plan::size_in_bytes(rounded.dtype);
+  Tensor master{dtype, rounded.shape, {}};
+  master.bytes.resize(static_cast<std::size_t>(elements * plan::size_in_bytes(dtype)));
+  for (std::int64_t i = 0; i < elements; ++i)
+    device::store_element(dtype, master.bytes.data(), i,
+                          device::load_element(rounded.dtype, rounded.bytes.data(), i));
+  return master;
+}
+
 Status write_weights(exec::Rank& rank, const Weights& weights,
                      const std::map<std::string, Tensor, std::less<>>& computed) {
   const auto write = [&](const Port& port, bool needed) -> Status {
@@ -106,6 +123,8 @@ Status write_weights(exec::Rank& rank, const Weights& weights,
       return rank.write(port, made->second.bytes);
     WEFT_TRY(tensor, find_tensor(weights, port.name, port.place.dtype, shape_of(port.place), needed));
     if (tensor != nullptr) return rank.write(port, tensor->bytes);
+    if (const auto master = make_master(weights, port.name, port.place.dtype))
+      return rank.write(port, master->bytes);
     return write_initial(rank, port, weights.seed);
   };
   for (const Port& port : rank.program().parameters) WEFT_TRY_STATUS(write(port, true));

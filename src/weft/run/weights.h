@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,10 @@ Status write_initial(exec::Rank& rank, std::uint64_t seed);
 // another type or shape.
 Result<const Tensor*> find_tensor(const Weights& weights, const std::string& name, plan::DType dtype,
                                   const std::vector<std::int64_t>& shape, bool needed);
+
+// A master weight that the weights lack, made of the parameter that they hold: what was imported, or learned
+// without one. None where the name is no master's or there is no such parameter.
+std::optional<Tensor> make_master(const Weights& weights, std::string_view name, plan::DType dtype);
 
 // Fills them from weights, and with initial values what the weights do not hold and need not: an
 // optimizer's moments. Fails when a parameter is missing or of another shape. `computed` holds parameters that

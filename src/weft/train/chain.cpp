@@ -48,7 +48,8 @@ std::string place_of(const Graph& graph, ScopeId scope) {
 
 class Cutter {
  public:
-  explicit Cutter(const Graph& graph) : graph_(graph), home_(graph.node_count(), kNowhere) {}
+  Cutter(const Graph& graph, Skips skips)
+      : graph_(graph), skips_(skips), home_(graph.node_count(), kNowhere) {}
 
   Chain run() {
     find_flow();
@@ -78,7 +79,26 @@ class Cutter {
       for (const ValueId value : node.node().inputs) last_reader_[value.value] = n;
       last_of_entry_[key_of_entry(entry_of(node.node()))] = n;
     }
+    if (skips_ == Skips::allowed) find_skips();
   }
+
+  // Values that are read in several iterations, none of which made them.
+  void find_skips() {
+    skips_over_.assign(graph_.value_count(), false);
+    std::vector<ScopeId> reader(graph_.value_count());
+    for (const NodeId id : flow_) {
+      const ScopeId here = iteration_of(graph_, graph_.node(id).scope);
+      if (!here.valid()) continue;
+      for (const ValueId value : graph_.node(id).inputs) {
+        const ScopeId maker = iteration_of(graph_, graph_.node(graph_.value(value).producer).scope);
+        if (here == maker) continue;
+        ScopeId& first = reader[value.value];
+        if (!first.valid()) first = here;
+        skips_over_[value.value] = skips_over_[value.value] || first != here;
+      }
+    }
+  }
+  bool goes_around(ValueId value) const { return !skips_over_.empty() && skips_over_[value.value]; }
 
   bool multiplies_by_parameter(const NodeView& node) const {
     for (std::size_t i = 0; i < node.input_count(); ++i)
@@ -110,7 +130,7 @@ class Cutter {
       }
       for (std::size_t k = 0; k < node.result_count(); ++k) {
         const std::size_t last = last_reader_[node.result(k).value];
-        if (last <= id.value) continue;
+        if (last <= id.value || goes_around(node.result(k))) continue;
         ++crossing[last];
         ++alive;
       }
@@ -227,6 +247,8 @@ class Cutter {
   }
 
   const Graph& graph_;
+  const Skips skips_;
+  std::vector<bool> skips_over_;    // by value; empty: none
   std::vector<std::int32_t> home_;  // by node: the number of its part
   std::vector<NodeId> flow_;
   std::vector<std::size_t> last_reader_;  // by value: in the forward pass
@@ -236,6 +258,6 @@ class Cutter {
 
 }  // namespace
 
-Chain chain_of(const Graph& graph) { return Cutter(graph).run(); }
+Chain chain_of(const Graph& graph, Skips skips) { return Cutter(graph, skips).run(); }
 
 }  // namespace weft::train

@@ -47,7 +47,13 @@ struct Chain {
   std::string why_not;  // where there are fewer than two parts, or kinds come back: no chain to plan along
 };
 
-Chain chain_of(const plan::Graph& graph);
+// What several iterations read, as the decoder's layers read what the encoder made, goes around all parts between.
+enum class Skips : std::uint8_t {
+  none,    // those are one part
+  allowed  // and may be cut all the same
+};
+
+Chain chain_of(const plan::Graph& graph, Skips skips = Skips::none);
 
 // Some parts in a row as a plan of their own: what comes from others is an input, and what others read an
 // output. An input stands in the phase of the node whose result it is. REQUIRES: the chain is the graph's.

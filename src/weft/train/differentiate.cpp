@@ -162,7 +162,7 @@ Status step_back(Graph& graph, NodeId id, std::span<const char> depends, Gradien
 }  // namespace
 
 Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss,
-                                           std::span<const ValueId> with_respect_to) {
+                                           std::span<const ValueId> with_respect_to, ValueId scale) {
   WEFT_TRY_STATUS(check_types(graph, loss, with_respect_to));
   const LabelGuard guard(graph);
   const NodeId last = graph.value(loss).producer;
@@ -171,8 +171,9 @@ Result<std::vector<ValueId>> differentiate(Graph& graph, ValueId loss,
   Gradients gradients{.totals = std::vector<ValueId>(graph.value_count()), .padded = {}};
   if (depends[loss.value] != 0) {
     graph.set_when({.phase = plan::Phase::backward});
-    WEFT_TRY(one, ops::add_constant(graph, 1, graph.type(loss).dtype));
-    gradients.totals[loss.value] = one;
+    const plan::DType dtype = graph.type(loss).dtype;
+    WEFT_TRY(first, scale.valid() ? ops::add_cast(graph, scale, dtype) : ops::add_constant(graph, 1, dtype));
+    gradients.totals[loss.value] = first;
     for (std::size_t id = last.value + 1; id-- > 0;)
       WEFT_TRY_STATUS(step_back(graph, NodeId(id), depends, gradients));
   }

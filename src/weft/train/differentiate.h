@@ -21,8 +21,9 @@ namespace weft::train {
 // depend on the value. New nodes are of the backward phase and bear the label and scope of the node they
 // differentiate. Fails when
 // the loss is not a real scalar, a wanted value is not real, or an operator on the way has no
-// gradient; nodes added until then stay, unused.
+// gradient; nodes added until then stay, unused. `scale`, a number that is there by then, multiplies the loss.
 Result<std::vector<plan::ValueId>> differentiate(plan::Graph& graph, plan::ValueId loss,
-                                                 std::span<const plan::ValueId> with_respect_to);
+                                                 std::span<const plan::ValueId> with_respect_to,
+                                                 plan::ValueId scale = {});
 
 }  // namespace weft::train

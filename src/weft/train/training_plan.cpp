@@ -38,6 +38,20 @@ class Updater {
     }
   }
 
+  // Before the first gradient: by what the loss is multiplied, where it is.
+  Result<ValueId> add_loss_scale() {
+    if (!options_.precision.scales_loss) return ValueId();
+    WEFT_TRY_STATUS(take(kLossScaleName, "mixed precision keeps the scale of the loss"));
+    WEFT_TRY_STATUS(take(kGoodStepsName, "mixed precision counts its good steps"));
+    WEFT_TRY(type, graph_.intern_type(DType::f32, {}));
+    WEFT_TRY(count, graph_.intern_type(DType::i64, {}));
+    WEFT_TRY(scale, ops::add_state(graph_, kLossScaleName, type, {"constant", options_.loss_scale}));
+    WEFT_TRY(good, ops::add_state(graph_, kGoodStepsName, count));
+    scale_ = scale;
+    good_ = good;
+    return scale;
+  }
+
   // Before the first update: what all of them read.
   Status prepare() {
     if (options_.accumulate > 1) {
@@ -57,7 +71,7 @@ class Updater {
     options_ = goal.options;
     step_ = {};
     step_name_ = goals_.size() == 1 ? std::string(kStepName) : fmt::format("{}.{}", goal.loss, kStepName);
-    due_ = complete_;
+    due_ = complete_and_finite_.valid() ? complete_and_finite_ : complete_;
     if (goal.every <= 1) return {};
     if (complete_.valid())
       return user_error("accumulate and every do not go together: both say when parameters change",
@@ -65,6 +79,49 @@ class Updater {
     WEFT_TRY(due, is_each(fmt::format("{}.every", goal.loss), "a loss counts the steps between its updates",
                           goal.every));
     due_ = due;
+    if (!finite_.valid()) return {};
+    WEFT_TRY(both, ops::add_pointwise(graph_, ops::logical_and(), {due, finite_}));
+    due_ = both;
+    return {};
+  }
+
+  // A gradient as the optimizer takes it: of the type of the weight that it renews, and of the loss itself.
+  Result<ValueId> as_taken(ValueId gradient) {
+    ops::Formula f(graph_);
+    if (options_.precision.mixed) gradient = f.cast(gradient, wide(graph_.type(gradient).dtype));
+    if (scale_.valid() && f.status().ok()) {
+      if (!unscale_.valid()) unscale_ = f(ops::div(), {f.number(1, scale_), scale_});
+      gradient = f(ops::mul(), {gradient, f.cast(unscale_, graph_.type(gradient).dtype)});
+    }
+    WEFT_TRY_STATUS(f.status());
+    return gradient;
+  }
+
+  // A step whose gradients are not all finite changes nothing but the scale, which halves; after enough good ones
+  // it doubles. `squares`: the sum of all of them, squared.
+  Status judge(ValueId squares) {
+    if (!scale_.valid() || !squares.valid()) return {};
+    constexpr double kLargest = 3.4e38;  // of f32; no comparison with NaN holds
+    ops::Formula f(graph_);
+    const ValueId finite = f(ops::less(), {squares, f.number(kLargest, squares)});
+    const ValueId next = f(ops::add(), {good_, f.number(1, good_)});
+    const ValueId enough = f(ops::equal(), {f(ops::mod(), {next, f.number(options_.loss_scale_steps, good_)}),
+                                            f.number(0, good_)});
+    const ValueId twice = f(ops::mul(), {scale_, f.number(2, scale_)});
+    const ValueId half = f(ops::mul(), {scale_, f.number(0.5, scale_)});
+    ValueId scale = f(ops::select(), {finite, f(ops::select(), {enough, twice, scale_}), half});
+    ValueId good =
+        f(ops::select(), {finite, f(ops::select(), {enough, f.number(0, good_), next}), f.number(0, good_)});
+    if (complete_.valid()) {
+      scale = f(ops::select(), {complete_, scale, scale_});
+      good = f(ops::select(), {complete_, good, good_});
+    }
+    const ValueId due = complete_.valid() ? f(ops::logical_and(), {complete_, finite}) : finite;
+    WEFT_TRY_STATUS(f.status());
+    graph_.add_output(graph_.symbol(fmt::format("next {}", kLossScaleName)), scale);
+    graph_.add_output(graph_.symbol(fmt::format("next {}", kGoodStepsName)), good);
+    finite_ = finite;
+    complete_and_finite_ = due;
     return {};
   }
 
@@ -72,7 +129,7 @@ class Updater {
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
     if (!complete_.valid()) return gradient;
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
-    WEFT_TRY(sum, add_moment(parameter, name, "gradients"));
+    WEFT_TRY(sum, add_moment(gradient, name, "gradients"));
     ops::Formula f(graph_);
     const ValueId total = f(ops::add(), {sum, gradient});
     const ValueId mean = f(ops::mul(), {total, f.number(1 / options_.accumulate, total)});
@@ -82,34 +139,36 @@ class Updater {
     return mean;
   }
 
+  // REQUIRES: the gradient is as_taken().
   Status update(ValueId parameter, ValueId gradient) {
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
+    WEFT_TRY(weight, weight_of(parameter, name));
     switch (options_.optimizer) {
       case Optimizer::sgd: {
-        WEFT_TRY(next, ops::add_sgd(graph_, parameter, gradient, options_.learning_rate, rate_));
-        return put(name, parameter, next);
+        WEFT_TRY(next, ops::add_sgd(graph_, weight, gradient, options_.learning_rate, rate_));
+        return put_weight(name, parameter, weight, next);
       }
       case Optimizer::momentum: {
-        WEFT_TRY(moment, add_moment(parameter, name, "momentum"));
-        WEFT_TRY(next, ops::add_momentum(graph_, parameter, gradient, moment, options_.learning_rate,
+        WEFT_TRY(moment, add_moment(weight, name, "momentum"));
+        WEFT_TRY(next, ops::add_momentum(graph_, weight, gradient, moment, options_.learning_rate,
                                          options_.momentum, rate_));
-        WEFT_TRY_STATUS(put(name, parameter, next.weight));
+        WEFT_TRY_STATUS(put_weight(name, parameter, weight, next.weight));
         return put(name + ".momentum", moment, next.momentum);
       }
       case Optimizer::adam:
       case Optimizer::adamw: {
         WEFT_TRY_STATUS(count_steps());
-        WEFT_TRY(first, add_moment(parameter, name, "first"));
-        WEFT_TRY(second, add_moment(parameter, name, "second"));
+        WEFT_TRY(first, add_moment(weight, name, "first"));
+        WEFT_TRY(second, add_moment(weight, name, "second"));
         const ops::AdamSettings settings{.lr = options_.learning_rate,
                                          .beta1 = options_.beta1,
                                          .beta2 = options_.beta2,
                                          .epsilon = options_.epsilon};
         WEFT_TRY(next, options_.optimizer == Optimizer::adam
-                           ? ops::add_adam(graph_, parameter, gradient, first, second, step_, settings, rate_)
-                           : ops::add_adamw(graph_, parameter, gradient, first, second, step_, settings,
+                           ? ops::add_adam(graph_, weight, gradient, first, second, step_, settings, rate_)
+                           : ops::add_adamw(graph_, weight, gradient, first, second, step_, settings,
                                             decay_of(parameter), rate_));
-        WEFT_TRY_STATUS(put(name, parameter, next.weight));
+        WEFT_TRY_STATUS(put_weight(name, parameter, weight, next.weight));
         WEFT_TRY_STATUS(put(name + ".first", first, next.first));
         return put(name + ".second", second, next.second);
       }
@@ -142,10 +201,32 @@ class Updater {
     return options_.decay_vectors || graph_.type(parameter).rank() > 1 ? options_.weight_decay : 0;
   }
 
-  Result<ValueId> add_moment(ValueId parameter, std::string_view name, std::string_view which) {
+  // What the optimizer renews: the master weight of a narrow parameter, where there is one, else the parameter.
+  Result<ValueId> weight_of(ValueId parameter, const std::string& name) {
+    const plan::Type type = graph_.type(parameter);
+    if (!options_.precision.mixed || !is_narrow(type.dtype)) return parameter;
+    const std::string master = name + std::string(kMasterSuffix);
+    WEFT_TRY_STATUS(take(master, fmt::format("mixed precision keeps the master weight of {}", name)));
+    WEFT_TRY(kept, graph_.intern_type(DType::f32, type.dims));
+    moment_bytes_ += static_cast<double>(graph_.type(kept).bytes());
+    const plan::NodeView source = graph_.view(graph_.value(parameter).producer);
+    return ops::add_state(graph_, master, kept, {source.word(2), source.real(3), source.real(4)});
+  }
+
+  Status put_weight(const std::string& name, ValueId parameter, ValueId weight, ValueId next) {
+    if (weight == parameter) return put(name, parameter, next);
+    WEFT_TRY(chosen, chosen_of(weight, next));
+    graph_.add_output(graph_.symbol(fmt::format("next {}{}", name, kMasterSuffix)), chosen);
+    WEFT_TRY(rounded, ops::add_cast(graph_, chosen, graph_.type(parameter).dtype));
+    graph_.add_output(graph_.symbol("next " + name), rounded);
+    return {};
+  }
+
+  // `like` is of the moment's type.
+  Result<ValueId> add_moment(ValueId like, std::string_view name, std::string_view which) {
     const std::string moment = fmt::format("{}.{}", name, which);
     WEFT_TRY_STATUS(take(moment, fmt::format("the optimizer keeps a moment of {}", name)));
-    const plan::TypeId type = graph_.value(parameter).type;
+    const plan::TypeId type = graph_.value(like).type;
     moment_bytes_ += static_cast<double>(graph_.type(type).bytes());
     return ops::add_state(graph_, moment, type);
   }
@@ -165,12 +246,14 @@ class Updater {
 
   // What a source holds next; where updates come after several steps, what it held until then.
   Status put(const std::string& name, ValueId now, ValueId next) {
-    if (due_.valid()) {
-      WEFT_TRY(chosen, ops::add_pointwise(graph_, ops::select(), {due_, next, now}));
-      next = chosen;
-    }
-    graph_.add_output(graph_.symbol("next " + name), next);
+    WEFT_TRY(chosen, chosen_of(now, next));
+    graph_.add_output(graph_.symbol("next " + name), chosen);
     return {};
+  }
+
+  Result<ValueId> chosen_of(ValueId now, ValueId next) {
+    if (!due_.valid()) return next;
+    return ops::add_pointwise(graph_, ops::select(), {due_, next, now});
   }
 
   plan::Graph& graph_;
@@ -178,18 +261,17 @@ class Updater {
   TrainingOptions options_;
   std::string step_name_;
   ValueId step_, rate_;
-  ValueId complete_;  // whether the gradients of a set are all there; invalid: they always are
-  ValueId due_;       // whether parameters change in this step; invalid: in every one
+  ValueId complete_;                // whether the gradients of a set are all there; invalid: they always are
+  ValueId due_;                     // whether parameters change in this step; invalid: in every one
+  ValueId scale_, good_, unscale_;  // of the loss; invalid: it is not scaled
+  ValueId finite_, complete_and_finite_;   // whether the gradients are; invalid: that is not asked
   std::unordered_set<std::string> taken_;  // names of sources
   double moment_bytes_ = 0;
 };
 
-// Scales all gradients by one number, so that the norm of them together is `most` at most. Squares are summed
-// in f32 at least: they leave the range of f16 soon.
-Status clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, double most) {
-  constexpr double kLittle = 1e-6;  // keeps a norm of zero from dividing
+// The squares of all gradients, summed in f32 at least: they leave the range of f16 soon. Invalid without any.
+Result<ValueId> sum_of_squares(plan::Graph& graph, std::span<const ValueId> gradients) {
   ops::Formula f(graph);
-  const auto wide = [&](DType dtype) { return dtype == DType::f64 ? dtype : DType::f32; };
   DType dtype = DType::f32;
   for (const ValueId gradient : gradients)
     if (gradient.valid()) dtype = std::max(dtype, wide(graph.type(gradient).dtype));
@@ -200,13 +282,39 @@ Status clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, doubl
     const ValueId squares = f.cast(f.keep([&] { return ops::add_contract(graph, {g, g}, {}); }), dtype);
     total = total.valid() ? f(ops::add(), {total, squares}) : squares;
   }
-  if (!total.valid()) return f.status();
+  WEFT_TRY_STATUS(f.status());
+  return total;
+}
+
+// Scales all gradients by one number, so that the norm of them together is `most` at most.
+Status clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, ValueId total, double most) {
+  constexpr double kLittle = 1e-6;  // keeps a norm of zero from dividing
+  if (!total.valid()) return {};
+  ops::Formula f(graph);
   const ValueId norm = f(ops::add(), {f(ops::sqrt(), {total}), f.number(kLittle, total)});
   const ValueId ratio = f(ops::div(), {f.number(most, total), norm});
   const ValueId scale = f(ops::minimum(), {ratio, f.number(1, total)});
   for (ValueId& gradient : gradients)
     if (gradient.valid()) gradient = f(ops::mul(), {gradient, f.cast(scale, graph.type(gradient).dtype)});
   return f.status();
+}
+
+// Gradients that are summed in f32 are so from the start: before ranks, and micro-batches, add theirs. A parameter
+// that one product makes the gradient of has it rounded once before.
+Status widen_gradients(plan::Graph& graph, std::vector<ValueId>& gradients) {
+  for (ValueId& gradient : gradients) {
+    if (!gradient.valid()) continue;
+    const plan::Node& maker = graph.node(graph.value(gradient).producer);
+    graph.set_label(maker.label);
+    graph.set_scope(maker.scope);
+    graph.set_when({.phase = Phase::backward});
+    WEFT_TRY(cast, ops::add_cast(graph, gradient, wide(graph.type(gradient).dtype)));
+    gradient = cast;
+  }
+  graph.set_label({});
+  graph.set_scope({});
+  graph.set_when({});
+  return {};
 }
 
 // "d_*" fits what begins with d_; a name fits itself and all that is within it: "gen" "gen.w1".
@@ -326,9 +434,27 @@ std::vector<ValueId> kept_values(const plan::Graph& graph) {
 }
 
 std::string_view parameter_of_moment(std::string_view name) {
-  for (const std::string_view which : {".momentum", ".first", ".second", ".gradients"})
+  for (const std::string_view which :
+       {std::string_view(".momentum"), std::string_view(".first"), std::string_view(".second"),
+        std::string_view(".gradients"), kMasterSuffix})
     if (name.ends_with(which)) return name.substr(0, name.size() - which.size());
   return {};
+}
+
+std::string print_parameter_bytes(const TrainingOptions& options) {
+  const Precision& precision = options.precision;
+  const std::int64_t weight = plan::size_in_bytes(precision.compute);
+  const std::int64_t kept = plan::size_in_bytes(precision.mixed ? DType::f32 : precision.compute);
+  const std::int64_t gradient =
+      precision.mixed && !is_narrow(options.gradients) ? plan::size_in_bytes(DType::f32) : weight;
+  const std::int64_t moments = options.optimizer == Optimizer::sgd        ? 0
+                               : options.optimizer == Optimizer::momentum ? kept
+                                                                          : 2 * kept;
+  const std::int64_t master = precision.mixed ? kept : 0;
+  std::string text = fmt::format("weight {}, gradient {}", weight, gradient);
+  if (master > 0) text += fmt::format(", master {}", master);
+  if (moments > 0) text += fmt::format(", moments {}", moments);
+  return fmt::format("{} ({})", weight + gradient + master + moments, text);
 }
 
 std::string_view name(Optimizer optimizer) { return kNames[static_cast<std::size_t>(optimizer)]; }
@@ -375,40 +501,59 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
     WEFT_TRY(picked, pick_parameters(graph, *descent.goal, parameters, taken));
     descent.parameters = std::move(picked);
   }
-  for (const ValueId parameter : parameters)
-    if (taken.contains(parameter.value))
-      made.gradient_bytes += static_cast<double>(graph.type(parameter).bytes());
   if (!goals.front().loss.empty()) put_losses_first(graph, descents);
+  const TrainingOptions& options = goals.front().options;
+  const bool sums_wide = options.precision.mixed && !is_narrow(options.gradients);
+  Updater updater(graph, goals);
+  WEFT_TRY(scale, updater.add_loss_scale());
   for (Descent& descent : descents) {
-    WEFT_TRY(gradients, differentiate(graph, descent.loss.value, descent.parameters));
+    WEFT_TRY(gradients, differentiate(graph, descent.loss.value, descent.parameters, scale));
     descent.gradients = std::move(gradients);
     if (!descent.goal->loss.empty() && std::ranges::none_of(descent.gradients, &ValueId::valid))
       return user_error(fmt::format("{} depends on none of the parameters that it trains: {}",
                                     descent.goal->loss, names_of(graph, descent.parameters)),
                         "OVER (...) names those that it does depend on", descent.goal->span);
+    if (sums_wide) WEFT_TRY_STATUS(widen_gradients(graph, descent.gradients));
+    for (std::size_t i = 0; i < descent.gradients.size(); ++i)
+      made.gradient_bytes += static_cast<double>(
+          graph.type(descent.gradients[i].valid() ? descent.gradients[i] : descent.parameters[i]).bytes());
   }
   graph.set_label({});
   graph.set_scope({});
   graph.set_when({.phase = Phase::update});
-  Updater updater(graph, goals);
   WEFT_TRY_STATUS(updater.prepare());
+  std::vector<ValueId> all;
+  for (Descent& descent : descents)
+    for (std::size_t i = 0; i < descent.parameters.size(); ++i) {
+      ValueId& gradient = descent.gradients[i];
+      if (!gradient.valid()) continue;
+      WEFT_TRY(taken_so, updater.as_taken(gradient));
+      WEFT_TRY(mean, updater.accumulate(descent.parameters[i], taken_so));
+      gradient = mean;
+      all.push_back(mean);
+    }
+  if (scale.valid()) {
+    WEFT_TRY(squares, sum_of_squares(graph, all));
+    WEFT_TRY_STATUS(updater.judge(squares));
+  }
   for (Descent& descent : descents) {
     const std::vector<ValueId>& wanted = descent.parameters;
     std::vector<ValueId>& gradients = descent.gradients;
     WEFT_TRY_STATUS(updater.begin(*descent.goal));
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (!gradients[i].valid()) continue;
-      WEFT_TRY(mean, updater.accumulate(wanted[i], gradients[i]));
-      gradients[i] = mean;
+    if (const double most = descent.goal->options.clip_norm; most > 0) {
+      WEFT_TRY(squares, sum_of_squares(graph, gradients));
+      WEFT_TRY_STATUS(clip_gradients(graph, gradients, squares, most));
     }
-    const double most = descent.goal->options.clip_norm;
-    if (most > 0) WEFT_TRY_STATUS(clip_gradients(graph, gradients, most));
     for (std::size_t i = 0; i < wanted.size(); ++i)
       // A parameter that the loss does not depend on has no gradient and stays as it is.
       if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(wanted[i], gradients[i]));
   }
   graph.set_when({});
   made.optimizer_bytes = updater.moment_bytes();
+  if (options.precision.mixed) {
+    WEFT_TRY(again, with_widening_again(graph));
+    graph = std::move(again);
+  }
   made.kept = kept_values(graph);
   for (const ValueId value : made.kept)
     made.activation_bytes += static_cast<double>(graph.type(value).bytes());

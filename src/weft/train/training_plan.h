@@ -15,6 +15,7 @@
 
 #include "weft/base/result.h"
 #include "weft/plan/graph.h"
+#include "weft/train/precision.h"
 
 namespace weft::train {
 
@@ -35,6 +36,10 @@ struct TrainingOptions {
   double clip_norm = 0;    // what the gradients' norm, of all of them together, may be at most; 0: anything
   double accumulate = 1;   // steps whose gradients are averaged for one update
   bool scheduled = false;  // the learning rate is multiplied by the state kRateName, which the run writes
+  Precision precision = {};                  // what is kept in more bits than the model computes in
+  plan::DType gradients = plan::DType::f32;  // of mixed precision: what they are summed in; else narrow
+  double loss_scale = 65536;                 // of f16, at first
+  double loss_scale_steps = 2000;            // steps without an overflow after which it doubles
 };
 
 // One of several losses, each with parameters and an optimizer of its own. All gradients are those of the
@@ -49,6 +54,13 @@ struct Goal {
 
 // The parameter that an optimizer keeps a moment of under this name: "w1" of "w1.first"; "" where it is none.
 std::string_view parameter_of_moment(std::string_view name);
+
+// The f32 weight that a narrow parameter is rounded from: "w1.master".
+inline constexpr std::string_view kMasterSuffix = ".master";
+// What the loss is multiplied by before its gradients are taken, and the good steps since it last changed.
+inline constexpr std::string_view kLossScaleName = "loss_scale", kGoodStepsName = "loss_scale.good";
+// Below it, scaling only takes precision away.
+inline constexpr double kLeastLossScale = 1;
 
 // The state that counts the steps which Adam's moments have seen.
 inline constexpr std::string_view kStepName = "step";
@@ -67,9 +79,12 @@ struct TrainingPlan {
   // What the phases hold in memory, in bytes.
   double parameter_bytes = 0;
   double gradient_bytes = 0;
-  double optimizer_bytes = 0;   // moments
+  double optimizer_bytes = 0;   // moments and master weights
   double activation_bytes = 0;  // of `kept`
 };
+
+// "18 (weight 2, gradient 4, master 4, moments 8)": bytes that a parameter in the type of the policy takes.
+std::string print_parameter_bytes(const TrainingOptions& options);
 
 // As TrainingPlan::kept, of any plan that learns.
 std::vector<plan::ValueId> kept_values(const plan::Graph& graph);

@@ -37,6 +37,7 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "adam",
     "adamw",
     "cross-entropy-gradient",
+    "attention-gradient",
     "labelled",
     "stop-gradient",  // by intent: see StopsWhereItIsTold
     "max-pool-gradient",

@@ -1,0 +1,39 @@
+#include "weft/run/fit_program.h"
+
+#include <algorithm>
+
+#include "weft/device/device.h"
+#include "weft/exec/rank.h"
+#include "weft/pipeline/unroll.h"
+#include "weft/spmd/localize.h"
+
+namespace weft::run {
+
+Result<FittedProgram> fit_program(std::shared_ptr<const plan::Graph> graph, program::CompileOptions options,
+                                  std::int64_t limit) {
+  FittedProgram made;
+  WEFT_TRY(whole, program::compile(graph, options));
+  made.program = std::move(whole);
+  if (limit <= 0) return made;
+  WEFT_TRY(device, device::open_device("cpu"));
+  WEFT_TRY(beside, exec::bytes_beside(made.program, *device, options.workers));
+  made.beside = beside;
+  if (made.resident() <= limit) return made;
+  options.resident_limit = std::max<std::int64_t>(limit - beside, 1);
+  WEFT_TRY(spilling, program::compile(std::move(graph), options));
+  made.program = std::move(spilling);
+  return made;
+}
+
+Result<FittedProgram> fit_for_rank(const distribute::DistributedPlan& plan, std::int32_t rank, int workers,
+                                   std::int64_t limit) {
+  if (plan.time) {
+    WEFT_TRY(made, pipeline::unroll(plan, rank));
+    return fit_program(std::make_shared<plan::Graph>(std::move(made.graph)),
+                       {.workers = workers, .turns = made.turns}, limit);
+  }
+  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, rank, spmd::Exchanges::stay));
+  return fit_program(std::make_shared<plan::Graph>(std::move(local.graph)), {.workers = workers}, limit);
+}
+
+}  // namespace weft::run

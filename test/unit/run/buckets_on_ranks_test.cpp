@@ -1,0 +1,52 @@
+// Gradients summed in buckets, on ranks: the weights are those of one sum each, and the same on every run.
+#include <gtest/gtest.h>
+
+#include "bucket_case.h"
+#include "ranks_case.h"
+
+namespace weft::session {
+namespace {
+
+using distribute::DistributedPlan;
+using train::Optimizer;
+
+Learner mlp(Optimizer optimizer) {
+  return learner("digits_mlp", {{"b", 12, {}}, {"p", 8, {}}, {"f", 12, {}}, {"c", 10, {}}}, optimizer);
+}
+
+Learner gpt(Optimizer optimizer) {
+  return learner("char_gpt",
+                 {{"b", 8, {}}, {"s", 8, {}}, {"d", 8, {}}, {"h", 8, {}}, {"layers", 1, {}}, {"v", 8, {}}},
+                 optimizer);
+}
+
+// Of two addends there is one order.
+TEST(BucketsOnRanks, TwoRanksHaveTheSameBits) {
+  for (const Learner& model : {mlp(Optimizer::adam), gpt(Optimizer::momentum)}) {
+    const DistributedPlan plain = spread(model, "rank=2: slice b");
+    const auto by_itself = train(model, plain, on(2), 10);
+    for (const std::size_t members : {2u, 5u, 1000u}) {
+      const auto together = train(model, search::in_buckets(plain, members), on(2), 10);
+      expect_same_bits(together.weights, by_itself.weights);
+    }
+  }
+}
+
+TEST(BucketsOnRanks, SeveralAxesAgreeAndRunAgainTheSame) {
+  // Adam would make steps of the noise in a key's bias, whose gradient is none.
+  const Learner model = gpt(Optimizer::momentum);
+  for (const std::string_view text : {"rank=4: slice b", "data=2: slice b; tensor=2: slice h, f, v, s"}) {
+    SCOPED_TRACE(text);
+    const DistributedPlan plain = spread(model, text);
+    const bool low = text.starts_with("data");
+    const DistributedPlan made = search::in_buckets(plain, low ? 3 : 1000, low);
+    const auto alone = train_alone(model, 10);
+    const auto together = train(model, made, on(4), 10), again = train(model, made, on(4), 10);
+    EXPECT_LT(apart(together.weights, alone.weights).relative, 1e-4)
+        << apart(together.weights, alone.weights).worst;
+    expect_same_bits(together.weights, again.weights);
+  }
+}
+
+}  // namespace
+}  // namespace weft::session
