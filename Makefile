@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 300
 PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo lib install test test-thorough bench bench-peers bench-faults goldens fuzz format lint clean help
+.PHONY: weft demo lib install test test-gpu test-thorough bench bench-peers bench-faults goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -31,6 +31,12 @@ test: ## build everything with sanitizers and run all tests
 test-thorough: export WEFT_THOROUGH = 1
 test-thorough: test ## the same, with every case of the long tests: some 40 minutes
 
+test-gpu: ## run the tests of what executes plans on this machine's GPU (f64, which it lacks, left out)
+	@scripts/setup.sh build test
+	@scripts/build.sh dev $(JOBS) unit_exec
+	@ASAN_OPTIONS=protect_shadow_gap=0:detect_leaks=0 WEFT_TEST_DEVICE='cuda:0 exact' \
+	  build/dev/unit_exec --gtest_filter='Execution*:MaskedRegions*:OwnKernels*:ProgramProperty*-Execution.EveryOperator*'
+
 test-%: ## build and run the unit tests of one folder of src/weft: make test-plan
 	@scripts/setup.sh build test
 	@scripts/build.sh dev $(JOBS) unit_$*
@@ -46,8 +52,9 @@ bench-peers: ## build what `weft bench` measures against: Open MPI, MPICH, Gloo
 
 bench-faults: ## kill, stop, starve and mislead ranks and training jobs, and see that they cope
 	@scripts/setup.sh build
-	@scripts/build.sh release $(JOBS) bench_faults weft
+	@scripts/build.sh release $(JOBS) bench_faults bench_soak weft
 	@build/release/bench_faults
+	@build/release/bench_soak --seconds 60
 	@bench/faults_of_jobs.sh build/release/weft
 
 goldens: ## refill the expected output of the golden tests; read the diff

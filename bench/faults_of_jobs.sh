@@ -9,7 +9,8 @@ weft=$(realpath "$1")
 rounds=${2:-5}
 root=$(dirname "$(dirname "$(realpath "$0")")")
 work=$(mktemp -d)
-trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+export WEFT_HOSTS=faults
+trap 'umount "$work/small" 2>/dev/null; "$root/scripts/hosts.sh" down 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export weft WEFT_TIMEOUT='20 s'
 mkdir h0 h1
@@ -148,6 +149,53 @@ END
   judge 'and to its end' says 1 ' to 3,000: loss'
 else
   echo 'a slow link: not tried, it needs root and tc with tbf'
+fi
+
+# Three hosts, and the wire of one is cut. Both sides must end in time, and know whom they lost.
+hosts=$root/scripts/hosts.sh
+cat >host.sh <<'END'
+cd h$RANK && exec "$weft" run ../job.weft >out 2>&1
+END
+if "$hosts" up 3 2>out; then
+  mkdir -p h2
+  rm -f kept log.csv
+  script 100000000 "checkpoint = '../kept', checkpoint_every = 50, log = '../log.csv'"
+  sed -i 's/LOCAL 2/JOB/; s/rank=2/host=3/; s/threads = 2/threads = 1/' job.weft
+  export MASTER_ADDR=10.77.0.1 MASTER_PORT=29517 WORLD_SIZE=3 LOCAL_WORLD_SIZE=1 LOCAL_RANK=0 WEFT_TIMEOUT='5 s'
+  for rank in 0 1 2; do RANK=$rank "$hosts" run $rank timeout 120 sh host.sh & done
+  for _ in $(seq 6000); do [ "$(lines log.csv)" -ge 100 ] && break; sleep 0.01; done
+  ip -n faults-switch link set port2 down
+  wait
+  cat h0/out h1/out >out
+  judge 'a partition: the larger part names the rank it lost' says 2 'rank 2'
+  cat h2/out >out
+  judge 'a partition: the lone rank ends too' grep -q 'error.*no sign of life' out
+  judge 'what was saved can be read' [ -s kept ]
+  "$hosts" down
+  unset MASTER_ADDR MASTER_PORT WORLD_SIZE LOCAL_WORLD_SIZE LOCAL_RANK
+  export WEFT_TIMEOUT='20 s'
+else
+  echo "a partition: not tried, $(cat out)"
+fi
+
+# A container that is smaller than the machine: told before the first step, not killed in it.
+group=
+for folder in /sys/fs/cgroup/memory/weft-faults-$$ /sys/fs/cgroup/weft-faults-$$; do
+  mkdir "$folder" 2>/dev/null || continue
+  for limit in memory.limit_in_bytes memory.max; do
+    [ -f "$folder/$limit" ] && echo 150000000 >"$folder/$limit" && group=$folder
+  done
+  [ "$group" ] && break
+  rmdir "$folder"
+done
+if [ "$group" ]; then
+  echo "TRAIN char_gpt FROM '$root/README.md' STEPS 2 WITH (b = 64, s = 256, layers = 6);" >job.weft
+  sh -c 'echo $$ >"$0/cgroup.procs" && exec "$weft" run job.weft' "$group" >out 2>&1
+  judge 'a quota of memory: told before the step' [ $? != 137 ]
+  judge 'and what it is' grep -q 'error.*needs .* the machine has .* to give' out
+  rmdir "$group"
+else
+  echo 'a quota of memory: not tried, no cgroup can be made here'
 fi
 
 # Launchers that are not ours.

@@ -17,11 +17,13 @@
 #include <fmt/format.h>
 
 #include "support/measure.h"
+#include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/batch_norm.h"
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/convolution.h"
 #include "weft/device/cpu/lanes.h"
 #include "weft/device/cpu/pooling.h"
+#include "weft/program/items.h"
 
 namespace {
 
@@ -224,6 +226,62 @@ void norms(Table& table) {
   }
 }
 
+// q, k and v as [s, h, e], as one large product writes them; "kept" is what stood there before: all heads' scores,
+// then their softmax, then the product with the values.
+void attentions(Table& table) {
+  constexpr std::int64_t kHeads = 6, kWidth = 64;
+  for (const std::int64_t s : {512, 1024, 2048, 4096, 8192}) {
+    Attention how;
+    how.of.over = {Symbol(0), s};
+    how.of.along = {Symbol(1), s};
+    how.of.causal = true;
+    how.of.window = std::numeric_limits<double>::infinity();
+    how.of.divisor = 8;
+    how.queries = how.keys = s;
+    how.inner = how.values = kWidth;
+    for (std::int64_t h = 0; h < kHeads; ++h) {
+      how.q.heads.push_back(h * kWidth);
+      how.log_sum.heads.push_back(h);
+    }
+    how.q.step = kHeads * kWidth;
+    how.log_sum.step = kHeads;
+    how.k = how.v = how.y = how.dy = how.dq = how.dk = how.dv = how.q;
+    const auto q = numbers(s * kHeads * kWidth), k = q, v = q, dy = q;
+    auto y = q, dq = q, dk = q, dv = q, log_sum = numbers(s * kHeads);
+    std::vector<std::byte> scratch(attention_scratch_bytes());
+    const std::int64_t tiles = (s + program::kQueryTile - 1) / program::kQueryTile;
+    const auto pairs = static_cast<double>(kHeads * s * (s + 1)) / 2;
+    const double bytes = 4.0 * static_cast<double>(4 * q.size());
+    const std::string shape = fmt::format("{} heads of {}, {} long", kHeads, kWidth, s);
+    table.row("attention " + shape, 4 * kWidth * pairs, bytes, [&] {
+      attend(how, 0, kHeads * tiles, q.data(), k.data(), v.data(), nullptr, y.data(), log_sum.data(),
+             scratch.data());
+    });
+    table.row("attention back " + shape, 10 * kWidth * pairs, 2 * bytes, [&] {
+      attend_back(how, 0, kHeads, q.data(), k.data(), v.data(), y.data(), log_sum.data(), dy.data(), nullptr,
+                  {dq.data(), dk.data(), dv.data()}, scratch.data());
+    });
+    if (s > 4096) continue;  // the square of the length times six heads
+    std::vector<float> scores(static_cast<std::size_t>(kHeads * s * s));
+    table.row("attention kept " + shape, 4 * kWidth * pairs, bytes, [&] {
+      using program::Band, program::Side;
+      const auto of_head = [&](std::int64_t h) { return scores.data() + h * s * s; };
+      for (std::int64_t h = 0; h < kHeads; ++h)
+        gemm(Transpose::no, Transpose::yes, s, s, kWidth, 0.125f, q.data() + h * kWidth, kHeads * kWidth,
+             k.data() + h * kWidth, kHeads * kWidth, 0, of_head(h), s, Band{Side::n, Side::m, 0});
+      for (std::int64_t h = 0; h < kHeads; ++h)
+        for (std::int64_t row = 0; row < s; ++row) {
+          float* const line = of_head(h) + row * s;
+          softmax_row(line, line, row + 1);
+          std::fill(line + row + 1, line + s, 0.0f);
+        }
+      for (std::int64_t h = 0; h < kHeads; ++h)
+        gemm(Transpose::no, Transpose::no, s, kWidth, s, 1, of_head(h), s, v.data() + h * kWidth,
+             kHeads * kWidth, 0, y.data() + h * kWidth, kHeads * kWidth, Band{Side::k, Side::m, 0});
+    });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -235,4 +293,5 @@ int main(int argc, char** argv) {
   products_of_one_row(table);
   pools(table);
   norms(table);
+  attentions(table);
 }

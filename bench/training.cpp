@@ -38,12 +38,19 @@ struct Model {
   std::vector<std::string> peers;  // what bench/peers calls it
   int turns, quick_turns;
   int profiled_steps;
+  std::string model = {}, precision = "f32";  // what is shipped, where the name says more
+
+  TrainingRank rank(int threads) const {
+    return {model.empty() ? name : model, {.workers = threads, .labels = labels, .precision = precision}};
+  }
 };
 
 const std::vector<Model> kModels = {
     {"digits_mlp", 10, {"digits_mlp"}, 15, 7, 201},
     {"digits_conv", 10, {"digits_conv"}, 15, 7, 101},
     {"char_gpt", 256, {"char_gpt", "char_gpt_tuned"}, 5, 3, 5},
+    {"char_gpt_bf16", 256, {"char_gpt_bf16"}, 5, 3, 5, "char_gpt", "bf16"},
+    {"char_gpt_f16", 256, {}, 5, 3, 5, "char_gpt", "f16"},
 };
 
 // Others' threads look for work a little longer after a step, OpenBLAS's for some 60 ms.
@@ -75,7 +82,7 @@ void print_row(std::string_view name, int threads, const Times& weft, const Time
 }
 
 void compare(const Model& model, int threads, bool quick) {
-  TrainingRank rank(model.name, {.workers = threads, .labels = model.labels});
+  TrainingRank rank = model.rank(threads);
   std::vector<Side> sides = {weft_side(rank)};
   std::vector<std::unique_ptr<Peer>> peers;
   for (const std::string& name : model.peers) {
@@ -95,7 +102,7 @@ void compare(const Model& model, int threads, bool quick) {
 }
 
 void print_units(const Model& model, const GemmPeaks& gemm, bool quick) {
-  TrainingRank rank(model.name, {.workers = 1, .labels = model.labels});
+  TrainingRank rank = model.rank(1);
   rank.step();
   constexpr std::int64_t kLargest = 256'000'000;  // no cache holds more
   const Roof roof{gemm.best(), measure_triad(std::min(rank.rank().bytes(), kLargest))};

@@ -127,7 +127,8 @@ TEST(Program, AnswersErrorsInJson) {
         "tune --ranks 0", "bench no-such-collective", "collective convert nosuch.xml out.json",
         "collective compile nosuch", "collective show nosuch.xml", "collective run nosuch.xml",
         "collective fit nosuch.txt", "collective choose nonsense --on pod", "collective list nonsense",
-        "rules apply nosuch.json", "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1"}) {
+        "rules apply nosuch.json", "rules prove nosuch.rules", "rules why nosuch.json rule", "doctor 1",
+        "memory recompute nosuch.json --budget 1", "memory pack nosuch.csv", "memory tile nosuch.json"}) {
     const Outcome outcome = shell("$weft " + command + " --format json 2>/dev/null");
     EXPECT_NE(outcome.exit_code, 0) << command;
     const std::size_t last = outcome.text.rfind("{\"error\":{\"message\":");
@@ -137,7 +138,7 @@ TEST(Program, AnswersErrorsInJson) {
 
 TEST(Program, HelpNamesEveryCommand) {
   const std::string usage = shell("$weft --help").text, page = shell("$weft help").text;
-  for (const std::string command : {"run", "rules", "plan", "import", "partition", "schedule", "collective", "launch",
+  for (const std::string command : {"run", "rules", "plan", "import", "partition", "schedule", "memory", "collective", "launch",
                                     "simulate", "profile", "tune", "bench", "doctor", "top", "help"}) {
     EXPECT_NE(usage.find("\n  weft " + command), std::string::npos) << command;
     EXPECT_NE(page.find("\n  weft " + command), std::string::npos) << command;

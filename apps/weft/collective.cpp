@@ -4,9 +4,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "interrupt.h"
+#include "progress.h"
 #include "subcommands.h"
 #include "weft/session/collective.h"
 #include "weft/session/synthesize_steps.h"
+#include "weft/session/synthesize_time.h"
 
 namespace weft {
 namespace {
@@ -22,13 +25,15 @@ usage:
                           [--effort N]
   weft collective compile ALGORITHM [-o OUT] [--protocol P] [--instances N] [--slots N] [--passes LIST]
   weft collective cost ALGORITHM --on CLUSTER [--sizes 1KiB..1GiB] [--protocol P] [--fit TABLE]
-  weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [-o OUT]
+  weft collective choose COLLECTIVE --on CLUSTER [--sizes A..B] [--among ALGORITHM]... [--synthesize] [-o OUT]
   weft collective fit TABLE... [--every-other]
   weft collective run PROGRAM [--ranks N] [--transport inproc|shm|tcp] [--bytes 1MiB] [--type f32] [--op sum]
                       [--in-place] [--repeat N] [--timeout '30 s'] [--verify] [--as COLLECTIVE] [--effort N]
   weft collective show PROGRAM [-o OUT.svg] [--on CLUSTER --size S] [--effort N]
   weft collective synthesize COLLECTIVE --on CLUSTER [--optimal bandwidth] [--root N] [--without link:3-5|gpu:12]
-                      [-o OUT] [--time-limit '10 s']
+                      [-o OUT] [--plot OUT.svg] [--sketch FILE] [--time-limit '10 s']
+  weft collective synthesize COLLECTIVE --on CLUSTER --optimal time --size 1MB [--turns N] [--seed N] [--root N]
+                      [--chunks C] [--without W] [-o OUT] [--plot OUT.svg] [--sketch FILE] [--time-limit '10 s']
   weft collective synthesize COLLECTIVE --on CLUSTER --chunks C --steps S --rounds R | --pareto [--root N] [-o OUT]
                       [--time-limit '10 s']
   weft collective list [COLLECTIVE]
@@ -54,6 +59,26 @@ Reply synthesize_in_steps(const CollectiveSynthesize& asked, SynthesizeSteps ste
   steps.time_limit = asked.time_limit;
   steps.format = asked.format;
   return session::run(steps);
+}
+
+Reply synthesize_in_time(const CollectiveSynthesize& asked, SynthesizeTime time) {
+  time.collective = asked.collective;
+  time.topology = asked.cluster;
+  time.root = asked.root;
+  time.without = asked.without;
+  time.to = asked.to;
+  time.plot = asked.plot;
+  time.sketch = asked.sketch;
+  time.time_limit = asked.time_limit;
+  time.format = asked.format;
+  // Ctrl-C stops the search and gives the best found.
+  interrupt::install();
+  time.interrupted = [] { return interrupt::requested(); };
+  ProgressDisplay progress;
+  time.on_progress = [&](const explain::Progress& now) { progress.show(now); };
+  Reply reply = session::run(time);
+  progress.clear();
+  return reply;
 }
 
 void add_effort(CLI::App* command, std::int64_t& effort) {
@@ -118,6 +143,7 @@ CLI::App* add_choose(CLI::App& app, CollectiveChoose& choose) {
   command->add_option("--sizes", choose.sizes);
   command->add_option("--among", choose.candidates);
   command->add_option("-o,--output", choose.to);
+  command->add_flag("--synthesize", choose.synthesize);
   add_format(command, choose.format);
   return command;
 }
@@ -159,7 +185,8 @@ CLI::App* add_show(CLI::App& app, CollectiveShow& show) {
   return command;
 }
 
-CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize, SynthesizeSteps& steps) {
+CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize, SynthesizeSteps& steps,
+                         SynthesizeTime& time) {
   CLI::App* command = app.add_subcommand("synthesize");
   command->add_option("--chunks", steps.chunks);
   command->add_option("--steps", steps.steps);
@@ -168,6 +195,11 @@ CLI::App* add_synthesize(CLI::App& app, CollectiveSynthesize& synthesize, Synthe
   command->add_option("COLLECTIVE", synthesize.collective)->required();
   command->add_option("--on", synthesize.cluster)->required();
   command->add_option("--optimal", synthesize.optimal);
+  command->add_option("--size", time.size);
+  command->add_option("--turns", time.turns);
+  command->add_option("--seed", time.seed);
+  command->add_option("--plot", synthesize.plot);
+  command->add_option("--sketch", synthesize.sketch);
   command->add_option("--root", synthesize.root);
   command->add_option("--without", synthesize.without);
   command->add_option("-o,--output", synthesize.to);
@@ -197,9 +229,16 @@ Result<Reply> run_collective(int argc, char** argv) {
   CollectiveList list;
   CollectiveSynthesize synthesize;
   SynthesizeSteps steps;
+  SynthesizeTime time;
 
   CLI::App app;
-  CLI::App* const synthesizes = add_synthesize(app, synthesize, steps);
+  CLI::App* const synthesizes = add_synthesize(app, synthesize, steps, time);
+  const auto run_synthesize = [&] {
+    time.chunks = steps.chunks;
+    if (synthesize.optimal == "time") return synthesize_in_time(synthesize, time);
+    if (asks_for_steps(*synthesizes)) return synthesize_in_steps(synthesize, steps);
+    return session::run(synthesize);
+  };
   return run_subcommand(app,
                         {{add_check(app, check), [&] { return session::run(check); }},
                          {add_convert(app, convert), [&] { return session::run(convert); }},
@@ -210,11 +249,7 @@ Result<Reply> run_collective(int argc, char** argv) {
                          {add_run(app, trial), [&] { return session::run(trial); }},
                          {add_show(app, show), [&] { return session::run(show); }},
                          {add_list(app, list), [&] { return session::run(list); }},
-                         {synthesizes,
-                          [&] {
-                            return asks_for_steps(*synthesizes) ? synthesize_in_steps(synthesize, steps)
-                                                                : session::run(synthesize);
-                          }}},
+                         {synthesizes, run_synthesize}},
                         "collective", kCollectiveUsage, argc, argv);
 }
 

@@ -18,8 +18,10 @@
 #include "collective.h"
 #include "doctor.h"
 #include "import.h"
+#include "improve.h"
 #include "interrupt.h"
 #include "launch.h"
+#include "memory.h"
 #include "output.h"
 #include "partition.h"
 #include "plan.h"
@@ -55,8 +57,10 @@ usage:
   weft rules ...           prove, generate and apply rewrite rules
   weft plan ...            prove and price plans for several ranks
   weft import FILE         a config.json or an ONNX file as a model in WeftQL
+  weft improve ...         what flags of Megatron, a ds_config.json or a job.toml cost, and better ones
   weft partition FILE      where to cut a model into stages, from the field's files
   weft schedule ...        draw, check, price and synthesize pipeline schedules
+  weft memory ...          keep or recompute under a budget; pack buffers; tile operators
   weft collective ...      check, convert, price, choose and run collective algorithms
   weft launch -n N ...     start the ranks of a job on this machine
   weft simulate ...        run Chakra traces on a network, by discrete events
@@ -159,7 +163,8 @@ Error unknown_argument(const std::string& argument) {
   constexpr std::string_view kOptions[] = {"--format", "--version", "--help"};
   constexpr std::string_view kCommands[] = {"run",    "help",     "rules",     "plan",     "collective",
                                             "launch", "simulate", "profile",   "tune",     "bench",
-                                            "doctor", "top",      "partition", "schedule", "import"};
+                                            "doctor", "top",      "partition", "schedule", "import",
+                                            "improve", "memory"};
   const bool is_option = argument.size() > 1 && argument[0] == '-';
   std::string hint = is_option ? did_you_mean(argument, kOptions) : did_you_mean(argument, kCommands);
   std::error_code unused;
@@ -240,8 +245,10 @@ std::optional<Result<session::Reply>> run_command(std::string_view command, int 
   if (command == "rules") return run_rules(argc, argv, output);
   if (command == "plan") return run_plan(argc, argv);
   if (command == "import") return run_import(argc, argv);
+  if (command == "improve") return run_improve(argc, argv);
   if (command == "partition") return run_partition(argc, argv);
   if (command == "schedule") return run_schedule(argc, argv);
+  if (command == "memory") return run_memory(argc, argv);
   if (command == "simulate") return run_simulate(argc, argv);
   if (command == "profile") return run_profile(argc, argv);
   if (command == "tune") return run_tune(argc, argv);

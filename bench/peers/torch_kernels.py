@@ -92,6 +92,22 @@ def rows_of(kind, rows, n):
     return lambda: torch.native_layer_norm(x, [n], None, None, 1e-5)
 
 
+def attention(what, heads, width, length):
+    shape = (1, heads, length, width)
+    q, k, v = (numbers(*shape).requires_grad_(what != "") for _ in range(3))
+    if hasattr(F, "scaled_dot_product_attention"):
+        attend = lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    else:  # before PyTorch 2: as everybody wrote it
+        hidden = torch.ones(length, length).triu(1).bool()
+        attend = lambda: torch.softmax((q @ k.transpose(-1, -2) / width**0.5).masked_fill(hidden, -float("inf")), -1) @ v
+    if what == "":
+        return attend
+    dy = torch.rand(*shape)
+    with torch.enable_grad():
+        y = attend()
+    return lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
+
+
 def work_of(name):
     """What PyTorch does for a row, or None where it has nothing alike."""
     if found := re.fullmatch(r"batch norm train \[(\d+), (\d+), (\d+)\]", name):
@@ -109,6 +125,8 @@ def work_of(name):
         return pool(found[1], *map(int, found.groups()[1:]))
     if found := re.fullmatch(r"(layer norm|softmax) (\d+) rows of (\d+)", name):
         return rows_of(found[1], int(found[2]), int(found[3]))
+    if found := re.fullmatch(r"attention (back |kept |)(\d+) heads of (\d+), (\d+) long", name):
+        return attention(found[1] if found[1] == "back " else "", *map(int, found.groups()[1:]))
     return None
 
 

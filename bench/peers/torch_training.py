@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """PyTorch's side of the training benchmark: the same models, trained on demand.
 
-  torch_training.py MODEL THREADS [RANKS]
+  torch_training.py MODEL THREADS [RANKS]       MODEL char_gpt_stages: ranks are stages, 4 micro-batches
 
   out  {"ready": true, "torch": "1.13.0a0", "threads": 1, "parameters": 9610, "processes": [4711]}
   in   steps 20
@@ -10,8 +10,9 @@
 
 A step is forward, backward and Adam (lr 1e-3) on the next of a few batches that already lie in memory. With
 several RANKS each is a process that takes its rows of the batch, under DistributedDataParallel over Gloo; this
-one is rank 0, and starts and commands the others. Sizes and initial spreads are those of models/MODEL.weft; README.md beside this file says why each model
-is written the way it is.
+one is rank 0, and starts and commands the others. As char_gpt_stages the tuned GPT's layers lie one after the other
+on the ranks, and micro-batches go through them in the order of 1F1B, messages over Gloo. Sizes and initial spreads
+are those of models/MODEL.weft; README.md beside this file says why each model is written the way it is.
 """
 
 import itertools
@@ -23,7 +24,8 @@ import sys
 import tempfile
 import time
 
-MODELS = ("digits_mlp", "large_mlp", "digits_conv", "char_gpt", "char_gpt_tuned")
+MODELS = ("digits_mlp", "large_mlp", "digits_conv", "char_gpt", "char_gpt_tuned", "char_gpt_bf16", "char_gpt_stages")
+MICRO_BATCHES = 4
 
 
 def arguments():
@@ -113,15 +115,20 @@ class GptBlock(nn.Module):
     def activation(self, x):
         return F.gelu(x, approximate="tanh")
 
-    def forward(self, x):
+    def first_half(self, x):
         batch, length, width = x.shape
         q, k, v = (
             part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
             for part in self.qkv(self.norm1(x)).split(width, dim=2)
         )
         context = self.attention(q, k, v).transpose(1, 2).reshape(batch, length, width)
-        x = x + self.mix(context)
+        return x + self.mix(context)
+
+    def second_half(self, x):
         return x + self.down(self.activation(self.up(self.norm2(x))))
+
+    def forward(self, x):
+        return self.second_half(self.first_half(x))
 
 
 class TunedGptBlock(GptBlock):
@@ -146,6 +153,93 @@ class CharGpt(nn.Module):
     def forward(self, tokens):
         x = self.blocks(self.tokens(tokens) + self.positions)
         return F.linear(self.norm(x), self.tokens.weight).flatten(0, 1)
+
+
+class GptStage(nn.Module):
+    """This rank's halves of blocks. The first stage has the embedding too, the last a copy of it as the head."""
+
+    def __init__(self, whole):
+        super().__init__()
+        halves = [half for block in whole.blocks for half in ((block, "first_half"), (block, "second_half"))]
+        mine = halves[len(halves) * rank // ranks:len(halves) * (rank + 1) // ranks]
+        # Both halves of a block have its parameters; those of the other half get no gradient and stay.
+        self.blocks = nn.ModuleList(dict.fromkeys(block for block, _ in mine))
+        self.steps = [getattr(block, half) for block, half in mine]
+        self.is_first, self.is_last = rank == 0, rank == ranks - 1
+        if self.is_first:
+            self.tokens, self.positions = whole.tokens, whole.positions
+        if self.is_last:
+            self.norm = whole.norm
+            self.head = whole.tokens.weight if self.is_first else nn.Parameter(whole.tokens.weight.detach().clone())
+
+    def forward(self, x):
+        if self.is_first:
+            x = self.tokens(x) + self.positions
+        for step in self.steps:
+            x = step(x)
+        return F.linear(self.norm(x), self.head).flatten(0, 1) if self.is_last else x
+
+
+class OneForwardOneBackward:
+    """A step of a stage: as many Fs ahead as there are stages after it, then a B and an F in turn."""
+
+    def __init__(self, stage, width):
+        self.stage, self.width = stage, width
+        self.under_way = []
+
+    def send(self, tensor, to, tag):
+        self.under_way.append((torch.distributed.isend(tensor, to, tag=tag), tensor))
+
+    def receive(self, shape, source, tag):
+        tensor = torch.empty(shape)
+        torch.distributed.recv(tensor, source, tag=tag)
+        return tensor
+
+    def forward(self, k):
+        inputs, targets = self.inputs[k], self.targets[k]
+        x = inputs if self.stage.is_first else self.receive((*inputs.shape, self.width), rank - 1, 2 * k).requires_grad_()
+        y = self.stage(x)
+        if self.stage.is_last:
+            y = F.cross_entropy(y, targets.flatten()) / len(self.inputs)
+            self.loss += y.item()
+        else:
+            self.send(y.detach(), rank + 1, 2 * k)
+        self.in_flight.append((x, y))
+
+    def backward(self, k):
+        x, y = self.in_flight.pop(0)
+        if self.stage.is_last:
+            y.backward()
+        else:
+            y.backward(self.receive(y.shape, rank + 1, 2 * k + 1))
+        if not self.stage.is_first:
+            self.send(x.grad, rank - 1, 2 * k + 1)
+
+    def run(self, inputs, targets):
+        self.inputs, self.targets = inputs.chunk(MICRO_BATCHES), targets.chunk(MICRO_BATCHES)
+        self.in_flight, self.loss = [], 0.0
+        count = len(self.inputs)
+        ahead = min(ranks - rank - 1, count)
+        for k in range(ahead):
+            self.forward(k)
+        for k in range(count):
+            if ahead + k < count:
+                self.forward(ahead + k)
+            self.backward(k)
+        self.tie()
+        for work, _ in self.under_way:
+            work.wait()
+        self.under_way.clear()
+        return self.loss
+
+    def tie(self):
+        """The embedding and the head are one parameter: both ends add the other's gradient."""
+        if ranks == 1 or not (self.stage.is_first or self.stage.is_last):
+            return
+        own, other = (self.stage.tokens.weight, ranks - 1) if self.stage.is_first else (self.stage.head, 0)
+        tag = 2 * MICRO_BATCHES
+        self.send(own.grad.clone(), other, tag)
+        own.grad += self.receive(own.shape, other, tag)
 
 
 def digit_batches(count=16, batch=64, pixels=64):
@@ -177,6 +271,9 @@ def my_rows(batch):
 def build(name):
     """The model and its batches."""
     torch.manual_seed(1)
+    if name == "char_gpt_stages":
+        sizes = {"layers": 4, "width": 128, "heads": 4, "length": 64}
+        return CharGpt(TunedGptBlock, **sizes), list(token_batches(length=64))
     if name.startswith("char_gpt"):
         block = TunedGptBlock if name == "char_gpt_tuned" else GptBlock
         return CharGpt(block), [my_rows(batch) for batch in token_batches()]
@@ -229,7 +326,11 @@ def main():
     others = OtherRanks()
     model, batches = build(model_name)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    if ranks > 1:
+    schedule = None
+    if model_name == "char_gpt_stages":
+        model = GptStage(model)
+        schedule = OneForwardOneBackward(model, width=128)
+    elif ranks > 1:
         # Gloo moves no booleans; the masks are the same everywhere.
         masks = [name for name, buffer in model.named_buffers() if buffer.dtype == torch.bool]
         nn.parallel.DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(model, masks)
@@ -244,10 +345,18 @@ def main():
         for _ in range(steps):
             inputs, targets = next(batches)
             # Under DistributedDataParallel gradients are views of its buckets, and stay.
-            optimizer.zero_grad(set_to_none=ranks == 1)
-            loss = F.cross_entropy(model(inputs), targets)
+            optimizer.zero_grad(set_to_none=ranks == 1 or schedule is not None)
+            if schedule is not None:
+                loss = torch.tensor(schedule.run(inputs, targets))
+                optimizer.step()
+                continue
+            # Parameters stay f32; products take bf16, softmax and norms f32, as autocast has it.
+            with torch.autocast("cpu", torch.bfloat16, enabled=model_name.endswith("_bf16")):
+                loss = F.cross_entropy(model(inputs), targets)
             loss.backward()
             optimizer.step()
+        if schedule is not None and ranks > 1:
+            torch.distributed.broadcast(loss, ranks - 1)
         return loss.item()
 
     answer({

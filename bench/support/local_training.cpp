@@ -9,14 +9,18 @@
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
 
 namespace weft::bench {
 namespace {
 
-distribute::DistributedPlan data_parallel(const TrainedModel& model, std::int32_t ranks) {
+distribute::DistributedPlan plan_of(const TrainedModel& model, std::int32_t ranks) {
   const train::TrainingPlan training = training_plan(model.model, model.sizes);
-  const auto how = or_throw(distribute::read_distribution(fmt::format("rank={}: slice b", ranks)));
-  return or_throw(distribute::distribute(training.graph, how));
+  const std::string text =
+      model.distribution.empty() ? fmt::format("rank={}: slice b", ranks) : model.distribution;
+  const auto how = or_throw(distribute::read_distribution(text));
+  return or_throw(distribute::is_in_time(how) ? pipeline::distribute_in_time(training.graph, how)
+                                              : distribute::distribute(training.graph, how));
 }
 
 // The first steps touch memory for the first time and wake processors.
@@ -25,9 +29,7 @@ std::int64_t warm_up(std::int64_t steps) { return std::clamp<std::int64_t>(steps
 }  // namespace
 
 LocalTraining::LocalTraining(const TrainedModel& model, const run::LocalRanksOptions& options)
-    : options_(options),
-      plan_(data_parallel(model, options.ranks)),
-      feed_(run::made_up_feed(plan_.graph, 7)) {}
+    : options_(options), plan_(plan_of(model, options.ranks)), feed_(run::made_up_feed(plan_.graph, 7)) {}
 
 double LocalTraining::train(std::int64_t steps) const {
   const std::int64_t before = warm_up(steps);

@@ -1,4 +1,5 @@
-// bench/support/local_training.h -- a shipped model trained by several ranks of this machine, batches sliced.
+// bench/support/local_training.h -- a shipped model trained by several ranks of this machine, batches sliced or as
+// a distribution says.
 //
 //   LocalTraining training({.model = "char_gpt"}, {.ranks = 2});
 //   double seconds = training.train(20);     // of 20 steps, after a few that warm up
@@ -20,6 +21,7 @@ namespace weft::bench {
 struct TrainedModel {
   std::string model;
   std::vector<language::SizeOverride> sizes = {};
+  std::string distribution = {};  // may be in time; empty: rank=N: slice b
 };
 
 class LocalTraining {

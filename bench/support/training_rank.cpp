@@ -1,6 +1,7 @@
 #include "support/training_rank.h"
 
 #include <algorithm>
+#include <string>
 
 #include "weft/base/check.h"
 #include "weft/base/random.h"
@@ -32,31 +33,36 @@ const language::Catalog& shipped() {
   return catalog;
 }
 
-train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes) {
+train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes,
+                                  std::string_view precision) {
+  train::TrainingOptions training;
+  training.precision = train::find_precision(precision).value();
   language::BindOptions options;
+  options.precision = training.precision.compute;
   options.mode = language::Mode::train;
   options.sizes = std::move(sizes);
   auto bound = or_throw(language::bind(shipped(), language::syntax::Name{model, {}}, options));
-  return or_throw(train::make_training_plan(std::move(bound.graph), {}));
+  if (training.precision.mixed) bound.graph = or_throw(train::with_wide_losses(bound.graph));
+  return or_throw(train::make_training_plan(std::move(bound.graph), training));
 }
 
 std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
-                                                  std::vector<language::SizeOverride> sizes) {
-  return std::make_shared<const plan::Graph>(training_plan(model, std::move(sizes)).graph);
+                                                  std::vector<language::SizeOverride> sizes,
+                                                  std::string_view precision) {
+  return std::make_shared<const plan::Graph>(training_plan(model, std::move(sizes), precision).graph);
 }
 
 TrainingRank::TrainingRank(std::string_view model, const TrainingData& data)
-    : rank_(or_throw(
-          exec::Rank::start(or_throw(program::compile(training_graph(model), {.workers = data.workers})),
-                            {.workers = data.workers}))) {
+    : rank_(or_throw(exec::Rank::start(
+          or_throw(program::compile(training_graph(model, {}, data.precision), {.workers = data.workers})),
+          {.workers = data.workers}))) {
   fill_parameters();
   draw_batches(data.labels);
 }
 
 void TrainingRank::fill_parameters() {
   const plan::Graph& graph = *rank_->program().graph;
-  std::uint64_t stream = 0;
-  for (const program::Port& port : rank_->program().parameters) {
+  const auto fill = [&](const program::Port& port, std::uint64_t stream) {
     const plan::NodeView node = graph.view(graph.value(port.value).producer);
     const Status written = rank_->write(port, [&](std::span<std::byte> memory) {
       for (std::int64_t i = 0; i < port.place.elements(); ++i)
@@ -64,8 +70,17 @@ void TrainingRank::fill_parameters() {
                               initial(node, stream, static_cast<std::uint64_t>(i)));
     });
     WEFT_CHECK(written.ok());
-    ++stream;
+  };
+  const program::Program& program = rank_->program();
+  for (std::size_t i = 0; i < program.parameters.size(); ++i) {
+    fill(program.parameters[i], i);
+    // What a narrow parameter is rounded from.
+    const std::string master = program.parameters[i].name + std::string(train::kMasterSuffix);
+    const auto kept = std::ranges::find(program.states, master, &program::Port::name);
+    if (kept != program.states.end()) fill(*kept, i);
   }
+  const auto scale = std::ranges::find(program.states, train::kLossScaleName, &program::Port::name);
+  if (scale != program.states.end()) fill(*scale, 0);
 }
 
 void TrainingRank::draw_batches(std::int64_t labels) {

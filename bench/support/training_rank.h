@@ -30,13 +30,16 @@ T or_throw(Result<T> result) {
 const language::Catalog& shipped();
 
 // Forward, backward and Adam of a shipped model.
-train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes = {});
+train::TrainingPlan training_plan(std::string_view model, std::vector<language::SizeOverride> sizes = {},
+                                  std::string_view precision = "f32");
 std::shared_ptr<const plan::Graph> training_graph(std::string_view model,
-                                                  std::vector<language::SizeOverride> sizes = {});
+                                                  std::vector<language::SizeOverride> sizes = {},
+                                                  std::string_view precision = "f32");
 
 struct TrainingData {
   int workers = 1;
   std::int64_t labels = 10;  // whole numbers are drawn below it; reals are pixels, 0 to 16
+  std::string_view precision = "f32";
 };
 
 class TrainingRank {

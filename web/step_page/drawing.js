@@ -35,6 +35,7 @@ function rowsOf(track, tasks) {
 function exposedOf(track) {
   const edges = [];
   track.begin.forEach((begin, t) => { const moves = track.lane[t] >= track.computing;
+    if (track.lane[t] === track.passes) return;  // they lie over what computes and moves
     edges.push([begin, moves ? 0 : 1, moves ? 1 : 0], [track.end[t], moves ? 0 : -1, moves ? -1 : 0]); });
   edges.sort((a, b) => a[0] - b[0] || b[1] - a[1] || b[2] - a[2]);
   const found = []; let computing = 0, moving = 0, since = null;

@@ -7,7 +7,7 @@
 namespace weft::cluster {
 
 std::int32_t Topology::add_node(NodeKind kind, std::string node_name) {
-  nodes.push_back({kind, std::move(node_name), 0});
+  nodes.push_back({.kind = kind, .name = std::move(node_name)});
   if (kind == NodeKind::device) ++devices;
   return static_cast<std::int32_t>(nodes.size() - 1);
 }

@@ -6,7 +6,7 @@
 //   +---> [nic] --> [fabric]    route   the links that lead from one device to another, in order
 //
 // Where several links enter and leave a switch, each has its own rate; a switch that cannot serve all of them
-// at once has a rate of its own. The two links of a cable that carries one way at a time share their rate.
+// at once has a rate of its own, and one that computes says so. The two links of a cable that carries one way at a time share their rate.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,6 +21,8 @@ enum class NodeKind : std::uint8_t { device, nic, host, switch_ };
 
 struct Node {
   NodeKind kind = NodeKind::device;
+  bool copies = false;   // what comes in once, it sends on to many (multicast of NVSwitch, SHARP)
+  bool reduces = false;  // what comes in from many, it adds up and sends on once (SHARP)
   std::string name;
   double bytes_per_second = 0;  // that may pass through it at once; 0: whatever its links carry
 };

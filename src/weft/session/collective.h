@@ -74,6 +74,7 @@ struct CollectiveChoose {
   std::string sizes;
   std::vector<std::string> candidates;  // none: every shipped algorithm of the collective
   std::string to;                       // .svg, .csv (NCCL tuner), .json; else text is the answer
+  bool synthesize = false;              // algorithms made for the cluster compete as well
   Format format = Format::text;
 };
 Reply run(const CollectiveChoose& request);
@@ -124,6 +125,8 @@ struct CollectiveSynthesize {
   std::int32_t root = 0;             // of a broadcast or reduce
   std::vector<std::string> without;  // lost links and devices: "link:3-5", "gpu:12"
   std::string to;                    // .xml, .json or .program
+  std::string plot;                  // a drawing of the trees, .svg
+  std::string sketch;                // TACCL's file of what is allowed
   std::string time_limit;            // "10 s"; empty: as long as it takes
   Format format = Format::text;
 };

@@ -17,6 +17,7 @@
 #include "weft/session/collective.h"
 #include "weft/session/find_cluster.h"
 #include "weft/session/reply.h"
+#include "weft/session/synthesized.h"
 
 namespace weft::session {
 namespace {
@@ -158,6 +159,10 @@ Result<price::PricedChoice> choice_for(const CollectiveChoose& request) {
   WEFT_TRY(cluster, find_collective_cluster(request.cluster));
   question.cluster = std::move(cluster);
   question.for_tuner = writes_tuner_table(request);
+  if (request.synthesize) {
+    WEFT_TRY(made, synthesize_candidates(question.cluster.topology, kind));
+    question.synthesized = std::move(made);
+  }
   return price::choose(question);
 }
 

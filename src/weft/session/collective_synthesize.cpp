@@ -13,17 +13,16 @@
 #include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/collective/check.h"
-#include "weft/collective/lower_one_sided.h"
-#include "weft/collective/program_text.h"
+#include "weft/explain/tree_plot.h"
 #include "weft/formats/collective_source.h"
-#include "weft/formats/msccl_xml.h"
-#include "weft/formats/mscclpp_json.h"
 #include "weft/session/collective.h"
 #include "weft/session/duration.h"
-#include "weft/session/find_cluster.h"
+#include "weft/session/program_file.h"
 #include "weft/session/reply.h"
+#include "weft/session/sketched.h"
 #include "weft/session/synthesized.h"
 #include "weft/sim/collective/simulate_collective.h"
+#include "weft/synthesis/all_to_all.h"
 #include "weft/synthesis/tree_program.h"
 #include "weft/synthesis/without.h"
 
@@ -43,24 +42,13 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 struct Grain {
   double chunk_bytes, connection_rate;
 };
-constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 1.2e9}, {2.5e5, 8e9}, {6e4, 1.2e9}};
+constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 6e8}, {2.5e5, 8e9}, {6e4, 1.2e9}};
 
 double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
   const bool both = !forest.up.empty() && !forest.down.empty();
   return static_cast<double>(forest.trees) * pieces * (forest.ranks - 1.0) * (rooted ? 1 : forest.ranks) *
          (both ? 2 : 1);
-}
-
-Result<std::string> render(const collective::Program& program, const std::string& path) {
-  if (path.ends_with(".program")) return collective::print(program);
-  if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
-  if (!path.ends_with(".json"))
-    return user_error(fmt::format("the ending does not say a format: {}", path),
-                      ".xml (MSCCL), .json (MSCCL++) or .program (Weft's text)");
-  WEFT_TRY(lowered, collective::lower_one_sided(program));
-  WEFT_TRY_STATUS(formats::expect_right(collective::check(lowered), "not written, because it is"));
-  return formats::write_mscclpp_json(lowered);
 }
 
 }  // namespace
@@ -84,15 +72,16 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
     request.connection_rate = std::min(grain.connection_rate, forest.tree_rate);
     request.chunk_bytes = static_cast<double>(kMessage) / streams / request.pieces;
     WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
-    const collective::Report report = collective::check(program, {.slots = parameters.slots});
-    WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
     const collective::Actions actions =
         collective::to_actions(program, any_one(program.placement), collective::Grain::step);
     WEFT_TRY(time, sim::simulate(actions, topology, kMessage, parameters));
     const double attained = static_cast<double>(kMessage) / time.seconds;
     if (attained > best.attained) best = {std::move(program), attained};
-    if (best.attained >= kNear * forest.optimum || deadline.over()) break;
+    if (best.attained >= kNear * forest.without_switches || deadline.over()) break;
   }
+  // Checking takes longer than simulating: only what is kept is checked.
+  const collective::Report report = collective::check(best.program, {.slots = parameters.slots});
+  WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
   return best;
 }
 
@@ -106,7 +95,7 @@ struct Asked {
 
 Result<Asked> prepare(const CollectiveSynthesize& request) {
   if (request.optimal != "bandwidth")
-    return user_error(fmt::format("unknown kind of optimum: {}", request.optimal), "bandwidth is known");
+    return user_error(fmt::format("unknown kind of optimum: {}", request.optimal), "bandwidth or time");
   Asked asked;
   WEFT_TRY(kind, collective::parse_kind(request.collective));
   asked.kind = kind;
@@ -117,8 +106,9 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
                         "write it so: '10 s'");
     asked.deadline = synthesis::Deadline::after(*seconds);
   }
-  WEFT_TRY(found, find_collective_cluster(request.cluster));
-  asked.whole = std::move(found.topology);
+  std::int32_t chunks = 0;  // shared out by the trees
+  WEFT_TRY(found, find_sketched(request.cluster, request.sketch, chunks));
+  asked.whole = std::move(found);
   asked.left = asked.whole;
   for (const std::string& lost : request.without) {
     WEFT_TRY(left, synthesis::without(asked.left, lost));
@@ -127,8 +117,53 @@ Result<Asked> prepare(const CollectiveSynthesize& request) {
   return asked;
 }
 
+std::string as_line(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const Asked& asked) {
+  const Clock::time_point start = Clock::now();
+  WEFT_TRY(found, synthesize_all_to_all(asked.left, asked.deadline));
+  const double seconds = since(start);
+  if (!request.to.empty()) {
+    if (!found.made)
+      return user_error(fmt::format("no program is made for so many devices: {}", asked.left.devices),
+                        "at most 64; without -o the bound is the answer");
+    WEFT_TRY_STATUS(write_program(request.to, found.made->program));
+  }
+  std::optional<double> before;
+  if (!request.without.empty()) {
+    WEFT_TRY(old, synthesis::bound_all_to_all(asked.whole, asked.deadline));
+    before = old.bound;
+  }
+  if (request.format == Format::text) {
+    std::string text = print(found, asked.left);
+    if (before)
+      text += fmt::format("before    {:9.3f} GB/s, {:.1f} % lost\n", *before / 1e9,
+                          100 * (1 - found.bound / *before));
+    return text + (request.to.empty() ? "" : fmt::format("{}: written, checked\n", request.to));
+  }
+  const auto or_null = [](bool is, auto value) {
+    return is ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+  };
+  nlohmann::ordered_json json{{"collective", "all_to_all"}, {"ranks", asked.left.devices}, {"unit", "GB/s"}};
+  json["optimum"] = found.bound / 1e9;
+  json["flow"] = found.flow / 1e9;
+  json["scheduled"] = or_null(found.made.has_value(), found.scheduled / 1e9);
+  json["attained"] = or_null(found.made.has_value(), found.made ? found.made->attained / 1e9 : 0);
+  if (before) {
+    json["before"] = *before / 1e9;
+    json["lost"] = 1 - found.bound / *before;
+  }
+  json["seconds"] = seconds;
+  json["checked"] = found.made.has_value();
+  json["program"] = or_null(!request.to.empty(), request.to);
+  return as_line(json);
+}
+
 Result<std::string> answer(const CollectiveSynthesize& request) {
   WEFT_TRY(asked, prepare(request));
+  if (asked.kind == collective::Kind::all_to_all) return answer_all_to_all(request, asked);
   const Clock::time_point start = Clock::now();
   WEFT_TRY(forest, synthesis::grow_forest(asked.left, asked.kind, request.root, asked.deadline));
   const double seconds = since(start);
@@ -148,11 +183,21 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
     return user_error(fmt::format("no trees are grown for more devices that are not alike: {}", forest.ranks),
                       "at most 256; without -o the optimum is the answer");
   if (made && !request.to.empty()) {
-    WEFT_TRY(text, render(made->program, request.to));
-    WEFT_TRY_STATUS(write_file_atomically(request.to, text));
+    WEFT_TRY_STATUS(write_program(request.to, made->program));
   }
+  const explain::TreePlot plot{fmt::format("{} on {}: {:.1f} GB/s", collective::name(asked.kind),
+                                           asked.left.name, forest.optimum / 1e9)};
+  const std::vector<synthesis::Tree>& drawn = forest.down.empty() ? forest.up : forest.down;
+  if (!request.plot.empty() && drawn.empty())
+    return user_error("there are no trees to draw", "more than 256 devices that are not alike have none");
+  if (!request.plot.empty() && !request.plot.ends_with(".svg"))
+    return user_error(fmt::format("the ending does not say a format: {}", request.plot),
+                      "a drawing is an .svg");
+  if (!request.plot.empty())
+    WEFT_TRY_STATUS(write_file_atomically(request.plot, explain::draw_trees(drawn, plot)));
   if (request.format == Format::text)
     return print(forest, asked.left, made, before) +
+           (request.plot.empty() ? "" : "\n" + explain::print_trees(drawn, plot)) +
            (made && !request.to.empty() ? fmt::format("{}: written, checked\n", request.to) : "");
 
   nlohmann::ordered_json json;
@@ -164,6 +209,10 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
   json["attained"] = made ? nlohmann::ordered_json(made->attained / 1e9) : nlohmann::ordered_json(nullptr);
   json["trees"] = forest.trees;
   json["bottleneck"] = bottleneck_names(forest, asked.left);
+  if (forest.switch_root >= 0) {
+    json["in_network"] = asked.left.nodes[static_cast<std::size_t>(forest.switch_root)].name;
+    json["without_switches"] = forest.without_switches / 1e9;
+  }
   if (before) {
     json["before"] = *before / 1e9;
     json["lost"] = 1 - forest.optimum / *before;
@@ -173,7 +222,7 @@ Result<std::string> answer(const CollectiveSynthesize& request) {
   json["checked"] = made.has_value();
   json["program"] =
       made && !request.to.empty() ? nlohmann::ordered_json(request.to) : nlohmann::ordered_json(nullptr);
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return as_line(json);
 }
 
 }  // namespace
@@ -198,6 +247,10 @@ std::string print(const synthesis::Forest& forest, const cluster::Topology& topo
   if (before)
     text += fmt::format("before    {:9.3f} GB/s, {:.1f} % lost\n", *before / 1e9,
                         100 * (1 - forest.optimum / *before));
+  if (forest.switch_root >= 0)
+    return text + fmt::format("without   {:9.3f} GB/s, were {} not to add and copy, which no program says\n",
+                              forest.without_switches / 1e9,
+                              topology.nodes[static_cast<std::size_t>(forest.switch_root)].name);
   const std::vector<std::string> names = bottleneck_names(forest, topology);
   constexpr std::size_t kShown = 8;
   const std::span<const std::string> shown(names.data(), std::min(kShown, names.size()));

@@ -72,7 +72,7 @@ std::vector<std::string> Session::complete(std::string_view before) const {
   } else if (previous == "ON" || previous == "CLUSTER") {
     offer(language::names_of(catalog.clusters), false);
     if (previous == "ON") offer(language::names_of(catalog.devices), false);
-    if (previous == "ON") offer(std::initializer_list<std::string_view>{"LOCAL", "JOB"}, true);
+    if (previous == "ON") offer(std::initializer_list<std::string_view>{"LOCAL", "JOB", "GPU"}, true);
   } else if (previous == "DEVICE" || previous == "DEVICES") {
     offer(language::names_of(catalog.devices), false);
   } else if (previous == "LAYER") {

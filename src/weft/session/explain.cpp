@@ -15,6 +15,9 @@
 #include "weft/program/by_definition.h"
 #include "weft/session/explain_alone.h"
 #include "weft/session/explain_distributed.h"
+#include "weft/session/explain_in_time.h"
+#include "weft/session/explain_memory.h"
+#include "weft/session/explain_recipe.h"
 #include "weft/session/learn.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
@@ -120,7 +123,7 @@ Result<MeasuredAlone> measure(const Session::State& state, const Context& contex
   }
   const program::Program& program = rank->program();
   // The next prediction may use it; a database that cannot be written to is no reason not to measure.
-  if (is_remembered(state, prepared.settings, others.share()))
+  if (prepared.gpu == nullptr && is_remembered(state, prepared.settings, others.share()))
     if (auto statistics = cost::Statistics::open({}, cost::Access::write); statistics.ok())
       (void)cost::learn(*statistics, program, timelines, {.workers = rank->workers()},
                         &explanation.cluster.device);
@@ -148,6 +151,7 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
   ExplainOptions options;
   options.verbose = statement.verbose;
   options.analyze = statement.analyze;
+  options.form = statement.format;
   options.plan = statement.format == language::syntax::Format::plan;
   options.json = statement.format == language::syntax::Format::json || context.format == Format::json;
   for (const language::syntax::Option& option : statement.options) {
@@ -156,6 +160,8 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
       options.trail = true;
     } else if (same_word(name, "SUMMARY") && !option.value) {
       options.summary = true;
+    } else if (same_word(name, "MEMORY") && !option.value) {
+      options.memory = true;
     } else if (std::string* file = file_option(options, name)) {
       if (!option.value || option.value->kind != language::syntax::ValueKind::text ||
           option.value->text.empty())
@@ -163,12 +169,12 @@ Result<ExplainOptions> read_options(const language::syntax::Explain& statement, 
                           fmt::format("for example: {} 'step'", upper(name)), option.name.span);
       *file = option.value->text;
     } else {
-      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE",  "FORMAT", "TRAIL",
-                                               "SUMMARY", "TIMELINE", "PAGE",   "CHAKRA"};
+      constexpr std::string_view kOptions[] = {"ANALYZE", "VERBOSE",  "FORMAT", "TRAIL", "SUMMARY",
+                                               "MEMORY",  "TIMELINE", "PAGE",   "CHAKRA"};
       std::string hint = did_you_mean(name, kOptions);
       return user_error(fmt::format("EXPLAIN has no option {}", name),
                         hint.empty() ? "options are ANALYZE, VERBOSE, FORMAT text, FORMAT json, FORMAT plan, "
-                                       "SUMMARY, TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
+                                       "SUMMARY, MEMORY, TRAIL, TIMELINE 'file', PAGE 'file', CHAKRA 'files'"
                                      : std::move(hint),
                         option.name.span);
     }
@@ -190,27 +196,35 @@ Answer run_explain(const Session::State& state, const Context& context,
   explanation.model = std::string(run.model.text);
   explanation.sizes = prepared.named_sizes();
   explanation.precision = prepared.settings.precision;
-  explanation.settings.emplace_back("precision", plan::name(prepared.settings.precision));
+  explanation.settings.emplace_back("precision", prepared.settings.training.precision.name);
   if (!prepared.goals.empty())
     explanation.settings.emplace_back("minimize", print_goals(prepared));
   else if (prepared.trains())
     explanation.settings.emplace_back("optimizer", train::name(prepared.settings.training.optimizer));
+  if (prepared.trains() && prepared.goals.empty() && train::is_narrow(prepared.settings.precision))
+    explanation.settings.emplace_back("bytes a parameter",
+                                      train::print_parameter_bytes(prepared.settings.training));
   explanation.cluster = prepared.target;
   explanation.memory_limit = prepared.settings.memory_limit;
   for (const KeptHint& hint : state.hints) explanation.hints.push_back(hint.text);
   explanation.verbose = statement.verbose;
   explanation.brief = explain_options.summary;
   explanation.width = context.width;
+  if (explain_options.memory) {
+    auto told = explain_memory(state, context, prepared, explanation, explain_options.json);
+    if (!told.ok()) return placed(std::move(told).error(), run.span);
+    return std::move(*told);
+  }
   if (prepared.trains()) {
     WEFT_TRY(in_time, asked_in_time(prepared.settings));
-    const bool is_given = !prepared.settings.distribution.empty() && prepared.ranks > 1;
-    if (in_time && (!is_given || cost::is_local(prepared.target)))
-      return placed(
-          user_error("EXPLAIN prices steps that are cut in time on clusters, by a distribution that says "
-                     "how, and not here",
-                     "TRAIN runs this one, and `weft plan prove` proves it"),
-          run.span);
+    if (in_time)
+      return explain_asked_in_time(state, context, prepared, about_ranks(explanation), explain_options,
+                                   *in_time);
   }
+  if (is_recipe(explain_options.form) && prepared.ranks == 1)
+    return placed(
+        user_error("launchers' words are for several devices, and this is one", "ON pod, or any cluster"),
+        run.span);
   if (prepared.ranks > 1)
     return explain_distributed(state, context, prepared, about_ranks(explanation), explain_options);
   auto planned = plan_for(state, prepared, /*compare=*/true, &context);
@@ -218,8 +232,12 @@ Answer run_explain(const Session::State& state, const Context& context,
   const search::Choice& choice = *planned;
   WEFT_TRY(proof, require_proof(state, prepared, prepared.plan.graph, choice));
   explanation.graph = &choice.plan;
-  if (prepared.settings.rules == true || !choice.trail.empty())
-    explanation.rewriting = {choice.seconds_before, choice.seconds_at_best, choice.trail, choice.stopped};
+  WEFT_TRY(trail, first_steps(state, prepared));
+  double seconds_before = choice.seconds_before;
+  for (const search::Step& step : trail) seconds_before -= step.change;
+  trail.insert(trail.end(), choice.trail.begin(), choice.trail.end());
+  if (prepared.settings.rules == true || !trail.empty())
+    explanation.rewriting = {seconds_before, choice.seconds_at_best, std::move(trail), choice.stopped};
   explanation.stages = choice.reports;
   explanation.proof = proof.text;
   if (explain_options.plan) return plan::print(*explanation.graph);

@@ -10,6 +10,7 @@
 #include "weft/formats/chakra_program.h"
 #include "weft/program/attribution.h"
 #include "weft/session/explain_in_time.h"
+#include "weft/session/explain_recipe.h"
 #include "weft/session/measure_distributed.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
@@ -39,13 +40,17 @@ explain::DistributedExplanation about_ranks(const explain::Explanation& explanat
   return about;
 }
 
+Error not_this_machine(const Prepared& prepared) {
+  const language::syntax::Run& run = *prepared.run;
+  return user_error(
+      fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", prepared.target.name),
+      "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
+}
+
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,
                            explain::DistributedExplanation about, const ExplainOptions& options) {
   const language::syntax::Run& run = *prepared.run;
-  if (options.analyze && !cost::is_local(about.cluster))
-    return user_error(
-        fmt::format("EXPLAIN ANALYZE runs the plan on this machine, and {} is not it", about.cluster.name),
-        "ON LOCAL 4 runs it on four ranks here", run.target ? run.target->span : run.span);
+  if (options.analyze && !cost::is_local(about.cluster)) return not_this_machine(prepared);
   std::optional<Result<search::Choice>> untimed;
   auto in_time = explain_in_time(state, context, prepared, about, options, untimed);
   if (!in_time.ok()) {
@@ -66,6 +71,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   const search::DistributionChoice& choice = *planned->spread;
   const distribute::DistributedPlan& plan = choice.chosen.plan;
   if (options.plan) return print_written(plan, prepared);
+  if (is_recipe(options.form))
+    return explain_recipe(state, context, prepared, choice.distribution, choice.chosen.prediction.seconds,
+                          options.form);
 
   Proof proof{false, "not proven: the search was interrupted"};
   if (!was_interrupted(*planned)) {
@@ -81,7 +89,9 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.choice = &choice;
   about.hosts = prepared.hosts;
   about.stages = planned->reports;
-  about.rules = planned->trail;
+  WEFT_TRY(first, first_steps(state, prepared));
+  about.rules = std::move(first);
+  about.rules.insert(about.rules.end(), planned->trail.begin(), planned->trail.end());
   about.communication_rules = planned->communication_trail;
   about.memory_bytes = memory_of_a_rank(prepared.settings, about.cluster);
   about.devices_a_rank = workers_of(prepared.settings, about.cluster);

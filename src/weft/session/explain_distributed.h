@@ -13,6 +13,8 @@ struct ExplainOptions {
   bool verbose = false, json = false, plan = false, trail = false;
   bool analyze = false;
   bool summary = false;  // its first lines alone
+  bool memory = false;   // what a rank's memory holds over the step, and nothing else
+  language::syntax::Format form = language::syntax::Format::text;
   std::string timeline;  // a file for the trace; empty: none
   std::string page;      // a file for the page; empty: none
   std::string chakra;    // what the names of Chakra traces begin with; empty: none
@@ -20,6 +22,9 @@ struct ExplainOptions {
 
 // What is known of a statement before its plan, for ranks: names, sizes, settings and the cluster.
 explain::DistributedExplanation about_ranks(const explain::Explanation& explanation);
+
+// What ANALYZE says of clusters.
+Error not_this_machine(const Prepared& prepared);
 
 // `about` has the names, sizes, settings and the cluster; the rest is found here.
 Answer explain_distributed(const Session::State& state, const Context& context, const Prepared& prepared,

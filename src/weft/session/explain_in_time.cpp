@@ -1,90 +1,62 @@
 #include "weft/session/explain_in_time.h"
 
 #include <algorithm>
-#include <chrono>
-#include <deque>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/plan_cost.h"
-#include "weft/distribute/index_roles.h"
 #include "weft/explain/in_time.h"
 #include "weft/search/distribution/lower_bound.h"
+#include "weft/session/explain_recipe.h"
+#include "weft/session/measure_in_time.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/plan_in_time.h"
 #include "weft/session/prove_plan.h"
+#include "weft/session/step_page.h"
+#include "weft/session/time_problem.h"
+#include "weft/session/trace.h"
 #include "weft/train/local_norms.h"
 
 namespace weft::session {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using distribute::Distribution;
 
-// The one switch: plans in time are for training on clusters, until ranks of this machine run them.
-bool has_time(const Prepared& prepared) {
+// Plans in time are looked for where devices are many; ranks of this machine run those that they are given.
+bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target);
 }
 
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.
 constexpr double kFarTooLarge = 1.5;
-// The model at other numbers of rows, each bound once.
-class PlansByRows {
- public:
-  PlansByRows(const Session::State& state, const Prepared& prepared, std::string batch)
-      : state_(state), prepared_(prepared), batch_(std::move(batch)) {}
-
-  Result<const Prepared*> prepared(std::int64_t rows) {
-    if (const auto found = made_.find(rows); found != made_.end()) return &found->second;
-    const language::SizeOverride size{batch_, rows, {}};
-    WEFT_TRY(again, prepare_again(state_, prepared_, {&size, 1}));
-    return &made_.emplace(rows, std::move(again)).first->second;
-  }
-
- private:
-  const Session::State& state_;
-  const Prepared& prepared_;
-  std::string batch_;
-  std::map<std::int64_t, Prepared> made_;
-};
 
 class InTimeExplainer {
  public:
   InTimeExplainer(const Session::State& state, const Context& context, const Prepared& prepared,
-                  explain::DistributedExplanation about, const ExplainOptions& options, std::string batch,
-                  std::int64_t rows)
+                  explain::DistributedExplanation about, const ExplainOptions& options, const Batch& batch,
+                  std::int64_t micro_batches)
       : state_(state),
         context_(context),
         prepared_(prepared),
         options_(options),
-        machine_(machine_of(prepared.settings, prepared.target)),
-        plans_(state, prepared, batch) {
+        made_(state, &context, prepared, batch, micro_batches) {
     explained_.about = std::move(about);
-    explained_.batch = batch;
-    explained_.rows = rows;
-    problem_.plan = &prepared.plan.graph;
-    problem_.batch = std::move(batch);
-    problem_.rows = rows;
-    problem_.plan_of = [this](std::int64_t size) -> Result<const plan::Graph*> {
-      WEFT_TRY(found, plans_.prepared(size));
-      return &found->plan.graph;
-    };
-    problem_.cluster = &prepared.target;
-    problem_.machine = &machine_;
-    problem_.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
-    problem_.fixed = prepared.fixed;
-    problem_.watching = watching_by(context, prepared);
-    if (prepared.settings.seconds > 0)
-      problem_.until =
-          Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(std::min(prepared.settings.seconds, 1e9)));
+    explained_.batch = batch.name;
+    explained_.rows = batch.rows;
   }
 
-  Result<std::string> given(const distribute::Distribution& distribution) {
-    WEFT_TRY(priced, search::price_given(problem_, distribution));
-    explained_.given = true;
-    WEFT_TRY_STATUS(look_at_families());
+  Result<std::string> given(Distribution asked) {
+    explained_.given = !asked.mesh.axes.empty();
+    WEFT_TRY(distribution, complete_in_time(state_, &context_, prepared_, std::move(asked)));
+    if (cost::is_local(prepared_.target)) {
+      WEFT_TRY(runs, plan_in_time(state_, &context_, prepared_, distribution));
+      running_ = std::move(runs);
+    }
+    WEFT_TRY(priced, search::price_given(problem_, made_.as_priced(distribution)));
+    priced.distribution = std::move(distribution);
+    if (prepared_.ranks > 1) WEFT_TRY_STATUS(look_at_families());
     return say(priced);
   }
 
@@ -112,8 +84,34 @@ class InTimeExplainer {
 
  private:
   // What plans in time do not have yet.
-  bool needs_program() const {
-    return options_.plan || !options_.page.empty() || !options_.chakra.empty() || !options_.timeline.empty();
+  bool needs_program() const { return options_.plan || !options_.chakra.empty(); }
+
+  Status write_files() const {
+    if (!options_.page.empty()) {
+      explain::StepPage page = step_page(explained_);
+      if (measured_) add_measured(page, *measured_);
+      WEFT_TRY_STATUS(write_step_page(options_.page, page));
+    }
+    return options_.timeline.empty() ? Status() : write_trace(options_.timeline, trace());
+  }
+
+  // A process for each stage as predicted, and for each rank as measured.
+  formats::Trace trace() const {
+    formats::Trace trace;
+    const search::PricedInTime& priced = explained_.choice->priced;
+    std::int32_t process = 0;
+    for (std::size_t s = 0; s < priced.stages.size(); ++s, ++process) {
+      trace.names.push_back({process, -1, fmt::format("predicted: stage {}", s)});
+      add_passes(trace, priced.schedule.orders[s], priced.price.slots[s], process, 0);
+    }
+    if (!measured_) return trace;
+    for (const RankInTime& rank : measured_->ranks) {
+      add_rank(trace, *rank.program, rank.timeline, process,
+               fmt::format("measured: rank {}, stage {}", rank.rank, rank.stage));
+      add_passes(trace, rank.passes, rank.slots, process++,
+                 static_cast<std::int32_t>(rank.program->streams.size()));
+    }
+    return trace;
   }
 
   Status look_at_families() {
@@ -123,24 +121,29 @@ class InTimeExplainer {
     options.watching = problem_.watching;
     options.known = state_.known_plans.get();
     options.until = problem_.until;
-    WEFT_TRY(families, search::estimate_families(prepared_.plan.graph, prepared_.target, machine_, options));
+    WEFT_TRY(families,
+             search::estimate_families(prepared_.plan.graph, prepared_.target, (*problem_.machine), options));
     explained_.without_stages = std::move(families);
     return {};
   }
 
   Result<std::string> say(const search::ChosenInTime& choice) {
+    if (is_recipe(options_.form))
+      return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
+                            options_.form);
     if (needs_program())
-      return user_error("a plan in stages has no program, page or trace yet",
+      return user_error("a plan in stages has no text and no Chakra trace yet",
                         fmt::format("EXPLAIN without them says: {}", print(choice.distribution)));
     explain::DistributedExplanation& about = explained_.about;
     explained_.choice = &choice;
-    search::LowerBound bound = search::lower_bound(prepared_.plan.graph, prepared_.target);
+    search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);
     explained_.lower_bound_seconds = bound.seconds;
     explained_.lower_bound_why = std::move(bound.why);
     for (search::Alternative& family : explained_.without_stages)
       family.why_not = search::why_slower(family, choice.priced.seconds, problem_.memory_bytes);
     explained_.batch_norms = train::count_batch_norms(prepared_.plan.graph);
     about.memory_bytes = problem_.memory_bytes;
+    about.devices_a_rank = workers_of(prepared_.settings, prepared_.target);
     about.model_flops = cost::plan_flops(prepared_.plan.graph);
     for (const KeptHint& hint : state_.hints) about.hints.push_back(hint.text);
     about.verbose = options_.verbose;
@@ -149,34 +152,55 @@ class InTimeExplainer {
     WEFT_TRY(proof, prove(choice));
     about.proof = std::move(proof.text);
     about.proven = proof.holds;
+    if (options_.analyze) {
+      WEFT_TRY(measured, measure_in_time(state_, context_, prepared_, *running_));
+      explained_.measured = measured.step;
+      measured_ = std::move(measured);
+    }
+    WEFT_TRY_STATUS(write_files());
     return options_.json ? print_json(explained_) : print_text(explained_);
   }
 
-  // Its two halves: a micro-batch within a stage, and the order of all passes, which is verified when priced.
+  // Every stage run over the field, where that is a matter of seconds.
+  bool is_quickly_proven(const Distribution& distribution) const {
+    constexpr double kMostRuns = 20'000;  // of a node, by a rank, for a micro-batch
+    constexpr std::int64_t kMicroBatches = 4;
+    auto runs = static_cast<double>(prepared_.plan.graph.node_count()) *
+                static_cast<double>(std::min(distribution.micro_batches, kMicroBatches));
+    for (const plan::MeshAxis& axis : distribute::within_stage(distribution).mesh.axes)
+      runs *= std::min(axis.ranks, 2);
+    return runs <= kMostRuns;
+  }
+
+  // What ranks of this machine run is proven as they run it, and so are small plans of others. Of large ones two
+  // halves are: a micro-batch within a stage, and the order of all passes, which is verified when priced.
   Result<Proof> prove(const search::ChosenInTime& choice) {
-    const distribute::Distribution& distribution = choice.distribution;
-    WEFT_TRY(micro, plans_.prepared(explained_.rows / distribution.micro_batches));
-    const distribute::Distribution within = search::on_stage(distribution);
+    if (running_) return require_proof(state_, prepared_, prepared_.plan.graph, *running_);
+    const Distribution& distribution = choice.distribution;
+    if (is_quickly_proven(distribution) && !distribution.offload)
+      if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok())
+        return require_proof(state_, prepared_, prepared_.plan.graph, *plan);
+    WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));
+    const Distribution within = search::on_stage(distribution);
     Proof proof{true, "a stage is one device"};
     if (within.mesh.ranks() > 1) {
-      const search::Machine machine = search::within_mesh(machine_, distribution.mesh);
+      const search::Machine machine = search::within_mesh((*problem_.machine), distribution.mesh);
       WEFT_TRY(prices, machine.prices(within.mesh));
       search::Choice spread;
-      spread.plan = micro->plan.graph.clone();
+      spread.plan = micro.plan.graph.clone();
       spread.until = problem_.until;
-      WEFT_TRY(plan, distribute::distribute(micro->plan.graph, within, {.prices = std::move(prices)}));
+      WEFT_TRY(plan, distribute::distribute(micro.plan.graph, within, {.prices = std::move(prices)}));
       spread.spread.emplace();
       spread.spread->distribution = within;
       spread.spread->chosen.plan = std::move(plan);
-      WEFT_TRY(found, require_proof(state_, *micro, micro->plan.graph, spread));
+      WEFT_TRY(found, require_proof(state_, micro, micro.plan.graph, spread));
       proof = std::move(found);
     }
     const pipeline::Schedule& schedule = choice.priced.schedule;
     proof.text = fmt::format(
         "a micro-batch: {}\nits schedule: verified, every F, B and W of {} micro-batch{} once on each of {} "
-        "stage{}, in order, without deadlock\nnot proven yet: sends between stages and sums over "
-        "micro-batches, as "
-        "plans in stages do not run on clusters yet",
+        "stage{}, in order, without deadlock\nnot run as its ranks would: sends between stages and sums over "
+        "micro-batches are proven of smaller plans",
         proof.text, schedule.micro_batches, schedule.micro_batches == 1 ? "" : "es", schedule.stages,
         schedule.stages == 1 ? "" : "s");
     return proof;
@@ -186,9 +210,10 @@ class InTimeExplainer {
   const Context& context_;
   const Prepared& prepared_;
   const ExplainOptions& options_;
-  const search::Machine machine_;
-  PlansByRows plans_;
-  search::InTimeProblem problem_;
+  TimeProblem made_;
+  const search::InTimeProblem& problem_ = made_.problem();
+  std::optional<search::Choice> running_;  // where this machine runs it
+  std::optional<MeasurementInTime> measured_;
   explain::InTimeExplanation explained_;
 };
 
@@ -200,30 +225,31 @@ Result<std::optional<std::string>> explain_in_time(const Session::State& state, 
                                                    const ExplainOptions& options,
                                                    std::optional<Result<search::Choice>>& untimed) {
   const std::optional<std::string> nothing;
-  if (cost::is_local(prepared.target)) return nothing;
-  std::optional<distribute::Distribution> given;
   if (!prepared.settings.distribution.empty()) {
     WEFT_TRY(read, distribute::read_distribution(prepared.settings.distribution));
-    if (!distribute::is_in_time(read)) return nothing;
-    if (!prepared.trains())
+    if (distribute::is_in_time(read) && !prepared.trains())
       return user_error(fmt::format("stages and micro-batches are of TRAIN: {}", print(read)),
                         "INFER takes a distribution without them");
-    given = std::move(read);
+    return nothing;
   }
-  if (!has_time(prepared)) return nothing;
-  const std::vector<std::string> batch = distribute::index_roles(prepared.plan.graph).batch;
-  const auto sizes = prepared.named_sizes();
-  const auto size = std::ranges::find_if(
-      sizes, [&](const auto& one) { return !batch.empty() && one.first == batch.front(); });
-  if (size == sizes.end()) {
-    if (!given) return nothing;
-    return user_error("micro-batches cut the batch, and the model has no index for it",
-                      "a name for its size: CREATE MODEL m (b = 64, ..)");
-  }
-  InTimeExplainer explainer(state, context, prepared, std::move(about), options, size->first, size->second);
-  if (!given) return explainer.searched(untimed);
-  WEFT_TRY(text, explainer.given(*given));
-  return std::optional<std::string>(std::move(text));
+  if (!is_searched(prepared)) return nothing;
+  const std::optional<Batch> batch = batch_of(prepared);
+  if (!batch) return nothing;
+  return InTimeExplainer(state, context, prepared, std::move(about), options, *batch, /*micro_batches=*/1)
+      .searched(untimed);
+}
+
+Answer explain_asked_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
+                             explain::DistributedExplanation about, const ExplainOptions& options,
+                             const Distribution& asked) {
+  if (options.analyze && !cost::is_local(prepared.target)) return not_this_machine(prepared);
+  WEFT_TRY(batch, needed_batch_of(prepared));
+  auto said = InTimeExplainer(state, context, prepared, std::move(about), options, batch, asked.micro_batches)
+                  .given(asked);
+  if (said.ok()) return *std::move(said);
+  Error error = std::move(said).error();
+  if (!error.span.known()) error.span = prepared.run->span;
+  return error;
 }
 
 }  // namespace weft::session

@@ -1,7 +1,8 @@
 // weft/session/explain_in_time.h -- EXPLAIN of a plan whose step is cut in stages and micro-batches.
 //
 //   nothing fits without            a plan in time is looked for
-//   distribution = '.. stage ..'    is priced as it is
+//   distribution = '.. stage ..'    is priced as it is, and ranks of this machine run it with ANALYZE
+//   micro_batches = 4               of the distribution that is chosen for whole batches
 //
 // Included by the files of session/ only.
 #pragma once
@@ -11,8 +12,13 @@
 
 namespace weft::session {
 
-// Nothing where the plan is one without stages and micro-batches: explain_distributed goes on then. `untimed` is
-// what was found of such plans where it was looked for.
+// What settings cut in time; `asked` as asked_in_time gives it. REQUIRES: the statement trains.
+Answer explain_asked_in_time(const Session::State& state, const Context& context, const Prepared& prepared,
+                             explain::DistributedExplanation about, const ExplainOptions& options,
+                             const distribute::Distribution& asked);
+
+// What they do not. Nothing where the plan is one without stages and micro-batches: explain_distributed goes on
+// then. `untimed` is what was found of such plans where it was looked for.
 Result<std::optional<std::string>> explain_in_time(const Session::State& state, const Context& context,
                                                    const Prepared& prepared,
                                                    explain::DistributedExplanation about,

@@ -10,6 +10,7 @@
 #include "weft/base/letters.h"
 #include "weft/base/nearest.h"
 #include "weft/formats/nccl_topology_xml.h"
+#include "weft/formats/nvidia_smi_topology.h"
 #include "weft/formats/system_topology.h"
 #include "weft/formats/topology_json.h"
 #include "weft/language/bind.h"
@@ -84,7 +85,7 @@ Result<cluster::Cluster> local_cluster(std::int64_t ranks) {
 
 Result<price::CollectiveCluster> find_collective_cluster(const std::string& reference) {
   const auto ends = [&](std::string_view ending) { return reference.ends_with(ending); };
-  if (!ends(".json") && !ends(".xml")) {
+  if (!ends(".json") && !ends(".xml") && !ends(".txt")) {
     WEFT_TRY(described, find_described_cluster(reference));
     return price::wires_of(described);
   }
@@ -92,6 +93,9 @@ Result<price::CollectiveCluster> find_collective_cluster(const std::string& refe
   price::CollectiveCluster made;
   if (ends(".json")) {
     WEFT_TRY(topology, formats::read_topology_json(text, reference));
+    made.topology = std::move(topology);
+  } else if (ends(".txt")) {
+    WEFT_TRY(topology, formats::read_nvidia_smi_topology(text, reference));
     made.topology = std::move(topology);
   } else {
     WEFT_TRY(system, formats::read_nccl_topology(text));

@@ -8,6 +8,7 @@
 //
 //   taccl_topo-ndv2.json a topology of TACCL's or SCCL's kind
 //   topo.xml             what NCCL_TOPO_DUMP_FILE writes
+//   topo.txt             what `nvidia-smi topo -m` prints
 //
 // Included by the files of session/ only.
 #pragma once

@@ -1,6 +1,8 @@
 #include "weft/session/import.h"
 
 #include <filesystem>
+#include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/explain/description.h"
+#include "weft/formats/mapped_file.h"
 #include "weft/imports/hugging_face.h"
 #include "weft/imports/onnx.h"
 #include "weft/imports/weights.h"
@@ -21,8 +24,6 @@ namespace weft::session {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::int64_t kMostImportBytes = std::int64_t{2} << 30;
 
 // "llama-7b/config.json" is called after its folder, any other file after itself.
 std::string name_of_file(const std::string& file) {
@@ -57,6 +58,28 @@ Result<std::string> convert(const Import& request, const imports::Imported& mode
     notes.push_back(fmt::format("{} tensors of the weights are no parameters, such as {}",
                                 converted.unread.size(), converted.unread.front()));
   return to.string();
+}
+
+// Tensors that stand in files beside the model's are written on from there: none of them is in memory whole.
+Status add_external(const Import& request, imports::ImportedOnnx& imported,
+                    std::map<std::string, formats::MappedFile>& files) {
+  const std::filesystem::path folder = std::filesystem::path(request.file).parent_path();
+  for (const imports::ExternalTensor& tensor : imported.external) {
+    const std::string path = (folder / tensor.location).string();
+    auto file = files.find(path);
+    if (file == files.end()) {
+      WEFT_TRY(mapped, formats::MappedFile::open(path));
+      file = files.emplace(path, std::move(mapped)).first;
+    }
+    const std::span<const std::byte> bytes = file->second.bytes();
+    const auto begin = static_cast<std::size_t>(tensor.offset), size = static_cast<std::size_t>(tensor.size);
+    if (begin > bytes.size() || size > bytes.size() - begin)
+      return user_error(fmt::format("{}: expected {} bytes of {} from byte {} on, found {} in all", path,
+                                    size, tensor.parameter, begin, bytes.size()));
+    imported.weights.tensors.push_back(
+        {tensor.parameter, tensor.dtype, tensor.shape, bytes.subspan(begin, size)});
+  }
+  return {};
 }
 
 std::string import_text(const Import& request, const imports::Imported& model, const std::string& weights,
@@ -112,8 +135,8 @@ Result<std::string> answer_import(const Import& request) {
                       fmt::format("such as {}", imports::name_from(request.name)));
   if (!request.weights.empty() && request.to.empty())
     return user_error("--weights needs -o", "the weights are written beside the model's text");
-  WEFT_TRY(text, read_file(request.file, kMostImportBytes));
-  auto imported = import_file(request, text);
+  WEFT_TRY(file, formats::MappedFile::open(request.file));
+  auto imported = import_file(request, file.text());
   if (!imported.ok()) {
     Error error = imported.error();
     error.message = fmt::format("{}: {}", request.file, error.message);
@@ -126,13 +149,15 @@ Result<std::string> answer_import(const Import& request) {
       fmt::format("{} parameters in the text, {} by its parts", description.parameters, model.parameters));
   std::vector<std::string> notes = model.notes;
   std::string weights;
-  if (!imported->external.empty())
-    notes.push_back(fmt::format("weights are not read from {}: {} tensors stay there",
-                                imported->external.front(), imported->external.size()));
+  std::map<std::string, formats::MappedFile> beside;
+  if (request.to.empty() && !imported->external.empty())
+    notes.push_back(fmt::format("{} tensors stand in files such as {}: -o writes them on",
+                                imported->external.size(), imported->external.front().location));
+  if (!request.to.empty()) WEFT_TRY_STATUS(add_external(request, *imported, beside));
   if (!request.weights.empty()) {
     WEFT_TRY(written, convert(request, model, notes));
     weights = std::move(written);
-  } else if (!imported->weights.tensors.empty() && imported->external.empty() && !request.to.empty()) {
+  } else if (!imported->weights.tensors.empty() && !request.to.empty()) {
     std::filesystem::path to(request.to);
     to.replace_extension(".safetensors");
     WEFT_TRY_STATUS(formats::save(to.string(), imported->weights));

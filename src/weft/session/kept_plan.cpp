@@ -21,8 +21,9 @@ namespace {
 using nlohmann::ordered_json;
 
 // Settings that ask for another plan, or for other sums, of the same model.
-constexpr std::string_view kAskForPlans[] = {"algorithm",     "batch_norm",    "distribution", "memory_limit",
-                                             "micro_batches", "optimizer_off", "rules",        "transport"};
+constexpr std::string_view kAskForPlans[] = {"algorithm",    "batch_norm",    "distribution",
+                                             "memory_limit", "micro_batches", "optimizer_off",
+                                             "recompute",    "rules",         "transport"};
 
 struct KeptPlan {
   std::string version;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/device/element_access.h"
 #include "weft/ops/operators.h"
+#include "weft/run/fit_program.h"
 #include "weft/run/fold_weights.h"
 #include "weft/session/plan_for.h"
 #include "weft/session/prove_plan.h"
@@ -101,6 +103,8 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   const std::int64_t here = prepared.ranks > 1 ? cost::ranks_of_a_host(prepared.target) : 1;
   options.workers = static_cast<int>(std::max<std::int64_t>(prepared.threads / here, 1));
   options.memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
+  options.spills = prepared.settings.spills;
+  options.spill_folder = spill_folder_of(prepared.settings);
   options.overlap = overlaps(prepared.settings, here, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;
@@ -115,12 +119,25 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
 Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared& prepared,
                                                std::int64_t held_bytes,
                                                std::span<const std::uint32_t> turns) {
-  WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(std::move(graph)),
-                                     {.workers = prepared.threads, .turns = turns}));
-  return exec::Rank::start(std::move(program),
-                           {.workers = prepared.threads,
-                            .memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit),
-                            .memory_held = held_bytes});
+  const auto limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
+  // A GPU is given units whole: it cuts them itself.
+  const bool here = prepared.gpu == nullptr;
+  const int workers = here ? prepared.threads : 1;
+  WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(std::move(graph)),
+                                    {.workers = workers, .tiles = here, .turns = turns},
+                                    prepared.settings.spills && here ? limit - held_bytes : 0));
+  return exec::Rank::start(std::move(fitted.program), {.device = prepared.gpu,
+                                                       .workers = workers,
+                                                       .memory_limit = limit,
+                                                       .memory_held = held_bytes,
+                                                       .spill_folder = spill_folder_of(prepared.settings)});
+}
+
+std::string spill_folder_of(const Settings& settings) {
+  const std::string& file = settings.running.checkpoint;
+  if (file.empty()) return {};
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
 }
 
 Result<AskedPlan> start_asked(const Session::State& state, const Prepared& prepared, plan::Graph graph) {

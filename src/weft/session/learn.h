@@ -34,6 +34,9 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
                                                std::int64_t held_bytes = 0,
                                                std::span<const std::uint32_t> turns = {});
 
+// Where a rank's memory goes that does not fit: beside the checkpoint; empty: where temporary files do.
+std::string spill_folder_of(const Settings& settings);
+
 // How well a model does on data that it is only asked about.
 struct Score {
   std::int64_t examples = 0;

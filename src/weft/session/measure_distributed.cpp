@@ -75,30 +75,6 @@ double end_of(const Timeline& timeline) {
   return end;
 }
 
-std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts) {
-  const std::string_view over = several_hosts                                   ? "processes on several hosts"
-                                : options.transport == comm::TransportKind::tcp ? "processes over TCP"
-                                : options.transport == comm::TransportKind::inproc
-                                    ? "threads"
-                                    : "processes over shared memory";
-  return fmt::format("{} {}{}{}", options.ranks, over,
-                     options.workers > 1 ? fmt::format(" of {} threads", options.workers) : std::string(),
-                     options.overlap ? ", moving while computing" : "");
-}
-
-Result<std::unique_ptr<run::Feed>> feed_for(const Settings& settings, const language::syntax::Run& run,
-                                            const plan::Graph& graph) {
-  if (run.data.empty()) return run::made_up_feed(graph, 0);
-  auto opened = run::open_feed(data_of(run), graph, {settings.running.holdout, 0});
-  if (!opened.ok()) {
-    Error error = std::move(opened).error();
-    error.span = run.data[0].file.span;
-    if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
-    return error;
-  }
-  return opened;
-}
-
 std::string_view name_of(comm::TransportKind transport) {
   return comm::name(transport == comm::TransportKind::automatic ? comm::TransportKind::shm : transport);
 }
@@ -143,6 +119,30 @@ Status learn_from(const run::DistributedOutcome& outcome, const run::LocalRanksO
 
 }  // namespace
 
+std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts) {
+  const std::string_view over = several_hosts                                   ? "processes on several hosts"
+                                : options.transport == comm::TransportKind::tcp ? "processes over TCP"
+                                : options.transport == comm::TransportKind::inproc
+                                    ? "threads"
+                                    : "processes over shared memory";
+  return fmt::format("{} {}{}{}", options.ranks, over,
+                     options.workers > 1 ? fmt::format(" of {} threads", options.workers) : std::string(),
+                     options.overlap ? ", moving while computing" : "");
+}
+
+Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, const language::syntax::Run& run,
+                                                   const plan::Graph& graph) {
+  if (run.data.empty()) return run::made_up_feed(graph, 0);
+  auto opened = run::open_feed(data_of(run), graph, {settings.running.holdout, 0});
+  if (!opened.ok()) {
+    Error error = std::move(opened).error();
+    error.span = run.data[0].file.span;
+    if (error.hint.empty()) error.hint = "without FROM, made-up numbers are measured";
+    return error;
+  }
+  return opened;
+}
+
 Result<DistributedMeasurement> measure_distributed(const Session::State& state, const Context& context,
                                                    const Prepared& prepared,
                                                    const search::DistributionChoice& choice,
@@ -151,7 +151,7 @@ Result<DistributedMeasurement> measure_distributed(const Session::State& state, 
   const language::syntax::Run& run = *prepared.run;
   const Settings& settings = prepared.settings;
   const cluster::Cluster& cluster = prepared.target;
-  WEFT_TRY(feed, feed_for(settings, run, plan.graph));
+  WEFT_TRY(feed, feed_to_measure(settings, run, plan.graph));
   const std::int64_t steps =
       std::clamp<std::int64_t>(run.steps ? run.steps->whole : kMeasuredSteps, 1, kMostSteps);
   WEFT_TRY_STATUS(check_runs_here(prepared));

@@ -7,6 +7,8 @@
 
 #include "weft/explain/distributed.h"
 #include "weft/program/timeline.h"
+#include "weft/run/feed.h"
+#include "weft/run/local_ranks.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/session/prepare.h"
 
@@ -21,6 +23,12 @@ struct DistributedMeasurement {
   };
   std::vector<RankRun> ranks;
 };
+
+// What steps are measured on: the data given, or made-up numbers.
+Result<std::unique_ptr<run::Feed>> feed_to_measure(const Settings& settings, const language::syntax::Run& run,
+                                                   const plan::Graph& graph);
+// "4 processes over shared memory"
+std::string describe_ranks(const run::LocalRanksOptions& options, bool several_hosts);
 
 // Runs the chosen plan for some steps on as many ranks of this machine, on the data given or on made-up
 // numbers, and adds what its units took to the statistics. `shown` is the rank whose nodes' times are wanted.

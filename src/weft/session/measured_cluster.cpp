@@ -13,6 +13,7 @@
 #include "weft/base/units.h"
 #include "weft/cost/exchange_seconds.h"
 #include "weft/price/collective_measured.h"
+#include "weft/session/cluster_files.h"
 
 namespace weft::session {
 namespace {
@@ -114,12 +115,15 @@ class ClusterFromLogs {
       : catalog_(catalog), made_(statement), statement_(statement) {}
 
   Status read() {
-    for (const language::syntax::Text& file : statement_.logs) {
+    WEFT_TRY(files, read_cluster_files({statement_.logs.begin(), statement_.logs.size()}));
+    files_ = std::move(files);
+    for (const language::syntax::Text& file : files_.logs) {
       WEFT_TRY(log, read_log(file));
       logs_.push_back(std::move(log));
     }
     WEFT_TRY_STATUS(find_shape());
     WEFT_TRY_STATUS(find_device());
+    if (files_.node) files_.node->settle(made_.device.text);
     links_.assign(statement_.links.begin(), statement_.links.end());
     WEFT_TRY_STATUS(sort_logs());
     WEFT_TRY_STATUS(find_within());
@@ -137,18 +141,48 @@ class ClusterFromLogs {
     return user_error(std::move(message), std::move(hint), statement_.logs[0].span);
   }
 
-  // As the largest log has it, unless AS says.
+  // What files say of nodes and devices must be one number.
+  Status agree(std::string_view what, std::int64_t one, const std::string& path, std::int64_t other,
+               std::string_view where) const {
+    if (one == 0 || other == 0 || one == other) return {};
+    return wrong(fmt::format("{} and {} differ in the {}: {} and {}", path, where, what, one, other),
+                 "leave one of them out");
+  }
+
+  // As AS says; else as files have it, and what they do not, the largest log.
   Status find_shape() {
-    if (statement_.nodes.whole > 0) return {};
+    const bool said = statement_.nodes.whole > 0;
+    std::int64_t devices = said ? statement_.devices.whole : 0;
+    if (files_.node) {
+      WEFT_TRY_STATUS(agree("devices of a node", files_.node->devices, files_.node->path, devices, "AS"));
+      devices = files_.node->devices;
+    }
+    if (files_.hosts) {
+      WEFT_TRY_STATUS(agree("devices of a node", files_.hosts->slots, files_.hosts->path, devices,
+                            said ? "AS" : "the other file"));
+      if (devices == 0) devices = files_.hosts->slots;
+      if (said)
+        WEFT_TRY_STATUS(
+            agree("nodes", files_.hosts->nodes, files_.hosts->path, statement_.nodes.whole, "AS"));
+    }
+    if (said) return {};
+    made_.nodes.span = made_.devices.span = statement_.name.span;
+    if (logs_.empty() || (files_.hosts && devices > 0)) {
+      if (devices == 0)
+        return wrong(fmt::format("{} does not say how many devices a node has", files_.hosts->path),
+                     "say it: slots=8 after each machine, or AS 2 NODES OF 8 DEVICES h100");
+      made_.nodes.whole = files_.hosts ? files_.hosts->nodes : 1;
+      made_.devices.whole = devices;
+      return {};
+    }
     const auto most =
         std::ranges::max_element(logs_, {}, [](const MeasuredLog& log) { return log.table.ranks; });
     const formats::CollectiveTable& table = most->table;
     if (table.ranks == 0 || table.hosts == 0 || table.ranks % table.hosts != 0)
       return wrong(fmt::format("{} does not say how its ranks lie on nodes", most->path),
                    "say it: FROM '...' AS 2 NODES OF 8 DEVICES h100");
-    made_.nodes.whole = table.hosts;
-    made_.devices.whole = table.ranks / table.hosts;
-    made_.nodes.span = made_.devices.span = statement_.name.span;
+    made_.nodes.whole = files_.hosts ? files_.hosts->nodes : table.hosts;
+    made_.devices.whole = devices > 0 ? devices : table.ranks / table.hosts;
     return {};
   }
 
@@ -161,9 +195,15 @@ class ClusterFromLogs {
       if (called.empty()) called = log.table.device;
     for (const std::string_view name : language::names_of(catalog_.devices))
       if (lower(called).find(lower(name)) != std::string::npos && name.size() > found.size()) found = name;
+    if (found.empty() && files_.node && !files_.node->device.empty()) {
+      for (const std::string_view name : language::names_of(catalog_.devices))
+        if (name == files_.node->device) found = name;
+      called = fmt::format("{} in {}", files_.node->device_why, files_.node->path);
+    }
     if (found.empty())
-      return wrong(called.empty() ? fmt::format("{} does not say what its ranks compute on", logs_[0].path)
-                                  : fmt::format("no device is named after {}", called),
+      return wrong(called.empty()
+                       ? fmt::format("{} does not say what its ranks compute on", statement_.logs[0].text)
+                       : fmt::format("no device is named after {}", called),
                    "say it: FROM '...' AS 2 NODES OF 8 DEVICES h100; SHOW DEVICES lists them");
     made_.device = {found, statement_.name.span};
     origins_.push_back(fmt::format("device: {} is taken for {}", called, found));
@@ -232,14 +272,27 @@ class ClusterFromLogs {
                        print_seconds(figures.latency_seconds));
   }
 
-  // What a shipped cluster of the same device has.
-  std::optional<std::pair<std::string, LinkFigures>> usual_within() const {
+  // What a shipped cluster of the same device has: axis 0 across nodes, 1 within them.
+  std::optional<std::pair<std::string, LinkFigures>> usual(std::size_t axis) const {
     for (const auto& [name, cluster] : catalog_.clusters)
       if (cluster.device.name == made_.device.text && cluster.axes.size() == 2 &&
-          !cluster.axes[1].link.name.empty())
-        return std::pair(
-            name, LinkFigures{cluster.axes[1].link.bytes_per_second, cluster.axes[1].link.latency_seconds});
+          !cluster.axes[axis].link.name.empty())
+        return std::pair(name, LinkFigures{cluster.axes[axis].link.bytes_per_second,
+                                           cluster.axes[axis].link.latency_seconds});
     return std::nullopt;
+  }
+
+  // What a file says of a link, with a latency that none says.
+  LinkFigures described(double bytes_per_second, const std::string& path, const std::string& why,
+                        std::size_t axis, std::string_view where) {
+    constexpr LinkFigures kRound[] = {{0, 5e-6}, {0, 2e-6}};  // what clusters.weft plans with
+    const auto known = usual(axis);
+    const LinkFigures figures{bytes_per_second,
+                              known ? known->second.latency_seconds : kRound[axis].latency_seconds};
+    origins_.push_back(fmt::format("{}: {}, not measured: {} has {}; its latency is assumed{}", where,
+                                   figures_text(figures), path, why,
+                                   known ? fmt::format(", as {} has it", known->first) : ""));
+    return figures;
   }
 
   Status find_within() {
@@ -258,14 +311,17 @@ class ClusterFromLogs {
                          within_->quickest.seconds);
       origins_.push_back(fmt::format("within a node: {}, fitted to measured {}", figures_text(inside_),
                                      measured(*within_, ranks)));
+    } else if (files_.node && files_.node->inside > 0) {
+      inside_ =
+          described(files_.node->inside, files_.node->path, files_.node->inside_why, 1, "within a node");
     } else {
-      const auto usual = usual_within();
-      if (!usual)
+      const auto known = usual(1);
+      if (!known)
         return wrong("no log is of one node alone",
                      "add one, or say the link: LINK gpu WITHIN node (450 GB/s, 1.5 us)");
-      inside_ = usual->second;
+      inside_ = known->second;
       origins_.push_back(
-          fmt::format("within a node: {}, assumed: as {} has it", figures_text(inside_), usual->first));
+          fmt::format("within a node: {}, assumed: as {} has it", figures_text(inside_), known->first));
     }
     add_link(LinkKind::within, "gpu", inside_);
     return {};
@@ -275,6 +331,14 @@ class ClusterFromLogs {
     if (made_.nodes.whole == 1) return {};
     if (is_said(LinkKind::across)) {
       origins_.push_back("across nodes: as the statement says");
+      return {};
+    }
+    if (across_ == nullptr && files_.node && files_.node->cards > 0) {
+      const double share = files_.node->cards / static_cast<double>(made_.devices.whole);
+      add_link(LinkKind::across, "net",
+               described(share, files_.node->path,
+                         fmt::format("{} for {} devices", files_.node->cards_why, made_.devices.whole), 0,
+                         "across nodes"));
       return {};
     }
     if (across_ == nullptr)
@@ -314,6 +378,7 @@ class ClusterFromLogs {
   const language::Catalog& catalog_;
   CreateCluster made_;
   const CreateCluster& statement_;
+  ClusterFiles files_;
   std::vector<MeasuredLog> logs_;
   std::vector<Link> links_;
   std::vector<std::string> origins_;

@@ -1,4 +1,4 @@
-// weft/session/measured_cluster.h -- CREATE CLUSTER FROM logs of nccl-tests.
+// weft/session/measured_cluster.h -- CREATE CLUSTER FROM logs of nccl-tests, and what else tells of a cluster.
 //
 //   CREATE CLUSTER mine FROM 'one_node.txt', 'four_nodes.txt' [AS 4 NODES OF 8 DEVICES h100] [LINK ...]
 //
@@ -8,6 +8,7 @@
 //   a log of several nodes    the link ACROSS: a ring through all devices leaves and enters a node once, so the
 //                             cards of a node carry the bus bandwidth together
 //   a LINK of the statement   goes before what a log says
+//   a topology, a hostfile    what logs leave open (cluster_files.h): rates that nobody measured, nodes, devices
 //
 // What is neither measured nor said is assumed, as a shipped cluster of the same device has it; the catalog keeps
 // a sentence about each link, which DESCRIBE repeats.

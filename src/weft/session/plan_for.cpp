@@ -115,6 +115,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 }
 
 double memory_of_a_rank(const Settings& settings, const cluster::Cluster& cluster) {
+  if (settings.spills) return 0;
   if (settings.memory_limit > 0) return settings.memory_limit;
   if (!cost::is_local(cluster)) return cluster.device.memory_bytes;
   const auto machine = static_cast<double>(total_memory());
@@ -126,14 +127,14 @@ cluster::Cluster alone(const cluster::Cluster& cluster) {
   return one_of(cluster.device);
 }
 
-namespace {
-
 std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Rule& rule) {
   const std::string text = rule::print(rule);
   if (const auto known = state.proven_rules.find(text); known != state.proven_rules.end())
     return known->second;
   return state.proven_rules.emplace(text, as_proven(rule, state.warnings)).first->second;
 }
+
+namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kLongestSearch = 1e9;  // seconds: more than a clock is asked to count
@@ -156,6 +157,11 @@ search::Watching watching_by(const Context& context, const Prepared& prepared) {
 }
 
 namespace {
+
+Error no_offload(const Prepared& prepared) {
+  return user_error("optimizer states are offloaded in plans with stages or micro-batches, on clusters",
+                    "on this machine memory_limit sends to a file what does not fit", prepared.run->span);
+}
 
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
@@ -181,6 +187,8 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
     problem.rewrites = search::Budget().rewrites;
   }
   problem.off = settings.optimizer_off;
+  problem.bucket_bytes = settings.bucket_bytes.value_or(0);
+  if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
   search::ChooseOptions& options = problem.distribution;
   options.memory_bytes = memory_of_a_rank(settings, target);
@@ -211,9 +219,15 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
     };
   if (!distribution.empty()) {
     WEFT_TRY(given, distribute::read_distribution(distribution));
+    if (given.offload) return no_offload(prepared);
     options.given = std::move(given);
   }
-  return search::optimize(problem);
+  WEFT_TRY(choice, search::optimize(problem));
+  if (choice.spread && problem.learns) {
+    WEFT_TRY(again, recompute_of(settings));
+    choice.spread->distribution.recompute = std::move(again);
+  }
+  return choice;
 }
 
 }  // namespace
@@ -246,6 +260,7 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
                                  const std::string& distribution, const std::string& text, bool compare) {
   Settings plain = prepared.settings;
   plain.rules = false;
+  plain.optimizer_off.emplace_back("bucket");
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));
   WEFT_TRY(mesh, plan::read_mesh(read_head(text).mesh));

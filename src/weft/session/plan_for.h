@@ -28,6 +28,9 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
 // One of its devices, for itself: its mesh is rank=1.
 cluster::Cluster alone(const cluster::Cluster& cluster);
 
+// The rule as it may fire, nothing where it is not proven; asked for once a session.
+std::optional<rule::Rule> prove_once(const Session::State& state, const rule::Rule& rule);
+
 // Whether a plan that does not fit is answered with what does.
 enum class Advice : std::uint8_t { given, not_asked };
 

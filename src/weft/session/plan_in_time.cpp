@@ -7,6 +7,7 @@
 
 #include "weft/pipeline/in_time.h"
 #include "weft/session/plan_for.h"
+#include "weft/session/time_problem.h"
 
 namespace weft::session {
 
@@ -41,8 +42,26 @@ Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::G
   return shares;
 }
 
-Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
-                                    const Prepared& prepared, Distribution asked) {
+namespace {
+
+// What is best for whole batches may need one at a time where examples are sliced first along one index and then
+// along another: without its exceptions, or with nothing but batches sliced, it does not.
+Distribution that_goes_in_time(const plan::Graph& graph, Distribution found, std::int64_t micro_batches) {
+  found.micro_batches = micro_batches;
+  Distribution plain = found;
+  plain.exceptions.clear();
+  Distribution batches = plain;
+  if (const auto batch = pipeline::batch_index(graph); batch.ok())
+    for (distribute::AxisUse& use : batches.axes) use.slice = {std::string(graph.text(*batch))};
+  for (const Distribution& other : {found, plain, batches})
+    if (pipeline::distribute_in_time(graph, other).ok()) return other;
+  return found;  // and the error is about what was found
+}
+
+}  // namespace
+
+Result<Distribution> complete_in_time(const Session::State& state, const Context* context,
+                                      const Prepared& prepared, Distribution asked) {
   if (prepared.ranks == 1 && asked.mesh.axes.size() == 1 && asked.mesh.ranks() == 1)
     asked.mesh = {}, asked.axes = {};
   if (asked.mesh.axes.empty() && prepared.ranks > 1) {
@@ -58,16 +77,41 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
     whole.sizes = prepared.sizes;
     whole.plan.graph = prepared.plan.graph.clone();
     WEFT_TRY(spread, plan_for(state, whole, /*compare=*/false, context));
-    const std::int64_t micro = asked.micro_batches;
-    asked = spread.spread->distribution;
-    asked.micro_batches = micro;
+    asked = that_goes_in_time(prepared.plan.graph, spread.spread->distribution, asked.micro_batches);
   }
+  WEFT_TRY(again, recompute_of(prepared.settings));
+  asked.recompute = std::move(again);
   const std::int64_t ranks = asked.mesh.axes.empty() ? 1 : asked.mesh.ranks();
   if (ranks != prepared.ranks)
     return user_error(fmt::format("the distribution is of {} ranks, {} has {}", ranks, prepared.target.name,
                                   prepared.ranks),
                       "axes multiply: 'stage=2: stage; data=2: slice b' is for 4", prepared.run->span);
-  auto plan = pipeline::distribute_in_time(prepared.plan.graph, asked);
+  return asked;
+}
+
+namespace {
+
+// What stages are cut by, as they are priced; none where there is one, or where that cannot be told: then by what
+// they compute.
+std::vector<double> work_in_time(const Session::State& state, const Context* context,
+                                 const Prepared& prepared, const Distribution& distribution) {
+  const auto batch = batch_of(prepared);
+  if (!batch || !distribute::stage_axis(distribution)) return {};
+  const TimeProblem made(state, context, prepared, *batch, distribution.micro_batches);
+  auto work = search::work_of_parts(made.problem(), made.as_priced(distribution));
+  return work.ok() ? *std::move(work) : std::vector<double>();
+}
+
+}  // namespace
+
+Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
+                                    const Prepared& prepared, Distribution asked) {
+  if (asked.offload)
+    return user_error("optimizer states are offloaded on clusters, which are planned for and not run",
+                      "here memory_limit sends to a file what does not fit", prepared.run->span);
+  WEFT_TRY(complete, complete_in_time(state, context, prepared, std::move(asked)));
+  const std::vector<double> work = work_in_time(state, context, prepared, complete);
+  auto plan = pipeline::distribute_in_time(prepared.plan.graph, complete, {}, work);
   if (!plan.ok()) {
     Error error = std::move(plan).error();
     if (!error.span.known()) error.span = prepared.run->span;
@@ -76,7 +120,7 @@ Result<search::Choice> plan_in_time(const Session::State& state, const Context* 
   search::Choice choice;
   choice.plan = prepared.plan.graph.clone();
   choice.spread.emplace();
-  choice.spread->distribution = std::move(asked);
+  choice.spread->distribution = std::move(complete);
   choice.spread->chosen.plan = std::move(*plan);
   return choice;
 }

@@ -24,6 +24,11 @@ Result<std::optional<distribute::Distribution>> asked_in_time(const Settings& se
 Result<std::int64_t> norm_shares_in_time(const Settings& settings, const plan::Graph& forward,
                                          std::int64_t ranks);
 
+// The same with a mesh: where only micro-batches are asked for, the one that the search finds for whole batches; of
+// one rank, none. Fails where it is of another number of ranks.
+Result<distribute::Distribution> complete_in_time(const Session::State& state, const Context* context,
+                                                  const Prepared& prepared, distribute::Distribution asked);
+
 // `asked`: as above. REQUIRES: the statement trains.
 Result<search::Choice> plan_in_time(const Session::State& state, const Context* context,
                                     const Prepared& prepared, distribute::Distribution asked);

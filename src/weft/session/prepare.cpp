@@ -8,9 +8,14 @@
 
 #include "weft/base/machine.h"
 #include "weft/base/nearest.h"
+#include "weft/cost/mesh_links.h"
 #include "weft/language/print.h"
+#include "weft/rule/library.h"
 #include "weft/run/local_ranks.h"
+#include "weft/search/rewrite/rewrite_forward.h"
+#include "weft/session/gpu_target.h"
 #include "weft/session/job_cluster.h"
+#include "weft/session/plan_for.h"
 #include "weft/session/plan_in_time.h"
 #include "weft/train/local_norms.h"
 
@@ -189,9 +194,24 @@ Status make_plan(Prepared& prepared, plan::Graph forward) {
 
 }  // namespace
 
+Result<train::Recompute> recompute_of(const Settings& settings) {
+  train::Recompute asked = settings.recompute.value_or(train::Recompute());
+  if (settings.distribution.empty()) return asked;
+  WEFT_TRY(distribution, distribute::read_distribution(settings.distribution));
+  if (distribution.recompute.is_nothing()) return asked;
+  if (settings.recompute && asked != distribution.recompute)
+    return user_error(fmt::format("recompute = '{}', and the distribution says recompute {}", print(asked),
+                                  print(distribution.recompute)),
+                      "say it once");
+  return std::move(distribution.recompute);
+}
+
 Result<train::TrainingPlan> make_learning(const Prepared& prepared, plan::Graph forward) {
-  return prepared.goals.empty() ? train::make_training_plan(std::move(forward), prepared.settings.training)
-                                : train::make_training_plan_for(std::move(forward), prepared.goals);
+  WEFT_TRY(again, recompute_of(prepared.settings));
+  WEFT_TRY(plan, prepared.goals.empty()
+                     ? train::make_training_plan(std::move(forward), prepared.settings.training)
+                     : train::make_training_plan_for(std::move(forward), prepared.goals));
+  return train::with_recomputation(std::move(plan), again);
 }
 
 std::string print_goals(const Prepared& prepared) {
@@ -216,9 +236,10 @@ Status check_runs_here(const Prepared& prepared) {
         fmt::format("{} runs on one rank, not on a job", run.task == Task::infer ? "INFER" : "GENERATE"),
         "without ON it runs on this machine", run.target->span);
   }
-  if (run.target && !run.target->local)
+  if (run.target && !run.target->local && prepared.gpu == nullptr)
     return user_error(fmt::format("running on a cluster is not built yet: {}", run.target->cluster.text),
-                      "ON LOCAL runs on this machine; EXPLAIN plans for a cluster", run.target->span);
+                      "ON LOCAL and ON GPU run on this machine; EXPLAIN plans for a cluster",
+                      run.target->span);
   if (!run.target || !run.target->ranks) return {};
   const std::int64_t ranks = run.target->ranks->whole;
   if (ranks > 1 && run.task != Task::train)
@@ -231,19 +252,52 @@ Status check_runs_here(const Prepared& prepared) {
   return {};
 }
 
+namespace {
+
+// What rules make of a model before it learns, where they are let.
+search::RewrittenForward rewritten_first(const Session::State& state, const Prepared& prepared,
+                                         const plan::Graph& forward) {
+  const std::vector<std::string>& off = prepared.settings.optimizer_off;
+  if (prepared.settings.rules == false || std::ranges::find(off, "rewrite") != off.end()) return {};
+  // What these rules make has kernels for f32 on the processor; elsewhere it is planned for and not run.
+  const bool runs_here = prepared.gpu != nullptr || cost::is_local(prepared.target);
+  if (prepared.gpu != nullptr || (runs_here && train::is_narrow(prepared.settings.precision))) return {};
+  const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
+  return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove);
+}
+
+language::BindOptions binding_of(const Prepared& prepared, language::Mode mode,
+                                 const std::function<bool()>& interrupted) {
+  return {.mode = mode,
+          .sizes = prepared.overrides,
+          .precision = prepared.settings.precision,
+          .plan_limit = prepared.settings.plan_limit,
+          .interrupted = interrupted};
+}
+
+}  // namespace
+
+Result<std::vector<search::Step>> first_steps(const Session::State& state, const Prepared& prepared) {
+  const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
+  WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, binding_of(prepared, mode, {})));
+  return rewritten_first(state, prepared, bound.graph).trail;
+}
+
 Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
                                         language::Mode mode, std::span<const language::SizeOverride> sizes,
                                         const std::function<bool()>& interrupted) {
-  language::BindOptions options{.mode = mode,
-                                .sizes = prepared.overrides,
-                                .precision = prepared.settings.precision,
-                                .plan_limit = prepared.settings.plan_limit,
-                                .interrupted = interrupted};
+  language::BindOptions options = binding_of(prepared, mode, interrupted);
   for (const language::SizeOverride& size : sizes) {
     std::erase_if(options.sizes, [&](const auto& other) { return other.name == size.name; });
     options.sizes.push_back(size);
   }
   WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, options));
+  if (auto found = rewritten_first(state, prepared, bound.graph); found.plan)
+    bound.graph = std::move(*found.plan);
+  if (prepared.settings.training.precision.mixed) {
+    WEFT_TRY(wide, train::with_wide_losses(bound.graph));
+    bound.graph = std::move(wide);
+  }
   if (mode != language::Mode::train || train::count_batch_norms(bound.graph) == 0) return bound;
   WEFT_TRY(shares, norm_shares_in_time(prepared.settings, bound.graph, prepared.ranks));
   if (shares == 1) return bound;
@@ -316,6 +370,18 @@ Result<std::vector<train::Goal>> goals_of(const Run& run, const Settings& settin
   return goals;
 }
 
+Status check_precision(const Run& run, const Settings& settings) {
+  const train::TrainingOptions& training = settings.training;
+  if (!training.precision.mixed || !train::is_narrow(training.gradients) ||
+      training.gradients == training.precision.compute)
+    return {};
+  return user_error(
+      fmt::format("gradients are summed in f32 or in the type that is computed in: gradients = {}, "
+                  "precision = {}",
+                  plan::name(training.gradients), training.precision.name),
+      fmt::format("gradients = {}, or f32", plan::name(training.precision.compute)), run.span);
+}
+
 // Without ON, what is planned is planned for the setting `device`; what runs runs here.
 Result<cluster::Cluster> target_for(const Session::State& state, const Settings& settings, const Run& run,
                                     Purpose purpose) {
@@ -354,6 +420,7 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
   prepared.overrides = std::move(overrides);
   prepared.settings.training.scheduled = prepared.settings.running.warmup > 0 ||
                                          prepared.settings.running.schedule != run::ScheduleKind::constant;
+  WEFT_TRY_STATUS(check_precision(run, prepared.settings));
   WEFT_TRY(goals, goals_of(run, prepared.settings));
   prepared.goals = std::move(goals);
   if (!prepared.settings.running.restart) take_learned_sizes(state, run.model, names, prepared.overrides);
@@ -363,6 +430,10 @@ Result<Prepared> prepare(const Session::State& state, const Run& run, Purpose pu
     prepared.target = std::move(job.cluster);
     prepared.hosts = std::move(job.hosts);
     prepared.threads = job.threads;
+  } else if (run.target && is_gpu(state.catalog, *run.target)) {
+    WEFT_TRY(found, find_gpu(state.catalog, *run.target));
+    prepared.target = std::move(found.cluster);
+    prepared.gpu = std::move(found.gpu);
   } else {
     WEFT_TRY(target, target_for(state, prepared.settings, run, purpose));
     prepared.target = std::move(target);
@@ -394,6 +465,7 @@ Result<Prepared> prepare_again(const Session::State& state, const Prepared& prep
   made.overrides = prepared.overrides;
   made.target = prepared.target;
   made.hosts = prepared.hosts;
+  made.gpu = prepared.gpu;
   made.threads = prepared.threads;
   made.ranks = prepared.ranks;
   made.fixed = prepared.fixed;

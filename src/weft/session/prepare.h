@@ -20,10 +20,12 @@
 
 #include "weft/base/result.h"
 #include "weft/cluster/cluster.h"
+#include "weft/device/device.h"
 #include "weft/explain/distributed.h"
 #include "weft/language/bind.h"
 #include "weft/run/feed.h"
 #include "weft/search/distribution/distribution_space.h"
+#include "weft/search/rewrite/trail.h"
 #include "weft/session/settings.h"
 #include "weft/session/state.h"
 #include "weft/train/training_plan.h"
@@ -42,6 +44,7 @@ struct Prepared {
   std::vector<language::SizeOverride> overrides;  // what it says of sizes
   cluster::Cluster target;
   std::optional<explain::JobHosts> hosts;  // where ON JOB says so
+  std::shared_ptr<device::Device> gpu;     // where ON GPU says so; none: the processor
   int threads = 1;                         // of this machine, for all ranks together
   std::int64_t ranks = 1;                  // of the target
   search::FixedPart fixed;                 // by hints
@@ -64,6 +67,9 @@ int threads_of(const Settings& settings);
 // The files of FROM.
 std::vector<run::DataFile> data_of(const language::syntax::Run& run);
 
+// What is computed again, by the setting or the distribution. Fails where they contradict one another.
+Result<train::Recompute> recompute_of(const Settings& settings);
+
 // A bound model that learns as the statement says.
 Result<train::TrainingPlan> make_learning(const Prepared& prepared, plan::Graph forward);
 
@@ -74,11 +80,15 @@ std::string print_goals(const Prepared& prepared);
 Status check_runs_here(const Prepared& prepared);
 
 // The model of the statement once more: in either mode, and with these sizes instead of the statement's where
-// both name one. Its batch norms take the statistics that the settings say.
+// both name one. Its batch norms take the statistics that the settings say, and rules that come before learning
+// have fired.
 Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
                                         language::Mode mode,
                                         std::span<const language::SizeOverride> sizes = {},
                                         const std::function<bool()>& interrupted = {});
+
+// Which rules those were, and where they fired: found once more, for who wants to tell.
+Result<std::vector<search::Step>> first_steps(const Session::State& state, const Prepared& prepared);
 
 // All of it once more with other sizes.
 Result<Prepared> prepare_again(const Session::State& state, const Prepared& prepared,

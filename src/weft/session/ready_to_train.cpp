@@ -8,6 +8,7 @@
 
 #include "weft/plan/hash.h"
 #include "weft/run/local_ranks.h"
+#include "weft/session/fit_memory.h"
 #include "weft/session/job_cluster.h"
 #include "weft/session/learn.h"
 
@@ -84,6 +85,8 @@ Result<ReadyToTrain> make_ready_to_train(const Session::State& state, const Cont
     ready.start = ready.own.get();
     ready.from_file = true;
   }
+  const double held = ready.prepared.ranks == 1 ? static_cast<double>(run::bytes_of(*ready.start)) : 0;
+  WEFT_TRY_STATUS(fit_memory(state, context, ready.prepared, held));
   auto feed = run::open_feed(
       data_of(run), ready.prepared.plan.graph,
       {.holdout = running.holdout, .seed = ready.start->seed, .holdout_drawn = running.holdout_drawn});

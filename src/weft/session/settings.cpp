@@ -212,7 +212,7 @@ constexpr SettingSpec running_file(std::string_view name, std::string_view summa
 
 using enum Range;
 using Training = train::TrainingOptions;
-constexpr std::string_view kPrecisions[] = {"f32", "f64", "bf16", "f16"};
+constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 
 constexpr SettingSpec kSpecs[] = {
     {"accumulate", "steps whose gradients are averaged for one update of the parameters",
@@ -251,6 +251,24 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return std::string(settings.local_norms ? "local" : "global"); }},
     training_number<&Training::beta1, share>("beta1", "decay of Adam's first moment"),
     training_number<&Training::beta2, share>("beta2", "decay of Adam's second moment"),
+    {"buckets",
+     "what gradients are summed in, in bytes: '25 MiB'; automatic is what is quickest; off: each by itself",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "automatic")
+         return settings.bucket_bytes = 0, Status();
+       if (value.kind == ValueKind::word && value.text == "off")
+         return settings.bucket_bytes = std::nullopt, Status();
+       WEFT_TRY(bytes, quantity(value, Dimension::bytes));
+       if (!(bytes > 0))
+         return user_error("expected a size in bytes above 0", "automatic is what is quickest", value.span);
+       settings.bucket_bytes = bytes;
+       return {};
+     },
+     [](const Settings& settings) {
+       if (!settings.bucket_bytes) return std::string("off");
+       return settings.bucket_bytes == 0 ? std::string("automatic")
+                                         : fmt::format("'{}'", print_bytes(*settings.bucket_bytes));
+     }},
     running_count<&RunOptions::check_every>(
         "check_every",
         "steps after which ranks compare a sample of the weights that they hold alike; 0 is never"),
@@ -303,6 +321,13 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.running.follow_plan ? "true" : "false"); }},
+    {"gradients", "what gradients are summed in where precision is bf16 or f16: f32, or that type itself",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(text, word_of(value, kSumPrecisions));
+       settings.training.gradients = *plan::find_dtype(text);
+       return {};
+     },
+     [](const Settings& settings) { return std::string(plan::name(settings.training.gradients)); }},
     running_count<&RunOptions::holdout>(
         "holdout", "rows, or bytes of a text, at the end of the data that TRAIN does not see but tests on"),
     {"holdout_by", "which rows are held out: the last, or those that the seed draws from anywhere",
@@ -323,6 +348,22 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", settings.running.log); }},
+    {"loss_scale", "what f16 multiplies the loss by at first; an overflow halves it and skips the step",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, train::kLeastLossScale, 0x1p64, "a number from 1 to 2^64"));
+       settings.training.loss_scale = given;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale); }},
+    {"loss_scale_steps", "steps without an overflow after which it doubles",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
+       if (given != std::floor(given))
+         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       settings.training.loss_scale_steps = given;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale_steps); }},
     {"memory_limit", "bytes a device may use; 0 is all it has",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::number && value.number.value == 0)
@@ -391,13 +432,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
-    {"precision", "dtype of tensors declared without OF: f32, f64, bf16 or f16",
+    {"precision",
+     "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, pure_bf16 or pure_f16 "
+     "without",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(text, word_of(value, kPrecisions));
-       settings.precision = *plan::find_dtype(text);
+       WEFT_TRY(text, word_of(value, train::precision_names()));
+       settings.training.precision = *train::find_precision(text);
+       settings.precision = settings.training.precision.compute;
        return {};
      },
-     [](const Settings& settings) { return std::string(plan::name(settings.precision)); }},
+     [](const Settings& settings) { return std::string(settings.training.precision.name); }},
     {"prove", "whether a plan for several ranks is proven before it is shown or run",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "prove"));
@@ -405,6 +449,27 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return std::string(settings.prove ? "true" : "false"); }},
+    {"recompute",
+     "what TRAIN computes again rather than keep for the backward pass: layers, selective, none or names; "
+     "automatic is what memory_limit asks for",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::text && value.kind != ValueKind::word)
+         return user_error("expected what to recompute as text", "for example: recompute = 'layers'",
+                           value.span);
+       if (value.text == "automatic") return settings.recompute.reset(), Status();
+       auto read = train::read_recompute(value.text);
+       if (!read.ok()) {
+         Error error = std::move(read).error();
+         error.span = value.span;
+         return error;
+       }
+       settings.recompute = std::move(*read);
+       return {};
+     },
+     [](const Settings& settings) {
+       return settings.recompute ? fmt::format("'{}'", train::print(*settings.recompute))
+                                 : std::string("automatic");
+     }},
     {"remember",
      "whether later plans rest on what EXPLAIN ANALYZE measures; automatic is where nothing else ran "
      "meanwhile",
@@ -538,6 +603,7 @@ std::string other_word_for(std::string_view name) {
 }
 
 const SettingSpec* find_setting(std::string_view name) {
+  if (name == "memory") name = "memory_limit";  // what people write first
   for (const SettingSpec& spec : kSpecs)
     if (spec.name == name) return &spec;
   return nullptr;

@@ -11,6 +11,7 @@
 #include "weft/language/syntax.h"
 #include "weft/measure/job_network.h"
 #include "weft/run/schedule.h"
+#include "weft/train/recompute.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::session {
@@ -52,15 +53,21 @@ struct RunOptions {
 struct Settings {
   double memory_limit = 0;  // bytes a device may use; 0: all it has
   std::int64_t plan_limit = 1'000'000;
-  plan::DType precision = plan::DType::f32;
+  plan::DType precision = plan::DType::f32;  // that the policy computes in: training.precision
   std::string device;        // or a cluster: what EXPLAIN plans for without ON; empty: a core of this machine
   std::string distribution;  // how plans are spread over a cluster; empty: as the search finds
-  std::int64_t micro_batches = 1;    // that TRAIN cuts a step's batch into
+  std::int64_t micro_batches = 1;  // that TRAIN cuts a step's batch into
+  // What the backward phase computes again; none: what the distribution says, or else what memory asks for.
+  std::optional<train::Recompute> recompute = std::nullopt;
   std::int64_t search_limit = 1000;  // distributions that the search may look at
   double seconds = 0;                // that it may take; 0: as long as it needs
   std::optional<bool> rules =
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
+  bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
+  // That gradients travel in; 0: as it is quickest; none: each by itself. Buckets are on trial: on ranks a larger
+  // model was seen to learn otherwise with several of them than without.
+  std::optional<double> bucket_bytes = {};
   bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
   bool prove = true;         // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;

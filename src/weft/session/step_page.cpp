@@ -1,5 +1,7 @@
 #include "weft/session/step_page.h"
 
+#include <fmt/format.h>
+
 #include "weft/base/file.h"
 #include "weft/sim/step/memory_curve.h"
 
@@ -13,6 +15,21 @@ void add_measured(explain::StepPage& page, const DistributedMeasurement& measure
                               .program = run.program,
                               .timeline = run.timeline,
                               .memory = sim::memory_curve(*run.program, run.timeline.tasks)});
+  }
+}
+
+void add_measured(explain::StepPage& page, const MeasurementInTime& measured) {
+  for (const RankInTime& rank : measured.ranks) {
+    explain::PageTimeline timeline{
+        .ranks = {rank.rank},
+        .place = measured.step.stages.size() > 1 ? fmt::format("stage {}", rank.stage) : std::string(),
+        .measured = true,
+        .program = rank.program,
+        .timeline = rank.timeline,
+        .memory = sim::memory_curve(*rank.program, rank.timeline.tasks)};
+    for (std::size_t i = 0; i < rank.passes.size(); ++i)
+      timeline.passes.push_back({rank.passes[i], rank.slots[i].begin, rank.slots[i].end});
+    page.timelines.push_back(std::move(timeline));
   }
 }
 

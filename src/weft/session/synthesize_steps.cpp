@@ -8,15 +8,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "weft/base/file.h"
 #include "weft/base/units.h"
 #include "weft/collective/compile.h"
-#include "weft/collective/lower_one_sided.h"
 #include "weft/collective/program_text.h"
 #include "weft/explain/table.h"
-#include "weft/formats/collective_source.h"
-#include "weft/formats/mscclpp_json.h"
+#include "weft/session/duration.h"
 #include "weft/session/find_cluster.h"
+#include "weft/session/program_file.h"
 #include "weft/session/reply.h"
 #include "weft/synthesis/step_pareto.h"
 
@@ -32,25 +30,12 @@ std::string to_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<std::string> in_format_of(const std::string& path, const collective::Program& program) {
-  if (path.ends_with(".program")) return collective::print(program);
-  if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
-  if (path.ends_with(".json")) {
-    WEFT_TRY(lowered, collective::lower_one_sided(program));
-    WEFT_TRY_STATUS(formats::expect_right(collective::check(lowered), "not written, because it is"));
-    return formats::write_mscclpp_json(lowered);
-  }
-  return user_error(fmt::format("the ending does not say a format: {}", path),
-                    ".xml (MSCCL), .json (MSCCL++) or .program (Weft's text)");
-}
-
 // The program of an answer: its file where one is asked for, else its text.
 Result<std::string> program_of(const SynthesizeSteps& request, const synthesis::StepNetwork& network,
                                const StepPoint& point) {
   WEFT_TRY(program, collective::compile(synthesis::step_moves(point.question, network, point.answer)));
   if (request.to.empty()) return collective::print(program);
-  WEFT_TRY(text, in_format_of(request.to, program));
-  WEFT_TRY_STATUS(write_file_atomically(request.to, text));
+  WEFT_TRY_STATUS(write_program(request.to, program));
   return request.to;
 }
 

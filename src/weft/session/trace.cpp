@@ -34,6 +34,18 @@ void add_rank(formats::Trace& trace, const program::Program& program, const prog
   }
 }
 
+void add_passes(formats::Trace& trace, std::span<const pipeline::Pass> passes,
+                std::span<const pipeline::Slot> slots, std::int32_t process, std::int32_t thread) {
+  trace.names.push_back({process, thread, "passes"});
+  const bool chunks = std::ranges::any_of(passes, [](const pipeline::Pass& pass) { return pass.chunk > 0; });
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    formats::TraceEvent event{print(passes[i], chunks),     "pass", process, thread, slots[i].begin,
+                              slots[i].end - slots[i].begin};
+    event.facts.emplace_back("micro-batch", fmt::format("{}", passes[i].micro_batch));
+    trace.events.push_back(std::move(event));
+  }
+}
+
 formats::Trace trace_of(const sim::Prediction& prediction) {
   formats::Trace trace;
   for (std::size_t c = 0; c < prediction.classes.size(); ++c)

@@ -7,6 +7,7 @@
 
 #include "weft/base/result.h"
 #include "weft/formats/trace_json.h"
+#include "weft/pipeline/price.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
 #include "weft/sim/step/predict.h"
@@ -16,6 +17,10 @@ namespace weft::session {
 // Adds one rank's timeline: a thread that computes and one for each mesh axis. `process` must be new.
 void add_rank(formats::Trace& trace, const program::Program& program, const program::Timeline& timeline,
               std::int32_t process, std::string name);
+
+// Adds a thread of passes to a process. REQUIRES: as many slots as passes.
+void add_passes(formats::Trace& trace, std::span<const pipeline::Pass> passes,
+                std::span<const pipeline::Slot> slots, std::int32_t process, std::int32_t thread);
 
 // A process for each class of ranks.
 formats::Trace trace_of(const sim::Prediction& prediction);

@@ -232,6 +232,16 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
                  .next_plan = std::move(next_plan)};
 }
 
+// What the memory limit asked for; empty: nothing.
+std::string within_limit(const Settings& settings) {
+  const bool again = settings.recompute && !settings.recompute->is_nothing();
+  if (settings.memory_limit <= 0 || (!again && !settings.spills)) return {};
+  return fmt::format("within {} a rank: {}{}{}", print_bytes(settings.memory_limit),
+                     again ? "recomputed " + train::print(*settings.recompute) : std::string(),
+                     again && settings.spills ? ", " : "",
+                     settings.spills ? "what does not fit lay in a file" : "");
+}
+
 // What a training that was told to end says of it.
 Error stopped(const run::TrainingOutcome& outcome, const run::Weights& weights, const CheckpointFile& file) {
   const std::string step = print_exact(weights.step);
@@ -475,6 +485,8 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
       json["losses"][prepared.goals[i].loss] = {{"first", first}, {"last", last}};
     }
     if (best_.step() > 0) json["best"] = {{"step", best_.step()}, {"loss", best_.loss()}};
+    if (prepared.settings.recompute) json["recompute"] = train::print(*prepared.settings.recompute);
+    if (prepared.settings.spills) json["spills"] = true;
     if (!done.unproven.empty()) json["unproven"] = done.unproven;
     return json.dump() + "\n";
   }
@@ -501,6 +513,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
   if (done.micro_batches > 1 && prepared.norm_shares > 1)
     text += fmt::format("batch norms took their statistics from {} shares of the batch, each by itself\n",
                         prepared.norm_shares);
+  if (const std::string how = within_limit(prepared.settings); !how.empty()) text += how + "\n";
   if (!done.unproven.empty()) text += fmt::format("{}\n", done.unproven);
   if (!done.by_definition.empty())
     text += fmt::format("ran by definition, slowly: {}\n", program::print(done.by_definition));

@@ -1,13 +1,14 @@
 #include "execution_case.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <stdexcept>
 
 #include <gtest/gtest.h>
 
 #include "weft/device/element_access.h"
-#include "weft/ops/operators.h"
 #include "weft/language/shipped.h"
+#include "weft/ops/operators.h"
 #include "weft/train/training_plan.h"
 
 namespace weft::exec {
@@ -41,8 +42,15 @@ plan::Graph training_plan(std::string_view model, std::vector<language::SizeOver
   return std::move(or_throw(train::make_training_plan(bound_model(model, std::move(sizes)), {})).graph);
 }
 
+bool on_another_device() { return std::getenv("WEFT_TEST_DEVICE") != nullptr; }
+
 std::unique_ptr<Rank> start(const plan::Graph& graph, int workers) {
   auto shared = std::make_shared<plan::Graph>(graph.clone());
+  if (const char* const name = std::getenv("WEFT_TEST_DEVICE")) {
+    static const std::shared_ptr<device::Device> device = or_throw(device::open_device(name));
+    return or_throw(
+        Rank::start(or_throw(program::compile(shared, {.workers = 1, .tiles = false})), {.device = device}));
+  }
   return or_throw(
       Rank::start(or_throw(program::compile(shared, {.workers = workers})), {.workers = workers}));
 }

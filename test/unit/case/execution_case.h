@@ -16,7 +16,9 @@ using Tensors = ops::Tensors<double>;
 plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes);
 plan::Graph training_plan(std::string_view model, std::vector<language::SizeOverride> sizes);
 
-// A rank that runs the plan; throws what is wrong.
+// Whether WEFT_TEST_DEVICE names another device than the processor.
+bool on_another_device();
+// A rank that runs the plan, on the device that WEFT_TEST_DEVICE names (make test-gpu); throws what is wrong.
 std::unique_ptr<Rank> start(const plan::Graph& graph, int workers);
 
 // Every input, parameter and state that the plan names: reals around zero, whole numbers below `labels`.

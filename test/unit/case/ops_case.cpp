@@ -93,6 +93,13 @@ avg-pool | f32[c=2,h=4,w=4] | {size=3, stride=1, padding=0, padding_w=1, high=4,
 avg-pool | f32[b=2,c=2,h=4,w=5] | {size=2, stride=2}
 avg-pool | f32[c=3,h=5,w=4] | {size=3, stride=2, padding=1}
 avg-pool-gradient | f32[c=3,h=3,w=2] | {size=3, stride=2, padding=1, type=f32[c=3,h=5,w=4]}
+attention:2 | f32[b=2,s=3,e=2] | f32[b=2,t=4,e=2] | f32[b=2,t=4,e=2] | {over=t, along=s, inner=[e], divisor=1.5}
+attention:2 | f32[h=2,g=2,s=3,e=2] | f32[t=3,h=2,e=2] | f32[h=2,t=3,f=3] | {over=t, along=s, inner=[e], causal=1}
+attention:2 | f32[s=4,e=2] | f32[t=4,e=2] | f32[t=4] | {over=t, along=s, inner=[e], causal=1, window=2, scale=0.5}
+attention:2 | f32[b=2,s=2,e=2] | f32[b=2,t=3,e=2] | f32[b=2,t=3,e=2] | bool[b=2,t=3] | {over=t, along=s, inner=[e]}
+attention:2 | f32[s=2,d=2,e=1] | f32[t=1,e=1,d=2] | f32[t=1,f=2] | {over=t, along=s, inner=[d,e], begin=3, causal=1}
+attention-gradient:3 | f32[b=2,s=3,e=2] | f32[b=2,t=4,e=2] | f32[b=2,t=4,e=2] | f32[b=2,s=3,e=2] | f32[b=2,s=3] | f32[b=2,s=3,e=2] | {over=t, along=s, inner=[e], causal=1, divisor=9}
+attention-gradient:3 | f32[g=2,s=3,e=2] | f32[t=3,e=2] | f32[t=3,f=2] | f32[g=2,s=3,f=2] | f32[g=2,s=3] | f32[g=2,s=3,f=2] | bool[s=3,t=3] | {over=t, along=s, inner=[e], divisor=9}
 rotary | f32[b=2,s=3,e=4] | {along=s, pairs=e}
 rotary | f32[e=2,b=2,s=3] | {along=s, pairs=e, base=100, inverse=1}
 recurrence | f32[b=2,s=4] | f32[b=2,s=4] | {along=s}
@@ -293,7 +300,7 @@ std::vector<Slicing> legal_slicings(const plan::Signature& signature) {
     slicings.push_back({.index = loop.index,
                         .operands = loop.operands,
                         .results = loop.results,
-                        .partial = loop.role == plan::Role::reduced ? loop.monoid : plan::Monoid::none,
+                        .partial = loop.monoid,
                         .positional = loop.positional});
   }
   return slicings;

@@ -10,6 +10,7 @@
 
 #include "session_case.h"
 #include "temporary_folder.h"
+#include "weft/base/file.h"
 #include "weft/formats/safetensors.h"
 
 namespace weft::session {
@@ -114,15 +115,74 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
       << reply.output;
 }
 
-// What EXPLAIN does not price it does not answer as if it had not been asked.
-TEST(TrainInTime, ExplainSaysWhereItDoesNotPriceIt) {
+// One that is run here is priced as it is cut, and proven as its ranks run it.
+TEST(ExplainInTime, PricesWhatRunsHere) {
   Session session;
-  for (const std::string_view asked :
-       {"WITH (micro_batches = 4)", "ON LOCAL 2 WITH (micro_batches = 4)", "ON pod WITH (micro_batches = 4)",
-        "ON LOCAL 2 WITH (distribution = 'rank=2: stage; micro=4')"})
-    EXPECT_NE(complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp {}", asked)).find("cut in time"),
-              std::string::npos)
-        << asked;
+  const auto explain = [&](const std::string& asked) {
+    return answer(session, fmt::format("EXPLAIN TRAIN digits_mlp {}", asked));
+  };
+  const auto alone = explain("WITH (micro_batches = 4)");
+  EXPECT_EQ(alone.at("plan"), "micro=4");
+  EXPECT_EQ(alone.at("rows_a_micro_batch"), 16);
+  EXPECT_EQ(alone.at("pipeline_stages").size(), 1u);
+  EXPECT_EQ(alone.at("bubble_rate"), 0.0);
+  EXPECT_TRUE(alone.at("alternatives").empty());
+
+  // Axes of LOCAL ranks have any names.
+  const auto staged =
+      explain("ON LOCAL 4 WITH (distribution = 'stage=2: stage; data=2: slice b; micro=4; schedule zb_h1')");
+  EXPECT_EQ(staged.at("plan"), "stage=2: stage; data=2: slice b; micro=4; schedule zb_h1");
+  EXPECT_TRUE(staged.at("proven")) << staged.at("proof");
+  ASSERT_EQ(staged.at("pipeline_stages").size(), 2u);
+  EXPECT_GT(staged.at("pipeline_stages")[0].at("transfer_seconds"), 0.0);
+  EXPECT_GT(staged.at("bubble_rate"), 0.0);
+  EXPECT_GT(staged.at("memory_per_rank_bytes"), 0);
+
+  // The mesh of whole batches.
+  const auto spread = explain("ON LOCAL 2 WITH (micro_batches = 4)");
+  EXPECT_TRUE(spread.at("plan").get<std::string>().ends_with("; micro=4")) << spread.at("plan");
+  EXPECT_TRUE(spread.at("plan").get<std::string>().starts_with("rank=2")) << spread.at("plan");
+  EXPECT_EQ(explain("ON h100 WITH (micro_batches = 4)").at("micro_batches"), 4);
+  EXPECT_EQ(explain("ON pod WITH (micro_batches = 4)").at("micro_batches"), 4);
+}
+
+// It runs, and what each pass took stands beside what was predicted.
+TEST(ExplainInTime, MeasuresStages) {
+  const TemporaryFolder folder;
+  Session session;
+  const std::string page = folder / "step.html", trace = folder / "step.json";
+  const auto said = answer(
+      session,
+      fmt::format("EXPLAIN (ANALYZE, PAGE '{}', TIMELINE '{}') TRAIN digits_mlp ON LOCAL 2 STEPS 3 WITH "
+                  "(distribution = 'stage=2: stage; micro=4; schedule zb_h1', threads = 1, "
+                  "transport = inproc)",
+                  page, trace));
+  const auto& measured = said.at("measured");
+  EXPECT_EQ(measured.at("steps"), 3);
+  EXPECT_GT(measured.at("step_seconds"), 0.0);
+  EXPECT_GE(measured.at("bubble_rate"), 0.0);
+  EXPECT_LT(measured.at("bubble_rate"), 1.0);
+  for (const auto& stage : said.at("pipeline_stages")) {
+    const auto& took = stage.at("measured");
+    for (const char* pass : {"forward_seconds", "backward_seconds", "weight_seconds", "update_seconds"})
+      EXPECT_GT(took.at(pass).get<double>(), 0.0) << pass;
+    // What a stage does and what it waits are the step.
+    const double busy =
+        4 * (took.at("forward_seconds").get<double>() + took.at("backward_seconds").get<double>() +
+             took.at("weight_seconds").get<double>());
+    EXPECT_LE(busy, 4 * measured.at("step_seconds").get<double>());
+  }
+  const std::string html = read_file(page, 1 << 26).value(), json = read_file(trace, 1 << 26).value();
+  for (const std::string_view text :
+       {"measured: rank 1, stage 1", "predicted: rank 0, stage 0", "micro-batch 3"})
+    EXPECT_NE(html.find(text), std::string::npos) << text;
+  for (const std::string_view text : {"predicted: stage 1", "measured: rank 1, stage 1", "\"W3\"", "passes"})
+    EXPECT_NE(json.find(text), std::string::npos) << text;
+
+  const auto alone =
+      answer(session, "EXPLAIN ANALYZE TRAIN digits_mlp STEPS 2 WITH (micro_batches = 4, threads = 1)");
+  EXPECT_EQ(alone.at("measured").at("ranks"), "one rank");
+  EXPECT_GT(alone.at("pipeline_stages")[0].at("measured").at("backward_seconds").get<double>(), 0.0);
 }
 
 TEST(TrainInTime, WhatCannotBeIsSaidSo) {
@@ -141,6 +201,19 @@ TEST(TrainInTime, WhatCannotBeIsSaidSo) {
   EXPECT_NE(
       train("", "micro_batches = 2, distribution = 'rank=1; micro=4'").find("the distribution says micro=4"),
       std::string::npos);
+  const auto explain = [&](const std::string& asked) {
+    return complaint(session, fmt::format("EXPLAIN {}", asked));
+  };
+  EXPECT_NE(explain("TRAIN digits_mlp WITH (micro_batches = 5)").find("b = 64 does not go in 5"),
+            std::string::npos);
+  EXPECT_NE(explain("TRAIN digits_mlp ON LOCAL 4 WITH (distribution = 'stage=2: stage; micro=2')")
+                .find("of 2 ranks, LOCAL 4 has 4"),
+            std::string::npos);
+  EXPECT_NE(explain("INFER digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: stage; micro=2')")
+                .find("stages and micro-batches are of TRAIN"),
+            std::string::npos);
+  EXPECT_NE(explain("ANALYZE TRAIN digits_mlp ON pod WITH (micro_batches = 2)").find("pod is not it"),
+            std::string::npos);
 }
 
 }  // namespace

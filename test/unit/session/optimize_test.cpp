@@ -70,7 +70,7 @@ return y=%6
 
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(), (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication",
-                                                          "choose algorithms", "schedule"}));
+                                                          "bucket", "choose algorithms", "schedule"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 
@@ -87,12 +87,15 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   EXPECT_FALSE(rewritten.said.empty());
   EXPECT_EQ(rewritten.changed, !choice->communication_trail.empty()) << rewritten.said;
   EXPECT_EQ(rewritten.changed, rewritten.seconds < report(*choice, "distribute").seconds) << rewritten.said;
+  const StageReport& bucketed = report(*choice, "bucket");
+  EXPECT_EQ(bucketed.was, StageReport::Was::run);
+  EXPECT_EQ(bucketed.changed, bucketed.seconds < rewritten.seconds) << bucketed.said;
   EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
 }
 
 TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   Case on(2);
-  on.problem.off = {"rewrite", "rewrite communication"};
+  on.problem.off = {"rewrite", "rewrite communication", "bucket"};
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);

@@ -43,11 +43,13 @@ constexpr std::string_view kWrong = "is not the plan of one device";
 
 const WrongPlan kWrongPlans[] = {
     // Values.
-    {"ScaleDropped", kGpt, R"((constant \{value=)8(, dtype=f32\} @gpt_block.0.scores))", "$011$2", kWrong},
-    {"ScaleDroppedInPlace", kSmallGpt, R"((constant \{value=)[0-9.]+(, dtype=f32\} @gpt_block.0.scores))",
-     "$011$2", kWrong},
-    {"MaskStrict", kGpt, "= less-equal ", "= less ", kWrong},
-    {"MaskTurned", kGpt, "= less-equal ", "= greater-equal ", kWrong},
+    {"ScaleDropped", kGpt, R"((= attention [^\n]*), divisor=8)", "$1", kWrong},
+    {"ScaleDroppedInPlace", kSmallGpt, R"((= attention [^\n]*), divisor=[0-9.]+)", "$1", kWrong},
+    {"ScaleDroppedBackward", kGpt, R"((= attention-gradient [^\n]*), divisor=8)", "$1", kWrong},
+    {"MaskDropped", kGpt, R"((= attention [^\n]*), causal=1)", "$1", kWrong},
+    {"MaskNarrow", kGpt, R"((= attention [^\n]*), causal=1)", "$1, causal=1, window=1", kWrong},
+    {"MaskDroppedBackward", kGpt, R"((= attention-gradient [^\n]*), causal=1)", "$1", kWrong},
+    {"KeysForValues", kGpt, R"(= attention (%\d+), (%\d+), %\d+ )", "= attention $1, $2, $2 ", kWrong},
     {"PeakNotPutBack", kGpt, R"(= add (%\d+), (%\d+) : (f32\[b=64,s=256\] @loss\n))", "= sub $2, $1 : $3",
      "in f64"},
     {"PeakNotPutBackInPlace", kSmallGpt, R"(= add (%\d+), (%\d+) : (f32\[b=2,s=4\] @loss\n))",

@@ -1,0 +1,49 @@
+#include "improve.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "command.h"
+#include "interrupt.h"
+#include "output.h"
+#include "subcommands.h"
+#include "weft/session/improve.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kImproveUsage =
+    R"(weft improve: what a configuration costs, and a better one in its words
+
+usage:
+  weft improve --megatron 'FLAGS' --model CONFIG.json --on CLUSTER [--batch N] [--sequence N]
+               [--seconds S] [-o FILE] [--format text|json]
+  weft improve --deepspeed ds_config.json ...
+  weft improve --torchtitan job.toml ...
+
+`weft help improve` says more.
+)";
+
+}  // namespace
+
+Result<session::Reply> run_improve(int argc, char** argv) {
+  session::Improve improve;
+  CLI::App app;
+  app.add_option("--megatron", improve.megatron);
+  app.add_option("--deepspeed", improve.deepspeed);
+  app.add_option("--torchtitan", improve.torchtitan);
+  app.add_option("--model", improve.model);
+  app.add_option("--on", improve.on);
+  app.add_option("--batch", improve.batch);
+  app.add_option("--sequence", improve.sequence);
+  app.add_option("--seconds", improve.seconds);
+  app.add_option("-o", improve.to);
+  add_format(&app, improve.format);
+  improve.width = output_width();
+  improve.interrupted = interrupt::requested;
+  return run_command(
+      app, [&] { return session::run(improve); }, "improve", kImproveUsage, argc, argv);
+}
+
+}  // namespace weft

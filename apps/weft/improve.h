@@ -1,0 +1,11 @@
+// weft improve ...: reads the arguments of the command and has a session do it.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is the word `improve`. Fails when the arguments make no sense.
+Result<session::Reply> run_improve(int argc, char** argv);
+
+}  // namespace weft

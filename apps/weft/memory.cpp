@@ -1,0 +1,65 @@
+#include "memory.h"
+
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+#include "subcommands.h"
+#include "weft/session/memory.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kMemoryUsage =
+    R"(weft memory: what is kept, what is computed again, and where it lies
+
+usage:
+  weft memory recompute FILE [--graph NAME] --budget B [--format text|json]
+  weft memory pack FILE.csv [--capacity N] [--alignment A] [--effort E] [--format text|json]
+  weft memory tile FILE [--schedule FILE] [--format text|json]
+
+`weft help memory` explains the files and the answers.
+)";
+
+CLI::App* add_recompute(CLI::App& app, session::MemoryRecompute& request) {
+  CLI::App* command = app.add_subcommand("recompute");
+  command->add_option("FILE", request.file)->required();
+  command->add_option("--graph", request.graph);
+  command->add_option("--budget", request.budget)->required();
+  add_format(command, request.format);
+  return command;
+}
+
+CLI::App* add_pack(CLI::App& app, session::MemoryPack& request) {
+  CLI::App* command = app.add_subcommand("pack");
+  command->add_option("FILE", request.file)->required();
+  command->add_option("--capacity", request.capacity);
+  command->add_option("--alignment", request.alignment);
+  command->add_option("--effort", request.effort);
+  add_format(command, request.format);
+  return command;
+}
+
+CLI::App* add_tile(CLI::App& app, session::MemoryTile& request) {
+  CLI::App* command = app.add_subcommand("tile");
+  command->add_option("FILE", request.file)->required();
+  command->add_option("--schedule", request.schedule);
+  add_format(command, request.format);
+  return command;
+}
+
+}  // namespace
+
+Result<session::Reply> run_memory(int argc, char** argv) {
+  session::MemoryRecompute recompute;
+  session::MemoryPack pack;
+  session::MemoryTile tile;
+  CLI::App app;
+  return run_subcommand(app,
+                        {{add_recompute(app, recompute), [&] { return session::run(recompute); }},
+                         {add_pack(app, pack), [&] { return session::run(pack); }},
+                         {add_tile(app, tile), [&] { return session::run(tile); }}},
+                        "memory", kMemoryUsage, argc, argv);
+}
+
+}  // namespace weft

@@ -1,0 +1,11 @@
+// memory.h -- `weft memory`.
+#pragma once
+#include "weft/base/result.h"
+#include "weft/session/session.h"
+
+namespace weft {
+
+// `argv[0]` is "memory".
+Result<session::Reply> run_memory(int argc, char** argv);
+
+}  // namespace weft

@@ -1,0 +1,178 @@
+// What synthesis finds and how long it takes, beside the anchors' figures.
+//
+//   build/release/bench_synthesis_times [FOLDER]
+//
+// FOLDER holds the topologies, and anchors.json with what ForestColl, TE-CCL and TACOS have. Four tables: the optimum
+// and the time for it and its trees; finish times against TE-CCL and TACOS; all-to-all; growth to 4,096 devices.
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/file.h"
+#include "weft/formats/topology_json.h"
+#include "weft/synthesis/all_to_all.h"
+#include "weft/synthesis/forest.h"
+#include "weft/synthesis/time_search.h"
+
+namespace {
+
+using namespace weft;
+using collective::Kind;
+using Json = nlohmann::json;
+
+#ifdef WEFT_SOURCE_DIR
+constexpr const char* kRoot = WEFT_SOURCE_DIR;
+#else
+constexpr const char* kRoot = ".";
+#endif
+
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+cluster::Topology read(const std::filesystem::path& file) {
+  const auto text = read_file(file.string(), 1 << 26);
+  if (!text.ok()) return {};
+  auto topology = formats::read_topology_json(*text, file.string());
+  return topology.ok() ? std::move(*topology) : cluster::Topology{};
+}
+
+const std::map<std::string, std::string> kFiles = {
+    {"dgx1", "dgx1_25GBps"},           {"ring8", "direct_ring8"},        {"torus4x4", "direct_torus4x4"},
+    {"mesh4x4", "direct_mesh4x4"},     {"torus8x8", "direct_torus8x8"},  {"a100x1", "forestcoll_a100x1"},
+    {"a100x2", "forestcoll_a100x2"},   {"a100x4", "forestcoll_a100x4"},  {"a100x8", "forestcoll_a100x8"},
+    {"mi250x1", "forestcoll_mi250x1"}, {"mi250x2", "forestcoll_mi250x2"}};
+
+void optima(const std::filesystem::path& folder, const Json& anchors) {
+  fmt::print("\nall_gather, optimum and trees\n{:<12} {:>12} {:>12} {:>10} {:>14}\n", "topology",
+             "ForestColl", "here GB/s", "seconds", "its seconds");
+  for (const Json& row : anchors["forestcoll_optimum_allgather_algbw_GBps"]["results"]) {
+    const std::string name = row["topo"];
+    const cluster::Topology topology = read(folder / (kFiles.at(name) + ".json"));
+    const auto start = std::chrono::steady_clock::now();
+    const auto forest = synthesis::grow_forest(topology, Kind::all_gather, 0);
+    const double seconds = since(start);
+    fmt::print("{:<12} {:>12.3f} {:>12.3f} {:>10.4f} {:>14.2f}\n", name, row["opt_algbw"].get<double>(),
+               forest.ok() ? forest->optimum / 1e9 : 0, seconds, row["trees_cpu_s"].get<double>());
+  }
+}
+
+double bytes_of(const std::string& size) {
+  const double number = std::stod(size);
+  return number * (size.ends_with("KB") ? 1e3 : size.ends_with("MB") ? 1e6 : 1e9);
+}
+
+// TE-CCL's figures are of switches that copy, and without latencies where an epoch is ten times as long.
+void finish_times(const std::filesystem::path& folder, const Json& anchors) {
+  struct Machine {
+    const char *file, *anchor;
+  };
+  for (const Machine& machine : {Machine{"teccl_DGX2_2chassis", "DGX2/2_chassis/AllGather"},
+                                 {"teccl_NDv2_4chassis", "NDv2/4_chassis/AllGather"}}) {
+    const auto network = synthesis::step_network(read(folder / (std::string(machine.file) + ".json")));
+    if (!network.ok()) continue;
+    fmt::print("\nall_gather on {}, finish in us\n{:>8} {:>12} {:>10} {:>12} {:>12} {:>8} {:>8}\n",
+               machine.file, "size", "TE-CCL", "its s", "here", "bound", "gap %", "seconds");
+    const Json& fast = anchors["teccl_shipped_results"]["results"][std::string(machine.anchor) + "/Fast"];
+    const Json& slow = anchors["teccl_shipped_results"]["results"][std::string(machine.anchor) + "/Slow"];
+    std::map<double, std::string> sizes;
+    for (const auto& [size, row] : fast.items()) sizes[bytes_of(size)] = size;
+    for (const auto& [bytes, size] : sizes) {
+      const Json& best = slow[size]["finish_us"] < fast[size]["finish_us"] ? slow[size] : fast[size];
+      synthesis::StepClock clock;
+      const auto start = std::chrono::steady_clock::now();
+      clock.end = start + std::chrono::seconds(9);
+      const auto found = synthesis::search_in_time(*network, {Kind::all_gather, 0, bytes, 0}, {}, clock);
+      if (!found.ok()) continue;
+      fmt::print("{:>8} {:>12.3f} {:>10.0f} {:>12.3f} {:>12.3f} {:>8.2f} {:>8.2f}\n", size,
+                 best["finish_us"].get<double>(), best["solver_s"].get<double>(), found->finish * 1e6,
+                 found->bound * 1e6, 100 * found->gap(), since(start));
+    }
+  }
+  fmt::print("\nall_gather of 1 GiB against TACOS, GiB/s\n{:<12} {:>7} {:>10} {:>8} {:>10} {:>8}\n",
+             "topology", "chunks", "TACOS", "its s", "here", "seconds");
+  for (const Json& row : anchors["tacos_here"]["results"]) {
+    const std::string name = row["topo"];
+    if (!kFiles.contains(name)) continue;
+    // Its links carry 50 GiB/s, those of the files 50 GB/s: bandwidths compare as parts of a link's.
+    const auto network = synthesis::step_network(read(folder / (kFiles.at(name) + ".json")));
+    if (!network.ok()) continue;
+    const auto start = std::chrono::steady_clock::now();
+    synthesis::TimeEffort effort;
+    effort.most_turns = 12;
+    const auto found = synthesis::search_in_time(*network, {Kind::all_gather, 0, 1e9, 0}, effort, {});
+    if (!found.ok()) continue;
+    fmt::print("{:<12} {:>7} {:>10.1f} {:>8.4f} {:>10.1f} {:>8.3f}\n", name, row["chunks"].get<int>(),
+               row["algbw"].get<double>(), row["synth_s"].get<double>(), 1 / found->finish, since(start));
+  }
+}
+
+void all_to_all(const std::filesystem::path& folder) {
+  fmt::print("\nall_to_all of 1 GB\n{:<22} {:>12} {:>12} {:>12} {:>8}\n", "topology", "bound GB/s",
+             "flow GB/s", "schedule", "seconds");
+  for (const char* name : {"direct_ring8", "dgx1_25GBps", "direct_torus4x4", "forestcoll_a100x2",
+                           "forestcoll_mi250x1", "teccl_DGX2_2chassis", "teccl_NDv2_4chassis"}) {
+    const cluster::Topology topology = read(folder / (std::string(name) + ".json"));
+    const auto start = std::chrono::steady_clock::now();
+    const auto bound = synthesis::bound_all_to_all(topology);
+    const auto network = synthesis::step_network(topology);
+    if (!bound.ok() || !network.ok()) continue;
+    const auto flow = synthesis::find_concurrent_flow(synthesis::flow_network(*network), 0.01);
+    const auto timed = synthesis::schedule_all_to_all(*network, flow, 4, 1e9 / 4 / network->devices);
+    fmt::print("{:<22} {:>12.3f} {:>12.3f} {:>12.3f} {:>8.2f}\n", name, bound->bound / 1e9, bound->flow / 1e9,
+               1 / timed.schedule.finish, since(start));
+  }
+}
+
+// Boxes of eight on a switch, rails between them.
+cluster::Topology rails(std::int32_t boxes) {
+  cluster::Topology topology;
+  for (std::int32_t i = 0; i < 8 * boxes; ++i)
+    topology.add_node(cluster::NodeKind::device, fmt::format("gpu {}", i));
+  std::vector<std::int32_t> rail;
+  for (std::int32_t r = 0; r < 8; ++r)
+    rail.push_back(topology.add_node(cluster::NodeKind::switch_, fmt::format("rail {}", r)));
+  for (std::int32_t box = 0; box < boxes; ++box) {
+    const std::int32_t hub = topology.add_node(cluster::NodeKind::switch_, fmt::format("hub {}", box));
+    for (std::int32_t i = 0; i < 8; ++i) {
+      topology.add_cable(8 * box + i, hub, 300e9, 1e-6);
+      topology.add_cable(8 * box + i, rail[static_cast<std::size_t>(i)], 25e9, 2e-6);
+    }
+  }
+  return topology;
+}
+
+void growth() {
+  fmt::print("\nall_gather on boxes of eight with rails\n{:>8} {:>14} {:>14} {:>10}\n", "devices",
+             "optimum GB/s", "planned GB/s", "seconds");
+  for (const std::int32_t devices : {64, 256, 1024, 2048, 4096}) {
+    const cluster::Topology topology = rails(devices / 8);
+    const auto start = std::chrono::steady_clock::now();
+    const auto forest = synthesis::grow_forest(topology, Kind::all_gather, 0);
+    fmt::print("{:>8} {:>14.3f} {:>14.3f} {:>10.2f}\n", devices, forest.ok() ? forest->optimum / 1e9 : 0,
+               forest.ok() ? forest->planned / 1e9 : 0, since(start));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::filesystem::path folder =
+      argc > 1 ? argv[1] : std::filesystem::path(kRoot) / "../shared/corpus/ccl-topologies";
+  growth();
+  const auto text = read_file((folder / "anchors.json").string(), 1 << 26);
+  if (!text.ok()) {
+    fmt::print("no anchors in {}: their tables are left out\n", folder.string());
+    return 0;
+  }
+  const Json anchors = Json::parse(*text, nullptr, false);
+  if (anchors.is_discarded()) return 1;
+  optima(folder, anchors);
+  finish_times(folder, anchors);
+  all_to_all(folder);
+}

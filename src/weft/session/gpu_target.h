@@ -1,0 +1,22 @@
+// weft/session/gpu_target.h -- ON GPU: the first GPU of this machine, and what the catalog says of its kind.
+#pragma once
+#include <memory>
+
+#include "weft/cluster/cluster.h"
+#include "weft/device/device.h"
+#include "weft/language/catalog.h"
+
+namespace weft::session {
+
+struct GpuTarget {
+  std::shared_ptr<device::Device> gpu;
+  cluster::Cluster cluster;  // of it alone
+};
+
+// A cluster or a device of that name goes before.
+bool is_gpu(const language::Catalog& catalog, const language::syntax::Target& target);
+
+// Fails where there is no driver, no GPU, or no description of its kind to plan with.
+Result<GpuTarget> find_gpu(const language::Catalog& catalog, const language::syntax::Target& target);
+
+}  // namespace weft::session

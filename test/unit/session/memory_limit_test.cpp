@@ -1,0 +1,107 @@
+// TRAIN within a memory limit: what a rank really holds, the same bits, and what is refused.
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "session_case.h"
+#include "temporary_folder.h"
+#include "thorough.h"
+#include "weft/formats/safetensors.h"
+
+namespace weft::session {
+namespace {
+
+const std::string kText = WEFT_SOURCE_DIR "/README.md";
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr std::string_view kSizes = "b = 8, s = 128, d = 192, h = 4, layers = 4";
+
+struct Learned {
+  nlohmann::json said;
+  std::map<std::string, std::string> tensors;
+};
+
+Learned learn(const std::string& on, const std::string& with) {
+  const TemporaryFolder folder;
+  const std::string file = folder / "learned.safetensors";
+  Session session;
+  Learned run;
+  run.said = answer(session,
+                    fmt::format("TRAIN char_gpt {} FROM '{}' STEPS 2 WITH ({}, checkpoint = '{}', seed = 3, "
+                                "threads = 2)",
+                                on, kText, with, file));
+  const auto loaded = formats::load(file);
+  EXPECT_TRUE(loaded.ok());
+  if (loaded.ok())
+    for (const formats::TensorEntry& entry : loaded->tensors)
+      run.tensors[std::string(entry.name)] =
+          std::string(reinterpret_cast<const char*>(entry.data.data()), entry.data.size());
+  return run;
+}
+
+// Of the ranks that this process started and that have ended, the most that any held, in bytes.
+double held_by_children() {
+  struct rusage used {};
+  getrusage(RUSAGE_CHILDREN, &used);
+  return static_cast<double>(used.ru_maxrss) * 1024;
+}
+
+TEST(MemoryLimit, RanksStayWithinIt) {
+  WEFT_LONG_TEST();
+  constexpr double kMiB = 1 << 20, kLimit = 30 * kMiB, kMargin = 8 * kMiB;
+  learn("ON LOCAL 2", "b = 2, s = 4, d = 8, h = 1, layers = 1");
+  const double base = held_by_children();
+  const std::string plan = fmt::format("{}, distribution = 'rank=2: slice b'", kSizes);
+  const Learned limited = learn("ON LOCAL 2", plan + ", memory = '30 MiB'");
+  // Sanitizers hold as much again beside what is counted.
+  if (!kSanitized) EXPECT_LT(held_by_children(), base + kLimit + kMargin);
+  EXPECT_TRUE(limited.said.contains("recompute")) << limited.said.dump();
+  const Learned whole = learn("ON LOCAL 2", plan);
+  EXPECT_GT(held_by_children(), base + kLimit + kMargin) << "nothing was limited: the test shows nothing";
+  EXPECT_EQ(limited.said["last_loss"], whole.said["last_loss"]);
+  EXPECT_EQ(limited.tensors, whole.tensors);
+}
+
+TEST(MemoryLimit, OneRankRecomputesAndSpillsToTheSameBits) {
+  const Learned whole = learn("", std::string(kSizes));
+  const Learned tight = learn("", fmt::format("{}, memory = '28 MiB'", kSizes));
+  EXPECT_EQ(tight.said.value("spills", false), true) << tight.said.dump();
+  EXPECT_EQ(tight.said["last_loss"], whole.said["last_loss"]);
+  EXPECT_EQ(tight.tensors, whole.tensors);
+}
+
+TEST(MemoryLimit, WhatNoPlanTakesIsRefusedWithTheLeast) {
+  Session session;
+  const std::string said = complaint(
+      session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, memory = '1 MiB')", kText, kSizes));
+  EXPECT_NE(said.find("no plan of char_gpt trains within 1 MiB a rank: the least is"), std::string::npos)
+      << said;
+}
+
+// Room is taken before the first step: a folder that is not there is told then.
+TEST(MemoryLimit, AFolderWithoutRoomIsTold) {
+  Session session;
+  const std::string said = complaint(
+      session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, memory = '28 MiB', checkpoint = "
+                           "'/nowhere/model.safetensors')",
+                           kText, kSizes));
+  EXPECT_NE(said.find("/nowhere"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace weft::session

@@ -1,0 +1,101 @@
+// Synthesized programs really run, with the right result: all published topologies of at most 16 devices.
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "weft/base/file.h"
+#include "weft/collective/check.h"
+#include "weft/collective/compile.h"
+#include "weft/collective/program_text.h"
+#include "weft/formats/topology_json.h"
+#include "weft/session/collective.h"
+#include "weft/synthesis/all_to_all.h"
+#include "weft/synthesis/forest.h"
+#include "weft/synthesis/time_search.h"
+#include "weft/synthesis/tree_program.h"
+
+namespace weft::session {
+namespace {
+
+using collective::Kind;
+
+const std::filesystem::path kWires = WEFT_SOURCE_DIR "/../shared/corpus/ccl-topologies";
+constexpr const char* kSmall[] = {"dgx1_25GBps",        "direct_ring8",        "direct_mesh4x4",
+                                  "direct_torus4x4",    "forestcoll_a100x1",   "forestcoll_a100x2",
+                                  "forestcoll_mi250x1", "sccl_AMD4",           "sccl_AMD8",
+                                  "sccl_DGX1",          "sccl_Ring8_Z52_model"};
+
+cluster::Topology published(const char* name) {
+  const std::string path = (kWires / (std::string(name) + ".json")).string();
+  const auto text = read_file(path, 1 << 24);
+  auto topology = formats::read_topology_json(*text, path);
+  EXPECT_TRUE(topology.ok()) << name;
+  return std::move(topology).value();
+}
+
+// Through the door that people use, on threads of this process.
+void expect_to_run(const collective::Program& program, const std::string& what) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() /
+                                     ("weft_synthesized_" + std::to_string(::getpid()) + ".program");
+  ASSERT_TRUE(write_file_atomically(file.string(), collective::print(program)).ok());
+  CollectiveRun request;
+  request.program = file.string();
+  request.bytes = "64KiB";
+  request.verify = true;
+  request.repeat = 1;
+  request.in_place = program.placement == collective::Placement::in_place;
+  const Reply reply = run(request);
+  std::filesystem::remove(file);
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << what << ": " << reply.output << reply.complaint;
+}
+
+TEST(SynthesizedRun, TreesGatherAndReduce) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+  for (const char* name : kSmall)
+    for (const Kind kind : {Kind::all_gather, Kind::all_reduce}) {
+      const auto forest = synthesis::grow_forest(published(name), kind, 0);
+      ASSERT_TRUE(forest.ok()) << name << ": " << forest.error().message;
+      synthesis::TreeProgram request;
+      request.kind = kind;
+      request.ranks = forest->ranks;
+      request.rate = forest->tree_rate;
+      const auto program = synthesis::tree_program(request, forest->down, forest->up);
+      ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
+      expect_to_run(*program, name);
+    }
+}
+
+TEST(SynthesizedRun, SchedulesInTimeDoEveryCollective) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+  for (const char* name : {"dgx1_25GBps", "forestcoll_a100x1", "sccl_AMD4"})
+    for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::all_to_all}) {
+      const auto network = synthesis::step_network(published(name));
+      ASSERT_TRUE(network.ok());
+      const auto found = synthesis::search_in_time(*network, {kind, 0, 64e3, 1}, {1, 1}, {});
+      ASSERT_TRUE(found.ok()) << found.error().message;
+      const auto program = collective::compile(synthesis::time_moves(*network, *found));
+      ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
+      expect_to_run(*program, std::string(name) + " " + std::string(collective::name(kind)));
+    }
+}
+
+TEST(SynthesizedRun, FlowsBringEveryBlock) {
+  if (!std::filesystem::exists(kWires)) GTEST_SKIP() << "the corpus is not here";
+  for (const char* name : {"dgx1_25GBps", "direct_torus4x4"}) {
+    const auto network = synthesis::step_network(published(name));
+    ASSERT_TRUE(network.ok());
+    const auto flow = synthesis::find_concurrent_flow(synthesis::flow_network(*network), 0.05);
+    const auto timed = synthesis::schedule_all_to_all(*network, flow, 1, 1e4);
+    const synthesis::StepSchedule ordered = synthesis::in_order(timed.schedule);
+    const auto program =
+        collective::compile(synthesis::step_moves(timed.question, *network, nullptr, &ordered));
+    ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
+    expect_to_run(*program, name);
+  }
+}
+
+}  // namespace
+}  // namespace weft::session
