@@ -254,6 +254,8 @@ TEST(Program, PlansOfAJobKnowItsHosts) {
   EXPECT_NE(alone.text.find("ON JOB is for the ranks of a launcher"), std::string::npos) << alone.text;
 }
 
+constexpr auto kPatience = 300s;  // far above what a busy machine takes
+
 // weft at a terminal, as a person would use it.
 class Prompt {
  public:
@@ -282,7 +284,7 @@ class Prompt {
 
   // Reads on until `text` appears; what was read up to there, or all there was.
   std::string until(std::string_view text) {
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
     for (;;) {
       const std::size_t found = screen_.find(text);
       if (found != std::string::npos) {
@@ -298,7 +300,7 @@ class Prompt {
   }
 
   int exit_code() {
-    while (read_more(std::chrono::steady_clock::now() + 20s)) {
+    while (read_more(std::chrono::steady_clock::now() + kPatience)) {
     }
     int status = 0;
     waitpid(child_, &status, 0);

@@ -32,8 +32,7 @@ failed=0
 verdict() {  # NAME CODE
   if (($2 == 0)); then echo "ok: $1"; else echo "FAILED ($2): $1" && failed=1; fi
 }
-limit=240
-((${#measure[@]} == 0)) || limit=300
+limit=500
 
 # As torchrun and people's own scripts start ranks: by variables alone.
 by_environment() {  # TRANSPORT ADDRESS-FAMILY
