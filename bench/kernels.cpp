@@ -248,7 +248,7 @@ void attentions(Table& table) {
     how.k = how.v = how.y = how.dy = how.dq = how.dk = how.dv = how.q;
     const auto q = numbers(s * kHeads * kWidth), k = q, v = q, dy = q;
     auto y = q, dq = q, dk = q, dv = q, log_sum = numbers(s * kHeads);
-    std::vector<std::byte> scratch(attention_scratch_bytes());
+    std::vector<std::byte> scratch(attention_scratch_bytes(how));
     const std::int64_t tiles = (s + program::kQueryTile - 1) / program::kQueryTile;
     const auto pairs = static_cast<double>(kHeads * s * (s + 1)) / 2;
     const double bytes = 4.0 * static_cast<double>(4 * q.size());

@@ -206,6 +206,7 @@ class Compiler {
       RowOperand& operand = loop.operands[accumulator.memory];
       operand.partial = true;
       operand.place.buffer = accumulator.partials;
+      operand.place.offset = 0;  // the sum itself may lie in the middle of a bucket
       operand.place.dtype = plan::DType::f32;
       Unit combine;
       combine.kernel = Combine{accumulator.partials, accumulator.result, chunks,

@@ -47,6 +47,15 @@ bool has_channels(const NodeView& node) {
                                  std::ranges::equal(channel.dims, node.input_type(2).dims));
 }
 
+// Narrow gradients of keys and values are summed beside, one sum for all heads that share them: they must share both.
+bool sums_in_place(const NodeView& node) {
+  const Type k = node.input_type(1), v = node.input_type(2);
+  if (k.dtype == DType::f32 && v.dtype == DType::f32) return true;
+  for (const plan::Dim& dim : ops::attending(node).rows)
+    if (k.has(dim.index) != v.has(dim.index)) return false;
+  return true;
+}
+
 // A queue for each expert is counted in a worker's own memory.
 constexpr std::int64_t kMostExperts = std::int64_t{1} << 20;
 
@@ -88,6 +97,8 @@ std::string why_by_definition(const NodeView& node) {
   if (std::string why = why_by_type(node); !why.empty()) return why;
   if (is_any(node, ops::labelled) && !is_float(node.result_type(0).dtype))
     return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
+  if (is_any(node, ops::attention_gradient) && !sums_in_place(node))
+    return fmt::format("its heads share keys and not values, in {}", plan::name(node.input_type(1).dtype));
   if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
   if (is_any(node, ops::slot) && node.integer(0) > kMostExperts)

@@ -259,9 +259,7 @@ search::RewrittenForward rewritten_first(const Session::State& state, const Prep
                                          const plan::Graph& forward) {
   const std::vector<std::string>& off = prepared.settings.optimizer_off;
   if (prepared.settings.rules == false || std::ranges::find(off, "rewrite") != off.end()) return {};
-  // What these rules make has kernels for f32 on the processor; elsewhere it is planned for and not run.
-  const bool runs_here = prepared.gpu != nullptr || cost::is_local(prepared.target);
-  if (prepared.gpu != nullptr || (runs_here && train::is_narrow(prepared.settings.precision))) return {};
+  if (prepared.gpu != nullptr) return {};  // which has no kernels for what these rules make
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
   return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove);
 }

@@ -1,6 +1,7 @@
 // Attention's kernels against their definitions, where tiles end in the middle of things.
 #include "kernels_case.h"
 #include "weft/device/cpu/attention.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/program/items.h"
 
 namespace weft::device::cpu {
@@ -102,14 +103,16 @@ bool same_sums(std::vector<float> found, std::vector<double> expected) {
   return near(found, expected);
 }
 
-std::vector<float> scratch() { return std::vector<float>(attention_scratch_bytes() / sizeof(float)); }
+std::vector<float> scratch(const Case& c) {
+  return std::vector<float>(attention_scratch_bytes(c.how) / sizeof(float));
+}
 
 TEST(KernelsAttention, IsItsDefinition) {
   Random random(41);
   for (const Shape& shape : kShapes) {
     const Case c(shape, random);
     SCOPED_TRACE(c.attributes());
-    auto room = scratch();
+    auto room = scratch(c);
     const std::int64_t rows = Case::kHeads * shape.sharing * shape.queries;
     auto y = unwritten(rows * shape.values), parts = y, sums = unwritten(rows), some = sums;
     attend(c.how, 0, c.tiles(), c.q.data(), c.k.data(), c.v.data(), c.mask_or_none(), y.data(), sums.data(),
@@ -132,7 +135,7 @@ TEST(KernelsAttention, ItsGradientIsItsDefinition) {
   for (const Shape& shape : kShapes) {
     const Case c(shape, random);
     SCOPED_TRACE(c.attributes());
-    auto room = scratch();
+    auto room = scratch(c);
     const std::int64_t rows = Case::kHeads * shape.sharing * shape.queries;
     auto y = unwritten(rows * shape.values), sums = unwritten(rows);
     attend(c.how, 0, c.tiles(), c.q.data(), c.k.data(), c.v.data(), c.mask_or_none(), y.data(), sums.data(),
@@ -155,11 +158,63 @@ TEST(KernelsAttention, ItsGradientIsItsDefinition) {
   }
 }
 
+// Rows of a narrow type, and the same numbers as f32.
+struct NarrowRows {
+  NarrowRows(plan::DType type, std::vector<float>& numbers) : dtype(type), bytes(numbers.size() * 2) {
+    const auto n = static_cast<std::int64_t>(numbers.size());
+    narrow(type, numbers.data(), bytes.data(), n);
+    widen(type, bytes.data(), numbers.data(), n);
+  }
+
+  AttentionInput input() const { return {dtype, bytes.data()}; }
+  AttentionOutput output() { return {dtype, bytes.data()}; }
+  bool is_rounded(std::vector<float> exact) const { return NarrowRows(dtype, exact).bytes == bytes; }
+
+  plan::DType dtype;
+  std::vector<std::byte> bytes;
+};
+
+// The bits of f32 on the same numbers, rounded once.
+TEST(KernelsAttention, OfNarrowNumbersIsThatOfWideOnesRounded) {
+  Random random(44);
+  for (const plan::DType dtype : {plan::DType::bf16, plan::DType::f16})
+    for (const Shape& shape : kShapes) {
+      Case c(shape, random);
+      SCOPED_TRACE(c.attributes());
+      const NarrowRows q(dtype, c.q), k(dtype, c.k), v(dtype, c.v), dy(dtype, c.dy);
+      const std::int64_t rows = Case::kHeads * shape.sharing * shape.queries;
+      auto wide_room = scratch(c);
+      auto y = unwritten(rows * shape.values), sums = unwritten(rows), other_sums = sums;
+      attend(c.how, 0, c.tiles(), c.q.data(), c.k.data(), c.v.data(), c.mask_or_none(), y.data(), sums.data(),
+             wide_room.data());
+      c.how.narrow = true;
+      auto room = scratch(c);
+      std::vector<float> none(y.size());
+      NarrowRows rounded(dtype, none);
+      attend(c.how, 0, c.tiles(), q.input(), k.input(), v.input(), c.mask_or_none(), rounded.output(),
+             other_sums.data(), room.data());
+      EXPECT_TRUE(rounded.is_rounded(y));
+      EXPECT_TRUE(same_bits(sums, other_sums));
+
+      const NarrowRows y_read(dtype, y);
+      auto dq = c.q, dk = c.k, dv = c.v;
+      attend_back(c.how, 0, Case::kHeads, c.q.data(), c.k.data(), c.v.data(), y.data(), sums.data(),
+                  c.dy.data(), c.mask_or_none(), {dq.data(), dk.data(), dv.data()}, room.data());
+      NarrowRows dq_to = q, dk_to = k, dv_to = v;
+      attend_back(c.how, 0, Case::kHeads, q.input(), k.input(), v.input(), y_read.input(), sums.data(),
+                  dy.input(), c.mask_or_none(), {dq_to.output(), dk_to.output(), dv_to.output()},
+                  room.data());
+      EXPECT_TRUE(dq_to.is_rounded(dq));
+      EXPECT_TRUE(dk_to.is_rounded(dk));
+      EXPECT_TRUE(dv_to.is_rounded(dv));
+    }
+}
+
 // What is hidden does not matter, whatever it is; and what is no number is not lost.
 TEST(KernelsAttention, SeesNothingBehindAMask) {
   Random random(43);
   Case c({.queries = 4, .keys = 4, .inner = 3, .values = 2, .sharing = 1, .causal = true}, random);
-  auto room = scratch();
+  auto room = scratch(c);
   auto y = unwritten(16), sums = unwritten(8), other = unwritten(16);
   attend(c.how, 0, c.tiles(), c.q.data(), c.k.data(), c.v.data(), nullptr, y.data(), sums.data(),
          room.data());

@@ -32,6 +32,17 @@ TEST(BucketsOnRanks, TwoRanksHaveTheSameBits) {
   }
 }
 
+// A bias whose gradient several tasks add up beside its place in the bucket.
+TEST(BucketsOnRanks, SumsInPartsAgree) {
+  const Learner model = learner("digits_mlp", {{"b", 1024, {}}, {"p", 8, {}}, {"f", 256, {}}, {"c", 10, {}}},
+                                Optimizer::momentum);
+  const DistributedPlan plain = spread(model, "rank=2: slice b");
+  const auto by_itself = train(model, plain, on(2), 3);
+  const auto together = train(model, search::in_buckets(plain, 1000), on(2), 3);
+  EXPECT_LT(apart(together.weights, by_itself.weights).relative, 1e-5)
+      << apart(together.weights, by_itself.weights).worst;
+}
+
 TEST(BucketsOnRanks, SeveralAxesAgreeAndRunAgainTheSame) {
   // Adam would make steps of the noise in a key's bias, whose gradient is none.
   const Learner model = gpt(Optimizer::momentum);

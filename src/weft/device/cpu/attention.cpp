@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "weft/device/cpu/blas.h"
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/program/items.h"
 
 namespace weft::device::cpu {
@@ -46,14 +48,91 @@ void for_key_tiles(const ops::Attending& of, Tile& tile, Each each) {
   }
 }
 
+// Rows of f32, one `step` after the other.
+template <class Float>
+struct FloatRows {
+  Float* first;
+  std::int64_t step;
+
+  Float* operator[](std::int64_t row) const { return first + row * step; }
+};
+using Rows = FloatRows<const float>;
+using OwnRows = FloatRows<float>;
+
+// Where they lie, or widened into `room`.
+Rows wide_rows(const AttentionInput& x, std::int64_t at, std::int64_t step, std::int64_t rows,
+               std::int64_t width, float* room) {
+  const std::byte* const first = x.data + at * plan::size_in_bytes(x.dtype);
+  if (!is_narrow(x.dtype)) return {reinterpret_cast<const float*>(first), step};
+  for (std::int64_t row = 0; row < rows; ++row)
+    widen(x.dtype, first + row * step * plan::size_in_bytes(x.dtype), room + row * width, width);
+  return {room, width};
+}
+
+// Rows that are summed up: where they go to, or in `room` until they are done.
+class SummedRows {
+ public:
+  SummedRows(const AttentionOutput& to, std::int64_t at, std::int64_t step, std::int64_t rows,
+             std::int64_t width, float* room)
+      : dtype_(to.dtype),
+        to_(to.data + at * plan::size_in_bytes(to.dtype)),
+        step_(step),
+        rows_(rows),
+        width_(width) {
+    sums = is_narrow(dtype_) ? OwnRows{room, width} : OwnRows{reinterpret_cast<float*>(to_), step};
+  }
+
+  void clear() const {
+    for (std::int64_t row = 0; row < rows_; ++row) std::fill_n(sums[row], width_, 0.0f);
+  }
+
+  void finish() const {
+    if (!is_narrow(dtype_)) return;
+    for (std::int64_t row = 0; row < rows_; ++row)
+      narrow(dtype_, sums[row], to_ + row * step_ * plan::size_in_bytes(dtype_), width_);
+  }
+
+  OwnRows sums;
+
+ private:
+  plan::DType dtype_;
+  std::byte* to_;
+  std::int64_t step_, rows_, width_;
+};
+
+// What is computed with a tile, in a worker's own memory. What is f32 already needs the first three alone.
+struct Room {
+  Room(const Attention& how, void* scratch) {
+    const auto take = [&](std::int64_t count) {
+      const std::int64_t first = std::exchange(floats, floats + count);
+      return scratch == nullptr ? nullptr : static_cast<float*>(scratch) + first;
+    };
+    scores = take(kQueryTile * kKeyTile);
+    slopes = take(kQueryTile * kKeyTile);
+    by_query = take(2 * kQueryTile);
+    if (!how.narrow) return;
+    q = take(kQueryTile * how.inner);
+    y = take(kQueryTile * how.values);
+    dy = take(kQueryTile * how.values);
+    k = take(kKeyTile * how.inner);
+    v = take(kKeyTile * how.values);
+    dq = take(kQueryTile * how.inner);
+    dk = take(how.keys * how.inner);
+    dv = take(how.keys * how.values);
+  }
+
+  float *scores = nullptr, *slopes = nullptr, *by_query = nullptr;
+  float *q = nullptr, *y = nullptr, *dy = nullptr, *k = nullptr, *v = nullptr;
+  float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  std::int64_t floats = 0;
+};
+
 // scores = factor * q k^T, where they are seen; -inf where the mask says so.
-void score(const Attention& how, const Tile& tile, const float* q, const float* k, const std::uint8_t* mask,
-           float* scores) {
+void score(const Attention& how, const Tile& tile, Rows q, Rows k, const std::uint8_t* mask, float* scores) {
   const auto h = static_cast<std::size_t>(tile.head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
-  gemm(Transpose::no, Transpose::yes, tile.queries, tile.keys, how.inner, factor,
-       q + how.q.heads[h] + tile.query * how.q.step, how.q.step, k + how.k.heads[h] + tile.key * how.k.step,
-       how.k.step, 0, scores, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
+  gemm(Transpose::no, Transpose::yes, tile.queries, tile.keys, how.inner, factor, q.first, q.step, k.first,
+       k.step, 0, scores, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
   if (mask == nullptr) return;
   for (std::int64_t row = 0; row < tile.queries; ++row) {
     const std::uint8_t* there =
@@ -75,29 +154,34 @@ void scale_row(float factor, float* x, std::int64_t n) {
 
 }  // namespace
 
-std::size_t attention_scratch_bytes() {
-  return static_cast<std::size_t>(2 * kQueryTile * kKeyTile + 2 * kQueryTile) * sizeof(float);
+std::size_t attention_scratch_bytes(const Attention& how) {
+  return static_cast<std::size_t>(Room(how, nullptr).floats) * sizeof(float);
 }
 
-void attend(const Attention& how, std::int64_t begin, std::int64_t end, const float* q, const float* k,
-            const float* v, const std::uint8_t* mask, float* y, float* log_sum, void* scratch) {
+void attend(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q, AttentionInput k,
+            AttentionInput v, const std::uint8_t* mask, AttentionOutput y, float* log_sum, void* scratch) {
   const std::int64_t tiles = (how.queries + kQueryTile - 1) / kQueryTile;
-  float* const scores = static_cast<float*>(scratch);
-  float* const largest = scores + kQueryTile * kKeyTile;
-  float* const total = largest + kQueryTile;
+  const Room room(how, scratch);
+  float *const largest = room.by_query, *const total = largest + kQueryTile;
   for (std::int64_t item = begin; item < end; ++item) {
     const std::int64_t query = item % tiles * kQueryTile;
     Tile tile{.head = item / tiles, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
     const auto h = static_cast<std::size_t>(tile.head);
-    float* const result = y + how.y.heads[h] + query * how.y.step;
+    const Rows q_rows =
+        wide_rows(q, how.q.heads[h] + query * how.q.step, how.q.step, tile.queries, how.inner, room.q);
+    const SummedRows result(y, how.y.heads[h] + query * how.y.step, how.y.step, tile.queries, how.values,
+                            room.y);
+    result.clear();
     std::fill_n(largest, tile.queries, kNothing);
     std::fill_n(total, tile.queries, 0.0f);
-    for (std::int64_t row = 0; row < tile.queries; ++row)
-      std::fill_n(result + row * how.y.step, how.values, 0.0f);
     for_key_tiles(how.of, tile, [&] {
-      score(how, tile, q, k, mask, scores);
+      const Rows k_rows =
+          wide_rows(k, how.k.heads[h] + tile.key * how.k.step, how.k.step, tile.keys, how.inner, room.k);
+      const Rows v_rows =
+          wide_rows(v, how.v.heads[h] + tile.key * how.v.step, how.v.step, tile.keys, how.values, room.v);
+      score(how, tile, q_rows, k_rows, mask, room.scores);
       for (std::int64_t row = 0; row < tile.queries; ++row) {
-        float* const line = scores + row * kKeyTile;
+        float* const line = room.scores + row * kKeyTile;
         const Range seen = tile.seen(how.of, row);
         clear_unseen(tile, seen, line);
         if (seen.empty()) continue;
@@ -111,79 +195,100 @@ void attend(const Attention& how, std::int64_t begin, std::int64_t end, const fl
         if (now != before && before != kNothing) {
           const float less = std::exp(before - now);
           total[row] *= less;
-          scale_row(less, result + row * how.y.step, how.values);
+          scale_row(less, result.sums[row], how.values);
         }
         largest[row] = now;
         total[row] += exponential_row(line + seen.begin, now, line + seen.begin, n);
       }
-      gemm(Transpose::no, Transpose::no, tile.queries, how.values, tile.keys, 1, scores, kKeyTile,
-           v + how.v.heads[h] + tile.key * how.v.step, how.v.step, 1, result, how.y.step,
+      gemm(Transpose::no, Transpose::no, tile.queries, how.values, tile.keys, 1, room.scores, kKeyTile,
+           v_rows.first, v_rows.step, 1, result.sums.first, result.sums.step,
            tile.hidden(how.of, Side::k, Side::m));
     });
     float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
     for (std::int64_t row = 0; row < tile.queries; ++row) {
       const bool saw = largest[row] != kNothing;
-      if (saw) scale_row(1 / total[row], result + row * how.y.step, how.values);
+      if (saw) scale_row(1 / total[row], result.sums[row], how.values);
       sums[row * how.log_sum.step] = saw ? largest[row] + std::log(total[row]) : kNothing;
     }
+    result.finish();
   }
 }
 
-void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, const float* q, const float* k,
-                 const float* v, const float* y, const float* log_sum, const float* dy,
-                 const std::uint8_t* mask, const AttentionGradients& to, void* scratch) {
-  float* const shares = static_cast<float*>(scratch);
-  float* const slopes = shares + kQueryTile * kKeyTile;
+namespace {
+
+// A head's part in the gradients of its queries, and of the keys and values that it shares.
+void attend_head_back(const Attention& how, std::int64_t head, AttentionInput q, AttentionInput k,
+                      AttentionInput v, AttentionInput y, const float* log_sum, AttentionInput dy,
+                      const std::uint8_t* mask, AttentionOutput dq, OwnRows dk, OwnRows dv,
+                      const Room& room) {
+  const auto h = static_cast<std::size_t>(head);
   const auto factor = static_cast<float>(how.of.scale / how.of.divisor);
-  for (std::int64_t head = begin * how.sharing; head < end * how.sharing; ++head) {
-    const auto h = static_cast<std::size_t>(head);
-    for (std::int64_t s = 0; s < how.queries; ++s)
-      std::fill_n(to.dq + how.dq.heads[h] + s * how.dq.step, how.inner, 0.0f);
-    for (std::int64_t t = 0; t < how.keys; ++t) {
-      std::fill_n(to.dk + how.dk.heads[h] + t * how.dk.step, how.inner, 0.0f);
-      std::fill_n(to.dv + how.dv.heads[h] + t * how.dv.step, how.values, 0.0f);
-    }
+  for (std::int64_t query = 0; query < how.queries; query += kQueryTile) {
+    Tile tile{.head = head, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
+    const std::int64_t m = tile.queries;
+    const Rows q_rows = wide_rows(q, how.q.heads[h] + query * how.q.step, how.q.step, m, how.inner, room.q);
+    const Rows y_rows = wide_rows(y, how.y.heads[h] + query * how.y.step, how.y.step, m, how.values, room.y);
+    const Rows dy_rows =
+        wide_rows(dy, how.dy.heads[h] + query * how.dy.step, how.dy.step, m, how.values, room.dy);
+    const SummedRows dq_rows(dq, how.dq.heads[h] + query * how.dq.step, how.dq.step, m, how.inner, room.dq);
+    dq_rows.clear();
+    const float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
+    float* const along = room.by_query;  // of each row: the sum of p dp
+    for (std::int64_t row = 0; row < m; ++row) along[row] = dot_lanes(y_rows[row], dy_rows[row], how.values);
+    for_key_tiles(how.of, tile, [&] {
+      const std::int64_t n = tile.keys;
+      const Rows k_rows =
+          wide_rows(k, how.k.heads[h] + tile.key * how.k.step, how.k.step, n, how.inner, room.k);
+      const Rows v_rows =
+          wide_rows(v, how.v.heads[h] + tile.key * how.v.step, how.v.step, n, how.values, room.v);
+      score(how, tile, q_rows, k_rows, mask, room.scores);
+      gemm(Transpose::no, Transpose::yes, m, n, how.values, 1, dy_rows.first, dy_rows.step, v_rows.first,
+           v_rows.step, 0, room.slopes, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
+      for (std::int64_t row = 0; row < m; ++row) {
+        float *const p = room.scores + row * kKeyTile, *const ds = room.slopes + row * kKeyTile;
+        const float sum = sums[row * how.log_sum.step];
+        const Range seen = sum == kNothing ? Range{} : tile.seen(how.of, row);
+        clear_unseen(tile, seen, p);
+        clear_unseen(tile, seen, ds);
+        if (seen.empty()) continue;
+        const std::int64_t first = seen.begin, count = seen.end - seen.begin;
+        exponential_row(p + first, sum, p + first, count);
+        softmax_slope_row(p + first, ds + first, along[row], factor, ds + first, count);
+      }
+      gemm(Transpose::yes, Transpose::no, n, how.values, m, 1, room.scores, kKeyTile, dy_rows.first,
+           dy_rows.step, 1, dv[tile.key], dv.step, tile.hidden(how.of, Side::m, Side::k));
+      gemm(Transpose::no, Transpose::no, m, how.inner, n, 1, room.slopes, kKeyTile, k_rows.first, k_rows.step,
+           1, dq_rows.sums.first, dq_rows.sums.step, tile.hidden(how.of, Side::k, Side::m));
+      gemm(Transpose::yes, Transpose::no, n, how.inner, m, 1, room.slopes, kKeyTile, q_rows.first,
+           q_rows.step, 1, dk[tile.key], dk.step, tile.hidden(how.of, Side::m, Side::k));
+    });
+    dq_rows.finish();
   }
-  for (std::int64_t head = begin * how.sharing; head < end * how.sharing; ++head) {
-    const auto h = static_cast<std::size_t>(head);
-    for (std::int64_t query = 0; query < how.queries; query += kQueryTile) {
-      Tile tile{.head = head, .query = query, .queries = std::min(kQueryTile, how.queries - query)};
-      const float* const q_rows = q + how.q.heads[h] + query * how.q.step;
-      const float* const y_rows = y + how.y.heads[h] + query * how.y.step;
-      const float* const dy_rows = dy + how.dy.heads[h] + query * how.dy.step;
-      const float* const sums = log_sum + how.log_sum.heads[h] + query * how.log_sum.step;
-      float* const along = slopes + kQueryTile * kKeyTile;  // of each row: the sum of p dp
-      for (std::int64_t row = 0; row < tile.queries; ++row)
-        along[row] = dot_lanes(y_rows + row * how.y.step, dy_rows + row * how.dy.step, how.values);
-      for_key_tiles(how.of, tile, [&] {
-        const float* const k_rows = k + how.k.heads[h] + tile.key * how.k.step;
-        const float* const v_rows = v + how.v.heads[h] + tile.key * how.v.step;
-        const std::int64_t m = tile.queries, n = tile.keys;
-        score(how, tile, q, k, mask, shares);
-        gemm(Transpose::no, Transpose::yes, m, n, how.values, 1, dy_rows, how.dy.step, v_rows, how.v.step, 0,
-             slopes, kKeyTile, tile.hidden(how.of, Side::n, Side::m));
-        for (std::int64_t row = 0; row < m; ++row) {
-          float *const p = shares + row * kKeyTile, *const ds = slopes + row * kKeyTile;
-          const float sum = sums[row * how.log_sum.step];
-          const Range seen = sum == kNothing ? Range{} : tile.seen(how.of, row);
-          clear_unseen(tile, seen, p);
-          clear_unseen(tile, seen, ds);
-          if (seen.empty()) continue;
-          const std::int64_t first = seen.begin, count = seen.end - seen.begin;
-          exponential_row(p + first, sum, p + first, count);
-          softmax_slope_row(p + first, ds + first, along[row], factor, ds + first, count);
-        }
-        gemm(Transpose::yes, Transpose::no, n, how.values, m, 1, shares, kKeyTile, dy_rows, how.dy.step, 1,
-             to.dv + how.dv.heads[h] + tile.key * how.dv.step, how.dv.step,
-             tile.hidden(how.of, Side::m, Side::k));
-        gemm(Transpose::no, Transpose::no, m, how.inner, n, 1, slopes, kKeyTile, k_rows, how.k.step, 1,
-             to.dq + how.dq.heads[h] + query * how.dq.step, how.dq.step,
-             tile.hidden(how.of, Side::k, Side::m));
-        gemm(Transpose::yes, Transpose::no, n, how.inner, m, 1, slopes, kKeyTile, q_rows, how.q.step, 1,
-             to.dk + how.dk.heads[h] + tile.key * how.dk.step, how.dk.step,
-             tile.hidden(how.of, Side::m, Side::k));
-      });
-    }
+}
+
+}  // namespace
+
+void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
+                 AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
+                 AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch) {
+  const Room room(how, scratch);
+  const auto keys_of = [&](std::int64_t head) {
+    return SummedRows(to.dk, how.dk.heads[static_cast<std::size_t>(head)], how.dk.step, how.keys, how.inner,
+                      room.dk);
+  };
+  const auto values_of = [&](std::int64_t head) {
+    return SummedRows(to.dv, how.dv.heads[static_cast<std::size_t>(head)], how.dv.step, how.keys, how.values,
+                      room.dv);
+  };
+  for (std::int64_t item = begin; item < end; ++item) {
+    const std::int64_t first = item * how.sharing, last = first + how.sharing;
+    // All are zero before the first adds to any: some heads may share keys and not values.
+    for (std::int64_t head = first; head < last; ++head) keys_of(head).clear(), values_of(head).clear();
+    for (std::int64_t head = first; head < last; ++head)
+      attend_head_back(how, head, q, k, v, y, log_sum, dy, mask, to.dq, keys_of(head).sums,
+                       values_of(head).sums, room);
+    keys_of(first).finish();
+    values_of(first).finish();
   }
 }
 

@@ -5,13 +5,16 @@
 //      |    . . . #              turns up, what was summed before is scaled down to it. Tiles that lie wholly
 //      v    . . . .              above the diagonal, or before the window, are not computed.
 //
-// Rows lie anywhere, each with its elements side by side. f32, on the calling thread; the same bits every time,
-// whichever items are computed together.
+// Rows lie anywhere, each with its elements side by side. Those of bf16 and f16 are widened a tile at a time and
+// rounded once, at the end; scores, their softmax and all sums are f32. On the calling thread; the same bits every
+// time, whichever items are computed together.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "weft/ops/attending.h"
+#include "weft/plan/dtype.h"
 
 namespace weft::device::cpu {
 
@@ -30,21 +33,38 @@ struct Attention {
   AttentionRows mask;            // by query
   std::int64_t mask_step = 0;    // from one key to the next
   AttentionRows dy, dq, dk, dv;  // of the gradient
+  bool narrow = false;           // some of them are bf16 or f16
 
   std::int64_t heads() const { return static_cast<std::int64_t>(q.heads.size()); }
 };
 
-// Items are tiles of queries, head by head.
-std::size_t attention_scratch_bytes();
-void attend(const Attention& how, std::int64_t begin, std::int64_t end, const float* q, const float* k,
-            const float* v, const std::uint8_t* mask, float* y, float* log_sum, void* scratch);
+// Elements of f32, bf16 or f16.
+struct AttentionInput {
+  AttentionInput(const float* x) : dtype(plan::DType::f32), data(reinterpret_cast<const std::byte*>(x)) {}
+  AttentionInput(plan::DType of, const std::byte* at) : dtype(of), data(at) {}
 
-// Items are the heads that share keys and values.
-struct AttentionGradients {
-  float *dq, *dk, *dv;
+  plan::DType dtype;
+  const std::byte* data;
 };
-void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, const float* q, const float* k,
-                 const float* v, const float* y, const float* log_sum, const float* dy,
-                 const std::uint8_t* mask, const AttentionGradients& to, void* scratch);
+struct AttentionOutput {
+  AttentionOutput(float* x) : dtype(plan::DType::f32), data(reinterpret_cast<std::byte*>(x)) {}
+  AttentionOutput(plan::DType of, std::byte* at) : dtype(of), data(at) {}
+
+  plan::DType dtype;
+  std::byte* data;
+};
+
+// Items are tiles of queries, head by head.
+std::size_t attention_scratch_bytes(const Attention& how);
+void attend(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q, AttentionInput k,
+            AttentionInput v, const std::uint8_t* mask, AttentionOutput y, float* log_sum, void* scratch);
+
+// Items are the heads that share keys and values. REQUIRES: where k or v is narrow, heads share both or neither.
+struct AttentionGradients {
+  AttentionOutput dq, dk, dv;
+};
+void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, AttentionInput q,
+                 AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
+                 AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch);
 
 }  // namespace weft::device::cpu

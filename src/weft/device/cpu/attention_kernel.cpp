@@ -4,6 +4,7 @@
 #include "weft/base/check.h"
 #include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/call_kernel.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 
@@ -35,9 +36,11 @@ class AttentionKernel final : public Kernel {
     const plan::NodeView node = program.graph->view(call.node);
     how_.of = ops::attending(node);
     is_gradient_ = &node.op() == &ops::attention_gradient();
-    for (const Place& place : call.operands) in_.push_back(address(program, place, memory));
-    for (const Place& place : call.results) out_.push_back(address(program, place, memory));
+    for (const Place& place : call.operands) in_.emplace_back(place.dtype, address(program, place, memory));
+    for (const Place& place : call.results) out_.emplace_back(place.dtype, address(program, place, memory));
     const ops::Attending& of = how_.of;
+    for (const std::vector<Place>* places : {&call.operands, &call.results})
+      for (const Place& place : *places) how_.narrow |= is_narrow(place.dtype);
     how_.queries = of.along.size;
     how_.keys = of.over.size;
     how_.inner = ops::points_of(of.inner);
@@ -75,25 +78,28 @@ class AttentionKernel final : public Kernel {
     }
   }
 
-  std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(attention_scratch_bytes()); }
+  std::int64_t scratch_bytes() const override {
+    return static_cast<std::int64_t>(attention_scratch_bytes(how_));
+  }
 
   void run(const program::Task& task, std::byte* scratch) const override {
-    const auto f32 = [&](std::size_t i) { return reinterpret_cast<const float*>(in_[i]); };
-    const auto to = [&](std::size_t k) { return reinterpret_cast<float*>(out_[k]); };
     const std::uint8_t* const mask =
-        mask_ < in_.size() ? reinterpret_cast<const std::uint8_t*>(in_[mask_]) : nullptr;
+        mask_ < in_.size() ? reinterpret_cast<const std::uint8_t*>(in_[mask_].data) : nullptr;
     if (is_gradient_)
-      attend_back(how_, task.begin, task.end, f32(0), f32(1), f32(2), f32(3), f32(4), f32(5), mask,
-                  {to(0), to(1), to(2)}, scratch);
+      attend_back(how_, task.begin, task.end, in_[0], in_[1], in_[2], in_[3],
+                  reinterpret_cast<const float*>(in_[4].data), in_[5], mask, {out_[0], out_[1], out_[2]},
+                  scratch);
     else
-      attend(how_, task.begin, task.end, f32(0), f32(1), f32(2), mask, to(0), to(1), scratch);
+      attend(how_, task.begin, task.end, in_[0], in_[1], in_[2], mask, out_[0],
+             reinterpret_cast<float*>(out_[1].data), scratch);
   }
 
  private:
   Attention how_;
   bool is_gradient_ = false;
   std::size_t mask_ = 0;  // the operand that it would be
-  std::vector<std::byte*> in_, out_;
+  std::vector<AttentionInput> in_;
+  std::vector<AttentionOutput> out_;
 };
 
 }  // namespace
