@@ -3,16 +3,13 @@
 //   build/release/bench_codecs
 //
 // Gigabytes of floats a second of processor time: medians of alternating turns. The goal is half of memcpy.
-#include <time.h>
-
-#include <algorithm>
 #include <cstring>
-#include <functional>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "support/measure.h"
 #include "weft/base/random.h"
 #include "weft/device/codec/codec.h"
 
@@ -24,20 +21,6 @@ using device::CodecKind;
 
 constexpr std::size_t kCount = std::size_t{1} << 22;  // 16 MiB of floats
 constexpr int kTurns = 9;
-
-double seconds_of(const std::function<void()>& work) {
-  timespec begin{}, end{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-  work();
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
-  return static_cast<double>(end.tv_sec - begin.tv_sec) +
-         static_cast<double>(end.tv_nsec - begin.tv_nsec) * 1e-9;
-}
-
-double median_of(std::vector<double> times) {
-  std::ranges::nth_element(times, times.begin() + kTurns / 2);
-  return times[kTurns / 2];
-}
 
 }  // namespace
 
@@ -58,12 +41,15 @@ int main() {
     std::vector<std::byte> codes(static_cast<std::size_t>(encoded_bytes(codec, kCount)));
     std::vector<double> encoding, decoding, copying;
     for (int turn = 0; turn < kTurns; ++turn) {
-      copying.push_back(seconds_of([&] { std::memcpy(back.data(), values.data(), 4 * kCount); }));
-      encoding.push_back(seconds_of([&] { WEFT_CHECK(device::encode(codec, values, codes).ok()); }));
-      decoding.push_back(seconds_of([&] { WEFT_CHECK(device::decode(codec, codes, back).ok()); }));
+      copying.push_back(
+          bench::processor_seconds_of([&] { std::memcpy(back.data(), values.data(), 4 * kCount); }));
+      encoding.push_back(
+          bench::processor_seconds_of([&] { WEFT_CHECK(device::encode(codec, values, codes).ok()); }));
+      decoding.push_back(
+          bench::processor_seconds_of([&] { WEFT_CHECK(device::decode(codec, codes, back).ok()); }));
     }
-    const double gigabytes = 4e-9 * static_cast<double>(kCount), copy = gigabytes / median_of(copying),
-                 encode = gigabytes / median_of(encoding), decode = gigabytes / median_of(decoding);
+    const double gigabytes = 4e-9 * static_cast<double>(kCount), copy = gigabytes / median(copying),
+                 encode = gigabytes / median(encoding), decode = gigabytes / median(decoding);
     fmt::print("{:10} {:>7.2f}% {:>12.2f} {:>12.2f} {:>12.2f} {:>9.2f}x {:>9.2f}x\n", entry.first,
                100.0 * static_cast<double>(codes.size()) / (4.0 * kCount), encode, decode, copy,
                encode / copy, decode / copy);

@@ -5,8 +5,6 @@
 // FOLDER holds problems as name.capacity.csv with the columns id, lower, upper, size. "by size" is
 // the usual greedy, first fit in order of size; "quick" is pack() without its search; "packed" is
 // pack() under the capacity. Times are of the last, medians of repetitions, by processor time.
-#include <time.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -18,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "support/corpus.h"
+#include "support/measure.h"
 #include "weft/base/random.h"
 #include "weft/base/units.h"
 #include "weft/memory/check.h"
@@ -31,27 +31,10 @@ using namespace weft;
 using memory::Buffer;
 using memory::Packing;
 
-#ifdef WEFT_SOURCE_DIR
-constexpr std::string_view kRoot = WEFT_SOURCE_DIR;
-#else
-constexpr std::string_view kRoot = ".";
-#endif
-
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 double median_seconds(const std::function<void()>& work) {
   std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
-    const double begin = processor_seconds();
-    work();
-    times.push_back(processor_seconds() - begin);
-  }
-  std::ranges::nth_element(times, times.begin() + 2);
-  return times[2];
+  for (int i = 0; i < 5; ++i) times.push_back(bench::processor_seconds_of(work));
+  return median(times);
 }
 
 std::int64_t number(std::string_view text) {
@@ -141,9 +124,8 @@ std::vector<Buffer> confusion(std::int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::filesystem::path folder = argc > 1
-                                           ? std::filesystem::path(argv[1])
-                                           : std::filesystem::path(kRoot) / "../shared/corpus/minimalloc";
+  const std::filesystem::path folder =
+      argc > 1 ? std::filesystem::path(argv[1]) : bench::corpus("minimalloc");
   fmt::print("{:20} {:>8} {:>13} {:>13} {:>13} {:>13} {:>13} {:>9}\n", "problem", "buffers", "lower bound",
              "capacity", "by size", "quick", "packed", "ms");
   std::vector<std::filesystem::path> paths;

@@ -4,8 +4,6 @@
 //
 // FILE has graphs with "optima": [{"budget", "min_total_time"}]. "ratio" is to the optimum, or, where nobody knows
 // it, to a step that keeps everything. Seconds are of one call, by processor time.
-#include <time.h>
-
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -14,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "support/corpus.h"
+#include "support/measure.h"
 #include "weft/base/units.h"
 #include "weft/memory/recompute.h"
 #include "weft/memory/recompute_judge.h"
@@ -21,19 +21,8 @@
 namespace {
 
 using namespace weft;
+using bench::processor_seconds;
 using memory::RecomputeGraph;
-
-#ifdef WEFT_SOURCE_DIR
-constexpr std::string_view kRoot = WEFT_SOURCE_DIR;
-#else
-constexpr std::string_view kRoot = ".";
-#endif
-
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 double time_kept(const RecomputeGraph& graph) {
   double time = 0;
@@ -101,7 +90,7 @@ void published(const std::string& path) {
 int main(int argc, char** argv) {
   fmt::print("{:22} {:>6} {:>12} {:>12} {:>14} {:>8} {:10} {:>8}\n", "graph", "nodes", "budget", "least",
              "time", "ratio", "to", "s");
-  published(argc > 1 ? argv[1] : std::string(kRoot) + "/../shared/corpus/remat-optimal/graphs.json");
+  published(argc > 1 ? argv[1] : bench::corpus("remat-optimal/graphs.json").string());
   for (const RecomputeGraph& graph : {chain(96), transformer(24), transformer(96)}) {
     const std::int64_t least = memory::recompute(graph, 0)->least_budget;
     for (const std::int64_t times : {1, 2, 4, 8, 16, 32})

@@ -39,6 +39,15 @@ std::string axis_names(const cluster::Cluster& cluster) {
   return names;
 }
 
+Error not_an_axis(std::string_view mesh_axis, const cluster::Cluster& cluster) {
+  const std::string& last = cluster.axes.back().name;
+  return user_error(
+      fmt::format("mesh axis {} is no axis of {} there, or out of its order: {}", mesh_axis, cluster.name,
+                  axis_names(cluster)),
+      fmt::format("name mesh axes after the cluster's, outermost first: {0}, or its factors {0}_a, {0}_b",
+                  last));
+}
+
 }  // namespace
 
 const cluster::Axis* axis_under(const cluster::Cluster& cluster, std::string_view mesh_axis) {
@@ -71,6 +80,9 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
                        .across_nodes = c + 1 < cluster.axes.size(),
                        .latency_seconds = axis.link.latency_seconds});
     }
+    if (ranks != axis.size && links.size() < mesh.axes.size() &&
+        axis_under(cluster, mesh.axes[links.size()].name) == nullptr)
+      return not_an_axis(mesh.axes[links.size()].name, cluster);
     if (ranks != axis.size)
       return user_error(fmt::format("the mesh is not the cluster: {} has {} ranks in the mesh, {} in {}",
                                     axis.name, ranks, axis.size, cluster.name),
@@ -84,10 +96,7 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
       stride *= links[i].ranks;
     }
   }
-  if (links.size() < mesh.axes.size())
-    return user_error(fmt::format("mesh axis {} is no axis of {} there, or out of its order: {}",
-                                  mesh.axes[links.size()].name, cluster.name, axis_names(cluster)),
-                      "name mesh axes after the cluster's, outermost first: node, gpu, or gpu_a, gpu_b");
+  if (links.size() < mesh.axes.size()) return not_an_axis(mesh.axes[links.size()].name, cluster);
   return links;
 }
 

@@ -65,9 +65,8 @@ struct Settings {
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
   bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
-  // That gradients travel in; 0: as it is quickest; none: each by itself. Buckets are on trial: on ranks a larger
-  // model was seen to learn otherwise with several of them than without.
-  std::optional<double> bucket_bytes = {};
+  // That gradients travel in; 0: as it is quickest; none: each by itself.
+  std::optional<double> bucket_bytes = 0;
   bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
   bool prove = true;         // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;
