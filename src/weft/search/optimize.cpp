@@ -109,15 +109,19 @@ Result<Choice> distribute_stage(const Problem& problem, Choice choice, StageRepo
 }
 
 // The plan of the mesh is another now: so is what is said of the distribution it came from.
-void choose_instead(const Problem& problem, Choice& choice, PredictedPlan plan) {
-  choice.spread->chosen = std::move(plan);
-  const Evaluation ours = choice.spread->chosen.evaluation();
-  for (Alternative& family : choice.spread->alternatives) {
-    if (family.distribution == choice.spread->distribution)
+void compare_families(const Problem& problem, DistributionChoice& spread) {
+  const Evaluation ours = spread.chosen.evaluation();
+  for (Alternative& family : spread.alternatives) {
+    if (family.distribution == spread.distribution)
       family.evaluation = ours;
     else
       family.why_not = why_not_chosen(family, ours, problem.distribution.memory_bytes);
   }
+}
+
+void choose_instead(const Problem& problem, Choice& choice, PredictedPlan plan) {
+  choice.spread->chosen = std::move(plan);
+  compare_families(problem, *choice.spread);
 }
 
 Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice, StageReport& report) {
@@ -135,15 +139,42 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
   return choice;
 }
 
+// The families that stand beside the choice get what the choice gets: data parallel has had buckets for long. One
+// that is then quicker is taken, unless hints or a given distribution say otherwise.
+void bucket_families(const Problem& problem, const BucketOptions& options, DistributionChoice& spread) {
+  const FixedPart& fixed = problem.distribution.fixed;
+  const bool is_free = !problem.distribution.given && fixed.slices.empty() && fixed.exceptions.empty();
+  for (Alternative& family : spread.alternatives) {
+    if (!family.fits || family.distribution == spread.distribution || Clock::now() >= problem.until) continue;
+    ChooseOptions given = problem.distribution;
+    given.given = family.distribution;
+    given.alternatives = false;
+    auto whole = choose_distribution(*problem.plan, *problem.cluster, *problem.machine, given);
+    if (!whole.ok()) continue;
+    auto found = bucket_exchanges(whole->chosen, *problem.machine, options);
+    if (!found.ok() || !found->plan) continue;
+    family.evaluation = found->plan->evaluation();
+    if (!is_free || family.evaluation.seconds >= spread.chosen.prediction.seconds) continue;
+    spread.distribution = family.distribution;
+    spread.chosen = std::move(*found->plan);
+  }
+  compare_families(problem, spread);
+}
+
 Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& report) {
-  WEFT_TRY(found, bucket_exchanges(choice.spread->chosen, *problem.machine,
-                                   {.least_gain = problem.least_gain,
-                                    .memory_bytes = problem.distribution.memory_bytes,
-                                    .fixed_bytes = problem.bucket_bytes}));
+  const BucketOptions options = {.least_gain = problem.least_gain,
+                                 .memory_bytes = problem.distribution.memory_bytes,
+                                 .fixed_bytes = problem.bucket_bytes};
+  WEFT_TRY(found, bucket_exchanges(choice.spread->chosen, *problem.machine, options));
   report.said = found.said;
-  if (!found.plan) return choice;
-  choose_instead(problem, choice, std::move(*found.plan));
-  report.changed = true;
+  report.changed = found.plan.has_value();
+  if (found.plan) choice.spread->chosen = std::move(*found.plan);
+  const auto before = choice.spread->distribution;
+  bucket_families(problem, options, *choice.spread);
+  if (choice.spread->distribution != before) {
+    report.changed = true;
+    report.said = distribute::print(choice.spread->distribution) + ", which is quicker in buckets";
+  }
   return choice;
 }
 
