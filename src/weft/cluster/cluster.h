@@ -10,9 +10,15 @@
 //      ib
 //
 // The inner axis bears the name of the link within a node, or `device` when there is none.
+//
+//   CREATE CLUSTER mixed AS 2 NODES OF 8 DEVICES v100, 1 NODES OF 8 DEVICES a100 ..
+//
+// has devices of several kinds, node by node in this order. Where all of them get equal shares, everybody waits for
+// the slowest and none holds more than the smallest: `device` is then the weakest of the kinds in everything.
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,16 +53,31 @@ struct Axis {
   Link link;  // what joins neighbours along this axis; nameless when none was declared
 };
 
+// Nodes that follow one another and have the same devices.
+struct DeviceKind {
+  std::int64_t nodes = 1;
+  Device device;
+};
+
 struct Cluster {
   std::string name;
   Device device;
-  std::vector<Axis> axes;  // outermost first
+  std::vector<Axis> axes;              // outermost first
+  std::vector<DeviceKind> kinds = {};  // of a mixed cluster; else empty
 
   std::int64_t devices() const {
     std::int64_t product = 1;
     for (const Axis& axis : axes) product *= axis.size;
     return product;
   }
+  bool is_mixed() const { return !kinds.empty(); }
 };
+
+// What the slowest and smallest of them have, in everything; its name has all of theirs. REQUIRES: there is one.
+Device weakest_of(std::span<const Device> devices);
+// The same of some nodes of a cluster. REQUIRES: it has them, and there is one.
+Device device_of_nodes(const Cluster& cluster, std::span<const std::int64_t> nodes);
+// "16 v100, 8 a100"; of a cluster that is not mixed the device alone.
+std::string print_devices(const Cluster& cluster);
 
 }  // namespace weft::cluster

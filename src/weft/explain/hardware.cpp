@@ -36,8 +36,9 @@ std::string print_mesh(const cluster::Cluster& cluster) {
 
 std::string print_text(const cluster::Cluster& cluster, std::size_t width,
                        std::span<const std::string> origins) {
-  std::string out = fmt::format("cluster {}: {} devices {}\n\n", cluster.name, print_exact(cluster.devices()),
-                                cluster.device.name);
+  std::string out =
+      fmt::format("cluster {}: {} devices{} {}\n\n", cluster.name, print_exact(cluster.devices()),
+                  cluster.is_mixed() ? "," : "", cluster::print_devices(cluster));
   Table table(
       {{"axis"}, {"size", Align::right}, {"link"}, {"bandwidth", Align::right}, {"latency", Align::right}});
   for (const cluster::Axis& axis : cluster.axes)
@@ -63,6 +64,8 @@ std::string print_json(const cluster::Cluster& cluster, std::span<const std::str
                                  {"device", cluster.device.name},
                                  {"devices", cluster.devices()},
                                  {"mesh", axes}};
+  for (const cluster::DeviceKind& kind : cluster.kinds)
+    made["kinds"].push_back({{"nodes", kind.nodes}, {"device", kind.device.name}});
   if (!origins.empty()) made["origins"] = std::vector<std::string>(origins.begin(), origins.end());
   return made.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -110,6 +110,42 @@ Status wire(const syntax::Link& link, cluster::Axis& axis) {
   return {};
 }
 
+// All nodes of a cluster, and its kinds of devices where they are several: nodes of one kind that follow one another
+// are one.
+Result<std::int64_t> count_nodes(const Catalog& catalog, const syntax::CreateCluster& statement,
+                                 cluster::Cluster& made) {
+  constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
+  std::vector<cluster::DeviceKind> kinds;
+  std::int64_t nodes = 0;
+  const auto add = [&](const syntax::NodesOf& some) -> Status {
+    const auto device = catalog.devices.find(some.device.text);
+    if (device == catalog.devices.end()) return unknown("device", some.device, names_of(catalog.devices));
+    if (some.devices.whole != statement.devices.whole)
+      return user_error(fmt::format("the nodes of a cluster have as many devices each: {} and {}",
+                                    statement.devices.whole, some.devices.whole),
+                        fmt::format("write OF {} DEVICES {}", statement.devices.whole, some.device.text),
+                        some.devices.span);
+    if (some.nodes.whole > kMost || some.devices.whole > kMost ||
+        (nodes + some.nodes.whole) * some.devices.whole > kMost)
+      return user_error(fmt::format("a cluster has at most {} devices", kMost),
+                        "ask for fewer nodes, or fewer devices in a node", some.nodes.span);
+    nodes += some.nodes.whole;
+    if (!kinds.empty() && kinds.back().device.name == device->second.name)
+      kinds.back().nodes += some.nodes.whole;
+    else
+      kinds.push_back({some.nodes.whole, device->second});
+    return {};
+  };
+  WEFT_TRY_STATUS(add({statement.nodes, statement.devices, statement.device}));
+  for (const syntax::NodesOf& more : statement.more) WEFT_TRY_STATUS(add(more));
+  if (kinds.size() == 1) return nodes;
+  std::vector<cluster::Device> devices;
+  for (const cluster::DeviceKind& kind : kinds) devices.push_back(kind.device);
+  made.device = cluster::weakest_of(devices);
+  made.kinds = std::move(kinds);
+  return nodes;
+}
+
 }  // namespace
 
 Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
@@ -150,17 +186,11 @@ Result<cluster::Device> make_device(const syntax::CreateDevice& statement) {
 Result<cluster::Cluster> make_cluster(const Catalog& catalog, const syntax::CreateCluster& statement) {
   cluster::Cluster made;
   made.name = std::string(statement.name.text);
-  const auto device = catalog.devices.find(statement.device.text);
-  if (device == catalog.devices.end()) return unknown("device", statement.device, names_of(catalog.devices));
-  made.device = device->second;
+  if (const auto device = catalog.devices.find(statement.device.text); device != catalog.devices.end())
+    made.device = device->second;
+  WEFT_TRY(nodes, count_nodes(catalog, statement, made));
 
-  constexpr std::int64_t kMost = 1 << 24;  // ranks are 32-bit everywhere, with room to count pairs of them
-  if (statement.nodes.whole > kMost || statement.devices.whole > kMost ||
-      statement.nodes.whole * statement.devices.whole > kMost)
-    return user_error(fmt::format("a cluster has at most {} devices", kMost),
-                      "ask for fewer nodes, or fewer devices in a node", statement.nodes.span);
-
-  cluster::Axis across{"node", statement.nodes.whole, {}}, within{"device", statement.devices.whole, {}};
+  cluster::Axis across{"node", nodes, {}}, within{"device", statement.devices.whole, {}};
   for (const syntax::Link& link : statement.links) {
     if (link.level.text != "node")
       return user_error(fmt::format("links run WITHIN node or ACROSS node, found {}", link.level.text),

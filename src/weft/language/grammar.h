@@ -65,6 +65,7 @@ class Grammar {
   const syntax::Statement* layer(std::uint32_t start, bool replace);
   const syntax::Statement* model(std::uint32_t start, bool replace);
   syntax::Link link();
+  syntax::NodesOf nodes_of();
   syntax::Body body(syntax::ObjectKind owner);
   syntax::Size size(syntax::ObjectKind owner);
   syntax::Tensor tensor();
@@ -198,7 +199,8 @@ class Grammar {
   Stacks<syntax::Name, syntax::Number, syntax::Setting, syntax::Option, syntax::Term, syntax::When,
          syntax::Argument, syntax::Item, syntax::IndexUse, syntax::LayerArgument, syntax::Source,
          syntax::Group, syntax::Binding, syntax::Tensor, syntax::Size, syntax::Parameter, syntax::Link,
-         syntax::HintItem, syntax::Text, syntax::DataFile, syntax::Goal, const syntax::Statement*>
+         syntax::NodesOf, syntax::HintItem, syntax::Text, syntax::DataFile, syntax::Goal,
+         const syntax::Statement*>
       stacks_;
 };
 

@@ -1,7 +1,8 @@
 // create    = CREATE [ OR REPLACE ] ( device | cluster | layer | model )
 // device    = DEVICE name settings
-// cluster   = CLUSTER name [ FROM string {"," string} ] [ AS count NODES OF count DEVICES name ] { link }
+// cluster   = CLUSTER name [ FROM string {"," string} ] [ AS nodes {"," nodes} ] { link }
 //             Only with FROM may AS be left out: the log then says it.
+// nodes     = count NODES OF count DEVICES name
 // link      = LINK name ( WITHIN | ACROSS ) name "(" quantity "," quantity ")"
 //             [ SHAPE name [ "(" count {"," count} ")" ] ] [ OVERSUBSCRIBED number ]
 // layer     = LAYER name "(" tensor {"," tensor} ")" body
@@ -47,22 +48,31 @@ const Statement* Grammar::cluster(std::uint32_t start, bool replace) {
   const Name called = name("a cluster name");
   std::span<const Text> logs;
   if (accept(Keyword::kw_from)) logs = list<Text>([&] { return text("a log's name in quotes after FROM"); });
-  Number nodes, devices;
-  Name kind;
+  NodesOf first{};
+  Gather<NodesOf> others(*this);
   if (logs.empty() || at(Keyword::kw_as)) {
     expect(Keyword::kw_as, "and the shape of the cluster");
-    nodes = whole_number("a number of nodes", 1);
-    expect(Keyword::kw_nodes, "after the number of nodes");
-    expect(Keyword::kw_of, "after NODES");
-    devices = whole_number("a number of devices", 1);
-    expect(Keyword::kw_devices, "after the number of devices");
-    kind = name("a device name");
+    first = nodes_of();
+    while (accept(Kind::comma)) others.add(nodes_of());
   }
+  const auto more = others.finish();
   Gather<Link> links(*this);
   while (at(Keyword::kw_link)) links.add(link());
   const auto joined = links.finish();
   end_cluster(joined);
-  return make<CreateCluster>(start, replace, called, logs, nodes, devices, kind, joined);
+  return make<CreateCluster>(start, replace, called, logs, first.nodes, first.devices, first.device, joined,
+                             more);
+}
+
+NodesOf Grammar::nodes_of() {
+  NodesOf result{};
+  result.nodes = whole_number("a number of nodes", 1);
+  expect(Keyword::kw_nodes, "after the number of nodes");
+  expect(Keyword::kw_of, "after NODES");
+  result.devices = whole_number("a number of devices", 1);
+  expect(Keyword::kw_devices, "after the number of devices");
+  result.device = name("a device name");
+  return result;
 }
 
 Link Grammar::link() {

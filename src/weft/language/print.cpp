@@ -54,6 +54,10 @@ void Printer::lay_out(const Statement& statement) {
         out_ += fmt::format(" AS\n  {} NODES OF {} DEVICES ", cluster.nodes.whole, cluster.devices.whole);
         write(cluster.device);
       }
+      for (const NodesOf& more : cluster.more) {
+        out_ += fmt::format(",\n  {} NODES OF {} DEVICES ", more.nodes.whole, more.devices.whole);
+        write(more.device);
+      }
       for (const Link& link : cluster.links) write(link);
       break;
     }

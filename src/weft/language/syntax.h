@@ -118,6 +118,10 @@ struct Link {  // LINK ib ACROSS node (50 GB/s, 5 us)
   std::optional<Number> oversubscribed;  // OVERSUBSCRIBED 2
   Span span;
 };
+struct NodesOf {  // 1 NODES OF 8 DEVICES a100
+  Number nodes, devices;
+  Name device;
+};
 struct CreateCluster : Statement {
   static constexpr auto kKind = StatementKind::create_cluster;
   bool replace;
@@ -126,6 +130,7 @@ struct CreateCluster : Statement {
   Number nodes, devices;        // whole, at least 1; `devices` counts those of one node. 0: a log says
   Name device;                  // absent where a log says
   std::span<const Link> links;  // may be empty
+  std::span<const NodesOf> more = {};  // nodes of other devices, after a comma
 };
 
 struct CreateLayer : Statement {

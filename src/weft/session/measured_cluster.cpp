@@ -393,6 +393,9 @@ Status define_object(language::Catalog& catalog, const std::shared_ptr<const lan
   if (statement.kind != language::syntax::StatementKind::create_cluster ||
       statement.as<CreateCluster>().logs.empty())
     return language::define(catalog, source, statement, options);
+  if (const auto& more = statement.as<CreateCluster>().more; !more.empty())
+    return user_error("logs are of nodes that have the same devices",
+                      "CREATE CLUSTER .. AS with several kinds states its links", more.front().device.span);
   ClusterFromLogs cluster(catalog, statement.as<CreateCluster>());
   WEFT_TRY_STATUS(cluster.read());
   WEFT_TRY_STATUS(language::define(catalog, source, cluster.made(), options));

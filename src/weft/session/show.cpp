@@ -73,8 +73,8 @@ Listing show_clusters(const Session::State& state) {
                                                                       {"mesh", Align::left, Fit::wrap},
                                                                       {"links", Align::left, Fit::wrap}});
   for (const auto& [name, cluster] : state.catalog.clusters)
-    listing.add({name, Cell::count(cluster.devices()), cluster.device.name, explain::print_mesh(cluster),
-                 explain::print_links(cluster)});
+    listing.add({name, Cell::count(cluster.devices()), cluster::print_devices(cluster),
+                 explain::print_mesh(cluster), explain::print_links(cluster)});
   return listing;
 }
 

@@ -45,7 +45,8 @@ std::optional<std::string> smaller_batch(const Session::State& state, const Prep
 std::optional<std::string> more_devices(const Prepared& prepared, const search::TooLarge& large,
                                         const Fits& fits) {
   constexpr std::int64_t kMostDevices = 1 << 14;
-  if (cost::is_local(prepared.target) || prepared.target.axes.empty()) return std::nullopt;
+  if (cost::is_local(prepared.target) || prepared.target.axes.empty() || prepared.target.is_mixed())
+    return std::nullopt;
   cluster::Cluster larger = prepared.target;
   cluster::Axis& outer = larger.axes.front();
   outer.size *= first_factor(large);

@@ -83,9 +83,20 @@ double largest_cone(const Graph& graph, const cluster::Device& device) {
   return seconds;
 }
 
+// Each kind of device does as much of it as it is fast.
+LowerBound bound_of_kinds(const Graph& graph, const cluster::Cluster& cluster) {
+  double steps_a_second = 0;
+  for (const cluster::DeviceKind& kind : cluster.kinds)
+    if (const double alone = arithmetic(graph, kind.device); alone > 0)
+      steps_a_second += static_cast<double>(kind.nodes * cluster.axes.back().size) / alone;
+  return {steps_a_second > 0 ? 1 / steps_a_second : 0,
+          fmt::format("its arithmetic at the peak rates of {}", cluster::print_devices(cluster))};
+}
+
 }  // namespace
 
 LowerBound lower_bound(const Graph& graph, const cluster::Cluster& cluster, int devices_a_rank) {
+  if (cluster.is_mixed()) return bound_of_kinds(graph, cluster);
   const auto devices = static_cast<double>(cluster.devices() * devices_a_rank);
   const std::string them = fmt::format("{} {}", cluster.devices() * devices_a_rank, cluster.device.name);
   LowerBound bound{arithmetic(graph, cluster.device) / devices,
