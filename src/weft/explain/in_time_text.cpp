@@ -43,23 +43,35 @@ std::size_t count_of(const StageCost& stage) {
 
 std::string stages_table(const InTimeExplanation& explanation) {
   const search::PricedInTime& priced = explanation.choice->priced;
-  Table table({{"stage", Align::right},
-               {"parts", Align::right},
-               {"from .. to", Align::left, explanation.about.verbose ? Fit::wrap : Fit::cut},
-               {"F", Align::right},
-               {"B", Align::right},
-               {"W", Align::right},
-               {"update", Align::right, Fit::whole, 1},
-               {"idle", Align::right},
-               {"in flight", Align::right},
-               {"memory", Align::right}});
+  const bool mixed = !priced.stages.front().device.empty();
+  std::vector<Column> columns = {
+      {"stage", Align::right},
+      {"parts", Align::right},
+      {"from .. to", Align::left, explanation.about.verbose ? Fit::wrap : Fit::cut},
+      {"F", Align::right},
+      {"B", Align::right},
+      {"W", Align::right},
+      {"update", Align::right, Fit::whole, 1},
+      {"idle", Align::right},
+      {"in flight", Align::right},
+      {"memory", Align::right}};
+  if (mixed) columns.insert(columns.begin() + 1, {"devices"});
+  Table table(std::move(columns));
   const std::size_t shown = explanation.about.verbose ? priced.stages.size() : kMostStages;
   for (std::size_t s = 0; s < std::min(priced.stages.size(), shown); ++s) {
     const StageCost& stage = priced.stages[s];
-    table.add({fmt::format("{}", s), fmt::format("{}", count_of(stage)), parts_of(explanation, stage),
-               print_seconds(stage.forward), print_seconds(stage.backward), print_seconds(stage.weight),
-               print_seconds(stage.update), rounded_percent(stage.idle / priced.seconds),
-               fmt::format("{:.4g}", stage.in_flight), print_bytes(stage.memory.total())});
+    std::vector<std::string> row = {fmt::format("{}", s),
+                                    fmt::format("{}", count_of(stage)),
+                                    parts_of(explanation, stage),
+                                    print_seconds(stage.forward),
+                                    print_seconds(stage.backward),
+                                    print_seconds(stage.weight),
+                                    print_seconds(stage.update),
+                                    rounded_percent(stage.idle / priced.seconds),
+                                    fmt::format("{:.4g}", stage.in_flight),
+                                    print_bytes(stage.memory.total())};
+    if (mixed) row.insert(row.begin() + 1, stage.device);
+    table.add(std::move(row));
   }
   std::string text = table.print(explanation.about.width);
   if (priced.stages.size() > shown)

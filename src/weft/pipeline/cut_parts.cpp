@@ -18,29 +18,44 @@ struct PartCut {
   }
 };
 
+// Of all parts before each.
+std::vector<double> summed(std::span<const double> of_parts) {
+  std::vector<double> before(of_parts.size() + 1);
+  for (std::size_t p = 0; p < of_parts.size(); ++p) before[p + 1] = before[p] + of_parts[p];
+  return before;
+}
+
 }  // namespace
 
-std::vector<std::size_t> cut_parts(std::span<const double> work, std::size_t places) {
-  const std::size_t parts = work.size();
-  std::vector<double> before(parts + 1);
-  for (std::size_t p = 0; p < parts; ++p) before[p + 1] = before[p] + work[p];
-  std::vector<std::vector<PartCut>> best(places + 1, std::vector<PartCut>(parts + 1));
+std::optional<std::vector<std::size_t>> cut_parts(std::span<const CutPlace> places) {
+  const std::size_t parts = places.front().work.size(), count = places.size();
+  std::vector<std::vector<PartCut>> best(count + 1, std::vector<PartCut>(parts + 1));
   best[0][0].longest = 0;
-  for (std::size_t k = 1; k <= places; ++k)
-    for (std::size_t end = k; end + (places - k) <= parts; ++end)
+  for (std::size_t k = 1; k <= count; ++k) {
+    const CutPlace& place = places[k - 1];
+    const std::vector<double> work = summed(place.work), bytes = summed(place.bytes);
+    for (std::size_t end = k; end + (count - k) <= parts; ++end)
       for (std::size_t from = end; from-- > k - 1;) {
+        const double run = work[end] - work[from];
+        // Both grow from here on.
+        if (run > best[k][end].longest) break;
+        if (!place.bytes.empty() && bytes[end] - bytes[from] > place.room) break;
         const PartCut& so_far = best[k - 1][from];
-        const double run = before[end] - before[from];
-        if (run > best[k][end].longest) break;  // and longer from here on
         const PartCut cut{std::max(so_far.longest, run), so_far.squares + run * run, from};
         if (cut < best[k][end]) best[k][end] = cut;
       }
-  std::vector<std::size_t> ends(places);
-  for (std::size_t k = places, end = parts; k > 0; --k) {
+  }
+  if (best[count][parts].longest == std::numeric_limits<double>::infinity()) return std::nullopt;
+  std::vector<std::size_t> ends(count);
+  for (std::size_t k = count, end = parts; k > 0; --k) {
     ends[k - 1] = end;
     end = best[k][end].from;
   }
   return ends;
+}
+
+std::vector<std::size_t> cut_parts(std::span<const double> work, std::size_t places) {
+  return *cut_parts(std::vector<CutPlace>(places, {work, {}, 0}));
 }
 
 std::vector<double> flops_of_parts(const plan::Graph& graph) {

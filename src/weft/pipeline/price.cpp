@@ -55,6 +55,8 @@ class Timing {
   // The slots of each stage, and what it is busy for.
   std::vector<std::vector<Slot>> run(std::vector<double>& busy) {
     std::vector<std::vector<Slot>> slots(schedule_.orders.size());
+    for (std::size_t stage = 0; stage < slots.size(); ++stage)
+      slots[stage].reserve(schedule_.orders[stage].size());
     busy.assign(slots.size(), 0);
     for (bool moved = true; moved;) {
       moved = false;
@@ -106,9 +108,7 @@ class Timing {
 
 }  // namespace
 
-Result<Price> price(const Schedule& schedule, const Times& times) {
-  WEFT_TRY_STATUS(check(times, schedule.stages));
-  WEFT_TRY_STATUS(verify(schedule));
+Price price_verified(const Schedule& schedule, const Times& times) {
   Price priced;
   std::vector<double> busy;
   priced.slots = Timing(schedule, times).run(busy);
@@ -123,6 +123,13 @@ Result<Price> price(const Schedule& schedule, const Times& times) {
   }
   priced.cost = schedule.clock == Clock::end ? priced.end : priced.span;
   priced.bubble_rate = priced.cost > 0 ? std::max(0.0, (priced.cost - work) / priced.cost) : 0;
+  return priced;
+}
+
+Result<Price> price(const Schedule& schedule, const Times& times) {
+  WEFT_TRY_STATUS(check(times, schedule.stages));
+  WEFT_TRY_STATUS(verify(schedule));
+  Price priced = price_verified(schedule, times);
   priced.peak_in_flight = peak_in_flight(schedule);
   return priced;
 }

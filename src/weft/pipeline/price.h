@@ -45,5 +45,7 @@ struct Price {
 // Fails when the passes wait for one another in a circle, or are not those of the schedule: see verify.h, which
 // says more.
 Result<Price> price(const Schedule& schedule, const Times& times);
+// The same for those who ask often, without peak_in_flight. REQUIRES: verify() and check() have passed them.
+Price price_verified(const Schedule& schedule, const Times& times);
 
 }  // namespace weft::pipeline

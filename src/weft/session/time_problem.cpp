@@ -70,6 +70,16 @@ TimeProblem::TimeProblem(const Session::State& state, const Context* context, co
   };
   problem_.cluster = &cluster_;
   problem_.machine = &machine_;
+  problem_.machine_with = [this](const cluster::Device& device) -> const search::Machine* {
+    const auto [found, is_new] = kinds_.try_emplace(device.name);
+    OfOneKind& kind = found->second;
+    if (is_new) {
+      kind.cluster = {cluster_.name, device, cluster_.axes};
+      kind.machine = machine_of(like_.settings, kind.cluster);
+    }
+    return &kind.machine;
+  };
+  problem_.memory_is_asked = prepared.settings.memory_limit > 0;
   problem_.memory_bytes = memory_of_a_rank(prepared.settings, prepared.target);
   problem_.fixed = prepared.fixed;
   problem_.recomputed = like_.settings.recompute;

@@ -49,6 +49,12 @@ class TimeProblem {
   const Session::State& state_;
   const cluster::Cluster cluster_;
   const search::Machine machine_;
+  // The same cluster with one of its kinds of devices alone, by name.
+  struct OfOneKind {
+    cluster::Cluster cluster;
+    search::Machine machine;
+  };
+  std::map<std::string, OfOneKind> kinds_;
   Prepared like_;  // without time
   std::string batch_;
   std::map<std::int64_t, Prepared> made_;  // by rows

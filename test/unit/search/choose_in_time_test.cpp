@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <random>
 
 #include "distribute_case.h"
 #include "search_case.h"
 #include "weft/pipeline/library.h"
+#include "weft/search/pipeline/cut_unequal.h"
 
 namespace weft::search {
 namespace {
@@ -71,8 +73,8 @@ Result<PricedInTime> priced(const PartCosts& costs, std::string_view schedule, s
                             std::int32_t chunks, std::int64_t micro_batches) {
   WEFT_TRY(text, pipeline::find_schedule(schedule));
   WEFT_TRY(order, unfold({stages, chunks, micro_batches, text}));
-  const auto cuts = cut_parts(costs, static_cast<std::size_t>(order.positions()));
-  return price_in_time(costs, std::move(order), cuts, {});
+  const auto cuts = cut_parts(costs, static_cast<std::size_t>(order.schedule.positions()));
+  return price_in_time(costs, order, cuts, {});
 }
 
 TEST(PriceInTime, IsTheFormulaWhereStagesAreAlike) {
@@ -86,6 +88,25 @@ TEST(PriceInTime, IsTheFormulaWhereStagesAreAlike) {
   EXPECT_DOUBLE_EQ(plain->stages[0].memory.total(), 2 * 100 + 4 * 2 * 10 + 1);
   EXPECT_DOUBLE_EQ(plain->stages[3].memory.total(), 2 * 100 + 1 * 2 * 10 + 1);
   EXPECT_EQ(plain->fullest, 0u);
+}
+
+// Where the seconds go is left out, nothing else.
+TEST(PriceInTime, SumsAreThoseOfTheWhole) {
+  PartCosts costs = alike(12, 1, 2, 1);
+  costs.front().forward = 3;
+  costs.front().sent = 4;
+  const auto text = pipeline::find_schedule("interleaved").value();
+  const auto order = unfold({3, 2, 6, text}).value();
+  const auto cuts = cut_parts(costs, 6);
+  const cost::MeshLink wire{.latency_seconds = 0.5, .bytes_per_second = 10};
+  const auto whole = price_in_time(costs, order, cuts, wire),
+             sums = price_in_time(costs, order, cuts, wire, Detail::sums);
+  ASSERT_TRUE(whole.ok() && sums.ok());
+  EXPECT_EQ(whole->seconds, sums->seconds);
+  EXPECT_EQ(whole->peak_bytes, sums->peak_bytes);
+  EXPECT_EQ(whole->fullest, sums->fullest);
+  EXPECT_GT(whole->transferring, 0);
+  EXPECT_TRUE(sums->price.slots.empty());
 }
 
 TEST(PriceInTime, TakesNoLessThanTheBound) {
@@ -105,6 +126,63 @@ TEST(PriceInTime, TakesNoLessThanTheBound) {
       EXPECT_GE(price->peak_bytes, least_bytes(costs, {3, chunks, 6, text})) << name;
     }
   }
+}
+
+// Stages of three devices, one of which is faster and one smaller than the others.
+StagedCosts of_three_kinds(std::mt19937& random, std::size_t parts, double room) {
+  PartCosts slow = alike(parts, 1, 1, 1);
+  for (PartCost& cost : slow) cost.forward = 1 + 0.25 * static_cast<double>(random() % 8);
+  PartCosts fast = slow;
+  for (PartCost& cost : fast) cost.forward /= 2.5, cost.backward /= 2.5, cost.weight /= 2.5;
+  StagedCosts made;
+  made.kinds = {{slow, room, "slow"}, {fast, 2 * room, "fast"}, {slow, 0.7 * room, "small"}};
+  made.of_stage = {0, 1, 2};
+  return made;
+}
+
+// Every way to cut three runs, priced.
+std::optional<double> exact_split(const StagedCosts& costs, const Unfolded& order) {
+  std::optional<double> best;
+  const std::size_t parts = costs.kinds.front().costs.size();
+  for (std::size_t a = 1; a + 1 < parts; ++a)
+    for (std::size_t b = a + 1; b < parts; ++b) {
+      const auto price = price_in_time(costs, order, {a, b, parts}, {}, Detail::sums);
+      if (price.ok() && price->fits && (!best || price->seconds < *best)) best = price->seconds;
+    }
+  return best;
+}
+
+TEST(CutUnequal, IsWithinAHundredthOfTheExactSplit) {
+  std::mt19937 random(11);
+  int tight = 0;
+  for (int round = 0; round < 60; ++round) {
+    const double room = round % 2 == 0 ? 1e9 : 700 + 10.0 * static_cast<double>(random() % 80);
+    const StagedCosts costs = of_three_kinds(random, 6 + random() % 9, room);
+    const auto text = pipeline::find_schedule(round % 3 == 0 ? "zb_h1" : "1f1b").value();
+    const auto order = unfold({3, 1, 2 + static_cast<std::int64_t>(random() % 12), text}).value();
+    const std::optional<double> exact = exact_split(costs, order);
+    const auto cuts = move_cuts(costs, order, cut_unequal(costs, order), {});
+    const auto price = price_in_time(costs, order, cuts, {});
+    ASSERT_TRUE(price.ok());
+    EXPECT_EQ(price->fits, exact.has_value()) << round;
+    if (exact) EXPECT_LE(price->seconds, 1.01 * *exact) << round;
+    if (round % 2 == 1) tight += exact.has_value();
+    EXPECT_GE(price->seconds * (1 + 1e-12), least_seconds(costs, {3, 1, order.schedule.micro_batches, text}));
+  }
+  EXPECT_GT(tight, 5);
+}
+
+// A faster device gets more of the parts, and stages in equal parts take longer.
+TEST(CutUnequal, SharesBySpeed) {
+  StagedCosts costs;
+  costs.kinds = {{alike(12, 1, 1, 1), 1e9, "slow"}, {alike(12, 0.5, 0.5, 0.5), 1e9, "fast"}};
+  costs.of_stage = {0, 1, 0};
+  const auto order = unfold({3, 1, 8, pipeline::find_schedule("1f1b").value()}).value();
+  EXPECT_EQ(cut_unequal(costs, order), (std::vector<std::size_t>{3, 9, 12}));
+  const auto equal = price_in_time(costs, order, {4, 8, 12}, {}),
+             shared = price_in_time(costs, order, {3, 9, 12}, {});
+  EXPECT_LT(shared->seconds, equal->seconds);
+  EXPECT_EQ(shared->stages[1].device, "fast");
 }
 
 // A small GPT on two nodes of four.
@@ -226,6 +304,55 @@ TEST_F(SmallProblem, IsSearchedTheSameWayTwiceAndNoWorseThanMegatron) {
   else
     EXPECT_NE(tight.error().message.find("no plan in stages fits"), std::string::npos)
         << tight.error().message;
+}
+
+// What is found is what would be found alone, or nothing.
+TEST_F(SmallProblem, LooksForWhatIsQuickerThanAPlanWithoutStages) {
+  const auto alone = choose_in_time(problem_);
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  problem_.beat_seconds = 1.2 * alone->priced.seconds;
+  const auto quicker = choose_in_time(problem_);
+  ASSERT_TRUE(quicker.ok()) << quicker.error().message;
+  EXPECT_EQ(quicker->priced.seconds, alone->priced.seconds);
+  EXPECT_LE(quicker->priced_events, alone->priced_events);
+  problem_.beat_seconds = 0.99 * alone->priced.seconds;
+  EXPECT_FALSE(choose_in_time(problem_).ok());
+}
+
+// Two nodes, the second with devices four times as fast.
+TEST_F(SmallProblem, StagesOfUnequalDevices) {
+  cluster::Device slow = some_gpu(10e12), fast = some_gpu(40e12);
+  slow.name = "slow", fast.name = "fast";
+  slow.memory_bytes = 16e9, fast.memory_bytes = 64e9;
+  const cluster::Device both[] = {slow, fast};
+  pod_.device = cluster::weakest_of(both);
+  pod_.kinds = {{1, slow}, {1, fast}};
+  machine_ = machine_with_peak(pod_);
+  cluster::Cluster of_slow{"pod", slow, pod_.axes}, of_fast{"pod", fast, pod_.axes};
+  const Machine machine_slow = machine_with_peak(of_slow), machine_fast = machine_with_peak(of_fast);
+  problem_.machine_with = [&](const cluster::Device& device) {
+    return device.name == "fast" ? &machine_fast : &machine_slow;
+  };
+  problem_.memory_bytes = pod_.device.memory_bytes;
+  const auto staged = given("node=2: stage; gpu=4: slice b; micro=4");
+  ASSERT_TRUE(staged.ok()) << staged.error().message;
+  const std::vector<StageCost>& stages = staged->priced.stages;
+  EXPECT_EQ(stages[0].device, "slow");
+  EXPECT_EQ(stages[1].device, "fast");
+  EXPECT_LT(stages[0].runs.front().count, stages[1].runs.front().count);
+  EXPECT_EQ(staged->priced.room, staged->priced.fullest == 0 ? 16e9 : 64e9);
+  // Stages within a node have devices of both kinds: they go at the pace of the slow ones.
+  const auto within = given("node=2: slice b; gpu=4: stage; micro=4");
+  ASSERT_TRUE(within.ok());
+  EXPECT_EQ(within->priced.stages[0].device, "");
+  const auto chosen = choose_in_time(problem_);
+  ASSERT_TRUE(chosen.ok()) << chosen.error().message;
+  EXPECT_LE(chosen->priced.seconds, std::min(staged->priced.seconds, within->priced.seconds) * 1.001);
+  // As slow as the slow ones, the fast ones are no use.
+  problem_.machine_with = [&](const cluster::Device&) { return &machine_slow; };
+  const auto slowed = given("node=2: stage; gpu=4: slice b; micro=4");
+  ASSERT_TRUE(slowed.ok());
+  EXPECT_GT(slowed->priced.seconds, staged->priced.seconds);
 }
 
 TEST_F(SmallProblem, SaysWhatCannotBePriced) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -10,8 +11,12 @@
 #include "weft/base/units.h"
 #include "weft/distribute/index_roles.h"
 #include "weft/pipeline/library.h"
+#include "weft/search/pipeline/cut_unequal.h"
 #include "weft/search/pipeline/offload.h"
+#include "weft/search/pipeline/split_uses.h"
 #include "weft/search/pipeline/splits.h"
+#include "weft/search/pipeline/stage_devices.h"
+#include "weft/search/pipeline/unfolded_shapes.h"
 
 namespace weft::search {
 namespace {
@@ -25,6 +30,8 @@ constexpr std::int64_t kMostRows = 8;      // of a micro-batch on one replica
 constexpr std::int64_t kMostMicro = 4096;  // micro-batches
 constexpr std::size_t kMostPriced = 600;   // schedules
 constexpr std::size_t kFinalists = 3;
+constexpr std::size_t kPricedAtOnce =
+    8;                              // whatever the number of processors, so that searches repeat exactly
 constexpr double kUnlikely = 1.05;  // times the best: unequal parts make no step quicker, and few much slower
 
 struct NamedSchedule {
@@ -61,12 +68,6 @@ struct Candidate {
   std::size_t number = 0;        // in the order they were found
 };
 
-Names joined_names(Names a, const Names& b) {
-  for (const std::string& index : b)
-    if (std::ranges::find(a, index) == a.end()) a.push_back(index);
-  return a;
-}
-
 class InTimeSearch {
  public:
   explicit InTimeSearch(const InTimeProblem& problem)
@@ -74,10 +75,8 @@ class InTimeSearch {
         cluster_(*problem.cluster),
         roles_(distribute::index_roles(*problem.plan)),
         limit_(problem.memory_bytes > 0 ? problem.memory_bytes : std::numeric_limits<double>::infinity()),
-        whole_(*problem.plan) {
-    lists_.push_back(joined_names(roles_.model, roles_.sequence));
-    if (!roles_.sequence.empty() && !roles_.model.empty()) lists_.push_back(roles_.model);
-  }
+        whole_(*problem.plan),
+        uses_(problem, roles_) {}
 
   Result<ChosenInTime> run() {
     for (const FixedPart::Slice& slice : problem_.fixed.slices) fixed_.push_back(slice.axis);
@@ -86,7 +85,7 @@ class InTimeSearch {
                            .parts = static_cast<std::int64_t>(whole_.count()),
                            .cuts_model = !roles_.model.empty(),
                            .fixed = fixed_,
-                           .batches = batch_axes()});
+                           .batches = uses_.batch_axes()});
     simulate(0);
     rank(0, /*offload=*/false);
     std::vector<std::size_t> best = cheapest([](const Candidate&) { return true; });
@@ -105,6 +104,9 @@ class InTimeSearch {
     chosen.ended_early = over();
     chosen.search_seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     if (!chosen.fits) return fits_nowhere(chosen);
+    if (chosen.priced.seconds >= problem_.beat_seconds)
+      return user_error(
+          fmt::format("no plan in stages takes less than {}", print_seconds(problem_.beat_seconds)));
     return chosen;
   }
 
@@ -119,62 +121,6 @@ class InTimeSearch {
     if (a.fits != b.fits) return a.fits;
     return a.fits ? a.priced.seconds < b.priced.seconds : a.priced.peak_bytes < b.priced.peak_bytes;
   }
-  // What hints slice on an axis is sliced first there.
-  Names hinted(const std::string& axis) const {
-    Names list;
-    for (const FixedPart::Slice& slice : problem_.fixed.slices)
-      if (slice.axis == axis) list.push_back(slice.index);
-    return list;
-  }
-  // Axes on which hints slice the batch.
-  Names batch_axes() const {
-    Names axes;
-    for (const cluster::Axis& axis : cluster_.axes)
-      if (const Names list = hinted(axis.name); !list.empty() && list.front() == problem_.batch)
-        axes.push_back(axis.name);
-    return axes;
-  }
-
-  // One mesh axis for each factor of a cluster axis that has ranks.
-  Distribution distribution_of(const Split& split, std::size_t list, Shard shard) const {
-    Distribution made;
-    for (std::size_t a = 0; a < split.axes.size(); ++a) {
-      const Split::Axis& axis = split.axes[a];
-      const std::string& name = cluster_.axes[a].name;
-      const std::int64_t sizes[] = {axis.stages, axis.data, axis.model};
-      const AxisUse uses[] = {{.slice = {}, .stage = true},
-                              {joined_names(hinted(name), {problem_.batch}), shard},
-                              {joined_names(hinted(name), lists_[list]), Shard::nothing}};
-      const auto factors = std::ranges::count_if(sizes, [](std::int64_t size) { return size > 1; });
-      char letter = 'a';
-      for (std::size_t f = 0; f < 3; ++f) {
-        if (sizes[f] == 1) continue;
-        made.mesh.axes.push_back(
-            {factors > 1 ? fmt::format("{}_{}", name, letter++) : name, static_cast<std::int32_t>(sizes[f])});
-        made.axes.push_back(uses[f]);
-      }
-    }
-    made.exceptions = problem_.fixed.exceptions;
-    return made;
-  }
-  // The same devices for batches and the model alone, whatever the stages are.
-  static Split without_stages(Split split) {
-    for (Split::Axis& axis : split.axes) axis = {1, axis.stages * axis.data, axis.model};
-    return split;
-  }
-  // Its axes that cut the model: what one replica is.
-  Distribution model_of(const Distribution& whole) const {
-    Distribution made;
-    for (std::size_t a = 0; a < whole.axes.size(); ++a) {
-      const std::vector<std::string>& slice = whole.axes[a].slice;
-      if (!slice.empty() && slice.front() == problem_.batch) continue;
-      made.mesh.axes.push_back(whole.mesh.axes[a]);
-      made.axes.push_back(whole.axes[a]);
-    }
-    made.exceptions = whole.exceptions;
-    return made;
-  }
-
   struct Micro {
     Distribution within;
     const PricedParts* parts;
@@ -183,6 +129,10 @@ class InTimeSearch {
     bool is_done = false;
   };
 
+  // Of one of the devices that stages have.
+  static std::string with_device(const std::string& key, std::size_t device) {
+    return device == 0 ? key : fmt::format("{} on {}", key, device);
+  }
   static std::string micro_key(const Split& split, std::size_t list, std::int64_t rows, std::size_t again) {
     return fmt::format("{}: {} {} {}", split.model_text(), list, rows, again);
   }
@@ -192,7 +142,7 @@ class InTimeSearch {
 
   std::vector<std::size_t> lists_for(const Split& split) const {
     const bool cuts = std::ranges::any_of(split.axes, [](const Split::Axis& axis) { return axis.model > 1; });
-    return cuts && lists_.size() > 1 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0};
+    return cuts && uses_.lists() > 1 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{0};
   }
   std::vector<Shard> shards_for(const Split& split) const {
     if (split.data() == 1) return {Shard::nothing};
@@ -212,9 +162,9 @@ class InTimeSearch {
   }
 
   void ask(std::map<std::string, Micro>& questions, const std::string& key, const Distribution& within,
-           const plan::Mesh& mesh, const PricedParts* parts) {
+           const plan::Mesh& mesh, const PricedParts* parts, std::size_t device) {
     if (parts == nullptr || questions.contains(key)) return;
-    questions.emplace(key, Micro{on_stage(within), parts, within_mesh(*problem_.machine, mesh)});
+    questions.emplace(key, Micro{on_stage(within), parts, within_mesh(machine_on(device), mesh)});
   }
 
   // The micro-batches of plans that do so much again; but where another than the first is asked for, of those that
@@ -222,16 +172,18 @@ class InTimeSearch {
   void simulate(std::size_t again) {
     for (const Split& split : splits_) {
       for (const std::size_t list : lists_for(split)) {
-        const Distribution whole = distribution_of(without_stages(split), list, Shard::nothing);
+        const Distribution whole = uses_.distribution_of(without_stages(split), list, Shard::nothing);
         for (std::int64_t rows = 1; rows <= kMostRows; rows *= 2)
           if (divides(split, rows) && (again == 0 || short_.contains(micro_key(split, list, rows, 0))))
-            ask(micro_, micro_key(split, list, rows, again), model_of(whole), whole.mesh,
-                parts_of(rows, again));
+            for (const std::size_t device : devices_on(split))
+              ask(micro_, with_device(micro_key(split, list, rows, again), device), uses_.model_of(whole),
+                  whole.mesh, parts_of(rows, again), device);
       }
       if (again > 0) continue;
       for (const Shard shard : shards_for(split)) {
-        const Distribution whole = distribution_of(split, 0, shard);
-        ask(ends_, end_key(split, shard), whole, whole.mesh, &whole_);
+        const Distribution whole = uses_.distribution_of(split, 0, shard);
+        for (const std::size_t device : devices_on(split))
+          ask(ends_, with_device(end_key(split, shard), device), whole, whole.mesh, &whole_, device);
       }
     }
     std::vector<std::pair<Micro*, bool>> jobs;
@@ -248,29 +200,57 @@ class InTimeSearch {
     });
   }
 
-  // Both halves together; empty where one of them could not be planned.
-  const PartCosts& costs_of(const Candidate& one) {
+  const Machine& machine_on(std::size_t device) const {
+    return device == 0 ? *problem_.machine : *problem_.machine_with(devices_[device - 1]);
+  }
+
+  // By stage: 0 for those of the cluster, else a number of devices_. One where all stages have the same.
+  const std::vector<std::size_t>& devices_on(const Split& split) {
+    const auto [found, is_new] = on_split_.try_emplace(split.text());
+    if (!is_new) return found->second;
+    for (const cluster::Device& device :
+         devices_of_stages(cluster_, uses_.distribution_of(split, 0, Shard::nothing))) {
+      auto known = std::ranges::find(devices_, device.name, &cluster::Device::name);
+      if (known == devices_.end()) known = devices_.insert(known, device);
+      found->second.push_back(static_cast<std::size_t>(known - devices_.begin()) + 1);
+    }
+    if (found->second.empty()) found->second.push_back(0);
+    return found->second;
+  }
+
+  // Both halves together, on every device of its stages; no kinds where one of them could not be planned.
+  const StagedCosts& costs_of(const Candidate& one) {
     const Split& split = splits_[one.split];
     const std::string micro = micro_key(split, one.list, one.rows, one.again),
                       end = end_key(split, one.shard);
     const auto [made, is_new] = costs_.try_emplace(micro + "; " + end + (one.offload ? "; offload" : ""));
     if (!is_new) return made->second;
-    const auto a = micro_.find(micro), b = ends_.find(end);
-    if (a == micro_.end() || b == ends_.end() || !a->second.costs.ok() || !b->second.costs.ok())
-      return made->second;
-    made->second = *a->second.costs;
-    for (std::size_t p = 0; p < made->second.size(); ++p) {
-      PartCost& cost = made->second[p];
-      const PartCost& at_end = (*b->second.costs)[p];
-      cost.update = at_end.update;
-      cost.reducing = at_end.reducing;
-      cost.parameters = at_end.parameters;
-      cost.gradients = at_end.gradients;
-      cost.optimizer = at_end.optimizer;
-      cost.tied = at_end.tied;
+    StagedCosts staged;
+    std::vector<std::size_t> kinds;  // their devices
+    for (const std::size_t device : devices_on(split)) {
+      const auto known = std::ranges::find(kinds, device);
+      staged.of_stage.push_back(static_cast<std::size_t>(known - kinds.begin()));
+      if (known != kinds.end()) continue;
+      const auto a = micro_.find(with_device(micro, device)), b = ends_.find(with_device(end, device));
+      if (a == micro_.end() || b == ends_.end() || !a->second.costs.ok() || !b->second.costs.ok())
+        return made->second;
+      PartCosts costs = *a->second.costs;
+      add_end_of_step(costs, *b->second.costs);
+      if (one.offload) send_to_host(costs);
+      const cluster::Device* const own = device == 0 ? nullptr : &devices_[device - 1];
+      staged.kinds.push_back({std::move(costs), problem_.room_on(own), own ? own->name : std::string()});
+      kinds.push_back(device);
     }
-    if (one.offload) send_to_host(made->second);
+    if (kinds.front() == 0) staged.of_stage.clear();
+    made->second = std::move(staged);
     return made->second;
+  }
+  // What a rank of it may take, on average.
+  double room_of(const StagedCosts& costs) const {
+    if (!costs.is_mixed()) return limit_;
+    double room = 0;
+    for (const std::size_t kind : costs.of_stage) room += costs.kinds[kind].room;
+    return room / static_cast<double>(costs.of_stage.size());
   }
 
   bool is_megatron_split(const Split& split) const {
@@ -301,24 +281,26 @@ class InTimeSearch {
       rank(again, /*offload=*/false);
       best = cheapest([](const Candidate&) { return true; });
     }
-    if (seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
+    if (has_to_beat() || seconds_of(best) < std::numeric_limits<double>::infinity()) return best;
     for (std::size_t again = 0; again < std::size(kAgain) && !over(); ++again) {
       simulate(again);
       rank(again, /*offload=*/true);
     }
     return cheapest([](const Candidate&) { return true; });
   }
+  bool has_to_beat() const { return problem_.beat_seconds < std::numeric_limits<double>::infinity(); }
   double seconds_of(const std::vector<std::size_t>& best) {
-    double seconds = std::numeric_limits<double>::infinity();
+    double seconds = problem_.beat_seconds;
     for (const std::size_t c : best)
-      if (const PricedInTime* const price = priced(c); price != nullptr && price->peak_bytes <= limit_)
+      if (const PricedInTime* const price = priced(c); price != nullptr && price->fits)
         seconds = std::min(seconds, price->seconds);
     return seconds;
   }
 
   void add_shapes(Candidate one) {
-    const PartCosts& costs = costs_of(one);
-    if (costs.empty()) return;
+    const StagedCosts& staged = costs_of(one);
+    if (staged.kinds.empty()) return;
+    const PartCosts& costs = staged.kinds.front().costs;
     const Split& split = splits_[one.split];
     const auto stages = static_cast<std::int32_t>(split.stages());
     for (const NamedSchedule& named : kSchedules) {
@@ -330,12 +312,12 @@ class InTimeSearch {
       if (stages == 1 && one.shape.micro_batches == 1) continue;  // not in time
       // What is done again for a B would wait for its W.
       if (one.again > 0 && stages > 1 && parts_w(**text)) continue;
-      one.likely = likely_seconds(costs, one.shape);
-      if (least_bytes(costs, one.shape) > limit_ || holds_too_much(costs, one.shape)) {
+      one.likely = likely_seconds(staged, one.shape);
+      if (std::max(least_bytes(costs, one.shape), held_bytes(costs, one.shape)) > room_of(staged)) {
         if (one.again == 0) note_short(one);
         continue;
       }
-      one.least = least_seconds(costs, one.shape);
+      one.least = least_seconds(staged, one.shape);
       one.megatron = stages > 1 && is_megatron(named.name) && is_megatron_split(split);
       one.number = candidates_.size();
       candidates_.push_back(one);
@@ -349,49 +331,57 @@ class InTimeSearch {
     if (!is_new) found->second = std::min(found->second, one.likely);
   }
 
-  // By what the schedule states of itself, with stages alike.
-  bool holds_too_much(const PartCosts& costs, const TimeShape& shape) const {
-    std::map<std::string, double> parameters = {{"stages", shape.stages},
-                                                {"micro_batches", static_cast<double>(shape.micro_batches)}};
-    if (shape.chunks > 1) parameters["chunks"] = shape.chunks;
-    const auto claimed = pipeline::claims(*shape.schedule, parameters, 1, 1, 1);
-    if (!claimed.ok() || !claimed->hold || claimed->peak.empty()) return false;
-    double persistent = 0, kept = 0;
-    for (const PartCost& cost : costs) {
-      persistent += cost.parameters + cost.gradients + cost.optimizer;
-      kept += cost.kept;
-    }
-    constexpr double kUnequal = 1.1;  // stages are cut by time, and may hold less than their share
-    double least = std::numeric_limits<double>::infinity();
-    for (const double peak : claimed->peak) least = std::min(least, persistent + peak * kept);
-    const double most = persistent + *std::ranges::max_element(claimed->peak) * kept;
-    return std::max(least, most / kUnequal) / shape.stages > limit_;
+  const PricedInTime* priced(std::size_t c) {
+    price_all({&c, 1});
+    const std::optional<PricedInTime>& found = priced_[candidates_[c].number];
+    return found ? &*found : nullptr;
   }
 
-  const PricedInTime* priced(std::size_t c) {
-    const Candidate& one = candidates_[c];
-    const auto [found, is_new] = priced_.try_emplace(one.number);
-    if (!is_new) return found->second ? &*found->second : nullptr;
-    const PartCosts& costs = costs_of(one);
-    Result<pipeline::Schedule> schedule = unfold(one.shape);
-    if (!schedule.ok()) return nullptr;
-    const auto positions = static_cast<std::size_t>(schedule->positions());
-    const std::string key =
-        micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
-    auto cuts = cuts_.find(key);
-    if (cuts == cuts_.end()) cuts = cuts_.emplace(key, cut_parts(costs, positions)).first;
-    Result<PricedInTime> price =
-        price_in_time(costs, std::move(*schedule), cuts->second, link_of(splits_[one.split]));
-    if (!price.ok()) return nullptr;
-    // What a timeline needs is not kept of hundreds.
-    price->price.slots.clear();
-    price->schedule.orders.clear();
-    found->second = std::move(*price);
-    return &*found->second;
+  // At once, those that have not been priced.
+  void price_all(std::span<const std::size_t> candidates) {
+    struct Question {
+      const Candidate* one;
+      std::optional<PricedInTime>* answer;
+      std::shared_ptr<const Unfolded> order = nullptr;
+      const StagedCosts* costs = nullptr;
+      const std::vector<std::size_t>* cuts = nullptr;
+    };
+    std::vector<Question> questions;
+    for (const std::size_t c : candidates)
+      if (const auto [found, is_new] = priced_.try_emplace(candidates_[c].number); is_new)
+        questions.push_back({&candidates_[c], &found->second});
+    do_all(questions.size(),
+           [&](std::size_t q) { questions[q].order = shapes_.at(questions[q].one->shape); });
+    std::erase_if(questions, [](const Question& question) { return question.order == nullptr; });
+    for (Question& question : questions) {
+      const Candidate& one = *question.one;
+      question.costs = &costs_of(one);
+      const auto positions = static_cast<std::size_t>(question.order->schedule.positions());
+      std::string key =
+          micro_key(splits_[one.split], one.list, one.rows, one.again) + fmt::format("; {}", positions);
+      // Where rooms differ, what a schedule holds and what is sharded count too.
+      const bool mixed = question.costs->is_mixed();
+      if (mixed)
+        key += fmt::format("; {} {} {}", end_key(splits_[one.split], one.shard), one.shape.schedule->name,
+                           one.offload);
+      auto cuts = cuts_.find(key);
+      if (cuts == cuts_.end())
+        cuts = cuts_
+                   .emplace(key, mixed ? cut_unequal(*question.costs, *question.order)
+                                       : cut_parts(question.costs->kinds.front().costs, positions))
+                   .first;
+      question.cuts = &cuts->second;
+    }
+    do_all(questions.size(), [&](std::size_t q) {
+      const Question& question = questions[q];
+      Result<PricedInTime> price = price_in_time(*question.costs, *question.order, *question.cuts,
+                                                 link_of(splits_[question.one->split]), Detail::sums);
+      if (price.ok()) *question.answer = std::move(*price);
+    });
   }
 
   cost::MeshLink link_of(const Split& split) const {
-    const Distribution made = distribution_of(split, 0, Shard::nothing);
+    const Distribution made = uses_.distribution_of(split, 0, Shard::nothing);
     const auto axis = distribute::stage_axis(made);
     const auto links = cost::mesh_links(cluster_, made.mesh);
     return axis && links.ok() ? (*links)[*axis] : cost::MeshLink();
@@ -401,29 +391,39 @@ class InTimeSearch {
   template <class Belongs>
   std::vector<std::size_t> cheapest(const Belongs& belongs) {
     std::vector<std::pair<double, std::size_t>> found;
-    double best = std::numeric_limits<double>::infinity();
+    double best = problem_.beat_seconds;
     const std::size_t most = priced_.size() + kMostPriced;
     std::pair<double, std::size_t> smallest = {std::numeric_limits<double>::infinity(), 0};
-    for (std::size_t c = 0; c < candidates_.size(); ++c) {
-      if (!belongs(candidates_[c])) continue;
-      if (candidates_[c].likely >= kUnlikely * best || priced_.size() >= most) break;
-      if (candidates_[c].least >= best) continue;
-      if (!found.empty() && over()) break;
-      const PricedInTime* const price = priced(c);
-      if (price == nullptr) continue;
-      smallest = std::min(smallest, {price->peak_bytes, c});
-      if (price->peak_bytes > limit_) {
-        if (candidates_[c].again == 0) note_short(candidates_[c]);
-        continue;
+    for (std::size_t next = 0; next < candidates_.size();) {
+      std::vector<std::size_t> some;
+      for (; next < candidates_.size() && some.size() < kPricedAtOnce; ++next) {
+        const Candidate& one = candidates_[next];
+        if (!belongs(one)) continue;
+        if (one.likely >= kUnlikely * best || priced_.size() + some.size() >= most)
+          next = candidates_.size();
+        else if (one.least < best)
+          some.push_back(next);
       }
-      best = std::min(best, price->seconds);
-      found.emplace_back(price->seconds, c);
+      if (some.empty() || (!found.empty() && over())) break;
+      price_all(some);
+      for (const std::size_t c : some) {
+        const PricedInTime* const price = priced(c);
+        if (price == nullptr) continue;
+        smallest = std::min(smallest, {price->peak_bytes, c});
+        if (!price->fits) {
+          if (candidates_[c].again == 0) note_short(candidates_[c]);
+          continue;
+        }
+        if (price->seconds >= problem_.beat_seconds) continue;
+        best = std::min(best, price->seconds);
+        found.emplace_back(price->seconds, c);
+      }
     }
     std::ranges::sort(found);
     std::vector<std::size_t> kept;
     for (const auto& [seconds, c] : found)
       if (kept.size() < kFinalists) kept.push_back(c);
-    if (kept.empty() && smallest.first < std::numeric_limits<double>::infinity())
+    if (kept.empty() && !has_to_beat() && smallest.first < std::numeric_limits<double>::infinity())
       kept.push_back(smallest.second);
     return kept;
   }
@@ -434,7 +434,7 @@ class InTimeSearch {
     Error last = nothing_looked_at();
     for (const std::size_t c : candidates) {
       const Candidate& one = candidates_[c];
-      Distribution made = distribution_of(splits_[one.split], one.list, one.shard);
+      Distribution made = uses_.distribution_of(splits_[one.split], one.list, one.shard);
       if (const auto axis = distribute::stage_axis(made)) {
         made.axes[*axis].chunks = one.shape.chunks;
         made.schedule = one.shape.schedule->name;
@@ -475,14 +475,17 @@ class InTimeSearch {
   distribute::IndexRoles roles_;
   double limit_;
   PricedParts whole_;
-  std::vector<Names> lists_;
+  SplitUses uses_;
   Names fixed_;  // axes that hints speak of
   std::vector<Split> splits_;
   std::map<std::pair<std::int64_t, std::size_t>, std::unique_ptr<PricedParts>>
       parts_;                            // by rows and what is again
   std::map<std::string, double> short_;  // by micro-batch: short of memory, and the least seconds
   std::map<std::string, Micro> micro_, ends_;
-  std::map<std::string, PartCosts> costs_;
+  std::vector<cluster::Device> devices_;  // of stages, where they differ
+  std::map<std::string, std::vector<std::size_t>> on_split_;
+  std::map<std::string, StagedCosts> costs_;
+  UnfoldedShapes shapes_;
   std::map<std::string, std::vector<std::size_t>> cuts_;
   std::vector<Candidate> candidates_;
   std::map<std::size_t, std::optional<PricedInTime>> priced_;  // by number

@@ -13,6 +13,7 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,21 @@ struct InTimeProblem {
   std::function<Result<const plan::Graph*>(std::int64_t rows)> plan_of;
   const cluster::Cluster* cluster = nullptr;
   const Machine* machine = nullptr;  // of the cluster
-  double memory_bytes = 0;           // that a rank may take; 0: no limit
-  FixedPart fixed;                   // by hints
+  // Of a mixed cluster: the same cluster with such devices alone. It lives as long as the problem.
+  std::function<const Machine*(const cluster::Device&)> machine_with = {};
+  double memory_bytes = 0;       // that a rank may take; 0: no limit
+  bool memory_is_asked = false;  // by a user; else it is that of the smallest device
+  FixedPart fixed;               // by hints
   std::optional<train::Recompute> recomputed =
       {};  // what the plans do again already, by the user; none: to choose
-  std::vector<double> work = {};     // by part: what stages are cut by; empty: what each of them takes
+  // Of a plan without stages that fits: what takes no less is not looked for, and not finding any is an error.
+  double beat_seconds = std::numeric_limits<double>::infinity();
+  std::vector<double> work = {};  // by part: what stages are cut by; empty: what each of them takes
   Watching watching = {};
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
+
+  // What a rank may take on such a device, or on any where there is none.
+  double room_on(const cluster::Device* device) const;
 };
 
 struct PlanInTime {
@@ -68,6 +77,8 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const distribute:
 Result<std::vector<double>> work_of_parts(const InTimeProblem& problem,
                                           const distribute::Distribution& given);
 
+// What the end of a step costs, beside its micro-batches.
+void add_end_of_step(PartCosts& costs, const PartCosts& ends);
 // The distribution of a micro-batch on the ranks of a stage; where a stage is one device, on one rank.
 distribute::Distribution on_stage(const distribute::Distribution& distribution);
 // The machine as a mesh sees it that has some axes of this one: their exchanges pass the same wires.

@@ -6,7 +6,9 @@
 #include "weft/pipeline/cut_parts.h"
 #include "weft/pipeline/library.h"
 #include "weft/search/pipeline/choose_in_time.h"
+#include "weft/search/pipeline/cut_unequal.h"
 #include "weft/search/pipeline/offload.h"
+#include "weft/search/pipeline/stage_devices.h"
 
 namespace weft::search {
 
@@ -53,7 +55,54 @@ Result<cost::MeshLink> wire_of(const InTimeProblem& problem, const Distribution&
   return wire;
 }
 
+// Both halves of a step on such devices.
+Result<PartCosts> costs_with(const Distribution& given, const PricedParts& parts, const Machine& on) {
+  const Machine machine = within_mesh(on, given.mesh);
+  const Distribution within = on_stage(given);
+  WEFT_TRY(costs, parts.micro_batch(within, machine));
+  WEFT_TRY(ends, parts.end_of_step(within, machine, given.micro_batches > 1));
+  add_end_of_step(costs, ends);
+  if (given.offload) send_to_host(costs);
+  return costs;
+}
+
+Result<StagedCosts> staged_costs(const InTimeProblem& problem, const Distribution& given,
+                                 const PricedParts& parts) {
+  const std::vector<cluster::Device> devices = devices_of_stages(*problem.cluster, given);
+  if (devices.empty()) {
+    WEFT_TRY(costs, costs_with(given, parts, *problem.machine));
+    return StagedCosts(std::move(costs), problem.room_on(nullptr));
+  }
+  StagedCosts made;
+  for (const cluster::Device& device : devices) {
+    auto kind = std::ranges::find(made.kinds, device.name, &StagedCosts::Kind::device);
+    if (kind == made.kinds.end()) {
+      WEFT_TRY(costs, costs_with(given, parts, *problem.machine_with(device)));
+      kind = made.kinds.insert(kind, {std::move(costs), problem.room_on(&device), device.name});
+    }
+    made.of_stage.push_back(static_cast<std::size_t>(kind - made.kinds.begin()));
+  }
+  return made;
+}
+
 }  // namespace
+
+void add_end_of_step(PartCosts& costs, const PartCosts& ends) {
+  for (std::size_t p = 0; p < costs.size(); ++p) {
+    costs[p].update = ends[p].update;
+    costs[p].reducing = ends[p].reducing;
+    costs[p].parameters = ends[p].parameters;
+    costs[p].gradients = ends[p].gradients;
+    costs[p].optimizer = ends[p].optimizer;
+    costs[p].tied = ends[p].tied;
+  }
+}
+
+double InTimeProblem::room_on(const cluster::Device* device) const {
+  if (memory_bytes <= 0) return std::numeric_limits<double>::infinity();
+  // A limit that users set is for all; else each device has its own memory.
+  return device == nullptr || memory_is_asked ? memory_bytes : device->memory_bytes;
+}
 
 Distribution on_stage(const Distribution& distribution) {
   Distribution within = distribute::within_stage(distribution);
@@ -120,36 +169,28 @@ Result<ChosenInTime> price_given(const InTimeProblem& problem, const Distributio
   WEFT_TRY(plan, problem.plan_of(problem.rows / given.micro_batches));
   // What is asked for is in the plan already, what is chosen is not.
   const PricedParts parts(*plan, problem.recomputed ? train::Recompute() : given.recompute);
-  const auto positions = static_cast<std::size_t>(order.positions());
+  const auto positions = static_cast<std::size_t>(order.schedule.positions());
   if (positions > parts.count())
     return user_error(
         fmt::format("more stages than parts: {} stages{} of a model that falls into {} parts", shape.stages,
                     shape.chunks > 1 ? fmt::format(" of {} chunks", shape.chunks) : std::string(),
                     parts.count()),
         "fewer stages, or fewer chunks a stage");
-  const Machine machine = within_mesh(*problem.machine, given.mesh);
-  const Distribution within = on_stage(given);
-  WEFT_TRY(costs, parts.micro_batch(within, machine));
-  WEFT_TRY(ends, parts.end_of_step(within, machine, given.micro_batches > 1));
-  for (std::size_t p = 0; p < costs.size(); ++p) {
-    costs[p].update = ends[p].update;
-    costs[p].reducing = ends[p].reducing;
-    costs[p].parameters = ends[p].parameters;
-    costs[p].gradients = ends[p].gradients;
-    costs[p].optimizer = ends[p].optimizer;
-    costs[p].tied = ends[p].tied;
-  }
-  if (given.offload) send_to_host(costs);
+  WEFT_TRY(costs, staged_costs(problem, given, parts));
   WEFT_TRY(wire, wire_of(problem, given));
-  const std::vector<std::size_t> cuts = problem.work.size() == costs.size()
-                                            ? pipeline::cut_parts(problem.work, positions)
-                                            : cut_parts(costs, positions);
-  WEFT_TRY(priced, price_in_time(costs, std::move(order), cuts, wire));
+  std::vector<std::size_t> cuts;
+  if (costs.is_mixed())
+    cuts = move_cuts(costs, order, cut_unequal(costs, order), wire);
+  else if (problem.work.size() == parts.count())
+    cuts = pipeline::cut_parts(problem.work, positions);
+  else
+    cuts = cut_parts(costs.kinds.front().costs, positions);
+  WEFT_TRY(priced, price_in_time(costs, order, cuts, wire));
   ChosenInTime made;
   made.distribution = given;
   made.least_seconds = least_seconds(costs, shape);
   made.priced = std::move(priced);
-  made.fits = problem.memory_bytes <= 0 || made.priced.peak_bytes <= problem.memory_bytes;
+  made.fits = made.priced.fits;
   for (std::size_t p = 0; p < parts.count(); ++p) made.parts.push_back(parts.name(p));
   made.layers = parts.folded_layers() > 0 ? parts.layers() : 0;
   made.folded = parts.folded_layers();

@@ -100,7 +100,7 @@ std::int32_t chunks_of(const pipeline::ScheduleText& schedule, std::int32_t aske
   return asked;
 }
 
-Result<pipeline::Schedule> unfold(const TimeShape& shape) {
+Result<Unfolded> unfold(const TimeShape& shape) {
   std::map<std::string, double> parameters = {{"stages", shape.stages},
                                               {"micro_batches", static_cast<double>(shape.micro_batches)}};
   if (has_chunks(*shape.schedule)) {
@@ -110,24 +110,30 @@ Result<pipeline::Schedule> unfold(const TimeShape& shape) {
                                   shape.chunks),
                       "interleaved_one_f_one_b has any number of chunks");
   }
-  return pipeline::unfold(*shape.schedule, parameters);
+  WEFT_TRY(schedule, pipeline::unfold(*shape.schedule, parameters));
+  WEFT_TRY_STATUS(pipeline::verify(schedule));
+  std::vector<double> in_flight = pipeline::peak_in_flight(schedule);
+  return Unfolded{std::move(schedule), std::move(in_flight)};
 }
 
-Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule schedule,
-                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link) {
+Result<PricedInTime> price_in_time(const StagedCosts& staged, const Unfolded& order,
+                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
+                                   Detail detail) {
+  const pipeline::Schedule& schedule = order.schedule;
+  const std::vector<double>& in_flight = order.in_flight;
   const auto count = static_cast<std::size_t>(schedule.stages);
   const auto positions = static_cast<std::int32_t>(cuts.size());
   pipeline::Times times = pipeline::Times::alike(schedule.stages, 0, 0, 0, 0);
   std::vector<StageCost> stages(count);
   std::vector<double> reducing(count);
   std::vector<std::map<std::uint32_t, TiedParameter>> tied(count);
-  const std::vector<double> in_flight = pipeline::peak_in_flight(schedule);
   for (std::int32_t position = 0; position < positions; ++position) {
     const auto at = static_cast<std::size_t>(position);
     const std::size_t first = at == 0 ? 0 : cuts[at - 1], end = cuts[at];
-    const PartCost run = sum_of(costs, first, end);
     const std::int32_t here = schedule.stage_at(position, 0);
     const auto stage = static_cast<std::size_t>(here);
+    const PartCosts& costs = staged.at(stage).costs;
+    const PartCost run = sum_of(costs, first, end);
     stages[stage].runs.push_back({first, end - first});
     add_run(stages[stage], run, in_flight[stage], reducing[stage]);
     for (const TiedParameter& one : run.tied) tied[stage].emplace(one.source, one);
@@ -155,14 +161,12 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
   }
   add_tied(tied, link, stages);
   PricedInTime made;
-  WEFT_TRY(price, pipeline::price(schedule, times));
-  pipeline::Times without = times;
-  without.transfer.assign(count, 0);
-  WEFT_TRY(at_once, pipeline::price(schedule, without));
+  WEFT_TRY_STATUS(pipeline::check(times, schedule.stages));
+  pipeline::Price price = pipeline::price_verified(schedule, times);
 
   // Of the clock's seconds, those between the passes of the stage that ends last.
   std::size_t last = 0;
-  double busiest = 0, all = 0;
+  double busiest = 0, all = 0, fullest = 0;
   for (std::size_t s = 0; s < count; ++s) {
     StageCost& stage = stages[s];
     const double begin = schedule.clock == pipeline::Clock::end ? 0 : price.slots[s].front().begin;
@@ -172,8 +176,14 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
     busiest = std::max(busiest, busy);
     all += busy;
     stage.in_flight = in_flight[s];
-    if (const double bytes = stage.memory.total(); bytes > made.peak_bytes) {
+    stage.device = staged.at(s).device;
+    const double bytes = stage.memory.total(), room = staged.at(s).room;
+    made.fits = made.fits && bytes <= room;
+    const double over = std::isfinite(room) ? bytes - room : bytes;
+    if (s == 0 || over > fullest) {
+      fullest = over;
       made.peak_bytes = bytes;
+      made.room = room;
       made.fullest = s;
     }
   }
@@ -181,12 +191,16 @@ Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule sc
     stages[s].idle = std::max(
         0.0, made.seconds - stages[s].update - times.work(s) * static_cast<double>(schedule.micro_batches));
   made.updating = stages[last].update;
-  made.transferring = std::max(0.0, price.cost - at_once.cost);
+  made.stages = std::move(stages);
+  if (detail == Detail::sums) return made;
+  pipeline::Times without = times;
+  without.transfer.assign(count, 0);
+  made.transferring = std::max(0.0, price.cost - pipeline::price_verified(schedule, without).cost);
   made.filling = std::max(0.0, made.seconds - made.updating - busiest - made.transferring);
   made.unequal = busiest - all / static_cast<double>(count);
-  made.stages = std::move(stages);
+  price.peak_in_flight = in_flight;
   made.price = std::move(price);
-  made.schedule = std::move(schedule);
+  made.schedule = schedule;
   return made;
 }
 
@@ -195,17 +209,43 @@ bool parts_w(const pipeline::ScheduleText& schedule) {
   return schedule.clock == pipeline::Clock::span || schedule.name.starts_with("zb");
 }
 
-double likely_seconds(const PartCosts& costs, const TimeShape& shape) {
-  const PartCost all = sum_of(costs, 0, costs.size());
+namespace {
+
+// All parts as if stages were alike: those of several kinds share them so that each takes as long as the others.
+PartCost shared_by_stages(const StagedCosts& costs, const TimeShape& shape) {
+  PartCost all = sum_of(costs.kinds.front().costs, 0, costs.kinds.front().costs.size());
+  if (!costs.is_mixed()) return all;
+  double pace = 0, least_update = std::numeric_limits<double>::infinity(), least_reducing = least_update;
+  std::vector<PartCost> sums;
+  for (const StagedCosts::Kind& kind : costs.kinds) {
+    sums.push_back(sum_of(kind.costs, 0, kind.costs.size()));
+    least_update = std::min(least_update, sums.back().update);
+    least_reducing = std::min(least_reducing, sums.back().reducing);
+  }
+  for (const std::size_t kind : costs.of_stage) pace += 1 / std::max(sums[kind].work(), 1e-30);
+  const double slower = shape.stages / pace / std::max(all.work(), 1e-30);
+  all.forward *= slower;
+  all.backward *= slower;
+  all.weight *= slower;
+  all.update = least_update;
+  all.reducing = least_reducing;
+  return all;
+}
+
+}  // namespace
+
+double likely_seconds(const StagedCosts& costs, const TimeShape& shape) {
+  const PartCost all = shared_by_stages(costs, shape);
   const double stage = all.work() / shape.stages;
   const double filling = parts_w(*shape.schedule) ? 0 : stage * (shape.stages - 1) / shape.chunks;
   return static_cast<double>(shape.micro_batches) * stage + filling +
          std::max(all.update, all.reducing) / shape.stages;
 }
 
-double least_seconds(const PartCosts& costs, const TimeShape& shape) {
-  const PartCost all = sum_of(costs, 0, costs.size());
+double least_seconds(const StagedCosts& costs, const TimeShape& shape) {
+  const PartCost all = shared_by_stages(costs, shape);
   const auto micro = static_cast<double>(shape.micro_batches);
+  if (costs.is_mixed()) return micro * all.work() / shape.stages;
   // One stage is at least as busy as all are on average.
   const double busy = (micro * all.work() + std::max(all.update, all.reducing)) / shape.stages;
   if (parts_w(*shape.schedule) || shape.chunks > 1 || shape.micro_batches == 1)
@@ -218,6 +258,24 @@ double least_seconds(const PartCosts& costs, const TimeShape& shape) {
 double least_bytes(const PartCosts& costs, const TimeShape& shape) {
   const PartCost all = sum_of(costs, 0, costs.size());
   return (all.parameters + all.gradients + all.optimizer + all.kept) / shape.stages;
+}
+
+double held_bytes(const PartCosts& costs, const TimeShape& shape) {
+  std::map<std::string, double> parameters = {{"stages", shape.stages},
+                                              {"micro_batches", static_cast<double>(shape.micro_batches)}};
+  if (shape.chunks > 1) parameters["chunks"] = shape.chunks;
+  const auto claimed = pipeline::claims(*shape.schedule, parameters, 1, 1, 1);
+  if (!claimed.ok() || !claimed->hold || claimed->peak.empty()) return 0;
+  double persistent = 0, kept = 0;
+  for (const PartCost& cost : costs) {
+    persistent += cost.parameters + cost.gradients + cost.optimizer;
+    kept += cost.kept;
+  }
+  constexpr double kUnequal = 1.1;  // stages are cut by time, and may hold less than their share
+  double least = std::numeric_limits<double>::infinity();
+  for (const double peak : claimed->peak) least = std::min(least, persistent + peak * kept);
+  const double most = persistent + *std::ranges::max_element(claimed->peak) * kept;
+  return std::max(least, most / kUnequal) / shape.stages;
 }
 
 }  // namespace weft::search

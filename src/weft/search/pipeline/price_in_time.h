@@ -8,6 +8,7 @@
 // flight need for their backward passes, and room for the pass that runs. It updates once its last pass is over.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,23 @@
 #include "weft/search/pipeline/part_costs.h"
 
 namespace weft::search {
+
+// What parts cost on every stage: the same everywhere, or by the devices that a stage has.
+struct StagedCosts {
+  struct Kind {
+    PartCosts costs;
+    double room = std::numeric_limits<double>::infinity();  // bytes of a rank
+    std::string device = {};                                // its name, where there are several
+  };
+  std::vector<Kind> kinds;
+  std::vector<std::size_t> of_stage = {};  // empty: all stages are of the only kind
+
+  StagedCosts() = default;
+  StagedCosts(PartCosts alike, double room = std::numeric_limits<double>::infinity())
+      : kinds{{std::move(alike), room}} {}
+  bool is_mixed() const { return !of_stage.empty(); }
+  const Kind& at(std::size_t stage) const { return kinds[of_stage.empty() ? 0 : of_stage[stage]]; }
+};
 
 // Where each of `positions` runs of parts ends: the longest work of one is as short as can be, and of equals the
 // runs are most alike. REQUIRES: there are as many parts.
@@ -41,6 +59,7 @@ struct StageCost {
   double idle = 0;       // seconds of a step
   double in_flight = 0;  // micro-batches at most
   sim::MemoryByKind memory;
+  std::string device = {};  // of a mixed cluster
 };
 
 struct PricedInTime {
@@ -48,8 +67,9 @@ struct PricedInTime {
   std::vector<StageCost> stages;
   pipeline::Schedule schedule;
   pipeline::Price price;
-  double peak_bytes = 0;
-  std::size_t fullest = 0;  // stage
+  bool fits = true;
+  std::size_t fullest = 0;  // stage: the one with the least room left
+  double peak_bytes = 0, room = std::numeric_limits<double>::infinity();  // of that
   // Seconds that the busiest stage does not compute between its first and last pass, by cause.
   double filling = 0, transferring = 0;
   double unequal = 0;   // by which it is busier than the stages are on average
@@ -66,21 +86,33 @@ struct TimeShape {
 
 // Chunks that a stage has under this schedule: those that are asked for, or else its own number.
 std::int32_t chunks_of(const pipeline::ScheduleText& schedule, std::int32_t asked);
-Result<pipeline::Schedule> unfold(const TimeShape& shape);
 
-// `cuts` as cut_parts gives them for the schedule's positions. Fails where the schedule is not one.
-Result<PricedInTime> price_in_time(const PartCosts& costs, pipeline::Schedule schedule,
-                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link);
+// A schedule that has been verified, and the micro-batches that each stage holds at most.
+struct Unfolded {
+  pipeline::Schedule schedule;
+  std::vector<double> in_flight;
+};
+// Fails where it is not a schedule.
+Result<Unfolded> unfold(const TimeShape& shape);
+
+// Seconds and memory alone are quicker to have than where the seconds go, and the timeline with its schedule.
+enum class Detail : std::uint8_t { sums, all };
+// `cuts` as cut_parts gives them for the schedule's positions. Fails where costs are no numbers.
+Result<PricedInTime> price_in_time(const StagedCosts& costs, const Unfolded& order,
+                                   const std::vector<std::size_t>& cuts, const cost::MeshLink& link,
+                                   Detail detail = Detail::all);
 
 // Whether Ws come apart from Bs, and what a B makes for a W must be kept in between.
 bool parts_w(const pipeline::ScheduleText& schedule);
 
 // What it takes where parts can be cut into stages that are alike: all micro-batches, and the time until the last
 // stage has the first of them, which chunks shorten and Ws fill.
-double likely_seconds(const PartCosts& costs, const TimeShape& shape);
+double likely_seconds(const StagedCosts& costs, const TimeShape& shape);
 // No way to cut the parts takes less.
-double least_seconds(const PartCosts& costs, const TimeShape& shape);
-// No stage of it gets by with less.
+double least_seconds(const StagedCosts& costs, const TimeShape& shape);
+// Its stages do not get by with less on average.
 double least_bytes(const PartCosts& costs, const TimeShape& shape);
+// What its fullest stage is likely to hold, by what the schedule states of itself; 0 where that states nothing.
+double held_bytes(const PartCosts& costs, const TimeShape& shape);
 
 }  // namespace weft::search

@@ -1,0 +1,24 @@
+#include "weft/search/pipeline/stage_devices.h"
+
+#include "weft/cost/mesh_links.h"
+
+namespace weft::search {
+
+std::vector<cluster::Device> devices_of_stages(const cluster::Cluster& cluster,
+                                               const distribute::Distribution& distribution) {
+  std::vector<cluster::Device> devices;
+  const auto axis = distribute::stage_axis(distribution);
+  if (!cluster.is_mixed() || !axis) return devices;
+  const auto links = cost::mesh_links(cluster, distribution.mesh);
+  if (!links.ok() || (*links)[*axis].cluster_axis != 0) return devices;
+  const cost::MeshLink& link = (*links)[*axis];
+  for (std::int32_t stage = 0; stage < link.ranks; ++stage) {
+    std::vector<std::int64_t> nodes;
+    for (std::int64_t node = 0; node < cluster.axes.front().size; ++node)
+      if (node / link.stride % link.ranks == stage) nodes.push_back(node);
+    devices.push_back(cluster::device_of_nodes(cluster, nodes));
+  }
+  return devices;
+}
+
+}  // namespace weft::search
