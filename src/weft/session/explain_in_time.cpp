@@ -1,6 +1,8 @@
 #include "weft/session/explain_in_time.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -32,6 +34,9 @@ bool is_searched(const Prepared& prepared) {
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.
 constexpr double kFarTooLarge = 1.5;
 
+// Steps without stages are simpler: stages must save more than this of their time.
+constexpr double kWorthStages = 0.98;
+
 class InTimeExplainer {
  public:
   InTimeExplainer(const Session::State& state, const Context& context, const Prepared& prepared,
@@ -60,29 +65,64 @@ class InTimeExplainer {
     return say(priced);
   }
 
+  // The quicker of the best plan without stages and the best in time. The first search is spared where the second
+  // comes out far ahead of all families, and the second where there is little to gain.
   Result<std::optional<std::string>> searched(std::optional<Result<search::Choice>>& untimed) {
+    constexpr double kFarQuicker = 0.5;     // than any family: searches gain less over these
+    constexpr double kMostlyWaiting = 0.5;  // of a step
+    const std::optional<std::string> nothing;
     WEFT_TRY_STATUS(look_at_families());
-    double smallest = 0;
+    double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
+    const search::Alternative* best = nullptr;  // that fits
     for (const search::Alternative& family : explained_.without_stages) {
-      if (family.fits) return std::optional<std::string>();
-      const double bytes = family.evaluation.peak_bytes;
-      smallest = smallest > 0 ? std::min(smallest, bytes) : bytes;
+      smallest = std::min(smallest, family.evaluation.peak_bytes);
+      quickest = std::min(quickest, family.evaluation.seconds);
+      if (family.fits && (best == nullptr || family.evaluation.seconds < best->evaluation.seconds))
+        best = &family;
+    }
+    std::optional<Result<search::ChosenInTime>> found;
+    if (!needs_program() && (best == nullptr || waiting(best->evaluation) >= kMostlyWaiting)) {
+      found =
+          quicker_than(best == nullptr ? std::numeric_limits<double>::infinity() : best->evaluation.seconds);
+      if (found->ok() && (**found).priced.seconds <= kFarQuicker * quickest) return said(**found);
     }
     // Another than these may fit, and is looked for, unless that is out of reach.
-    if (smallest <= kFarTooLarge * problem_.memory_bytes) {
-      untimed = plan_for(state_, prepared_, /*compare=*/true, &context_, Advice::not_asked);
-      if (untimed->ok()) return std::optional<std::string>();
+    if (best != nullptr || smallest <= kFarTooLarge * problem_.memory_bytes) {
+      untimed = plan_for(state_, prepared_, /*compare=*/true, &context_,
+                         best != nullptr ? Advice::given : Advice::not_asked);
+      if (untimed->ok()) {
+        const search::Choice& choice = **untimed;
+        const search::Evaluation step = choice.spread->chosen.evaluation();
+        if (!found && !needs_program() && !was_interrupted(choice) && waiting(step) >= 1 - kWorthStages)
+          found = quicker_than(step.seconds);
+        if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds) return nothing;
+        explained_.without_stages.insert(
+            explained_.without_stages.begin(),
+            {"without stages", choice.spread->distribution, step, /*fits=*/true, {}});
+        return said(**found);
+      }
     }
-    Result<search::ChosenInTime> found = search::choose_in_time(problem_);
-    if (!found.ok()) {
-      untimed.reset();  // what does not fit is told once more, with advice
-      return std::optional<std::string>();
-    }
-    WEFT_TRY(text, say(*found));
-    return std::optional<std::string>(std::move(text));
+    if (!found) found = search::choose_in_time(problem_);
+    if (found->ok()) return said(**found);
+    untimed.reset();  // what does not fit is told once more, with advice
+    return nothing;
   }
 
  private:
+  // Of a step, while ranks compute nothing: all that stages can spare.
+  static double waiting(const search::Evaluation& step) {
+    return step.seconds > 0 ? step.exposed_communication_seconds / step.seconds : 0;
+  }
+  Result<search::ChosenInTime> quicker_than(double seconds) const {
+    search::InTimeProblem problem = problem_;
+    problem.beat_seconds = kWorthStages * seconds;
+    return search::choose_in_time(problem);
+  }
+  Result<std::optional<std::string>> said(const search::ChosenInTime& found) {
+    WEFT_TRY(text, say(found));
+    return std::optional<std::string>(std::move(text));
+  }
+
   // What plans in time do not have yet.
   bool needs_program() const { return options_.plan || !options_.chakra.empty(); }
 
@@ -142,7 +182,7 @@ class InTimeExplainer {
     for (search::Alternative& family : explained_.without_stages)
       family.why_not = search::why_slower(family, choice.priced.seconds, problem_.memory_bytes);
     explained_.batch_norms = train::count_batch_norms(prepared_.plan.graph);
-    about.memory_bytes = problem_.memory_bytes;
+    about.memory_bytes = std::isfinite(choice.priced.room) ? choice.priced.room : problem_.memory_bytes;
     about.devices_a_rank = workers_of(prepared_.settings, prepared_.target);
     about.model_flops = cost::plan_flops(prepared_.plan.graph);
     for (const KeptHint& hint : state_.hints) about.hints.push_back(hint.text);
@@ -177,7 +217,9 @@ class InTimeExplainer {
   Result<Proof> prove(const search::ChosenInTime& choice) {
     if (running_) return require_proof(state_, prepared_, prepared_.plan.graph, *running_);
     const Distribution& distribution = choice.distribution;
-    if (is_quickly_proven(distribution) && !distribution.offload)
+    // Cuts among devices that differ are the price's own.
+    const bool is_cut_alike = choice.priced.stages.front().device.empty();
+    if (is_quickly_proven(distribution) && !distribution.offload && is_cut_alike)
       if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok())
         return require_proof(state_, prepared_, prepared_.plan.graph, *plan);
     WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));

@@ -1,6 +1,6 @@
 // weft/session/explain_in_time.h -- EXPLAIN of a plan whose step is cut in stages and micro-batches.
 //
-//   nothing fits without            a plan in time is looked for
+//   many devices                    the quicker of the best plan without stages and the best in time
 //   distribution = '.. stage ..'    is priced as it is, and ranks of this machine run it with ANALYZE
 //   micro_batches = 4               of the distribution that is chosen for whole batches
 //
@@ -18,7 +18,7 @@ Answer explain_asked_in_time(const Session::State& state, const Context& context
                              const distribute::Distribution& asked);
 
 // What they do not. Nothing where the plan is one without stages and micro-batches: explain_distributed goes on
-// then. `untimed` is what was found of such plans where it was looked for.
+// then. `untimed` is what was found of such plans where it was looked for; stages are looked for beside it.
 Result<std::optional<std::string>> explain_in_time(const Session::State& state, const Context& context,
                                                    const Prepared& prepared,
                                                    explain::DistributedExplanation about,
