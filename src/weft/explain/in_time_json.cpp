@@ -52,6 +52,7 @@ Json stages_json(const search::ChosenInTime& choice, const std::optional<Measure
                       {"idle_seconds", stage.idle},
                       {"in_flight", stage.in_flight},
                       {"memory_bytes", whole(stage.memory.total())}});
+    if (!stage.device.empty()) stages.back()["device"] = stage.device;
     if (!measured) continue;
     const MeasuredInTime::Stage& took = measured->stages[stages.size() - 1];
     stages.back()["measured"] = {{"forward_seconds", took.forward},
