@@ -105,6 +105,8 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
   recipe.bucket = bucket;
   WEFT_TRY(optimizer, offloads(zero, own, "offload_optimizer"));
   WEFT_TRY(parameters, offloads(zero, own, "offload_param"));
+  WEFT_TRY(older, zero.truth("cpu_offload", false));  // as versions before 0.3.16 said it
+  optimizer = optimizer || older;
   recipe.offload_optimizer = optimizer;
   recipe.offload_parameters = parameters;
   if (optimizer && recipe.zero == 0) return zero.error("offload_optimizer needs stage 1 to 3");
@@ -114,9 +116,7 @@ Status read_zero(const JsonNode& top, const Json& json, Recipe& recipe) {
       if (size > 1) recipe.notes.push_back(fmt::format("zero_optimization.{} is passed on", key));
     }
   Json kept = own;
-  for (const char* key :
-       {"stage", "overlap_comm", "reduce_bucket_size", "offload_optimizer", "offload_param"})
-    kept.erase(key);
+  for (const char* key : {"stage", "overlap_comm", "reduce_bucket_size", "cpu_offload"}) kept.erase(key);
   if (!kept.empty()) recipe.others.emplace_back("zero_optimization", kept.dump());
   return {};
 }
@@ -196,15 +196,29 @@ Result<Recipe> read_deepspeed(std::string_view text, std::int64_t devices) {
   if (top.has("activation_checkpointing")) {
     WEFT_TRY(node, top.at("activation_checkpointing"));
     WEFT_TRY_STATUS(node.expect_object());
+    // The section is of checkpoints that the program makes of its layers; their number sizes buffers alone.
     recipe.recompute = Recompute::full;
-    if (node.has("number_checkpoints") && !json["activation_checkpointing"]["number_checkpoints"].is_null()) {
-      WEFT_TRY(layers, node.whole("number_checkpoints", 0, 1 << 20));
-      recipe.recompute_layers = layers;
-    }
+    WEFT_TRY(on_host, node.truth("cpu_checkpointing", false));
+    if (on_host)
+      recipe.notes.push_back("activations in the host's memory are not priced: activation_checkpointing");
+    recipe.others.emplace_back("activation_checkpointing", json["activation_checkpointing"].dump());
   }
   WEFT_TRY_STATUS(check(recipe, devices));
   return recipe;
 }
+
+namespace {
+
+nlohmann::ordered_json checkpointing_of(const Recipe& recipe) {
+  for (const auto& [key, value] : recipe.others) {
+    if (key != "activation_checkpointing") continue;
+    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
+    if (kept.is_object()) return kept;
+  }
+  return {{"partition_activations", false}};
+}
+
+}  // namespace
 
 Written print_deepspeed(const Recipe& recipe) {
   Written written;
@@ -221,22 +235,23 @@ Written print_deepspeed(const Recipe& recipe) {
   if (recipe.offload_parameters) zero["offload_param"] = {{"device", "cpu"}};
   for (const auto& [key, value] : recipe.others) {
     if (key != "zero_optimization") continue;
-    const auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
-    if (kept.is_object()) zero.update(kept);
+    auto kept = nlohmann::ordered_json::parse(value, nullptr, false);
+    if (!kept.is_object()) continue;
+    if (!recipe.offload_optimizer) kept.erase("offload_optimizer");
+    if (!recipe.offload_parameters) kept.erase("offload_param");
+    zero.update(kept);
   }
   json["zero_optimization"] = std::move(zero);
   if (recipe.precision == Precision::f16) json["fp16"] = {{"enabled", true}};
   if (recipe.precision == Precision::bf16 || recipe.precision == Precision::fp8)
     json["bf16"] = {{"enabled", true}};
-  if (recipe.recompute == Recompute::full) {
-    json["activation_checkpointing"] = {{"partition_activations", false}};
-    if (recipe.recompute_layers > 0)
-      json["activation_checkpointing"]["number_checkpoints"] = recipe.recompute_layers;
-  }
+  if (recipe.recompute == Recompute::full) json["activation_checkpointing"] = checkpointing_of(recipe);
   if (recipe.tensor > 1) json["tensor_parallel"] = {{"autotp_size", recipe.tensor}};
   if (recipe.context > 1) json["sequence_parallel_size"] = recipe.context;
   for (const auto& [key, value] : recipe.others) {
-    if (key.starts_with("--") || key.find('.') != std::string::npos) continue;  // of another language
+    // Of another language, or said above.
+    if (key.starts_with("--") || key.find('.') != std::string::npos || key == "activation_checkpointing")
+      continue;
     const auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);
     if (!parsed.is_discarded() && !json.contains(key)) json[key] = parsed;
   }
@@ -252,6 +267,8 @@ Written print_deepspeed(const Recipe& recipe) {
   lose(recipe.expert > 1, fmt::format("expert {}: the program's MoE layers say it", recipe.expert));
   lose(recipe.sequence_parallel, "sequence parallel");
   lose(recipe.recompute == Recompute::selective, "selective recomputation");
+  lose(recipe.recompute_layers > 0,
+       fmt::format("recomputation of {} layers of a stage: the program says it", recipe.recompute_layers));
   lose(recipe.precision == Precision::fp8, "fp8");
   lose(recipe.copies > 1, fmt::format("{} copies of what is sharded", recipe.copies));
   lose(recipe.sequence > 0, fmt::format("sequences of {}: the program says it", recipe.sequence));

@@ -152,6 +152,7 @@ Written print_dtensor(const Recipe& recipe) {
     written.lost.push_back(fmt::format("expert {}: experts have a mesh of their own", recipe.expert));
   if (recipe.recompute != Recompute::none)
     written.lost.push_back(fmt::format("{} recomputation", name(recipe.recompute)));
+  if (recipe.offload_optimizer) written.lost.emplace_back("optimizer states in the host's memory");
   if (recipe.zero == 1 || recipe.zero == 2)
     written.lost.push_back("sharded optimizer states of replicated parameters");
   if (recipe.micro_batches() > 1) written.lost.push_back("micro-batches");

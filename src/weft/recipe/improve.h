@@ -5,7 +5,8 @@
 //          ─▶ one change after the other, as long as one makes the step quicker ─▶ Improvement
 //
 // A change halves one degree and doubles another, doubles or halves the micro-batch or the chunks of a stage, shards
-// more or less, or moves the pipeline inside data. All that is looked at is priced the same way.
+// more or less, recomputes more or less, takes the optimizer to the host or back, lets sums of gradients overlap, or
+// moves the pipeline inside data. All that is looked at is priced the same way.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -47,6 +47,11 @@ std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe
     if (recipe.pipeline > 1 && recipe.zero == 3) recipe.zero = 2;
     recipe.order = kUsualOrder;
     recipe.bucket = 0;
+    recipe.overlap_reduce = true;
+    recipe.recompute_layers = 0;
+    // It offloads all that is sharded or nothing.
+    if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
+    recipe.offload_parameters = recipe.offload_optimizer && recipe.zero == 3;
     return recipe;
   }
   // The program, not ds_config.json, has pipelines, experts and what lies beside tensors.
@@ -55,6 +60,9 @@ std::optional<Recipe> in_words_of(Language language, Recipe recipe, const Recipe
     return std::nullopt;
   recipe.sequence_parallel = today.sequence_parallel;
   recipe.copies = 1;
+  if (recipe.recompute == Recompute::selective) recipe.recompute = Recompute::full;
+  recipe.recompute_layers = 0;
+  if (recipe.offload_optimizer && recipe.zero == 0) return std::nullopt;
   return recipe;
 }
 
@@ -76,7 +84,13 @@ std::string describe(const Recipe& recipe) {
   if (recipe.micro_batch > 0)
     words.push_back(fmt::format("micro-batch {} ({} a step)", recipe.micro_batch, recipe.micro_batches()));
   if (recipe.recompute != Recompute::none)
-    words.push_back(fmt::format("{} recomputation", name(recipe.recompute)));
+    words.push_back(fmt::format("{} recomputation{}", name(recipe.recompute),
+                                recipe.recompute_layers > 0
+                                    ? fmt::format(" of {} layers of a stage", recipe.recompute_layers)
+                                    : std::string()));
+  if (recipe.offload_optimizer)
+    words.emplace_back(recipe.offload_parameters ? "optimizer and parameters on the host"
+                                                 : "optimizer on the host");
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -100,6 +114,9 @@ std::vector<Change> changes(const Recipe& from, const Recipe& to) {
   count("copies", from.copies, to.copies);
   count("micro-batch", from.micro_batch, to.micro_batch);
   add("recomputation", std::string(name(from.recompute)), std::string(name(to.recompute)));
+  count("recomputed layers", from.recompute_layers, to.recompute_layers);
+  add("optimizer on the host", truth(from.offload_optimizer), truth(to.offload_optimizer));
+  add("sums overlap", truth(from.overlap_reduce), truth(to.overlap_reduce));
   add("rank order", from.order, to.order);
   return made;
 }
@@ -153,6 +170,22 @@ std::vector<Recipe> neighbours(const Recipe& recipe) {
   if (recipe.tensor > 1) {
     Recipe changed = recipe;
     changed.sequence_parallel = !recipe.sequence_parallel;
+    add(changed);
+  }
+  for (const Recompute what : {Recompute::none, Recompute::selective, Recompute::full}) {
+    Recipe changed = recipe;
+    changed.recompute = what;
+    changed.recompute_layers = 0;
+    add(changed);
+  }
+  if (!recipe.offload_parameters) {
+    Recipe changed = recipe;
+    changed.offload_optimizer = !recipe.offload_optimizer;
+    add(changed);
+  }
+  if (!recipe.overlap_reduce) {
+    Recipe changed = recipe;
+    changed.overlap_reduce = true;
     add(changed);
   }
   if (recipe.pipeline > 1 && recipe.data_degree() > 1) {

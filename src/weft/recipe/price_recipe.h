@@ -1,6 +1,11 @@
 // weft/recipe/price_recipe.h -- what a step takes by a recipe, on a cluster, and what that time is spent with.
+//
+// A step of stages or micro-batches sums its gradients after its last pass. One that is neither sums them while it
+// computes, where the recipe overlaps them, and after its only pass where it does not. Layers that are done again in
+// part are priced between none and all of them: each takes the same time and gives the same room.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,14 +52,24 @@ class RecipePricer {
   std::int64_t priced() const { return static_cast<std::int64_t>(known_.size()); }
 
  private:
+  // Of all layers alike.
+  Result<RecipePrice> price_once(const SpreadRecipe& spread, bool overlaps);
   Result<RecipePrice> price_in_time(const SpreadRecipe& spread);
   Result<RecipePrice> price_at_once(const SpreadRecipe& spread);
+  // The part of a stage's layers that is done again.
+  double repeated_share(const Recipe& recipe) const;
+  // A plan that does this again, and its estimates.
+  struct AtOnce {
+    std::optional<plan::Graph> again;
+    std::optional<search::Evaluator> evaluator;
+  };
+  Result<search::Evaluator*> at_once(const train::Recompute& what);
 
   search::InTimeProblem problem_;
   MachineOn machine_on_;
   distribute::IndexRoles roles_;
   std::int64_t layers_ = 0;
-  search::Evaluator at_once_;
+  std::map<std::string, AtOnce> at_once_;  // by what is done again
   std::map<std::string, Result<RecipePrice>> known_;
 };
 

@@ -103,8 +103,8 @@ bool same_plan(const Recipe& a, const Recipe& b) {
     return std::tuple(r.tensor, r.pipeline, r.context, r.expert,
                       r.expert_tensor == 0 ? r.tensor : r.expert_tensor, r.virtual_stages, r.data_degree(),
                       r.copies, r.micro_batch, r.global_batch, r.sequence, r.sequence_parallel, r.recompute,
-                      r.recompute_layers, r.zero, r.offload_optimizer, r.offload_parameters, r.precision,
-                      r.bucket, r.order);
+                      r.recompute_layers, r.zero, r.offload_optimizer, r.offload_parameters, r.overlap_reduce,
+                      r.precision, r.bucket, r.order);
   };
   return facts(a) == facts(b);
 }

@@ -135,14 +135,23 @@ std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& clus
   return moved;
 }
 
+train::Recompute recompute_of(Recompute recompute) {
+  return {.layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
+}
+
+// Layers that a launcher does again are whole ones; what is named besides has no word.
+Recompute recompute_from(const train::Recompute& what, std::vector<std::string>& lost) {
+  const Recompute found = what.layers      ? Recompute::full
+                          : what.selective ? Recompute::selective
+                                           : Recompute::none;
+  if (recompute_of(found) != what)
+    lost.push_back(fmt::format("recompute {}: {} in its place", train::print(what), name(found)));
+  return found;
+}
+
 void say_what_is_not_priced(const Recipe& recipe, std::vector<std::string>& notes) {
-  // Plans have no word for these yet. Once a distribution says what is recomputed, recipe.recompute and
-  // recompute_layers belong into spread(), and gather() reads them back.
-  if (recipe.recompute != Recompute::none)
-    notes.push_back(fmt::format("{} recomputation is not priced: memory is what it takes without",
-                                name(recipe.recompute)));
-  if (recipe.offload_optimizer || recipe.offload_parameters)
-    notes.push_back("the host's memory is not priced: all is taken to lie on the devices");
+  if (recipe.offload_parameters)
+    notes.push_back("parameters in the host's memory are not priced: they are taken to lie on the devices");
   if (recipe.precision == Precision::fp8) notes.push_back("fp8 is priced as bf16");
 }
 
@@ -186,6 +195,8 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const IndexRoles& roles, const
   }
   distribution.micro_batches = std::max<std::int64_t>(known.micro_batches(), 1);
   if (recipe.pipeline > 1) distribution.schedule = recipe.virtual_stages > 1 ? kInterleaved : kPlain;
+  distribution.recompute = recompute_of(recipe.recompute);
+  distribution.offload = recipe.offload_optimizer;
   say_what_is_not_priced(recipe, made.notes);
   return made;
 }
@@ -199,6 +210,10 @@ GatheredRecipe gather(const Distribution& distribution, const IndexRoles& roles,
   recipe.expert_tensor = 0;
   recipe.zero = 0;
   recipe.sequence_parallel = false;
+  recipe.recompute = recompute_from(distribution.recompute, made.lost);
+  recipe.recompute_layers = 0;
+  recipe.offload_optimizer = distribution.offload;
+  recipe.offload_parameters = false;
   const auto lose = [&](std::string what) { made.lost.push_back(std::move(what)); };
   // Along an axis: the outermost of what the usual order has inside comes last.
   enum Place { stage, data, context, tensor };

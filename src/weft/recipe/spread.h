@@ -22,7 +22,7 @@ struct SpreadRecipe {
   distribute::Distribution distribution;
   // The one that was given, or, where stages lie both within nodes and across them, one whose outer axis has them all.
   cluster::Cluster cluster;
-  std::vector<std::string> notes;  // what is not priced: recomputation, offloading
+  std::vector<std::string> notes;  // what is not priced as it is
 };
 
 // Fails where a degree does not lie evenly on nodes, or slices what the model has not.
@@ -31,7 +31,7 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const distribute::IndexRoles& 
                             const cluster::Cluster& cluster);
 
 struct GatheredRecipe {
-  Recipe recipe;                  // its degrees, batches and sharding; all else as `like` has it
+  Recipe recipe;                  // its degrees, batches, sharding, what is done again and where states lie; all else as `like`
   std::vector<std::string> lost;  // what no recipe says
 };
 

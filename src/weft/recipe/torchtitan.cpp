@@ -63,6 +63,14 @@ class Job {
     return *value;
   }
 
+  Result<bool> truth(std::string_view way, bool otherwise) {
+    const auto node = find(way);
+    if (!node) return otherwise;
+    const auto value = node.value_exact<bool>();
+    if (!value) return wrong(way, node, "true or false");
+    return *value;
+  }
+
   // What nobody asked for: way and TOML text.
   std::vector<std::pair<std::string, std::string>> rest() const {
     std::vector<std::pair<std::string, std::string>> left;
@@ -202,6 +210,11 @@ Result<Recipe> read_job(const toml::table& table) {
     return user_error(fmt::format("activation_checkpoint.mode: expected none, selective or full, found '{}'",
                                   formats::shown(mode)));
   recipe.recompute = static_cast<Recompute>(found - std::begin(kModes));
+  WEFT_TRY(offloads, job.truth("training.enable_cpu_offload", false));
+  if (offloads && !shards)
+    return user_error("training.enable_cpu_offload needs parallelism.data_parallel_shard_degree above 1");
+  recipe.offload_optimizer = offloads;
+  recipe.offload_parameters = offloads && recipe.zero == 3;
   WEFT_TRY(param, job.word("training.mixed_precision_param", "bfloat16"));
   if (param != "bfloat16" && param != "float32")
     return user_error(fmt::format("training.mixed_precision_param: expected bfloat16 or float32, found '{}'",
@@ -280,6 +293,8 @@ Written print_torchtitan(const Recipe& recipe) {
   count("parallelism.context_parallel_degree", recipe.context);
   if (recipe.expert > 1) count("parallelism.expert_parallel_degree", recipe.expert);
   if (recipe.expert_tensor > 0) count("parallelism.expert_tensor_parallel_degree", recipe.expert_tensor);
+  if (recipe.offload_parameters || (recipe.offload_optimizer && recipe.zero == 2))
+    put("training.enable_cpu_offload", "true");
   put("activation_checkpoint.mode", fmt::format("\"{}\"", name(recipe.recompute)));
   for (const auto& other : recipe.others) {
     const std::string& way = other.first;
@@ -302,8 +317,8 @@ Written print_torchtitan(const Recipe& recipe) {
   };
   lose(recipe.zero == 1, "ZeRO 1: gradients are sharded too");
   lose(recipe.virtual_stages > 2, fmt::format("virtual stages {}: two of each stage", recipe.virtual_stages));
-  lose(recipe.offload_optimizer, "optimizer states in the host's memory");
-  lose(recipe.offload_parameters, "parameters in the host's memory");
+  lose(recipe.offload_optimizer && !recipe.offload_parameters && recipe.zero != 2,
+       "optimizer states in the host's memory");
   lose(recipe.precision == Precision::f16, "f16");
   lose(recipe.precision == Precision::fp8, "fp8: a converter of the model says it");
   lose(recipe.recompute_layers > 0,

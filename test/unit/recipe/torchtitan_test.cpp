@@ -137,6 +137,7 @@ TEST(Languages, AgreeOnARecipe) {
   recipe.global_batch = 256;
   recipe.recompute = Recompute::full;
   recipe.precision = Precision::bf16;
+  recipe.overlap_reduce = true;
   const auto megatron = read_megatron(print_megatron(recipe).text);
   ASSERT_TRUE(megatron.ok()) << megatron.error().message;
   EXPECT_TRUE(same_plan(*megatron, recipe));

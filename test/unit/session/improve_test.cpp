@@ -77,6 +77,44 @@ TEST(Improve, PartsAddUp) {
   EXPECT_GT(today["bubble_seconds"].get<double>(), 0);
 }
 
+// What is done again takes time and gives room, some layers less of both than all.
+TEST(Improve, PricesWhatIsDoneAgain) {
+  const auto priced = [](std::string_view more) {
+    const Json today = answered(asked(
+        fmt::format("--pipeline-model-parallel-size 2 --micro-batch-size 1024 --global-batch-size 131072 {}",
+                    more)))["today"];
+    return std::pair(today["step_seconds"].get<double>(), today["memory"]["activations"].get<double>());
+  };
+  const auto none = priced(""),
+             some = priced("--recompute-granularity full --recompute-method block --recompute-num-layers 1"),
+             all = priced("--recompute-granularity full --recompute-method uniform"),
+             more = priced("--recompute-granularity full --recompute-method block --recompute-num-layers 7");
+  EXPECT_GT(all.first, 1.1 * none.first);
+  EXPECT_LT(all.second, 0.7 * none.second);
+  EXPECT_NEAR(some.first, (none.first + all.first) / 2, 1e-9 * all.first);
+  EXPECT_NEAR(some.second, (none.second + all.second) / 2, 1);
+  EXPECT_EQ(more, all);
+}
+
+TEST(Improve, PricesOptimizerStatesOnTheHost) {
+  const std::string flags = "--micro-batch-size 1 --global-batch-size 64";
+  const Json here = answered(asked(flags))["today"],
+             there = answered(asked(flags + " --optimizer-cpu-offload"))["today"];
+  EXPECT_GT(here["memory"]["optimizer"].get<double>(), 0);
+  EXPECT_EQ(there["memory"]["optimizer"].get<double>(), 0);
+  EXPECT_GT(there["step_seconds"].get<double>(), here["step_seconds"].get<double>());
+  EXPECT_NE(there["recipe"].get<std::string>().find("optimizer on the host"), std::string::npos);
+}
+
+// Sums of gradients hide behind computing only where they may.
+TEST(Improve, PricesSumsThatOverlap) {
+  const std::string flags = "--micro-batch-size 2 --global-batch-size 64";
+  const Json apart = answered(asked(flags))["today"],
+             beside = answered(asked(flags + " --overlap-grad-reduce"))["today"];
+  EXPECT_EQ(apart["plan"], beside["plan"]);
+  EXPECT_LT(beside["step_seconds"].get<double>(), apart["step_seconds"].get<double>());
+}
+
 TEST(Improve, FindsSomethingBetter) {
   // Small maps cut eight times, a row at a time: all wait for exchanges.
   Improve request = asked("--tensor-model-parallel-size 8 --micro-batch-size 1 --global-batch-size 64");
@@ -146,6 +184,19 @@ TEST(ExplainRecipe, IsReadBackAndPricedTheSame) {
       {"megatron", "node=4: stage; gpu=8: slice b; micro=4; schedule zb_h1", false},
       {"deepspeed", "node=4: slice b, shard parameters; gpu=8: slice b, shard parameters", true},
       {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters", true},
+      {"megatron",
+       "node=4: stage; gpu=8: slice b, shard optimizer; micro=4; recompute selective; offload optimizer; "
+       "schedule one_f_one_b",
+       true},
+      {"megatron", "node=4: slice b; gpu=8: slice b; recompute layers", true},
+      {"megatron", "node=4: slice b; gpu=8: slice b; micro=2; recompute two_maps.0", false},
+      {"deepspeed",
+       "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer; micro=2; recompute layers; offload "
+       "optimizer",
+       true},
+      {"deepspeed", "node=4: slice b; gpu=8: slice b; micro=2; recompute selective", false},
+      {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters; recompute layers", true},
+      {"torchtitan", "node=4: slice b; gpu=8: slice b, shard parameters; recompute selective", true},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(fmt::format("{}: {}", one.form, one.distribution));
