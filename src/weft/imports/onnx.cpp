@@ -21,7 +21,7 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
   made.model.architecture = "onnx";
   made.model.parameters = text.parameters;
   made.model.notes = model.notes;
-  made.model.notes.push_back("ONNX holds no loss: INFER runs the model, TRAIN needs one");
+  if (!model.loss) made.model.notes.push_back("the file has no loss: INFER runs the model, TRAIN needs one");
   made.model.text = fmt::format("-- From an ONNX file, opset {}.\n", graph.opset);
   for (const std::string& note : made.model.notes) made.model.text += fmt::format("-- {}\n", note);
   made.model.text += "\n" + text.text;
@@ -52,10 +52,13 @@ Result<ImportedOnnx> import_onnx(std::string_view bytes, std::string_view given)
     places.push_back({found->second, parameter, storage->size()});
     storage->append(found->second->bytes);
   }
-  for (const Place& place : places)
+  for (const Place& place : places) {
+    const OnnxTensor& tensor = *place.tensor;
     made.weights.tensors.push_back(
-        {place.name, place.tensor->dtype, place.tensor->shape,
-         std::as_bytes(std::span(*storage).subspan(place.begin, place.tensor->bytes.size()))});
+        {place.name, tensor.dtype, tensor.shape,
+         std::as_bytes(tensor.large.empty() ? std::span(*storage).subspan(place.begin, tensor.bytes.size())
+                                            : std::span(tensor.large))});
+  }
   made.weights.metadata["model"] = name;
   made.weights.storage = std::move(storage);
   return made;

@@ -24,7 +24,8 @@ struct ExternalTensor {
 
 struct ImportedOnnx {
   Imported model;
-  formats::Checkpoint weights;  // those that stand in the file, by the names of the text
+  formats::Checkpoint
+      weights;  // those that stand in the file, by the names of the text: large ones point into it
   std::vector<ExternalTensor> external;
 };
 

@@ -189,6 +189,7 @@ class BlockFinder {
     made.rest.states = model_.states;
     made.rest.positions = model_.positions;
     made.rest.notes = model_.notes;
+    made.rest.loss = model_.loss;
     const auto moved = [&](std::uint32_t value) {
       if (value < file_.result(begin)) return value;
       return value - static_cast<std::uint32_t>(end - begin - 1);

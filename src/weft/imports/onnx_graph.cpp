@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "weft/formats/value.h"
+#include "weft/imports/onnx_light.h"
 
 #ifdef WEFT_HAS_ONNX
 #include <google/protobuf/io/coded_stream.h>
@@ -71,7 +73,8 @@ bool stays_beside(const std::string& location) {
                                             [](const std::filesystem::path& part) { return part == ".."; });
 }
 
-Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto) {
+// `large`: its data, where they were left out.
+Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto, std::string_view large = {}) {
   OnnxTensor tensor;
   tensor.name = proto.name();
   WEFT_TRY(dtype, dtype_of(proto.data_type(), proto.name()));
@@ -103,7 +106,9 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto) {
                                     formats::shown(proto.name()), formats::shown(tensor.location)));
     return tensor;
   }
-  if (!proto.raw_data().empty())
+  if (!large.empty())
+    tensor.large = large;
+  else if (!proto.raw_data().empty())
     tensor.bytes = proto.raw_data();
   else if (dtype == plan::DType::f32)
     tensor.bytes = bytes_of(proto.float_data(), float());
@@ -117,9 +122,9 @@ Result<OnnxTensor> tensor_of(const onnx::TensorProto& proto) {
     tensor.bytes = bytes_of(proto.int32_data(), char());
   else
     tensor.bytes = bytes_of(proto.int32_data(), std::uint16_t());
-  if (static_cast<std::int64_t>(tensor.bytes.size()) != expected)
+  if (static_cast<std::int64_t>(tensor.data().size()) != expected)
     return user_error(fmt::format("{}: expected {} bytes of data, found {}", formats::shown(proto.name()),
-                                  expected, tensor.bytes.size()));
+                                  expected, tensor.data().size()));
   return tensor;
 }
 
@@ -173,12 +178,14 @@ Result<OnnxValue> value_of(const onnx::ValueInfoProto& proto) {
 }  // namespace
 
 Result<OnnxGraph> read_onnx(std::string_view bytes) {
+  const std::optional<LightOnnx> light = without_large_tensors(bytes);
+  const std::string_view parsed = light ? std::string_view(light->bytes) : bytes;
   onnx::ModelProto model;
   google::protobuf::io::CodedInputStream stream(
-      reinterpret_cast<const std::uint8_t*>(bytes.data()),
-      static_cast<int>(std::min<std::size_t>(bytes.size(), 2147483647)));
+      reinterpret_cast<const std::uint8_t*>(parsed.data()),
+      static_cast<int>(std::min<std::size_t>(parsed.size(), 2147483647)));
   stream.SetRecursionLimit(100);
-  if (bytes.size() > 2147483647 || !model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage() ||
+  if (parsed.size() > 2147483647 || !model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage() ||
       !model.has_graph())
     return user_error(
         fmt::format("expected an ONNX model, found an error after byte {}", stream.CurrentPosition()));
@@ -193,8 +200,11 @@ Result<OnnxGraph> read_onnx(std::string_view bytes) {
     return user_error(
         fmt::format("expected at most {} nodes, found {}", kMostOnnxNodes, model.graph().node_size()));
   std::set<std::string, std::less<>> given;
-  for (const auto& proto : model.graph().initializer()) {
-    WEFT_TRY(tensor, tensor_of(proto));
+  for (int i = 0; i < model.graph().initializer_size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool left_out = light && at < light->data.size();
+    WEFT_TRY(tensor,
+             tensor_of(model.graph().initializer(i), left_out ? light->data[at] : std::string_view()));
     given.insert(tensor.name);
     graph.tensors.push_back(std::move(tensor));
   }

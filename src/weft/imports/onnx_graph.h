@@ -17,9 +17,12 @@ struct OnnxTensor {
   std::string name;
   plan::DType dtype = plan::DType::f32;
   std::vector<std::int64_t> shape;
-  std::string bytes;                  // row-major, little-endian; empty where the data are external
+  std::string bytes;                  // row-major, little-endian; empty where the data are external or large
+  std::string_view large = {};        // in the bytes that were read
   std::string location;               // of external data: a file beside this one
   std::int64_t offset = 0, size = 0;  // in it
+
+  std::string_view data() const { return large.empty() ? std::string_view(bytes) : large; }
 };
 
 struct OnnxAttribute {
@@ -55,6 +58,7 @@ struct OnnxGraph {
 // The double that is written as the float is: of 0.1f, 0.1.
 double as_written(float value);
 
+// Large tensors are not copied: the graph points into the bytes.
 Result<OnnxGraph> read_onnx(std::string_view bytes);
 
 }  // namespace weft::imports

@@ -23,6 +23,11 @@ struct RepeatedLayer {
   std::vector<std::uint32_t> shared;  // values that each of them reads besides
 };
 
+// The output is a loss: a mean of cross entropies, classes second, or of all there is.
+struct OnnxLoss {
+  std::optional<std::uint32_t> labels = {};  // an input
+};
+
 struct OnnxModel {
   formats::ModelFile file;
   std::vector<std::string> stems;               // by node: what its entry is called after
@@ -34,6 +39,7 @@ struct OnnxModel {
   std::set<std::uint32_t> positions;  // inputs of whole numbers, whose last dim, of size 1, is not the file's
   std::vector<std::string> notes;
   std::optional<RepeatedLayer> repeated = {};
+  std::optional<OnnxLoss> loss = {};  // of the one output
 };
 
 // The operators of ONNX that are known, in order.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/formats/protobuf_wire.h"
 #include "weft/imports/onnx.h"
 
 namespace weft::imports {
@@ -28,6 +29,71 @@ TEST(Onnx, NamesWhatItDoesNotKnow) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().message, "node 0 (Sofmax ''): unknown operator");
   EXPECT_EQ(unknown.error().hint, "did you mean 'Softmax'?");
+}
+
+TEST(Onnx, RefusesControlFlowAndNewerVersions) {
+  if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
+  const auto branches = import_onnx(file_of("control_flow.onnx"), "m");
+  ASSERT_FALSE(branches.ok());
+  EXPECT_EQ(branches.error().message, "If 'pick': control flow has no text in Weft");
+  const auto newer = import_onnx(file_of("newer_opset.onnx"), "m");
+  ASSERT_FALSE(newer.ok());
+  EXPECT_EQ(newer.error().message, "expected an opset from 13 to 20, found 99");
+}
+
+TEST(Onnx, TakesALossForTheOutput) {
+  if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
+  const auto model = import_onnx(file_of("mlp_with_loss.onnx"), "mlp");
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const std::string& text = model->model.text;
+  EXPECT_NE(text.find("INPUT     input_[b, d], target[b] OF int32"), std::string::npos) << text;
+  EXPECT_NE(text.find("SELECT mean(cross_entropy("), std::string::npos) << text;
+  // Weights that are only turned are read as they are, under other names.
+  EXPECT_EQ(text.find("turned"), std::string::npos) << text;
+  EXPECT_TRUE(model->model.notes.empty());
+}
+
+// A tensor that is large stays where it is.
+TEST(Onnx, PointsIntoTheFile) {
+  if (!reads_onnx()) GTEST_SKIP() << "built without libonnx";
+  const auto info = [](std::string_view name, std::uint64_t columns) {
+    formats::WireWriter rows, width, shape, tensor, type, value;
+    rows.field(1, 2);
+    width.field(1, columns);
+    shape.field(1, rows.bytes());
+    shape.field(1, width.bytes());
+    tensor.field(1, 1);
+    tensor.field(2, shape.bytes());
+    type.field(1, tensor.bytes());
+    value.field(1, name);
+    value.field(2, type.bytes());
+    return value.take();
+  };
+  formats::WireWriter node, weight, graph, opset, model;
+  for (const std::string_view name : {"x", "w"}) node.field(1, name);
+  node.field(2, "y");
+  node.field(4, "MatMul");
+  weight.field(1, 40);
+  weight.field(1, 50);
+  weight.field(2, 1);
+  weight.field(8, "w");
+  weight.field(9, std::string(4 * 40 * 50, '\x3f'));
+  graph.field(1, node.bytes());
+  graph.field(5, weight.bytes());
+  graph.field(11, info("x", 40));
+  graph.field(12, info("y", 50));
+  opset.field(2, 17);
+  model.field(8, opset.bytes());
+  model.field(7, graph.bytes());
+  const std::string bytes = model.take();
+  const auto imported = import_onnx(bytes, "m");
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  ASSERT_EQ(imported->weights.tensors.size(), 1u);
+  const auto data = imported->weights.tensors[0].data;
+  ASSERT_EQ(data.size(), 8000u);
+  const auto* first = reinterpret_cast<const char*>(data.data());
+  EXPECT_TRUE(first > bytes.data() && first + data.size() <= bytes.data() + bytes.size());
+  EXPECT_EQ(static_cast<char>(data[7999]), '\x3f');
 }
 
 TEST(Onnx, RefusesWhatIsCutShort) {

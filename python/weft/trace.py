@@ -1,0 +1,138 @@
+"""A module as a graph of ATen's operators, every shape known.
+
+torch.export makes it where there is one; older versions of torch trace the module's call with make_fx. Either way
+control flow that depends on data is refused, with the line that has it.
+"""
+
+import inspect
+import os
+import traceback
+
+import torch
+
+
+class NotUnderstood(Exception):
+    """Something that has no form in WeftQL, and its place."""
+
+
+class Traced:
+    """`graph` of torch.fx; `sources` by placeholder: ("input" | "parameter" | "buffer", name, tensor)."""
+
+    def __init__(self, module, sources):
+        self.module = module
+        self.graph = module.graph
+        self.sources = sources
+
+    def attribute(self, way):
+        """A tensor of the graph, and the placeholder that it is too: of parameters that are tied."""
+        tensor = self.module
+        for part in way.split("."):
+            tensor = getattr(tensor, part)
+        for node, (kind, _, source) in self.sources.items():
+            if kind == "parameter" and source.data_ptr() == tensor.data_ptr() and source.shape == tensor.shape:
+                return tensor, node
+        return tensor, None
+
+
+class WithLoss(torch.nn.Module):
+    """The module, and a loss of what it gives."""
+
+    def __init__(self, model, loss, inputs):
+        super().__init__()
+        self.model, self.loss, self.inputs = model, loss, inputs
+
+    def forward(self, *given):
+        return self.loss(self.model(*given[: self.inputs]), *given[self.inputs :])
+
+
+def argument_names(function, count, skip=()):
+    names = [name for name in inspect.signature(function).parameters if name not in skip]
+    return names[:count] if len(names) >= count else [f"input{i}" for i in range(count)]
+
+
+def place_of(stack):
+    """The innermost frame that is not torch's own: "net.py:12"."""
+    own = os.path.dirname(torch.__file__), os.path.dirname(__file__)
+    frames = [frame for frame in stack if not frame.filename.startswith(own) and "<" not in frame.filename]
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+
+
+def traced_by_calls(module, inputs, names):
+    from torch.fx.experimental import proxy_tensor
+
+    try:
+        from torch.func import functional_call
+    except ImportError:
+        from torch.nn.utils.stateless import functional_call
+    parameters = dict(module.named_parameters())
+    buffers = dict(module.named_buffers())
+    state = list({**parameters, **buffers})
+
+    def call(*values):
+        return functional_call(module, dict(zip(state, values)), tuple(values[len(state) :]))
+
+    tensors = [{**parameters, **buffers}[name].detach() for name in state]
+    # Places of calls, which make_fx does not keep by itself.
+    tracer = proxy_tensor.PythonKeyTracer
+    before, tracer.create_node = tracer.create_node, with_places(tracer.create_node)
+    try:
+        # A call may change buffers, such as statistics of batches: of copies.
+        copies = [one if name in parameters else one.clone() for name, one in zip(state, tensors)]
+        made = proxy_tensor.make_fx(call)(*copies, *inputs)
+    finally:
+        tracer.create_node = before
+    kinds = [("parameter" if name in parameters else "buffer", name) for name in state]
+    kinds += [("input", name) for name in names]
+    placeholders = [node for node in made.graph.nodes if node.op == "placeholder"]
+    sources = {node: (*kind, tensor) for node, kind, tensor in zip(placeholders, kinds, [*tensors, *inputs])}
+    return Traced(made, sources)
+
+
+def with_places(create_node):
+    def create(self, kind, *arguments, **keywords):
+        node = create_node(self, kind, *arguments, **keywords)
+        if kind == "call_function":
+            node.meta["place"] = place_of(traceback.extract_stack())
+        return node
+
+    return create
+
+
+def traced_by_export(module, inputs, names):
+    program = torch.export.export(module, tuple(inputs)).run_decompositions()
+    signature = program.graph_signature
+    sources = {}
+    given = iter(zip(names, inputs))
+    for node in program.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        if node.name in signature.inputs_to_parameters:
+            name = signature.inputs_to_parameters[node.name]
+            sources[node] = ("parameter", name, program.state_dict[name])
+        elif node.name in signature.inputs_to_buffers:
+            name = signature.inputs_to_buffers[node.name]
+            sources[node] = ("buffer", name, {**program.state_dict, **program.constants}[name])
+        elif node.name in getattr(signature, "inputs_to_lifted_tensor_constants", {}):
+            name = signature.inputs_to_lifted_tensor_constants[node.name]
+            sources[node] = ("buffer", name, program.constants[name])
+        else:
+            sources[node] = ("input", *next(given))
+    for node in program.graph.nodes:
+        lines = (node.meta.get("stack_trace") or "").split("\n")
+        places = [line.strip().split('"') for line in lines if line.strip().startswith('File "')]
+        if places:
+            node.meta["place"] = f"{places[-1][1]}:{places[-1][2].split('line ')[1].split(',')[0]}"
+    return Traced(program.graph_module, sources)
+
+
+def trace(module, inputs, names):
+    """Fails with NotUnderstood where the module's way depends on its data."""
+    how = traced_by_export if hasattr(torch, "export") and hasattr(torch.export, "export") else traced_by_calls
+    try:
+        return how(module, inputs, names)
+    except Exception as error:  # whatever torch throws: its kinds differ by version
+        place = place_of(traceback.extract_tb(error.__traceback__))
+        told = str(error).strip().split("\n")[0]
+        branches = any(word in str(error) for word in ("data-dependent", "_local_scalar_dense", "DataDependent"))
+        what = "control flow, or a number, that depends on data" if branches else f"{type(error).__name__}: {told}"
+        raise NotUnderstood(f"{place or 'the module'}: {what}") from error
