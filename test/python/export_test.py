@@ -95,9 +95,10 @@ def compare(name, folder):
             continue
         compared += weight.numel()
         taken = weight - after[tensor]
-        farthest = max(farthest, ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-6)).item())
+        # A bias before a norm has a gradient of nothing but rounding.
+        farthest = max(farthest, ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-2)).item())
     assert compared == sum(parameter.numel() for parameter in model.parameters()), compared
-    assert farthest < 1e-4, farthest
+    assert farthest < 2e-5, farthest
     print(f"{name}: loss {found:.6f}, torch {expected.item():.6f}; {compared} gradients within {farthest:.1e}")
 
 
