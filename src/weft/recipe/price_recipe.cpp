@@ -14,11 +14,11 @@ double between(double none, double all, double share) { return none + share * (a
 
 RecipePrice between(const RecipePrice& none, const RecipePrice& all, double share) {
   RecipePrice price = all;
-  for (double RecipePrice::* const field :
+  for (double RecipePrice::*const field :
        {&RecipePrice::seconds, &RecipePrice::computing, &RecipePrice::waiting, &RecipePrice::bubble,
         &RecipePrice::updating, &RecipePrice::peak_bytes})
     price.*field = between(none.*field, all.*field, share);
-  for (double sim::MemoryByKind::* const field :
+  for (double sim::MemoryByKind::*const field :
        {&sim::MemoryByKind::activations, &sim::MemoryByKind::scratch})
     price.memory.*field = between(none.memory.*field, all.memory.*field, share);
   return price;

@@ -136,7 +136,8 @@ std::optional<cluster::Cluster> with_stages_outside(const cluster::Cluster& clus
 }
 
 train::Recompute recompute_of(Recompute recompute) {
-  return {.layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
+  return {
+      .layers = recompute == Recompute::full, .selective = recompute == Recompute::selective, .names = {}};
 }
 
 // Layers that a launcher does again are whole ones; what is named besides has no word.

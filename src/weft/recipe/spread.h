@@ -31,7 +31,8 @@ Result<SpreadRecipe> spread(const Recipe& recipe, const distribute::IndexRoles& 
                             const cluster::Cluster& cluster);
 
 struct GatheredRecipe {
-  Recipe recipe;                  // its degrees, batches, sharding, what is done again and where states lie; all else as `like`
+  Recipe
+      recipe;  // its degrees, batches, sharding, what is done again and where states lie; all else as `like`
   std::vector<std::string> lost;  // what no recipe says
 };
 

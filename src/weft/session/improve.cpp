@@ -1,6 +1,7 @@
 #include "weft/session/improve.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -35,7 +36,31 @@ struct GivenRecipe {
   Recipe recipe;
 };
 
-// Where a configuration says what an error is about: the first of its words for the first degree the message names.
+bool is_of_a_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
+
+// The flag or key that a message begins with or names first: "--bf16 and --fp16 ..", "zero_optimization.stage: ..".
+std::string_view named_in(std::string_view message, Language language) {
+  std::size_t begin = language == Language::megatron ? message.find("--") : 0, end = begin;
+  if (begin == std::string_view::npos) return {};
+  for (; end < message.size() && (is_of_a_name(message[end]) || message[end] == '.'); ++end)
+    if (message[end] == '.') begin = end + 1;
+  const bool is_key = end < message.size() && message[end] == ':';
+  return language == Language::megatron || is_key ? message.substr(begin, end - begin) : std::string_view();
+}
+
+// As a whole word.
+Span find_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); !word.empty() && at != std::string_view::npos;
+       at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_of_a_name(text[at - 1])) && (end == text.size() || !is_of_a_name(text[end])))
+      return Span{static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(word.size())};
+  }
+  return {};
+}
+
+// Where a configuration says what an error is about: the word that the message has from there, or the first of its
+// words for the first degree that the message names.
 Span place_of(const GivenRecipe& given, const std::string& message) {
   struct Words {
     std::string_view about, megatron, deepspeed, torchtitan;
@@ -54,6 +79,8 @@ Span place_of(const GivenRecipe& given, const std::string& message) {
       {"devices", "--nproc-per-node", "", ""},
       {"devices", "--nproc_per_node", "", ""},
   };
+  if (const Span named = find_word(given.text, named_in(message, given.language)); named.known())
+    return named;
   for (const Words& words : kWords) {
     if (message.find(words.about) == std::string::npos) continue;
     const std::string_view word = given.language == Language::megatron    ? words.megatron

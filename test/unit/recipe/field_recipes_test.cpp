@@ -70,19 +70,19 @@ const FieldRecipe kField[] = {
      "[training]\nlocal_batch_size = 1\nglobal_batch_size = 64\nseq_len = 8192\n[parallelism]\n"
      "data_parallel_shard_degree = -1\ntensor_parallel_degree = 1\n[activation_checkpoint]\nmode = "
      "\"selective\"\n",
-     8, "node=8: slice b, shard parameters; gpu=8: slice b, shard parameters"},
+     8, "node=8: slice b, shard parameters; gpu=8: slice b, shard parameters; recompute selective"},
     {"ViT by torchtitan, HSDP", Language::torchtitan,
      "[training]\nlocal_batch_size = 16\nglobal_batch_size = "
      "1024\n[parallelism]\ndata_parallel_replicate_degree = 8\n"
      "data_parallel_shard_degree = 8\n",
-     8, "node=8: slice b; gpu=8: slice b, shard parameters"},
+     8, "node=8: slice b; gpu=8: slice b, shard parameters; recompute selective"},
     {"DeepSeek shapes by torchtitan, in stages", Language::torchtitan,
      "[training]\nlocal_batch_size = 16\nglobal_batch_size = 64\nseq_len = 4096\n[parallelism]\n"
      "data_parallel_shard_degree = 4\ntensor_parallel_degree = 8\npipeline_parallel_degree = 2\n"
      "pipeline_parallel_schedule = \"1F1B\"\npipeline_parallel_microbatch_size = 1\n",
      8,
-     "node_a=2: stage; node_b=4: slice b, shard optimizer; gpu=8: slice h, f, v, s; micro=16; schedule "
-     "one_f_one_b"},
+     "node_a=2: stage; node_b=4: slice b, shard optimizer; gpu=8: slice h, f, v, s; micro=16; recompute "
+     "selective; schedule one_f_one_b"},
 };
 
 Result<Recipe> read_in(Language language, std::string_view text, std::int64_t devices) {

@@ -142,6 +142,10 @@ TEST(Improve, ShowsWhereFlagsContradictEachOther) {
           "error 1:22: tensor x pipeline x context does not divide the number of devices: 3 x 1 x 1 and 32\n"
           "  --micro-batch-size 1 --tensor-model-parallel-size 3 --global-batch-size 64\n"
           "                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n");
+  refused(asked("--micro-batch-size 1 --bf16 --global-batch-size 64 --fp16"),
+          "error 1:22: --bf16 and --fp16 exclude each other\n"
+          "  --micro-batch-size 1 --bf16 --global-batch-size 64 --fp16\n"
+          "                       ^^^^^^\n");
   refused(asked("--tensor-model-parallel-size 2"),
           "error: the configuration does not say the batch of a step\n  --batch 1024\n");
   Improve none = asked("");
@@ -191,7 +195,8 @@ TEST(ExplainRecipe, IsReadBackAndPricedTheSame) {
       {"megatron", "node=4: slice b; gpu=8: slice b; recompute layers", true},
       {"megatron", "node=4: slice b; gpu=8: slice b; micro=2; recompute two_maps.0", false},
       {"deepspeed",
-       "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer; micro=2; recompute layers; offload "
+       "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer; micro=2; recompute layers; "
+       "offload "
        "optimizer",
        true},
       {"deepspeed", "node=4: slice b; gpu=8: slice b; micro=2; recompute selective", false},
