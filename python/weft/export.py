@@ -50,13 +50,14 @@ def export_onnx(model, inputs, path, name="model", loss=None, targets=()):
         targeted = argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, len(targets) + 1)[1:]
         module = WithLoss(model, loss, len(inputs))
         names = names + [one if one not in names else one + "_target" for one in targeted]
-    traced = trace(module, inputs + targets, names)
+    notes = set()
+    traced = trace(module, inputs + targets, names, notes)
     if loss is not None:  # tensors are called as the model itself calls them
         traced.sources = {node: (kind, own.removeprefix("model.") if kind != "input" else own, tensor)
                           for node, (kind, own, tensor) in traced.sources.items()}
     lowering = Lowering(traced, name)
     lowering.run().save(path)
-    return lowering.notes
+    return sorted(notes) + lowering.notes
 
 
 def script_model(path, wanted):

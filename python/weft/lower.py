@@ -40,6 +40,7 @@ class Lowering:
         self.constants = {}  # node: what is known now
         self.parameters = {}  # node: (name, tensor), as it is or turned: (name, tensor, True)
         self.buffers = {}  # node: name
+        self.whole_inputs = set()  # names
         self.fixed = {}  # by shape and numbers: the names of constants
         self.notes = []
         self.count = 0
@@ -65,6 +66,8 @@ class Lowering:
             whole = not tensor.dtype.is_floating_point
             self.file.inputs.append((name, INT64 if whole else FLOAT, tensor.shape))
             self.values[node] = Value(name, tensor.shape)
+            if whole:
+                self.whole_inputs.add(name)
         elif kind == "parameter":
             self.parameters[node] = (name, tensor, False)
             self.weight(name, tensor)
@@ -89,7 +92,7 @@ class Lowering:
             name = "output" if i == 0 else f"output{i}"
             if self.shape(one) == ():
                 name = "loss"
-            self.file.add("Identity", [value.name], name)
+            self.file.rename(value.name, name)
             self.file.outputs.append((name, value.shape))
 
     def call(self, node):
@@ -207,6 +210,11 @@ class Lowering:
     def merged_view(self, node, x, *_, **__):
         """Rows that were merged stay apart until somebody needs them merged."""
         value, shape = self.loose(x), self.shape(node)
+        if "scores" in x.meta or value.name in self.whole_inputs:
+            # What a loss is made of, and its labels: it looks at them as they were.
+            node.meta.update({key: x.meta[key] for key in ("scores",) if key in x.meta})
+            self.values[node] = value
+            return
         if len(shape) >= 1 and len(value.shape) > len(shape) and merges(value.shape, shape):
             self.values[node] = value
             return
@@ -311,7 +319,7 @@ class Lowering:
 
     def linear_behind(self, x):
         while "linear" not in x.meta:
-            if short(x).split(".")[0] not in SAME_ORDER or self.shape(x)[-1] != self.shape(x.args[0])[-1]:
+            if x.op != "call_function" or short(x).split(".")[0] not in SAME_ORDER or self.shape(x)[-1] != self.shape(x.args[0])[-1]:
                 return None
             x = x.args[0]
         return x if x.meta["linear"][1] is not None else None
@@ -359,6 +367,11 @@ class Lowering:
         if alpha != 1:
             right = self.emit("Mul", [right, self.constant(alpha)], self.shape(b)).name
         self.give(node, operation, [name(a), right])
+        # A bias that is added by itself.
+        linear = self.linear_behind(a) if operation == "Add" and isinstance(a, torch.fx.Node) and b in self.parameters else None
+        if linear is not None and linear.meta["linear"][2] is None and len(self.shape(b)) == 1:
+            node.meta["linear"] = (*linear.meta["linear"][:2], right)
+            node.meta["bias"] = self.parameters[b]
 
     def activation(self, node, operation, x, **attributes):
         # One number of each: rows that stay apart may go on so.
@@ -446,8 +459,14 @@ class Lowering:
             self.values[node] = self.reshaped(pooled, self.shape(node))
         elif places == list(range(rank)) and not keepdim:
             self.give(node, "ReduceMean", [self.loose(x).name], keepdims=0)
+        elif places == [rank - 1]:
+            # The product with a column of the same numbers.
+            features = self.shape(x)[-1]
+            column = self.kept(torch.full((features, 1), 1 / features), self.fresh("mean_of"))
+            made = self.emit("MatMul", [self.get(x).name, column], (*self.shape(x)[:-1], 1), node)
+            self.values[node] = self.reshaped(made, self.shape(node))
         else:
-            self.refuse(node, "only means of images and of all")
+            self.refuse(node, "only means of images, of the last dim and of all")
 
     def adaptive_pool(self, node, x, size):
         if list(size) != [1, 1]:
@@ -458,7 +477,8 @@ class Lowering:
         self.give(node, "Concat", [self.get(one).name for one in parts], axis=dim)
 
     def log_softmax(self, node, x, dim, *_):
-        if any(not short(user).startswith("nll_loss") for user in node.users):
+        users = [user for user in node.users if short(user).split(".")[0] not in SAME_ORDER]
+        if any(not short(user).startswith("nll_loss") for user in users):
             self.refuse(node, "only before nll_loss")
         node.meta["scores"] = (x, dim)
         self.values[node] = self.loose(x)
@@ -466,14 +486,18 @@ class Lowering:
     def cross_entropy(self, node, scores, labels, weight=None, reduction=1, ignore_index=-100):
         if weight is not None or reduction != 1 or "scores" not in scores.meta:
             self.refuse(node, "only means of what log_softmax gives, all labels alike")
-        x = self.loose(scores.meta["scores"][0])
+        of, dim = scores.meta["scores"]
         known = self.loose(labels)
-        if x.shape[:-1] != known.shape:
-            x, known = self.get(scores.meta["scores"][0]), self.get(labels)
-        # Classes come second in ONNX.
-        rank = len(x.shape)
-        if rank > 2:
-            x = self.turned(x, [0, rank - 1, *range(1, rank - 1)])
+        if len(self.shape(of)) > 2 and dim % len(self.shape(of)) == 1:
+            x = self.get(of)
+        else:
+            x = self.loose(of)
+            if x.shape[:-1] != known.shape:
+                x, known = self.get(of), self.get(labels)
+            # Classes come second in ONNX.
+            rank = len(x.shape)
+            if rank > 2:
+                x = self.turned(x, [0, rank - 1, *range(1, rank - 1)])
         self.values[node] = self.emit("SoftmaxCrossEntropyLoss", [x.name, known.name], (), node, reduction="mean")
 
     def mean_square(self, node, a, b, reduction=1):

@@ -79,6 +79,15 @@ class OnnxFile:
         """Numbers that do not learn."""
         self.nodes.append(("Constant", "", [], name, {"value": Tensor(FLOAT, tuple(shape), data)}))
 
+    def rename(self, value, name):
+        """Calls what a node makes otherwise; what no node makes gets one."""
+        if not any(node[3] == value for node in self.nodes):
+            self.add("Identity", [value], name)
+            return
+        self.nodes = [(operation, own, [name if one == value else one for one in inputs],
+                       name if output == value else output, attributes)
+                      for operation, own, inputs, output, attributes in self.nodes]
+
     def drop_unread(self):
         """Leaves what the outputs are made of."""
         needed = {name for name, _ in self.outputs}

@@ -4,6 +4,7 @@ torch.export makes it where there is one; older versions of torch trace the modu
 control flow that depends on data is refused, with the line that has it.
 """
 
+import contextlib
 import inspect
 import os
 import traceback
@@ -125,11 +126,29 @@ def traced_by_export(module, inputs, names):
     return Traced(program.graph_module, sources)
 
 
-def trace(module, inputs, names):
-    """Fails with NotUnderstood where the module's way depends on its data."""
+@contextlib.contextmanager
+def without_dropout(notes):
+    """Dropout is the identity meanwhile: what it leaves out by chance has no place in a graph that is compared."""
+    before = torch.nn.functional.dropout
+
+    def identity(x, p=0.5, training=True, inplace=False):
+        if training and p > 0:
+            notes.add(f"{place_of(traceback.extract_stack()) or 'the module'}: dropout of {p} is left out")
+        return x
+
+    torch.nn.functional.dropout = identity
+    try:
+        yield
+    finally:
+        torch.nn.functional.dropout = before
+
+
+def trace(module, inputs, names, notes):
+    """Fails with NotUnderstood where the module's way depends on its data. `notes`: a set that it adds to."""
     how = traced_by_export if hasattr(torch, "export") and hasattr(torch.export, "export") else traced_by_calls
     try:
-        return how(module, inputs, names)
+        with without_dropout(notes):
+            return how(module, inputs, names)
     except Exception as error:  # whatever torch throws: its kinds differ by version
         place = place_of(traceback.extract_tb(error.__traceback__))
         told = str(error).strip().split("\n")[0]

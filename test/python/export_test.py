@@ -91,7 +91,7 @@ def compare(name, folder):
     for tensor, weight in before.items():
         gradient = gradient_of(weight, model.parameters())
         if gradient is None:
-            assert "mask" in tensor or "running" in tensor, f"{tensor} is of no parameter"
+            assert any(one in tensor for one in ("mask", "mean_of", "running")), f"{tensor} is of no parameter"
             continue
         compared += weight.numel()
         taken = weight - after[tensor]
@@ -121,7 +121,7 @@ def refusals(folder):
 
 
 def main():
-    for name in sys.argv[1:] or ("mlp", "regression", "gpt", "conv"):
+    for name in sys.argv[1:] or ("mlp", "regression", "tied", "gpt", "encoder", "conv"):
         with tempfile.TemporaryDirectory() as folder:
             compare(name, folder)
     with tempfile.TemporaryDirectory() as folder:
