@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 300
 PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo lib install test test-gpu test-thorough bench bench-peers bench-faults goldens fuzz format lint clean help
+.PHONY: weft demo lib install test test-gpu test-thorough bench bench-gpu bench-peers bench-faults goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -45,6 +45,11 @@ test-%: ## build and run the unit tests of one folder of src/weft: make test-pla
 bench: ## measure planning, rules, memory, kernels and training, and print the numbers
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) bench
+
+bench-gpu: ## measure steps of training on this machine's GPU beside PyTorch's
+	@scripts/setup.sh build
+	@scripts/build.sh release $(JOBS) weft
+	@bench/gpu.sh build/release/weft
 
 bench-peers: ## build what `weft bench` measures against: Open MPI, MPICH, Gloo
 	@scripts/setup.sh build bench

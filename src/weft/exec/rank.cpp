@@ -5,12 +5,14 @@
 #include <mutex>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
 #include "weft/base/units.h"
 #include "weft/device/element_access.h"
+#include "weft/device/recording.h"
 #include "weft/exec/crew.h"
 #include "weft/exec/device_memory.h"
 #include "weft/exec/spill_file.h"
@@ -104,7 +106,7 @@ struct Rank::State {
       streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
       if (!released.empty())
         for (const program::Extent& extent : released[task]) let_go_of(extent);
-      if (launched) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
+      if (launched && movers > 0) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
       return true;
     }
     Status status = move(what);
@@ -157,6 +159,24 @@ struct Rank::State {
     return finish();
   }
 
+  // A device that records gets the second step's launches as one, and so every later one's. The first is done
+  // launch by launch: what libraries load when they are first called cannot be recorded.
+  Status step(const Crew::Work& work) {
+    device::RecordingStream* const stream = device::as_recording(*streams.front());
+    if (stream == nullptr || streams.size() > 1 || movers > 0 || !std::exchange(stepped, true))
+      return run_all(work);
+    if (!failure.ok()) return failure;
+    if (recorded == nullptr) {
+      stream->start_recording();
+      memory->send_inputs(*stream);
+      crew->run(work);
+      WEFT_TRY(recording, stream->end_recording());
+      recorded = std::move(recording);
+    }
+    stream->launch(*recorded);
+    return finish();
+  }
+
   // What was launched is done; what went wrong on a stream is known only then.
   Status finish() {
     for (const auto& stream : streams)
@@ -171,6 +191,8 @@ struct Rank::State {
   std::unique_ptr<DeviceMemory> memory;
   std::vector<std::unique_ptr<device::Kernel>> kernels;  // a unit; none for an exchange
   std::vector<std::unique_ptr<device::Stream>> streams;  // a worker
+  std::unique_ptr<device::Recording> recorded;           // of a step
+  bool stepped = false;
   std::unique_ptr<TaskEvents> launched;  // where a launch is not yet done when it returns; else none
   std::vector<std::vector<program::Extent>> released;  // by task; empty: nothing is spilled
   std::size_t movers = 0;                              // streams of the program that move bytes between ranks
@@ -322,7 +344,7 @@ Status Rank::put_back(std::span<const std::byte> bytes) {
 }
 
 Status Rank::step() {
-  return state_->run_all([&](std::uint32_t task, int worker) { return state_->run(task, worker); });
+  return state_->step([&](std::uint32_t task, int worker) { return state_->run(task, worker); });
 }
 
 Status Rank::step(program::Timeline& timeline) {

@@ -47,6 +47,10 @@ class Grouper {
   // Constants, positions, and pointwise functions of these alone.
   bool is_recomputed(const plan::NodeView& node) const;
   bool is_product(const plan::NodeView& node) const;
+  // A cast to f32 for losses over classes alone, whose kernels on accelerators read narrow numbers themselves.
+  bool is_read_narrow(const plan::NodeView& node) const;
+  // Such a loss's gradient goes to a cast to a narrow type alone: what that makes, which the kernel then writes.
+  std::optional<plan::ValueId> narrow_result(const plan::NodeView& node) const;
   bool runs_by_rows(const plan::NodeView& node) const;
 
   // The place of a value, stored now if it was not meant to be.

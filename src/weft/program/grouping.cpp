@@ -47,6 +47,7 @@ Grouping Grouper::run() {
 }
 
 void Grouper::add(const NodeView& node) {
+  if (node.result_count() > 0 && made_.group[node.result(0).value] != kNoGroup) return;  // with its operand
   if (ops::is_source(node.op())) {
     made_.places[node.result(0).value] = plain_place(BufferId(node.result(0).value), node.result_type(0));
   } else if (is_recomputed(node)) {
@@ -55,6 +56,9 @@ void Grouper::add(const NodeView& node) {
     add_view(node);
   } else if (&node.op() == &ops::local_exchange()) {
     add_exchange(node);
+  } else if (is_read_narrow(node)) {
+    made_.places[node.result(0).value] = stored(node.input(0));
+    made_.group[node.result(0).value] = made_.group[node.input(0).value];
   } else if (runs_by_rows(node)) {
     add_rows(node);
   } else if (is_product(node)) {
@@ -132,6 +136,41 @@ void Grouper::add_view(const NodeView& node) {
       copy != copies_.end() ? static_cast<std::uint32_t>(copy->second) : made_.group[from.value];
 }
 
+namespace {
+
+bool is_loss_over_classes(const plan::Operator& op) {
+  return &op == &ops::cross_entropy() || &op == &ops::cross_entropy_gradient();
+}
+
+bool is_graph_output(const plan::Graph& graph, ValueId value) {
+  return std::ranges::any_of(graph.outputs(),
+                             [&](const plan::Output& output) { return output.value == value; });
+}
+
+}  // namespace
+
+bool Grouper::is_read_narrow(const NodeView& node) const {
+  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
+  const ValueId wide = node.result(0);
+  return is_narrow(node.input_type(0).dtype) && graph_.type(wide).dtype == plan::DType::f32 &&
+         !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) && !readers_.of(wide).empty() &&
+         std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
+           const NodeView loss = graph_.view(reader);
+           return is_loss_over_classes(loss.op()) && std::ranges::count(loss.node().inputs, wide) == 1 &&
+                  loss.input(0) == wide;
+         });
+}
+
+std::optional<ValueId> Grouper::narrow_result(const NodeView& node) const {
+  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cross_entropy_gradient()) return {};
+  const auto readers = readers_.of(node.result(0));
+  if (readers.size() != 1 || is_graph_output(graph_, node.result(0))) return {};
+  const NodeView cast = graph_.view(readers.front());
+  if (&cast.op() != &ops::cast() || !is_narrow(cast.result_type(0).dtype) || !needed_[cast.id().value])
+    return {};
+  return cast.result(0);
+}
+
 bool Grouper::is_product(const NodeView& node) const {
   return &node.op() == &ops::contract() && node.input_count() == 2 && is_float(node.result_type(0).dtype);
 }
@@ -191,16 +230,20 @@ void Grouper::add_call(const NodeView& node) {
     Place place = row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input)));
     group.operands.push_back(in_f32 && is_narrow(place.dtype) ? widened(input, place) : place);
   }
+  const std::optional<ValueId> narrow = narrow_result(node);
   for (std::size_t k = 0; k < node.result_count(); ++k) {
-    const plan::Type type = node.result_type(k);
-    const BufferId buffer(node.result(k).value);
+    const ValueId result = narrow.value_or(node.result(k));
+    const plan::Type type = graph_.type(result);
+    const BufferId buffer(result.value);
     group.results.push_back(row.empty() ? plain_place(buffer, type)
                                         : place_in_order(buffer, type, in_rows(type)));
     rounds |= in_f32 && is_narrow(type.dtype);
   }
   if (!rounds) {
     if (is_optimizer(node.op())) write_in_place(node, group);
-    return finish(std::move(group), node);
+    finish(std::move(group), node);
+    if (narrow) set(*narrow, made_.places[node.result(0).value], made_.group[node.result(0).value]);
+    return;
   }
   const std::vector<Place> rounded = group.results;
   for (Place& place : group.results)

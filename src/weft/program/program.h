@@ -172,7 +172,7 @@ struct CompileOptions {
   // What the rank can compute while a byte goes to another rank: decides how long after an exchange that
   // which reads its result is to come. Some tens on processors, some thousands on accelerators.
   double flops_per_exchanged_byte = 100;
-  // Fuses work on bf16 and f16 as on f32. To price only: no kernel here runs such a program.
+  // Kernels take bf16 and f16 as they are, as accelerators' do. Else those that do not get them as f32.
   bool any_float = false;
   // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
   bool pack = true;

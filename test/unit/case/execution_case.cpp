@@ -31,8 +31,10 @@ T or_throw(Result<T> result) {
 
 }  // namespace
 
-plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes) {
+plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes,
+                        plan::DType precision) {
   language::BindOptions options;
+  options.precision = precision;
   options.sizes = std::move(sizes);
   options.mode = language::Mode::train;
   return std::move(or_throw(language::bind(catalog(), language::syntax::Name{model, {}}, options)).graph);
@@ -42,6 +44,15 @@ plan::Graph training_plan(std::string_view model, std::vector<language::SizeOver
   return std::move(or_throw(train::make_training_plan(bound_model(model, std::move(sizes)), {})).graph);
 }
 
+plan::Graph narrow_training_plan(std::string_view model, std::vector<language::SizeOverride> sizes,
+                                 std::string_view precision) {
+  train::TrainingOptions options;
+  options.precision = train::find_precision(precision).value();
+  const plan::Graph narrow = bound_model(model, std::move(sizes), options.precision.compute);
+  return std::move(
+      or_throw(train::make_training_plan(or_throw(train::with_wide_losses(narrow)), options)).graph);
+}
+
 bool on_another_device() { return std::getenv("WEFT_TEST_DEVICE") != nullptr; }
 
 std::unique_ptr<Rank> start(const plan::Graph& graph, int workers) {
@@ -49,7 +60,8 @@ std::unique_ptr<Rank> start(const plan::Graph& graph, int workers) {
   if (const char* const name = std::getenv("WEFT_TEST_DEVICE")) {
     static const std::shared_ptr<device::Device> device = or_throw(device::open_device(name));
     return or_throw(
-        Rank::start(or_throw(program::compile(shared, {.workers = 1, .tiles = false})), {.device = device}));
+        Rank::start(or_throw(program::compile(shared, {.workers = 1, .any_float = true, .tiles = false})),
+                    {.device = device}));
   }
   return or_throw(
       Rank::start(or_throw(program::compile(shared, {.workers = workers})), {.workers = workers}));

@@ -12,9 +12,13 @@ namespace weft::exec {
 
 using Tensors = ops::Tensors<double>;
 
-// A shipped model in train mode, or its training plan with Adam.
-plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes);
+// A shipped model in train mode, what has no type of its own of this one; or its training plan with Adam, of f32.
+plan::Graph bound_model(std::string_view model, std::vector<language::SizeOverride> sizes,
+                        plan::DType precision = plan::DType::f32);
 plan::Graph training_plan(std::string_view model, std::vector<language::SizeOverride> sizes);
+// Of a precision by its name, "bf16": master weights, moments and the loss are f32.
+plan::Graph narrow_training_plan(std::string_view model, std::vector<language::SizeOverride> sizes,
+                                 std::string_view precision);
 
 // Whether WEFT_TEST_DEVICE names another device than the processor.
 bool on_another_device();

@@ -15,7 +15,7 @@ using device::cuda::Handle;
 // Compiles each text once, for the oldest kind that is served.
 class CompiledOnly final : public device::cuda::Functions {
  public:
-  Result<Handle> function(const std::string& text, const std::string& name) override {
+  Result<Handle> function(const std::string& text, const std::string& name, std::int64_t) override {
     EXPECT_NE(text.find("void " + name + "("), std::string::npos) << name;
     if (texts_.insert(text).second) {
       WEFT_TRY(image, device::cuda::compile(text, "sm_80"));
@@ -30,8 +30,8 @@ class CompiledOnly final : public device::cuda::Functions {
 };
 
 void compile_all(const plan::Graph& graph, CompiledOnly& functions) {
-  const auto program =
-      program::compile(std::make_shared<plan::Graph>(graph.clone()), {.workers = 1, .tiles = false});
+  const auto program = program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                                        {.workers = 1, .any_float = true, .tiles = false});
   ASSERT_TRUE(program.ok()) << program.error().message;
   alignas(256) static std::byte nowhere[256];
   for (const program::Unit& unit : program->units) {
@@ -50,6 +50,39 @@ TEST(GpuTexts, OfWholeTrainingStepsCompile) {
   // Layers that are alike are one text; the sums that gather their gradients differ.
   EXPECT_LT(functions.texts(), one_layer + one_layer / 2);
   compile_all(training_plan("digits_conv", {{"b", 4, {}}}), functions);
+}
+
+TEST(GpuTexts, OfNarrowNumbersAndAttentionCompile) {
+  if (const auto found = device::cuda::compiler(); !found.ok()) GTEST_SKIP() << found.error().message;
+  if (const auto found = device::cuda::blas(); !found.ok()) GTEST_SKIP() << found.error().message;
+  CompiledOnly functions;
+  compile_all(narrow_training_plan("char_gpt", {{"b", 2, {}}, {"s", 16, {}}, {"layers", 1, {}}}, "bf16"),
+              functions);
+  compile_all(narrow_training_plan("digits_conv", {{"b", 4, {}}}, "f16"), functions);
+  for (
+      const ops::Case& c : ops::read_cases(
+          R"(attention:2 | f16[b=2,s=130,h=2,e=32] | f16[b=2,t=75,h=2,e=32] | f16[b=2,t=75,h=2,f=48] | {over=t, along=s, inner=[e], window=9}
+attention:2 | f32[h=2,s=33,e=20] | f32[h=2,t=50,e=20] | f32[h=2,t=50,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e]}
+attention-gradient:3 | bf16[h=2,g=3,s=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,t=65,e=64] | bf16[h=2,g=3,s=65,e=64] | f32[h=2,g=3,s=65] | bf16[h=2,g=3,s=65,e=64] | bool[s=65,t=65] | {over=t, along=s, inner=[e], causal=1}
+attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=20,f=136] | f32[s=20] | f32[s=20,f=136] | {over=t, along=s, inner=[e], scale=-2}
+)"))
+    compile_all(ops::graph_of(c), functions);
+}
+
+TEST(GpuTexts, WhatIsTooWideIsSaid) {
+  CompiledOnly functions;
+  const plan::Graph graph = ops::graph_of(
+      ops::read_cases(
+          "attention:2 | bf16[s=2,e=300] | bf16[t=2,e=300] | bf16[t=2,e=4] | {over=t, along=s, inner=[e]}")
+          .front());
+  const auto program =
+      program::compile(std::make_shared<plan::Graph>(graph.clone()), {.any_float = true, .tiles = false});
+  ASSERT_TRUE(program.ok());
+  alignas(256) static std::byte nowhere[256];
+  const auto kernel =
+      device::cuda::make_kernel(functions, *program, program->units.front(), device::Address(nowhere));
+  ASSERT_FALSE(kernel.ok());
+  EXPECT_EQ(kernel.error().message, "the GPU's attention has heads up to 256 wide: found 300 and 4");
 }
 
 TEST(GpuTexts, WhatDoesNotCompileIsSaid) {

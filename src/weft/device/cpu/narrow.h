@@ -25,13 +25,34 @@ constexpr bool is_narrow(plan::DType dtype) {
   return dtype == plan::DType::bf16 || dtype == plan::DType::f16;
 }
 
-// Vectors of kLanes floats, and of the integers that they are made of.
+// Vectors of so many floats, and of the integers that they are made of. Spelled out: g++ forgets attributes that
+// depend on a template's parameter.
+template <int kLanes>
+struct NarrowVectors;
+template <>
+struct NarrowVectors<4> {
+  typedef float Floats [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint32_t Words [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint16_t Shorts [[gnu::vector_size(8), gnu::may_alias, gnu::aligned(2)]];
+};
+template <>
+struct NarrowVectors<8> {
+  typedef float Floats [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint32_t Words [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint16_t Shorts [[gnu::vector_size(16), gnu::may_alias, gnu::aligned(2)]];
+};
+template <>
+struct NarrowVectors<16> {
+  typedef float Floats [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint32_t Words [[gnu::vector_size(64), gnu::may_alias, gnu::aligned(4)]];
+  typedef std::uint16_t Shorts [[gnu::vector_size(32), gnu::may_alias, gnu::aligned(2)]];
+};
+
 template <int kLanes>
 struct NarrowLanes {
-  typedef float Floats [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
-  typedef std::uint32_t Words [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
-  typedef std::int32_t Masks [[gnu::vector_size(kLanes * 4), gnu::may_alias, gnu::aligned(4)]];
-  typedef std::uint16_t Shorts [[gnu::vector_size(kLanes * 2), gnu::may_alias, gnu::aligned(2)]];
+  using Floats = typename NarrowVectors<kLanes>::Floats;
+  using Words = typename NarrowVectors<kLanes>::Words;
+  using Shorts = typename NarrowVectors<kLanes>::Shorts;
 
   [[gnu::always_inline]] static inline void widen(const Bf16* from, float* to) {
     *reinterpret_cast<Words*>(to) = __builtin_convertvector(*reinterpret_cast<const Shorts*>(from), Words)

@@ -20,69 +20,85 @@ void* open_any(std::initializer_list<const char*> names) {
   return nullptr;
 }
 
-// Looks functions up one after another and remembers the first that is not there.
-class Lookup {
- public:
-  explicit Lookup(void* library) : library_(library) {}
-
-  template <class Function>
-  void find(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library_, name));
-    if (function == nullptr && missing_.empty()) missing_ = name;
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* library_;
-  std::string missing_;
+// A function of a library by its name, and where its address goes.
+struct Wanted {
+  const char* name;
+  void** slot;
 };
-
-Error too_old(std::string_view library, const std::string& function) {
-  return world_error(fmt::format("{} of this machine is too old: it has no {}", library, function),
-                     "CUDA 12 or later is needed");
+template <class Function>
+void** slot(Function& function) {
+  return reinterpret_cast<void**>(&function);
 }
 
+struct Library {
+  std::string_view called;  // in errors
+  std::initializer_list<const char*> files;
+  std::string_view without, hint;  // what is said where it is not there
+};
+
+Status load(const Library& from, std::initializer_list<Wanted> all) {
+  void* const library = open_any(from.files);
+  if (library == nullptr) return world_error(std::string(from.without), std::string(from.hint));
+  for (const Wanted& wanted : all) {
+    *wanted.slot = dlsym(library, wanted.name);
+    if (*wanted.slot == nullptr)
+      return world_error(fmt::format("{} of this machine is too old: it has no {}", from.called, wanted.name),
+                         "CUDA 12 or later is needed");
+  }
+  return {};
+}
+
+constexpr std::string_view kInToolkit = "the CUDA toolkit has it; LD_LIBRARY_PATH may say where";
+
 Result<Driver> load_driver() {
-  void* const library = open_any({"libcuda.so.1"});
-  if (library == nullptr)
-    return world_error("this machine has no NVIDIA driver: libcuda.so.1 is not there",
-                       "without ON GPU it runs on the processor");
   Driver driver;
-  Lookup at(library);
-  at.find(driver.init, "cuInit");
-  at.find(driver.driver_version, "cuDriverGetVersion");
-  at.find(driver.error_text, "cuGetErrorString");
-  at.find(driver.device_count, "cuDeviceGetCount");
-  at.find(driver.device, "cuDeviceGet");
-  at.find(driver.device_name, "cuDeviceGetName");
-  at.find(driver.device_attribute, "cuDeviceGetAttribute");
-  at.find(driver.retain_context, "cuDevicePrimaryCtxRetain");
-  at.find(driver.release_context, "cuDevicePrimaryCtxRelease_v2");
-  at.find(driver.set_context, "cuCtxSetCurrent");
-  at.find(driver.memory_info, "cuMemGetInfo_v2");
-  at.find(driver.allocate, "cuMemAlloc_v2");
-  at.find(driver.free, "cuMemFree_v2");
-  at.find(driver.allocate_host, "cuMemHostAlloc");
-  at.find(driver.free_host, "cuMemFreeHost");
-  at.find(driver.fill, "cuMemsetD8Async");
-  at.find(driver.copy_in, "cuMemcpyHtoDAsync_v2");
-  at.find(driver.copy_out, "cuMemcpyDtoHAsync_v2");
-  at.find(driver.copy, "cuMemcpyDtoDAsync_v2");
-  at.find(driver.create_stream, "cuStreamCreate");
-  at.find(driver.destroy_stream, "cuStreamDestroy_v2");
-  at.find(driver.synchronize, "cuStreamSynchronize");
-  at.find(driver.stream_wait, "cuStreamWaitEvent");
-  at.find(driver.create_event, "cuEventCreate");
-  at.find(driver.destroy_event, "cuEventDestroy_v2");
-  at.find(driver.record, "cuEventRecord");
-  at.find(driver.event_query, "cuEventQuery");
-  at.find(driver.event_synchronize, "cuEventSynchronize");
-  at.find(driver.event_elapsed, "cuEventElapsedTime");
-  at.find(driver.load_module, "cuModuleLoadData");
-  at.find(driver.unload_module, "cuModuleUnload");
-  at.find(driver.find_function, "cuModuleGetFunction");
-  at.find(driver.launch, "cuLaunchKernel");
-  if (!at.missing().empty()) return too_old("the NVIDIA driver", at.missing());
+  const std::initializer_list<Wanted> wanted = {
+      {"cuInit", slot(driver.init)},
+      {"cuDriverGetVersion", slot(driver.driver_version)},
+      {"cuGetErrorString", slot(driver.error_text)},
+      {"cuDeviceGetCount", slot(driver.device_count)},
+      {"cuDeviceGet", slot(driver.device)},
+      {"cuDeviceGetName", slot(driver.device_name)},
+      {"cuDeviceGetAttribute", slot(driver.device_attribute)},
+      {"cuDevicePrimaryCtxRetain", slot(driver.retain_context)},
+      {"cuDevicePrimaryCtxRelease_v2", slot(driver.release_context)},
+      {"cuCtxSetCurrent", slot(driver.set_context)},
+      {"cuMemGetInfo_v2", slot(driver.memory_info)},
+      {"cuMemAlloc_v2", slot(driver.allocate)},
+      {"cuMemFree_v2", slot(driver.free)},
+      {"cuMemHostAlloc", slot(driver.allocate_host)},
+      {"cuMemFreeHost", slot(driver.free_host)},
+      {"cuMemsetD8Async", slot(driver.fill)},
+      {"cuMemcpyHtoDAsync_v2", slot(driver.copy_in)},
+      {"cuMemcpyDtoHAsync_v2", slot(driver.copy_out)},
+      {"cuMemcpyDtoDAsync_v2", slot(driver.copy)},
+      {"cuStreamCreate", slot(driver.create_stream)},
+      {"cuStreamDestroy_v2", slot(driver.destroy_stream)},
+      {"cuStreamSynchronize", slot(driver.synchronize)},
+      {"cuStreamWaitEvent", slot(driver.stream_wait)},
+      {"cuEventCreate", slot(driver.create_event)},
+      {"cuEventDestroy_v2", slot(driver.destroy_event)},
+      {"cuEventRecord", slot(driver.record)},
+      {"cuEventQuery", slot(driver.event_query)},
+      {"cuEventSynchronize", slot(driver.event_synchronize)},
+      {"cuEventElapsedTime", slot(driver.event_elapsed)},
+      {"cuStreamBeginCapture_v2", slot(driver.begin_capture)},
+      {"cuStreamEndCapture", slot(driver.end_capture)},
+      {"cuGraphInstantiateWithFlags", slot(driver.instantiate)},
+      {"cuGraphDestroy", slot(driver.destroy_graph)},
+      {"cuGraphExecDestroy", slot(driver.destroy_executable)},
+      {"cuGraphLaunch", slot(driver.launch_graph)},
+      {"cuModuleLoadData", slot(driver.load_module)},
+      {"cuModuleUnload", slot(driver.unload_module)},
+      {"cuModuleGetFunction", slot(driver.find_function)},
+      {"cuFuncSetAttribute", slot(driver.set_attribute)},
+      {"cuLaunchKernel", slot(driver.launch)},
+  };
+  WEFT_TRY_STATUS(load({"the NVIDIA driver",
+                        {"libcuda.so.1"},
+                        "this machine has no NVIDIA driver: libcuda.so.1 is not there",
+                        "without ON GPU it runs on the processor"},
+                       wanted));
   if (const Code code = driver.init(0); code != 0) {
     const char* text = nullptr;
     driver.error_text(code, &text);
@@ -94,38 +110,36 @@ Result<Driver> load_driver() {
 }
 
 Result<Compiler> load_compiler() {
-  void* const library = open_any({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"});
-  if (library == nullptr)
-    return world_error("kernels for the GPU cannot be compiled: libnvrtc is not there",
-                       "the CUDA toolkit has it; LD_LIBRARY_PATH may say where");
   Compiler compiler;
-  Lookup at(library);
-  at.find(compiler.version, "nvrtcVersion");
-  at.find(compiler.error_text, "nvrtcGetErrorString");
-  at.find(compiler.create, "nvrtcCreateProgram");
-  at.find(compiler.destroy, "nvrtcDestroyProgram");
-  at.find(compiler.compile, "nvrtcCompileProgram");
-  at.find(compiler.log_size, "nvrtcGetProgramLogSize");
-  at.find(compiler.log, "nvrtcGetProgramLog");
-  at.find(compiler.image_size, "nvrtcGetCUBINSize");
-  at.find(compiler.image, "nvrtcGetCUBIN");
-  if (!at.missing().empty()) return too_old("libnvrtc", at.missing());
+  const std::initializer_list<Wanted> wanted = {
+      {"nvrtcVersion", slot(compiler.version)},        {"nvrtcGetErrorString", slot(compiler.error_text)},
+      {"nvrtcCreateProgram", slot(compiler.create)},   {"nvrtcDestroyProgram", slot(compiler.destroy)},
+      {"nvrtcCompileProgram", slot(compiler.compile)}, {"nvrtcGetProgramLogSize", slot(compiler.log_size)},
+      {"nvrtcGetProgramLog", slot(compiler.log)},      {"nvrtcGetCUBINSize", slot(compiler.image_size)},
+      {"nvrtcGetCUBIN", slot(compiler.image)},
+  };
+  WEFT_TRY_STATUS(load({"libnvrtc",
+                        {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                        "kernels for the GPU cannot be compiled: libnvrtc is not there",
+                        kInToolkit},
+                       wanted));
   return compiler;
 }
 
 Result<Blas> load_blas() {
-  void* const library = open_any({"libcublas.so.13", "libcublas.so.12", "libcublas.so"});
-  if (library == nullptr)
-    return world_error("matrices cannot be multiplied on the GPU: libcublas is not there",
-                       "the CUDA toolkit has it; LD_LIBRARY_PATH may say where");
   Blas blas;
-  Lookup at(library);
-  at.find(blas.create, "cublasCreate_v2");
-  at.find(blas.destroy, "cublasDestroy_v2");
-  at.find(blas.set_stream, "cublasSetStream_v2");
-  at.find(blas.set_workspace, "cublasSetWorkspace_v2");
-  at.find(blas.multiply, "cublasGemmStridedBatchedEx");
-  if (!at.missing().empty()) return too_old("libcublas", at.missing());
+  const std::initializer_list<Wanted> wanted = {
+      {"cublasCreate_v2", slot(blas.create)},
+      {"cublasDestroy_v2", slot(blas.destroy)},
+      {"cublasSetStream_v2", slot(blas.set_stream)},
+      {"cublasSetWorkspace_v2", slot(blas.set_workspace)},
+      {"cublasGemmStridedBatchedEx", slot(blas.multiply)},
+  };
+  WEFT_TRY_STATUS(load({"libcublas",
+                        {"libcublas.so.13", "libcublas.so.12", "libcublas.so"},
+                        "matrices cannot be multiplied on the GPU: libcublas is not there",
+                        kInToolkit},
+                       wanted));
   return blas;
 }
 

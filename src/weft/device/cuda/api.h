@@ -49,9 +49,16 @@ struct Driver {
   Code (*event_query)(Handle event);
   Code (*event_synchronize)(Handle event);
   Code (*event_elapsed)(float* milliseconds, Handle begin, Handle end);
+  Code (*begin_capture)(Handle stream, int mode);
+  Code (*end_capture)(Handle stream, Handle* graph);
+  Code (*instantiate)(Handle* executable, Handle graph, unsigned long long flags);
+  Code (*destroy_graph)(Handle graph);
+  Code (*destroy_executable)(Handle executable);
+  Code (*launch_graph)(Handle executable, Handle stream);
   Code (*load_module)(Handle* module, const void* image);
   Code (*unload_module)(Handle module);
   Code (*find_function)(Handle* function, Handle module, const char* name);
+  Code (*set_attribute)(Handle function, int attribute, int value);
   Code (*launch)(Handle function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                  unsigned block_y, unsigned block_z, unsigned shared_bytes, Handle stream, void** parameters,
                  void** extra);

@@ -32,11 +32,11 @@ std::string over_elements(const Call& call, const std::string& body, const std::
       prelude(), parameters(call), before, body);
 }
 
-std::string over_blocks(const Call& call, const std::string& body) {
+std::string over_blocks(const Call& call, const std::string& body, std::string_view helpers) {
   return fmt::format(
-      "{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
+      "{}{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
       "  for (long long i = begin + blockIdx.x; i < end; i += gridDim.x) {{\n{}  }}\n}}\n",
-      prelude(), parameters(call), body);
+      prelude(), helpers, parameters(call), body);
 }
 
 Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements) {
@@ -77,7 +77,7 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
   for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
   for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
   for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_optimizer,
-                          make_moved, make_routing, make_image}) {
+                          make_moved, make_routing, make_image, make_attention}) {
     WEFT_TRY(kernel, make(call));
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }

@@ -26,7 +26,8 @@ using Made = Result<std::unique_ptr<Kernel>>;
 std::string parameters(const Call& call);
 // A kernel over [begin, end) in strides of all threads, `i` its place; or of all blocks.
 std::string over_elements(const Call& call, const std::string& body, const std::string& before = {});
-std::string over_blocks(const Call& call, const std::string& body);
+// `helpers` stand before the kernel.
+std::string over_blocks(const Call& call, const std::string& body, std::string_view helpers = {});
 Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements);
 Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items);
 
@@ -47,8 +48,9 @@ Made make_contraction(const Call& call);
 Made make_classes(const Call& call);  // cross entropy, labelled
 Made make_table(const Call& call);    // gather, scatter-add
 Made make_optimizer(const Call& call);
-Made make_moved(const Call& call);    // concat, pad, rotary, dropout
-Made make_routing(const Call& call);  // top-k, slot, recurrence
-Made make_image(const Call& call);    // convolutions, pooling, batch norm
+Made make_moved(const Call& call);      // concat, pad, rotary, dropout
+Made make_routing(const Call& call);    // top-k, slot, recurrence
+Made make_image(const Call& call);      // convolutions, pooling, batch norm
+Made make_attention(const Call& call);  // and its gradient
 
 }  // namespace weft::device::cuda

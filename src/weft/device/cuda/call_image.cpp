@@ -100,10 +100,11 @@ Made make_pool(const Call& call) {
       "          if (best < 0 || x[h * W + w] > most || (x[h * W + w] != x[h * W + w] && most == most))\n"
       "            best = h * W + w, most = x[h * W + w];\n";
   const std::string mean = number(1 / pool.window_points());
+  const std::string_view type = type_name(node.input_type(0).dtype);
   if (!gradient) {
-    body +=
-        "    const int q = int(i % Q), p = int(i / Q % P);\n    const float* const x = a + i / Q / P * H * "
-        "W;\n";
+    body += fmt::format(
+        "    const int q = int(i % Q), p = int(i / Q % P);\n    const {}* const x = a + i / Q / P * H * W;\n",
+        type);
     body += largest ? find + "    r0[i] = most;\n"
                     : "    float total = 0.0f;\n"
                       "    for (int h = max(p * T - top, 0); h < min(p * T - top + K, H); ++h)\n"
@@ -113,10 +114,11 @@ Made make_pool(const Call& call) {
     return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
   }
   // A thread a place of x, which asks the windows that see it, in their order.
-  body +=
+  body += fmt::format(
       "    const int w0 = int(i % W), h0 = int(i / W % H);\n    const long long plane = i / W / H;\n"
-      "    const float* const dy = a + plane * P * Q;\n";
-  if (largest) body += "    const float* const x = b + plane * H * W;\n";
+      "    const {}* const dy = a + plane * P * Q;\n",
+      type);
+  if (largest) body += fmt::format("    const {}* const x = b + plane * H * W;\n", type);
   body +=
       "    float total = 0.0f;\n"
       "    for (int p = max((h0 + top - K + T) / T, 0); p < P && p * T - top <= h0; ++p)\n"

@@ -27,7 +27,8 @@ Made make_joined(const Call& call) {
                         begin + run, static_cast<char>('a' + k), run);
     begin += run;
   }
-  return elements_kernel(call, over_elements(call, body + "0;\n"), y.elements());
+  return elements_kernel(call, over_elements(call, body + fmt::format("({})(0);\n", type_name(y.dtype))),
+                         y.elements());
 }
 
 // Philox-4x32-10, see base/random.h: an element's word depends on its place in the whole alone.

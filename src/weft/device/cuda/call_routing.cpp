@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/call.h"
+#include "weft/device/cuda/expression.h"
 #include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
 
@@ -12,8 +13,8 @@ Made make_top_k(const Call& call) {
   const std::int64_t length = call.node.input_type(0).size_of(call.node.symbol(0)),
                      count = call.node.integer(2);
   const std::string body = fmt::format(
-      "    const float* const x = a + i * {0}ll;\n"
-      "    float* const values = r0 + i * {1}ll;\n"
+      "    const {2}* const x = a + i * {0}ll;\n"
+      "    {2}* const values = r0 + i * {1}ll;\n"
       "    int* const places = r1 + i * {1}ll;\n"
       "    long long taken = 0;\n"
       "    for (long long j = 0; j < {0}ll; ++j) {{\n"
@@ -27,7 +28,7 @@ Made make_top_k(const Call& call) {
       "        places[at] = places[at - 1];\n      }}\n"
       "      values[at] = value;\n"
       "      places[at] = int(j);\n    }}\n",
-      length, count);
+      length, count, type_name(call.node.input_type(0).dtype));
   const std::string above =
       "__device__ __forceinline__ bool weft_above(float a, float b) { return a > b || (a != a && b == b); "
       "}\n";

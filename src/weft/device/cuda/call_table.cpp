@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/call.h"
+#include "weft/device/cuda/expression.h"
 #include "weft/ops/operators.h"
 
 namespace weft::device::cuda {
@@ -16,11 +17,12 @@ Made make_gather(const Call& call) {
     loops.push_back(
         {dim.size,
          {plain_stride(positions, dim.index), dim.index == along ? 0 : plain_stride(table, dim.index)}});
-  const std::string body = "    long long p = 0, t = 0;\n" + walk("i", loops, {"p", "t"}) +
-                           fmt::format(
-                               "    const long long row = (long long)a[p] - {}ll;\n"
-                               "    r0[i] = row >= 0 && row < {}ll ? b[t + row * {}ll] : 0;\n",
-                               call.node.integer(1), table.size_of(along), plain_stride(table, along));
+  const std::string body =
+      "    long long p = 0, t = 0;\n" + walk("i", loops, {"p", "t"}) +
+      fmt::format(
+          "    const long long row = (long long)a[p] - {}ll;\n"
+          "    r0[i] = row >= 0 && row < {}ll ? b[t + row * {}ll] : ({})(0);\n",
+          call.node.integer(1), table.size_of(along), plain_stride(table, along), type_name(y.dtype));
   return elements_kernel(call, over_elements(call, body), y.elements());
 }
 
@@ -98,9 +100,11 @@ Made make_scatter(const Call& call) {
                 "for (long long m = 0; m < {}ll; ++m) {{ long long xm = xe + found[k]; {} total += b[xm]; }}",
                 each, walk("m", dropped, {"xm"})));
   WEFT_TRY(function, call.gpu.function(over_blocks(call, body), "weft_call"));
-  return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
-      function, call.pointers(),
-      TextKernel::Shape{.by_block = true, .items = tables * points, .zeroed = y.elements() * 4}));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<TextKernel>(function, call.pointers(),
+                                   TextKernel::Shape{.by_block = true,
+                                                     .items = tables * points,
+                                                     .zeroed = y.elements() * plan::size_in_bytes(y.dtype)}));
 }
 
 }  // namespace

@@ -58,6 +58,23 @@ constexpr Form kForms[] = {
 
 constexpr std::string_view kPrelude = R"(
 #define WEFT_INFINITY __int_as_float(0x7f800000)
+// Narrow numbers in memory: whatever is computed with them is f32, and rounded to the nearest when it is stored.
+struct weft_bf16 {
+  unsigned short bits;
+  weft_bf16() = default;
+  __device__ __forceinline__ weft_bf16(float x) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  __device__ __forceinline__ operator float() const { return __uint_as_float(unsigned(bits) << 16); }
+};
+struct weft_f16 {
+  unsigned short bits;
+  weft_f16() = default;
+  __device__ __forceinline__ weft_f16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+  __device__ __forceinline__ operator float() const {
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+  }
+};
 __device__ __forceinline__ float weft_max(float a, float b) { return a > b || a != a ? a : b; }
 __device__ __forceinline__ float weft_min(float a, float b) { return a < b || a != a ? a : b; }
 __device__ __forceinline__ float weft_add(float a, float b) { return a + b; }
@@ -144,10 +161,11 @@ std::string_view type_name(plan::DType dtype) {
     case plan::DType::f64: return "double";
     case plan::DType::i32: return "int";
     case plan::DType::i64: return "long long";
-    case plan::DType::boolean: return "unsigned char";
-    default: break;
+    case plan::DType::bf16: return "weft_bf16";
+    case plan::DType::f16: return "weft_f16";
+    case plan::DType::boolean: break;
   }
-  return plan::size_in_bytes(dtype) == 2 ? "unsigned short" : "unsigned char";
+  return "unsigned char";
 }
 
 }  // namespace weft::device::cuda

@@ -23,7 +23,7 @@ std::string number(double value);
 // What the expressions call; the beginning of every kernel's text.
 std::string_view prelude();
 
-// Of an element in memory: "float", "unsigned char", "int", "long long".
+// Of an element in memory: "float", "weft_bf16", "unsigned char", "int", "long long".
 std::string_view type_name(plan::DType dtype);
 
 }  // namespace weft::device::cuda

@@ -15,6 +15,8 @@
 namespace weft::device::cuda {
 namespace {
 
+constexpr int kMostShared = 8;  // of a function
+constexpr std::int64_t kSharedUnasked = 48 << 10;
 constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;  // numbers of the driver's attributes
 
 class GpuMemory final : public Memory {
@@ -138,7 +140,7 @@ Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program&
   return std::unique_ptr<device::Kernel>(std::move(kernel));
 }
 
-Result<Handle> Gpu::function(const std::string& text, const std::string& name) {
+Result<Handle> Gpu::function(const std::string& text, const std::string& name, std::int64_t shared_bytes) {
   const Digest digest = Hasher().text(text).text(architecture_).digest();
   const std::lock_guard lock(mutex_);
   enter();
@@ -151,6 +153,9 @@ Result<Handle> Gpu::function(const std::string& text, const std::string& name) {
   }
   Handle function = nullptr;
   WEFT_TRY_STATUS(check(driver_.find_function(&function, found->second, name.c_str()), "find " + name));
+  if (shared_bytes > kSharedUnasked)
+    WEFT_TRY_STATUS(check(driver_.set_attribute(function, kMostShared, static_cast<int>(shared_bytes)),
+                          fmt::format("share {} bytes in a block", shared_bytes)));
   return function;
 }
 

@@ -18,8 +18,9 @@ namespace weft::device::cuda {
 class Functions {
  public:
   virtual ~Functions() = default;
-  // The function of a text, compiled once for alike texts.
-  virtual Result<Handle> function(const std::string& text, const std::string& name) = 0;
+  // The function of a text, compiled once for alike texts; its blocks share so many bytes beside what it declares.
+  virtual Result<Handle> function(const std::string& text, const std::string& name,
+                                  std::int64_t shared_bytes = 0) = 0;
 };
 
 class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
@@ -46,7 +47,8 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   void enter() const { driver_.set_context(context_); }
 
   // What was compiled is kept on disk for the next process.
-  Result<Handle> function(const std::string& text, const std::string& name) override;
+  Result<Handle> function(const std::string& text, const std::string& name,
+                          std::int64_t shared_bytes = 0) override;
 
  private:
   Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact);

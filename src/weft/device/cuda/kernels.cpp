@@ -24,13 +24,15 @@ Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program
         "    {{ const long long k = rest % {0}ll; rest /= {0}ll; f += k * {1}ll; t += k * {2}ll; }}\n",
         copy.to.axes[i].size, copy.from.axes[i].stride, copy.to.axes[i].stride);
   const std::string text = fmt::format(
-      "extern \"C\" __global__ void weft_call(const {0}* from, {0}* to, long long begin, long long end) {{\n"
+      "{0}extern \"C\" __global__ void weft_call(const {1}* from, {2}* to, long long begin, long long end) "
+      "{{\n"
       "  const long long step = (long long)gridDim.x * blockDim.x;\n"
       "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
       "{{\n"
-      "    long long rest = i, f = 0, t = 0;\n{1}"
-      "    to[t] = from[f];\n  }}\n}}\n",
-      type_name(copy.to.dtype), walk);
+      "    long long rest = i, f = 0, t = 0;\n{3}"
+      "    to[t] = {4};\n  }}\n}}\n",
+      prelude(), type_name(copy.from.dtype), type_name(copy.to.dtype), walk,
+      copy.from.dtype == copy.to.dtype ? "from[f]" : "float(from[f])");
   WEFT_TRY(function, gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
       function, std::vector{pointer(program, copy.from, memory), pointer(program, copy.to, memory)},
@@ -40,7 +42,7 @@ Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program
 Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Program& program,
                                              const program::Combine& combine, Address memory) {
   const std::string text = fmt::format(
-      "{0}extern \"C\" __global__ void weft_call(const float* from, float* to, long long begin, long long "
+      "{0}extern \"C\" __global__ void weft_call(const float* from, {4}* to, long long begin, long long "
       "end) {{\n"
       "  const long long step = (long long)gridDim.x * blockDim.x;\n"
       "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
@@ -50,7 +52,8 @@ Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Prog
       "    to[i] = total{3};\n  }}\n}}\n",
       prelude(), combine.chunks,
       combined(combine.monoid, "total", fmt::format("from[c * {}ll + i]", combine.elements)),
-      combine.divisor == 1 ? "" : fmt::format(" / {}", number(combine.divisor)));
+      combine.divisor == 1 ? "" : fmt::format(" / {}", number(combine.divisor)),
+      type_name(combine.result.dtype));
   WEFT_TRY(function, gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(
       std::make_unique<TextKernel>(function,
@@ -65,12 +68,12 @@ Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Progr
                                             const program::Unit& unit, Address memory) {
   for (const auto* places : {&unit.reads, &unit.writes})
     for (const program::Place& place : *places)
-      if (is_real(place.dtype) && place.dtype != plan::DType::f32)
+      if (place.dtype == plan::DType::f64)
         return user_error(fmt::format("the GPU has no kernel for {} of {} yet",
                                       program::describe(program, unit), plan::name(place.dtype)),
-                          "precision = f32 runs there");
+                          "precision = f32, bf16 or f16 runs there");
   if (std::holds_alternative<program::MatrixProduct>(unit.kernel))
-    return make_product_kernel(program, unit, memory);
+    return make_product_kernel(gpu, program, unit, memory);
   if (std::holds_alternative<program::RowLoop>(unit.kernel))
     return make_row_kernel(gpu, program, unit, memory);
   if (const auto* copy = std::get_if<program::Copy>(&unit.kernel))

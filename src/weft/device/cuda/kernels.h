@@ -12,7 +12,7 @@ Result<std::unique_ptr<Kernel>> make_kernel(Functions& gpu, const program::Progr
 
 Result<std::unique_ptr<Kernel>> make_row_kernel(Functions& gpu, const program::Program& program,
                                                 const program::Unit& unit, Address memory);
-Result<std::unique_ptr<Kernel>> make_product_kernel(const program::Program& program,
+Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const program::Program& program,
                                                     const program::Unit& unit, Address memory);
 Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::Program& program,
                                                  const program::Unit& unit, Address memory);

@@ -16,11 +16,11 @@ class Parameters {
   Parameters& whole(std::int64_t value) { return word(static_cast<std::uint64_t>(value)); }
 
   Code launch(const LaunchPlace& at, Handle function, std::array<unsigned, 2> grid,
-              std::array<unsigned, 2> block) {
+              std::array<unsigned, 2> block, std::int64_t shared_bytes = 0) {
     std::vector<void*> addresses;
     for (std::uint64_t& value : words_) addresses.push_back(&value);
-    return at.gpu.driver().launch(function, grid[0], grid[1], 1, block[0], block[1], 1, 0, at.stream,
-                                  addresses.data(), nullptr);
+    return at.gpu.driver().launch(function, grid[0], grid[1], 1, block[0], block[1], 1,
+                                  static_cast<unsigned>(shared_bytes), at.stream, addresses.data(), nullptr);
   }
 
  private:

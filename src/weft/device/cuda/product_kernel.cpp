@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernels.h"
+#include "weft/device/cuda/launch.h"
 
 namespace weft::device::cuda {
 namespace {
@@ -13,21 +15,50 @@ using program::ProductLoop;
 
 // cuBLAS counts columns first, so it is asked for the transpose of everything: c' = b' a'.
 constexpr int kAsIs = 0, kTransposed = 1;
-constexpr int kF32 = 0;                             // the type of elements
 constexpr int kComputeF32 = 68, kComputeTf32 = 77;  // products and sums in f32; factors rounded to TF32
 constexpr int kDefault = -1;
 
+// The type of elements, as cuBLAS counts them.
+constexpr int kF32 = 0;
+int cuda_type(plan::DType dtype) {
+  return dtype == plan::DType::bf16 ? 14 : dtype == plan::DType::f16 ? 2 : kF32;
+}
+
+// Sums of several products are f32 until all are in, and rounded then.
+std::string rounding_text(plan::DType dtype) {
+  return fmt::format(
+      "{}extern \"C\" __global__ void weft_round(const float* from, {}* to, long long columns, long long "
+      "rows, "
+      "long long batch, long long row_stride, long long batch_stride) {{\n"
+      "  const long long step = (long long)gridDim.x * blockDim.x;\n"
+      "  for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < columns * rows * batch; i "
+      "+= "
+      "step)\n"
+      "    to[i / columns / rows * batch_stride + i / columns % rows * row_stride + i % columns] = "
+      "from[i];\n}}\n",
+      prelude(), type_name(dtype));
+}
+
 class ProductKernel final : public Kernel {
  public:
-  ProductKernel(const Blas& blas, const MatrixProduct& product, Cut cut, DevicePointer a, DevicePointer b,
-                DevicePointer c)
-      : blas_(blas), product_(product), cut_(cut), a_(a), b_(b), c_(c) {
+  struct Sides {
+    DevicePointer a, b, c;
+    plan::DType dtype;
+  };
+
+  // `round`: rounding_text()'s function, where sums of several products are rounded.
+  ProductKernel(const Blas& blas, const MatrixProduct& product, Cut cut, const Sides& sides, Handle round)
+      : blas_(blas), product_(product), cut_(cut), sides_(sides), round_(round) {
     for (const ProductLoop& loop : product.outer) points_ *= loop.size;
     // The longest outer loop is cuBLAS's own, the others are calls.
     if (cut != Cut::outer)
       for (std::size_t i = 0; i < product.outer.size(); ++i)
         if (batch_ < 0 || product.outer[i].size > product.outer[static_cast<std::size_t>(batch_)].size)
           batch_ = static_cast<int>(i);
+  }
+
+  std::int64_t scratch_bytes() const override {
+    return round_ != nullptr ? product_.m * product_.n * batch().size * 4 : 0;
   }
 
   Code launch(const LaunchPlace& at, const program::Task& task) const override {
@@ -60,7 +91,15 @@ class ProductKernel final : public Kernel {
            std::int64_t c) const {
     std::int64_t terms = 1;
     for (const ProductLoop& loop : product_.summed) terms *= loop.size;
-    const ProductLoop batch = batch_ >= 0 ? product_.outer[static_cast<std::size_t>(batch_)] : ProductLoop{};
+    const ProductLoop batch = this->batch();
+    const std::int64_t rows = m.end - m.begin, columns = n.end - n.begin;
+    const int type = cuda_type(sides_.dtype);
+    const auto element = [&](DevicePointer base, std::int64_t index) {
+      return reinterpret_cast<void*>(base +
+                                     static_cast<DevicePointer>(index * plan::size_in_bytes(sides_.dtype)));
+    };
+    const bool apart = round_ != nullptr;  // in f32, beside c
+    const DevicePointer to = reinterpret_cast<DevicePointer>(element(sides_.c, c));
     for (std::int64_t term = 0; term < terms; ++term) {
       std::int64_t rest = term, to_a = a, to_b = b;
       for (std::size_t i = product_.summed.size(); i-- > 0;) {
@@ -69,38 +108,45 @@ class ProductKernel final : public Kernel {
         rest /= loop.size;
       }
       const float one = 1, beta = term == 0 ? 0.0f : 1.0f;
-      const auto place = [](DevicePointer base, std::int64_t element) {
-        return reinterpret_cast<void*>(base + static_cast<DevicePointer>(element * 4));
-      };
       const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
       // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
       const auto stride = [](std::int64_t given, std::int64_t least) {
         return static_cast<int>(std::max({given, least, std::int64_t{1}}));
       };
-      const std::int64_t rows = m.end - m.begin, columns = n.end - n.begin;
       const Code code = blas_.multiply(
           at.blas, product_.b.transposed ? kTransposed : kAsIs, product_.a.transposed ? kTransposed : kAsIs,
-          whole(columns), whole(rows), whole(product_.k), &one, place(b_, to_b), kF32,
+          whole(columns), whole(rows), whole(product_.k), &one, element(sides_.b, to_b), type,
           stride(product_.b.row_stride, product_.b.transposed ? product_.k : columns), batch.b,
-          place(a_, to_a), kF32, stride(product_.a.row_stride, product_.a.transposed ? rows : product_.k),
-          batch.a, &beta, place(c_, c), kF32, stride(product_.c.row_stride, columns), batch.c,
-          whole(batch.size), at.gpu.exact() ? kComputeF32 : kComputeTf32, kDefault);
+          element(sides_.a, to_a), type,
+          stride(product_.a.row_stride, product_.a.transposed ? rows : product_.k), batch.a, &beta,
+          reinterpret_cast<void*>(apart ? at.scratch : to), apart ? kF32 : type,
+          apart ? whole(columns) : stride(product_.c.row_stride, columns), apart ? rows * columns : batch.c,
+          whole(batch.size), type != kF32 || at.gpu.exact() ? kComputeF32 : kComputeTf32, kDefault);
       if (code != 0) return code;
     }
-    return 0;
+    if (!apart) return 0;
+    Parameters parameters;
+    parameters.pointer(at.scratch).pointer(to).whole(columns).whole(rows).whole(batch.size);
+    parameters.whole(product_.c.row_stride).whole(batch.c);
+    return parameters.launch(at, round_, {blocks_for(at.gpu, rows * columns * batch.size, 256), 1}, {256, 1});
+  }
+
+  ProductLoop batch() const {
+    return batch_ >= 0 ? product_.outer[static_cast<std::size_t>(batch_)] : ProductLoop{};
   }
 
   const Blas& blas_;
   const MatrixProduct product_;
   const Cut cut_;
-  const DevicePointer a_, b_, c_;
+  const Sides sides_;
+  const Handle round_;
   std::int64_t points_ = 1;
   int batch_ = -1;  // of the outer loops
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> make_product_kernel(const program::Program& program,
+Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const program::Program& program,
                                                     const program::Unit& unit, Address memory) {
   WEFT_TRY(blas, cuda::blas());
   const auto& product = std::get<MatrixProduct>(unit.kernel);
@@ -108,12 +154,20 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(const program::Program& prog
   if (std::max({product.m, product.n, product.k, product.a.row_stride, product.b.row_stride,
                 product.c.row_stride}) > kMost)
     return user_error("a matrix product is too large for the GPU: its sides must be less than 2^31");
+  const plan::DType dtype = unit.writes.front().dtype;
   const auto find = [&](const program::Operand& operand) {
     return pointer(memory + program.buffer(operand.buffer).offset) +
-           static_cast<DevicePointer>(operand.offset * 4);
+           static_cast<DevicePointer>(operand.offset * plan::size_in_bytes(dtype));
   };
-  return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(*blas, product, unit.cut, find(product.a),
-                                                                 find(product.b), find(product.c)));
+  Handle round = nullptr;
+  if (dtype != plan::DType::f32 &&
+      std::ranges::any_of(product.summed, [](const ProductLoop& loop) { return loop.size > 1; })) {
+    WEFT_TRY(function, gpu.function(rounding_text(dtype), "weft_round"));
+    round = function;
+  }
+  return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(
+      *blas, product, unit.cut,
+      ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
 }
 
 }  // namespace weft::device::cuda

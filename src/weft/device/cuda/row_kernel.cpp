@@ -7,31 +7,43 @@ namespace {
 
 using program::RowLoop;
 
+// Blocks that share the rows where threads keep sums: so many on every device, so that the bits are the same.
+std::int64_t summing_blocks(const RowSource& source, std::int64_t rows) {
+  const std::int64_t most = source.threads >= 1024  ? 264
+                            : source.threads >= 256 ? 528
+                            : source.threads >= 128 ? 1056
+                                                    : 528;
+  return std::clamp<std::int64_t>((rows + source.rows_per_block - 1) / source.rows_per_block, 1, most);
+}
+
 class RowKernel final : public Kernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(Functions& gpu, const program::Program& program,
                                               const RowLoop& loop, Address memory) {
     auto kernel = std::make_unique<RowKernel>();
-    kernel->source_ = row_source(loop);
+    kernel->source_ = row_source(loop, *program.graph);
     kernel->length_ = loop.length;
-    kernel->blocks_ = std::max<std::int64_t>(loop.blocks(), 1);
-    kernel->block_ = std::max<std::int64_t>(loop.block, 1);
     for (const program::RowOperand& operand : loop.operands)
       kernel->operands_.push_back(cuda::pointer(program, operand.place, memory));
     WEFT_TRY(main, gpu.function(kernel->source_.text, kernel->source_.name));
     kernel->main_ = main;
-    const std::int64_t rows = kernel->rows_ = loop.rows();
-    for (std::size_t k = 0; k < kernel->source_.sums.size(); ++k) {
-      const SumSource& source = kernel->source_.sums[k];
+    kernel->rows_ = loop.rows();
+    for (const SumSource& source : kernel->source_.sums) {
       Sum sum;
       WEFT_TRY(add, gpu.function(kernel->source_.text, source.name));
       WEFT_TRY(join, gpu.function(kernel->source_.text, source.join));
       sum.add = add;
       sum.join = join;
-      sum.addends = kernel->scratch_;
-      kernel->scratch_ += aligned(rows * source.width * 4);
-      sum.segments = kernel->scratch_;
-      kernel->scratch_ += aligned(source.segments * source.elements * 8);
+      const bool in_threads = kernel->source_.sums_in_threads;
+      const std::int64_t parts =
+          in_threads ? summing_blocks(kernel->source_, kernel->rows_) * kernel->source_.rows_per_block
+                     : kernel->rows_;
+      sum.count = loop.length == 0 ? 0 : in_threads ? parts : source.summed;
+      // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
+      const std::int64_t elements = std::max<std::int64_t>(source.elements, 1);
+      sum.segments = std::clamp<std::int64_t>(std::min((1 << 17) / elements, sum.count / 32), 1, 1024);
+      sum.addends_at = kernel->take(parts * source.width * 4);
+      sum.segments_at = kernel->take(sum.segments * source.elements * 8);
       kernel->sums_.push_back(sum);
     }
     kernel->source_.text.clear();
@@ -42,33 +54,31 @@ class RowKernel final : public Kernel {
 
   // Whole: the device cuts it, whatever its tasks are for others.
   Code launch(const LaunchPlace& at, const program::Task&) const override {
-    const std::int64_t items = rows_ * blocks_;
-    if (items > 0 && length_ > 0) {
+    const auto scratch = [&](std::int64_t offset) { return at.scratch + static_cast<DevicePointer>(offset); };
+    if (length_ > 0 && (rows_ > 0 || source_.sums_in_threads)) {
       Parameters parameters;
       for (const DevicePointer operand : operands_) parameters.pointer(operand);
-      for (const Sum& sum : sums_) parameters.pointer(at.scratch + static_cast<DevicePointer>(sum.addends));
-      parameters.whole(0).whole(items).whole(0).whole(rows_);
+      for (const Sum& sum : sums_) parameters.pointer(scratch(sum.addends_at));
       const auto threads = static_cast<unsigned>(source_.threads),
                  rows = static_cast<unsigned>(source_.rows_per_block);
-      const unsigned blocks =
-          source_.by_row ? blocks_for(at.gpu, rows_, source_.rows_per_block)
-                         : blocks_for(at.gpu, sums_.empty() ? items * block_ : rows_ * length_, threads);
+      const unsigned blocks = source_.sums_in_threads ? static_cast<unsigned>(summing_blocks(source_, rows_))
+                              : source_.by_row        ? blocks_for(at.gpu, rows_, source_.rows_per_block)
+                                               : blocks_for(at.gpu, rows_ * length_ / source_.each, threads);
       if (const Code code = parameters.launch(at, main_, {blocks, 1}, {threads, rows}); code != 0)
         return code;
     }
     for (std::size_t k = 0; k < sums_.size(); ++k) {
+      const Sum& sum = sums_[k];
       const SumSource& source = source_.sums[k];
       if (source.elements == 0) continue;
-      const DevicePointer segments = at.scratch + static_cast<DevicePointer>(sums_[k].segments);
-      const auto wide = static_cast<unsigned>((source.elements + 127) / 128),
-                 deep = static_cast<unsigned>(source.segments);
-      Parameters add;
-      add.pointer(at.scratch + static_cast<DevicePointer>(sums_[k].addends)).pointer(segments);
-      add.whole(0).whole(length_ > 0 ? rows_ : 0);
-      if (const Code code = add.launch(at, sums_[k].add, {wide, deep}, {128, 1}); code != 0) return code;
-      Parameters join;
-      join.pointer(segments).pointer(operands_[source.memory]).whole(source.segments);
-      if (const Code code = join.launch(at, sums_[k].join, {wide, 1}, {128, 1}); code != 0) return code;
+      const auto wide = static_cast<unsigned>((source.elements + 127) / 128);
+      Parameters add, join;
+      add.pointer(scratch(sum.addends_at)).pointer(scratch(sum.segments_at)).whole(sum.count);
+      if (const Code code = add.launch(at, sum.add, {wide, static_cast<unsigned>(sum.segments)}, {128, 1});
+          code != 0)
+        return code;
+      join.pointer(scratch(sum.segments_at)).pointer(operands_[source.memory]).whole(sum.segments);
+      if (const Code code = join.launch(at, sum.join, {wide, 1}, {128, 1}); code != 0) return code;
     }
     return 0;
   }
@@ -76,13 +86,18 @@ class RowKernel final : public Kernel {
  private:
   struct Sum {
     Handle add = nullptr, join = nullptr;
-    std::int64_t addends = 0, segments = 0;  // where in the scratch memory
+    std::int64_t count = 0, segments = 1;  // addends of an element, and in how many pieces they are added
+    std::int64_t addends_at = 0, segments_at = 0;  // where in the scratch memory
   };
-  static std::int64_t aligned(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+  std::int64_t take(std::int64_t bytes) {
+    const std::int64_t at = scratch_;
+    scratch_ += (bytes + 255) / 256 * 256;
+    return at;
+  }
 
   RowSource source_;
   Handle main_ = nullptr;
-  std::int64_t rows_ = 1, length_ = 0, blocks_ = 1, block_ = 1, scratch_ = 0;
+  std::int64_t rows_ = 1, length_ = 0, scratch_ = 0;
   std::vector<DevicePointer> operands_;
   std::vector<Sum> sums_;
 };

@@ -1,194 +1,96 @@
 #include "weft/device/cuda/row_source.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
 #include "weft/device/cuda/expression.h"
-#include "weft/ops/operators.h"
 
 namespace weft::device::cuda {
 namespace {
 
 using plan::Monoid;
-using program::RowInstruction;
 using program::RowLoop;
 using program::RowOperand;
-using program::RowStep;
+using Kind = RowLine::Kind;
 
-// What the text is made of: softmax and norms are already taken apart.
-struct Line {
-  enum class Kind : std::uint8_t { define, reduce, store, accumulate };
-  Kind kind = Kind::define;
-  int result = -1;
-  std::vector<int> reads;
-  std::string text;  // of define: {0}, {1}.. are what it reads; j is the place in the row
-  Monoid monoid = Monoid::sum;
-  double divisor = 1;        // of reduce
-  std::uint16_t memory = 0;  // of store and accumulate
-  int phase = 0;
-};
+constexpr std::string_view kPack = R"(
+template <class T, int kCount>
+struct alignas(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16) weft_pack { T x[kCount]; };
+)";
 
 class Writer {
  public:
-  explicit Writer(const RowLoop& loop) : loop_(loop), is_run_(loop.is_run.begin(), loop.is_run.end()) {
-    for (const RowInstruction& instruction : loop.code) lower(instruction);
-    find_phases();
+  Writer(const RowLoop& loop, const plan::Graph& graph) : loop_(loop), rows_(row_lines(loop, graph)) {
+    find_pack();
+    // Sums of whole columns stay with the threads that own them, where there are rows enough to keep those busy.
+    constexpr std::int64_t kFewRows = 64, kLongest = 32'768;
+    in_threads_ =
+        !loop.accumulators.empty() && loop.rows() >= kFewRows && loop.length > 0 && loop.length <= kLongest &&
+        std::ranges::all_of(loop.accumulators, [&](const program::Accumulator& accumulator) {
+          const RowOperand& to = loop.operands[accumulator.memory];
+          return to.along <= 1 && std::ranges::all_of(to.outer, [](auto step) { return step == 0; });
+        });
+    by_row_ = rows_.phases > 1 || in_threads_;
+    if (!by_row_) return;
+    const std::int64_t length = loop.length, warp = pack_ > 1 ? 1024 : 256;
+    threads_ = length <= warp ? 32 : length <= 4 * warp ? 128 : length <= 8 * warp ? 256 : 1024;
+    rows_per_block_ = threads_ == 32 ? 4 : 1;
+    const std::int64_t turn = std::int64_t{threads_} * pack_;
+    turns_ = (length + turn - 1) / turn;
   }
 
   RowSource write() {
     RowSource source;
-    source.by_row = phases_ > 1;
-    if (source.by_row) {
-      source.threads = loop_.length <= 256    ? 32
-                       : loop_.length <= 1024 ? 128
-                       : loop_.length <= 4096 ? 256
-                                              : 1024;
-      source.rows_per_block = source.threads == 32 ? 4 : 1;
-    }
-    threads_ = source.threads;
-    source.text = std::string(prelude());
+    source.by_row = by_row_;
+    source.sums_in_threads = in_threads_;
+    source.threads = threads_;
+    source.rows_per_block = rows_per_block_;
+    source.each = pack_;
+    source.text = std::string(prelude()) + std::string(kPack);
     for (const program::Accumulator& accumulator : loop_.accumulators) {
       const auto k = source.sums.size();
       const RowOperand& operand = loop_.operands[accumulator.memory];
       SumSource sum{fmt::format("weft_sum{}", k), fmt::format("weft_join{}", k),         accumulator.memory,
                     accumulator.elements,         operand.along != 0 ? loop_.length : 1, 1};
-      // Enough threads to keep a GPU busy, and segments long enough to be worth their second look.
-      const std::int64_t addends = rows() * sum.width / std::max<std::int64_t>(sum.elements, 1);
-      sum.segments = std::clamp<std::int64_t>(
-          std::min((1 << 17) / std::max<std::int64_t>(sum.elements, 1), addends / 32), 1, 1024);
       source.text += sum_text(accumulator, operand, sum);
       source.sums.push_back(std::move(sum));
     }
-    source.text += source.by_row ? by_row() : by_element();
+    source.text += by_row_ ? by_row() : by_element();
     return source;
   }
 
  private:
-  std::int64_t rows() const { return loop_.rows(); }
-
-  int fresh(bool run) {
-    is_run_.push_back(run);
-    return static_cast<int>(is_run_.size()) - 1;
+  // As many elements as 16 bytes hold of the narrowest that lie along the row.
+  void find_pack() {
+    std::int64_t narrowest = 16;
+    for (const RowLine& line : rows_.lines)
+      if (line.kind == Kind::load || line.kind == Kind::store)
+        if (const RowOperand& operand = loop_.operands[line.memory]; operand.along == 1)
+          narrowest =
+              std::min(narrowest, std::max<std::int64_t>(plan::size_in_bytes(operand.place.dtype), 2));
+    pack_ = static_cast<int>(16 / narrowest);
+    while (pack_ > 1 && loop_.length % pack_ != 0) pack_ /= 2;
   }
-  bool any_run(const std::vector<int>& reads) const {
-    return std::any_of(reads.begin(), reads.end(),
-                       [&](int r) { return is_run_[static_cast<std::size_t>(r)]; });
-  }
-  int define(std::vector<int> reads, std::string text, int result = -1) {
-    if (result < 0) result = fresh(any_run(reads));
-    lines_.push_back(
-        {.kind = Line::Kind::define, .result = result, .reads = std::move(reads), .text = std::move(text)});
-    return result;
-  }
-  int reduce(Monoid monoid, int of, double divisor = 1, int result = -1) {
-    if (result < 0) result = fresh(false);
-    lines_.push_back(
-        {.kind = Line::Kind::reduce, .result = result, .reads = {of}, .monoid = monoid, .divisor = divisor});
-    return result;
+  bool is_packed(std::uint16_t memory) const {
+    const RowOperand& operand = loop_.operands[memory];
+    return pack_ > 1 && operand.along == 1 && operand.place.offset % pack_ == 0 &&
+           std::ranges::all_of(operand.outer, [&](std::int64_t step) { return step % pack_ == 0; });
   }
 
-  void lower(const RowInstruction& it) {
-    const auto reg = [](std::uint16_t r) { return static_cast<int>(r); };
-    std::vector<int> reads;
-    for (const std::uint16_t r : it.operands)
-      if (r != RowInstruction::kNone) reads.push_back(reg(r));
-    const auto n = static_cast<double>(loop_.length);
-    switch (it.step) {
-      case RowStep::load: {
-        const RowOperand& from = loop_.operands[it.memory];
-        const bool run = is_run_[it.result];
-        const std::string place =
-            run ? fmt::format("q{}[j * I({})]", it.memory, from.along) : fmt::format("q{}[0]", it.memory);
-        define({}, fmt::format("float({})", place), reg(it.result));
-        break;
-      }
-      case RowStep::store:
-        lines_.push_back({.kind = Line::Kind::store, .reads = reads, .memory = it.memory});
-        break;
-      case RowStep::number: define({}, number(it.number), reg(it.result)); break;
-      case RowStep::position:
-        define({},
-               it.loop >= 0 ? fmt::format("float({} + at{})", it.first, it.loop)
-                            : fmt::format("float({} + j / {} % {})", it.first, it.repeat,
-                                          std::max<std::int64_t>(it.size, 1)),
-               reg(it.result));
-        break;
-      case RowStep::spread: define(reads, "{0}", reg(it.result)); break;
-      case RowStep::compute:
-        if (it.op == &ops::cast()) {
-          define(reads, it.to_truth ? "({0} != 0.0f ? 1.0f : 0.0f)" : "{0}", reg(it.result));
-        } else {
-          const std::vector<std::string> holes = {"{0}", "{1}", "{2}"};
-          const auto text = expression(*it.op, std::span(holes).first(reads.size()));
-          WEFT_CHECK(text.has_value(), "a row step that is no pointwise operator");
-          define(reads, *text, reg(it.result));
-        }
-        break;
-      case RowStep::reduce: reduce(it.monoid, reads[0], it.number, reg(it.result)); break;
-      case RowStep::dot: reduce(Monoid::sum, define(reads, "({0} * {1})"), 1, reg(it.result)); break;
-      case RowStep::softmax: {
-        const int largest = reduce(Monoid::max, reads[0]);
-        const int power = define({reads[0], largest}, "({1} == -WEFT_INFINITY ? 0.0f : expf({0} - {1}))");
-        const int total = reduce(Monoid::sum, power);
-        const int share = define({total}, "({0} == 0.0f ? 0.0f : 1.0f / {0})");
-        define({power, share}, "({0} * {1})", reg(it.result));
-        break;
-      }
-      case RowStep::layer_norm: {
-        const int mean = reduce(Monoid::sum, reads[0], n);
-        const int away = define({reads[0], mean}, "({0} - {1})");
-        const int variance = reduce(Monoid::sum, define({away}, "({0} * {0})"), n);
-        define({variance}, fmt::format("(1.0f / sqrtf({{0}} + {}))", number(it.number)), reg(it.second));
-        define({away, reg(it.second)}, "({0} * {1})", reg(it.result));
-        break;
-      }
-      case RowStep::rms_norm: {
-        const int square = reduce(Monoid::sum, define({reads[0]}, "({0} * {0})"), n);
-        define({square}, fmt::format("(1.0f / sqrtf({{0}} + {}))", number(it.number)), reg(it.second));
-        define({reads[0], reg(it.second)}, "({0} * {1})", reg(it.result));
-        break;
-      }
-      case RowStep::accumulate:
-        if (reads.size() > 1) reads = {define(reads, "({0} * {1})")};
-        lines_.push_back(
-            {.kind = Line::Kind::accumulate, .reads = reads, .monoid = it.monoid, .memory = it.memory});
-        break;
-    }
-  }
-
-  // A register written twice would have two phases; the compiler of rows gives each value its own.
-  void find_phases() {
-    std::vector<int> known(is_run_.size(), 0);
-    born_.assign(is_run_.size(), 0);
-    lasts_.assign(is_run_.size(), 0);
-    for (Line& line : lines_) {
-      for (const int r : line.reads) line.phase = std::max(line.phase, known[static_cast<std::size_t>(r)]);
-      for (const int r : line.reads)
-        lasts_[static_cast<std::size_t>(r)] = std::max(lasts_[static_cast<std::size_t>(r)], line.phase);
-      if (line.result < 0) continue;
-      born_[static_cast<std::size_t>(line.result)] = line.phase;
-      known[static_cast<std::size_t>(line.result)] = line.phase + (line.kind == Line::Kind::reduce ? 1 : 0);
-    }
-    for (const Line& line : lines_) {
-      phases_ = std::max(phases_, line.phase + 1);
-      if (line.kind == Line::Kind::reduce) phases_ = std::max(phases_, line.phase + 2);
-    }
-  }
-
-  // Kept by a thread from one phase to the next, an element for each place that it has of the row.
-  bool is_kept(int r) const {
-    const auto i = static_cast<std::size_t>(r);
-    return is_run_[i] && lasts_[i] > born_[i];
-  }
   std::string name(int r, int phase) const {
-    const auto i = static_cast<std::size_t>(r);
-    if (!is_run_[i]) return fmt::format("s{}", r);
-    return is_kept(r) && phase > born_[i] ? fmt::format("k{}[e]", r) : fmt::format("v{}", r);
+    if (!rows_.run(r)) return fmt::format("s{}", r);
+    return rows_.is_kept(r) && phase > rows_.born[static_cast<std::size_t>(r)]
+               ? fmt::format("k{}[e * {} + u]", r, pack_)
+               : fmt::format("v{}", r);
   }
-  std::string text_of(const Line& line) const {
+  std::string text_of(const RowLine& line) const {
+    if (line.kind == Kind::load) {
+      if (!rows_.run(line.result)) return fmt::format("float(q{}[0])", line.memory);
+      if (is_packed(line.memory)) return fmt::format("float(l{}.x[u])", line.memory);
+      return fmt::format("float(q{}[j * I({})])", line.memory, loop_.operands[line.memory].along);
+    }
     std::vector<std::string> names;
     for (const int r : line.reads) names.push_back(name(r, line.phase));
     names.resize(3);
@@ -197,7 +99,7 @@ class Writer {
 
   // I: a type that holds every offset.
   std::string_view offset_type() const {
-    std::int64_t most = rows() * loop_.length;
+    std::int64_t most = loop_.rows() * loop_.length;
     for (const RowOperand& operand : loop_.operands) {
       std::int64_t last = std::max<std::int64_t>(loop_.length, 1) * std::abs(operand.along);
       for (std::size_t i = 0; i < loop_.outer.size(); ++i)
@@ -210,17 +112,19 @@ class Writer {
   std::string signature() const {
     std::string text =
         fmt::format("typedef {} I;\nextern \"C\" __global__ __launch_bounds__({}) void weft_rows(",
-                    offset_type(), threads_ == 32 ? 128 : threads_);
-    for (std::size_t k = 0; k < loop_.operands.size(); ++k)
-      text += fmt::format("{}* p{}, ", type_name(loop_.operands[k].place.dtype), k);
-    for (std::size_t k = 0; k < loop_.accumulators.size(); ++k) text += fmt::format("float* c{}, ", k);
-    return text + "long long begin, long long end, long long first_row, long long end_row) {\n";
+                    offset_type(), threads_ * rows_per_block_);
+    std::string_view comma;
+    for (std::size_t k = 0; k < loop_.operands.size(); ++k, comma = ", ")
+      text += fmt::format("{}{}* p{}", comma, type_name(loop_.operands[k].place.dtype), k);
+    for (std::size_t k = 0; k < loop_.accumulators.size(); ++k, comma = ", ")
+      text += fmt::format("{}float* c{}", comma, k);
+    return text + ") {\n";
   }
 
   // Where the row is, and where each operand is at it.
   std::string at_row() const {
     std::string text;
-    if (!loop_.outer.empty()) text += "  I rest = I(row);\n";
+    if (!loop_.outer.empty()) text += "  I rest = row;\n";
     for (std::size_t i = loop_.outer.size(); i-- > 0;)
       text += fmt::format("  const I at{} = rest % {};{}\n", i, loop_.outer[i],
                           i > 0 ? fmt::format(" rest /= {};", loop_.outer[i]) : "");
@@ -242,100 +146,125 @@ class Writer {
     return 0;
   }
 
+  std::string accumulated(const RowLine& line) const {
+    const std::size_t k = sum_of(line.memory);
+    const bool run = loop_.operands[line.memory].along != 0;
+    const std::string value = name(line.reads[0], line.phase);
+    if (!in_threads_)
+      return run ? fmt::format("c{}[row * {}ll + j] = {};\n", k, loop_.length, value)
+                 : fmt::format("c{}[row] = {};\n", k, value);
+    const std::string part = run ? fmt::format("a{}[e * {} + u]", k, pack_) : fmt::format("a{}", k);
+    return fmt::format("{} = {};\n", part, combined(loop_.accumulators[k].monoid, part, value));
+  }
+
   // Lines of one phase, of all places of the row (runs) or of the row itself (singles).
-  std::string body(const Line& line, std::string_view indent) const {
+  std::string body(const RowLine& line) const {
     switch (line.kind) {
-      case Line::Kind::define: {
-        std::string text =
-            fmt::format("{}const float {} = {};\n", indent, name(line.result, line.phase), text_of(line));
-        if (is_kept(line.result)) text += fmt::format("{}k{}[e] = v{};\n", indent, line.result, line.result);
+      case Kind::load:
+      case Kind::define: {
+        std::string text = fmt::format(
+            "const float {} = {};\n",
+            rows_.run(line.result) ? fmt::format("v{}", line.result) : fmt::format("s{}", line.result),
+            text_of(line));
+        if (rows_.is_kept(line.result))
+          text += fmt::format("    k{0}[e * {1} + u] = v{0};\n", line.result, pack_);
         return text;
       }
-      case Line::Kind::reduce: {
+      case Kind::reduce: {
         const std::string part = fmt::format("t{}", line.result);
-        return fmt::format("{}{} = {};\n", indent, part,
-                           combined(line.monoid, part, name(line.reads[0], line.phase)));
+        return fmt::format("{} = {};\n", part, combined(line.monoid, part, name(line.reads[0], line.phase)));
       }
-      case Line::Kind::store: {
+      case Kind::store: {
         const RowOperand& to = loop_.operands[line.memory];
-        const std::string_view type = type_name(to.place.dtype);
-        return fmt::format("{}q{}[{}] = {}({});\n", indent, line.memory,
-                           to.along != 0 ? fmt::format("j * I({})", to.along) : "0",
-                           type == "unsigned char" ? "(unsigned char)" : std::string(type),
+        const std::string place = is_packed(line.memory) ? fmt::format("o{}.x[u]", line.memory)
+                                  : to.along != 0 ? fmt::format("q{}[j * I({})]", line.memory, to.along)
+                                                  : fmt::format("q{}[0]", line.memory);
+        return fmt::format("{} = ({})({});\n", place, type_name(to.place.dtype),
                            name(line.reads[0], line.phase));
       }
-      case Line::Kind::accumulate: {
-        const std::size_t k = sum_of(line.memory);
-        const std::string row = loop_.operands[line.memory].along != 0
-                                    ? fmt::format("(row - first_row) * {}ll + j", loop_.length)
-                                    : std::string("row - first_row");
-        return fmt::format("{}c{}[{}] = {};\n", indent, k, row, name(line.reads[0], line.phase));
-      }
+      case Kind::accumulate: return accumulated(line);
     }
     return {};
   }
 
   // Whether a line is done where the places of the row are; what is written once a row then waits for its first.
-  bool along_row(const Line& line) const {
-    if (line.kind == Line::Kind::define) return is_run_[static_cast<std::size_t>(line.result)];
-    if (line.kind == Line::Kind::reduce) return true;
-    return loop_.operands[line.memory].along != 0 || is_run_[static_cast<std::size_t>(line.reads[0])];
+  bool along_row(const RowLine& line) const {
+    if (line.kind == Kind::define || line.kind == Kind::load) return rows_.run(line.result);
+    if (line.kind == Kind::reduce) return true;
+    return loop_.operands[line.memory].along != 0 || rows_.run(line.reads[0]);
   }
-  bool once_a_row(const Line& line) const {
-    return (line.kind == Line::Kind::store || line.kind == Line::Kind::accumulate) &&
+  bool once_a_row(const RowLine& line) const {
+    return (line.kind == Kind::store || line.kind == Kind::accumulate) &&
            loop_.operands[line.memory].along == 0;
   }
 
+  // The places j0 .. j0 + pack of the row: what is loaded together, their lines, what is stored together.
+  std::string places(int phase) const {
+    std::string loads, lines, stores;
+    for (const RowLine& line : rows_.lines) {
+      if (line.phase != phase || !along_row(line)) continue;
+      lines += once_a_row(line) ? "    if (j == 0) " : "    ";
+      lines += body(line);
+      if ((line.kind != Kind::load && line.kind != Kind::store) || !is_packed(line.memory)) continue;
+      const std::string type =
+          fmt::format("weft_pack<{}, {}>", type_name(loop_.operands[line.memory].place.dtype), pack_);
+      if (line.kind == Kind::load)
+        loads += fmt::format("    const {0} l{1} = *reinterpret_cast<const {0}*>(q{1} + j0);\n", type,
+                             line.memory);
+      else
+        loads += fmt::format("    {} o{};\n", type, line.memory),
+            stores += fmt::format("    *reinterpret_cast<{0}*>(q{1} + j0) = o{1};\n", type, line.memory);
+    }
+    if (lines.empty()) return {};
+    return loads +
+           fmt::format("    #pragma unroll\n    for (int u = 0; u < {}; ++u) {{\n    const I j = j0 + u;\n",
+                       pack_) +
+           lines + "    }\n" + stores;
+  }
+  std::string singles(int phase, std::string_view first) const {
+    std::string text;
+    for (const RowLine& line : rows_.lines) {
+      if (line.phase != phase) continue;
+      if (line.kind == Kind::reduce)
+        text += fmt::format("  float t{} = {};\n", line.result, identity(line.monoid));
+      if (!along_row(line))
+        text += once_a_row(line) ? fmt::format("  if ({}) {}", first, body(line)) : "  " + body(line);
+    }
+    return text;
+  }
+
   std::string by_element() const {
+    const std::int64_t packs = std::max<std::int64_t>(loop_.length / pack_, 1);
     std::string text = signature();
-    const std::int64_t blocks = loop_.blocks(), block = std::max<std::int64_t>(loop_.block, 1);
-    // Where there are sums, whole rows: what another task does of them adds nothing here.
-    const bool sums = !loop_.accumulators.empty();
-    text += "  const long long step = (long long)gridDim.x * blockDim.x;\n";
-    text += "  long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n";
-    if (sums) {
-      text += fmt::format("  for (const long long n = (end_row - first_row) * {}ll; i < n; i += step) {{\n",
-                          loop_.length);
-      text += fmt::format("  const long long row = first_row + i / {}ll;\n  const I j = I(i % {}ll);\n",
-                          loop_.length, loop_.length);
-      text += fmt::format("  const long long item = row * {}ll + j / {}ll;\n", blocks, block);
-      text += "  if (item < begin || item >= end) {\n";
-      for (const Line& line : lines_)
-        if (line.kind == Line::Kind::accumulate) {
-          const std::size_t k = sum_of(line.memory);
-          const bool run = loop_.operands[line.memory].along != 0;
-          text += fmt::format("    {}c{}[{}] = {};\n", run ? "" : "if (j == 0) ", k,
-                              run ? "i" : "row - first_row", identity(loop_.accumulators[k].monoid));
-        }
-      text += "    continue;\n  }\n";
-    } else {
-      text += fmt::format("  for (const long long n = (end - begin) * {}ll; i < n; i += step) {{\n", block);
-      text += fmt::format("  const long long item = begin + i / {}ll;\n", block);
-      text += fmt::format("  const long long row = item / {}ll;\n", blocks);
-      text += fmt::format("  const I j = I(item % {}ll * {}ll + i % {}ll);\n", blocks, block, block);
-      text += fmt::format("  if (j >= {}) continue;\n", loop_.length);
-    }
-    text += at_row();
-    for (const Line& line : lines_) {
-      text += body(line, once_a_row(line) ? "  if (j == 0) " : "  ");
-    }
-    return text + "  }\n}\n";
+    text += "  const I step = I(gridDim.x) * blockDim.x;\n";
+    text += fmt::format("  for (I i = I(blockIdx.x) * blockDim.x + threadIdx.x; i < I({}ll); i += step) {{\n",
+                        loop_.rows() * packs);
+    text += fmt::format("  const I row = i / I({0}ll), j0 = i % I({0}ll) * {1};\n", packs, pack_);
+    return text + at_row() + singles(0, "j0 == 0") + places(0) + "  }\n}\n";
   }
 
   std::string by_row() const {
     std::string text = signature();
-    const std::int64_t each = (loop_.length + threads_ - 1) / threads_;
-    const bool warps = threads_ == 32;
-    text += "  for (long long row = begin + (long long)blockIdx.x";
-    text += warps ? " * 4 + threadIdx.y; row < end; row += (long long)gridDim.x * 4) {\n"
-                  : "; row < end; row += gridDim.x) {\n";
+    if (in_threads_)
+      for (std::size_t k = 0; k < loop_.accumulators.size(); ++k) {
+        const std::string_view start = identity(loop_.accumulators[k].monoid);
+        const bool run = loop_.operands[loop_.accumulators[k].memory].along != 0;
+        text += run ? fmt::format(
+                          "  float a{0}[{1}];\n  #pragma unroll\n  for (int e = 0; e < {1}; ++e) a{0}[e] = "
+                          "{2};\n",
+                          k, turns_ * pack_, start)
+                    : fmt::format("  float a{} = {};\n", k, start);
+      }
+    text += fmt::format(
+        "  for (I row = I(blockIdx.x) * {0} + threadIdx.y; row < I({1}ll); row += I(gridDim.x) * {0}) {{\n",
+        rows_per_block_, loop_.rows());
     text += at_row();
-    for (std::size_t r = 0; r < is_run_.size(); ++r)
-      if (is_kept(static_cast<int>(r))) text += fmt::format("  float k{}[{}];\n", r, each);
-    for (int phase = 0; phase < phases_; ++phase) {
+    for (std::size_t r = 0; r < rows_.is_run.size(); ++r)
+      if (rows_.is_kept(static_cast<int>(r))) text += fmt::format("  float k{}[{}];\n", r, turns_ * pack_);
+    for (int phase = 0; phase < rows_.phases; ++phase) {
       // What the row is reduced to was added up in the phase before.
-      for (const Line& line : lines_) {
-        if (line.kind != Line::Kind::reduce || line.phase != phase - 1) continue;
+      for (const RowLine& line : rows_.lines) {
+        if (line.kind != Kind::reduce || line.phase != phase - 1) continue;
         const std::string_view join = line.monoid == Monoid::max   ? "weft_join_max"
                                       : line.monoid == Monoid::min ? "weft_join_min"
                                                                    : "weft_join_sum";
@@ -343,90 +272,99 @@ class Writer {
                             threads_, line.result, identity(line.monoid), join,
                             line.divisor == 1 ? "" : fmt::format(" / {}", number(line.divisor)));
       }
-      std::string singles, runs;
-      for (const Line& line : lines_) {
-        if (line.phase != phase) continue;
-        if (line.kind == Line::Kind::reduce)
-          singles += fmt::format("  float t{} = {};\n", line.result, identity(line.monoid));
-        if (along_row(line))
-          runs += body(line, once_a_row(line) ? "    if (j == 0) " : "    ");
-        else
-          singles += body(line, once_a_row(line) ? "  if (threadIdx.x == 0) " : "  ");
-      }
-      text += singles;
-      if (runs.empty()) continue;
-      if (each <= 16) text += "  #pragma unroll\n";
-      text += fmt::format("  for (int e = 0; e < {}; ++e) {{\n    const I j = e * {} + threadIdx.x;\n", each,
-                          threads_);
-      if (each * threads_ != loop_.length) text += fmt::format("    if (j >= {}) break;\n", loop_.length);
-      text += runs + "  }\n";
+      text += singles(phase, "threadIdx.x == 0");
+      if (const std::string inside = places(phase); !inside.empty())
+        text += over_places() + inside + "  }}\n";
     }
-    return text + "  }\n}\n";
+    text += "  }\n";
+    if (in_threads_) text += "  const long long part = (long long)blockIdx.x * blockDim.y + threadIdx.y;\n";
+    for (std::size_t k = 0; in_threads_ && k < loop_.accumulators.size(); ++k) {
+      if (loop_.operands[loop_.accumulators[k].memory].along == 0) {
+        text += fmt::format("  if (threadIdx.x == 0) c{0}[part] = a{0};\n", k);
+        continue;
+      }
+      text += over_places() + fmt::format(
+                                  "    #pragma unroll\n    for (int u = 0; u < {0}; ++u) c{1}[part * {2}ll + "
+                                  "j0 + u] = a{1}[e * {0} + u];\n  }}}}\n",
+                                  pack_, k, loop_.length);
+    }
+    return text + "}\n";
   }
 
-  std::string sum_text(const program::Accumulator& accumulator, const RowOperand& operand,
-                       const SumSource& sum) const {
-    const bool adds = accumulator.monoid == Monoid::sum;
-    const std::string_view type = adds ? "double" : "float";
-    std::string text = fmt::format(
-        "extern \"C\" __global__ void {}(const float* from, {}* to, long long first_row, long long end_row) "
-        "{{\n"
-        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  if (element >= {}ll) return;\n",
-        sum.name, type, sum.elements);
-    // Loops that move the accumulator are given by the element; the others are summed.
-    std::int64_t stride = 1, summed = 1;
-    std::string row = "0", walk;
-    for (std::size_t i = loop_.outer.size(); i-- > 0; stride *= loop_.outer[i]) {
-      if (operand.outer[i] != 0) {
-        row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop_.outer[i], stride);
-      } else {
-        walk += fmt::format("    row += rest % {}ll * {}ll; rest /= {}ll;\n", loop_.outer[i], stride,
-                            loop_.outer[i]);
-        summed *= loop_.outer[i];
-      }
-    }
-    const std::string column = operand.along != 0
-                                   ? fmt::format("element / {}ll % {}ll", operand.along, loop_.length)
-                                   : std::string("0");
-    text += fmt::format(
-        "  const long long base = {}, column = {};\n"
-        "  const long long low = {}ll * blockIdx.y / gridDim.y, high = {}ll * (blockIdx.y + 1) / gridDim.y;\n"
-        "  {} total = {};\n"
-        "  for (long long k = low; k < high; ++k) {{\n"
-        "    long long row = base, rest = k;\n{}"
-        "    if (row < first_row || row >= end_row) continue;\n"
-        "    const {} x = from[(row - first_row) * {}ll + column];\n"
-        "    total = {};\n"
-        "  }}\n"
-        "  to[blockIdx.y * {}ll + element] = total;\n}}\n",
-        row, column, summed, summed, type, identity(accumulator.monoid), walk, type, sum.width,
-        adds ? "total + x" : combined(accumulator.monoid, "total", "x"), sum.elements);
-    text += fmt::format(
-        "extern \"C\" __global__ void {}(const {}* from, float* to, long long segments) {{\n"
-        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
-        "  if (element >= {}ll) return;\n"
-        "  {} total = {};\n"
-        "  for (int k = 0; k < segments; ++k) {{\n"
-        "    const {} x = from[k * {}ll + element];\n"
-        "    total = {};\n"
-        "  }}\n"
-        "  to[element] = float(total);\n}}\n",
-        sum.join, type, sum.elements, type, identity(accumulator.monoid), type, sum.elements,
-        adds ? "total + x" : combined(accumulator.monoid, "total", "x"));
+  // Each thread has as many places side by side as a pack holds, turn after turn.
+  std::string over_places() const {
+    std::string text = turns_ * pack_ <= 64 ? "  #pragma unroll\n" : "";
+    text += fmt::format("  for (int e = 0; e < {}; ++e) {{\n    const I j0 = (e * {} + threadIdx.x) * {};\n",
+                        turns_, threads_, pack_);
+    if (turns_ * threads_ * pack_ != loop_.length)
+      text += fmt::format("    if (j0 < {}) {{\n", loop_.length);
+    else
+      text += "    {\n";
     return text;
   }
 
+  std::string sum_text(const program::Accumulator& accumulator, const RowOperand& operand,
+                       SumSource& sum) const {
+    const bool adds = accumulator.monoid == Monoid::sum;
+    const std::string_view type = adds ? "double" : "float";
+    // Loops that move the accumulator are given by the element; the others are summed.
+    std::int64_t stride = 1;
+    std::string row = "0", walk, column = "element";
+    if (in_threads_) {
+      walk = "    row = k;\n";
+    } else {
+      for (std::size_t i = loop_.outer.size(); i-- > 0; stride *= loop_.outer[i]) {
+        if (operand.outer[i] != 0) {
+          row += fmt::format(" + element / {}ll % {}ll * {}ll", operand.outer[i], loop_.outer[i], stride);
+        } else {
+          walk += fmt::format("    row += rest % {0}ll * {1}ll; rest /= {0}ll;\n", loop_.outer[i], stride);
+          sum.summed *= loop_.outer[i];
+        }
+      }
+      if (operand.along != 0)
+        column = fmt::format("element / {}ll % {}ll", operand.along, loop_.length);
+      else
+        column = "0";
+    }
+    const std::string joined = adds ? "total + x" : combined(accumulator.monoid, "total", "x");
+    return fmt::format(
+        "extern \"C\" __global__ void {0}(const float* from, {1}* to, long long count) {{\n"
+        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (element >= {2}ll) return;\n"
+        "  const long long base = {3}, column = {4};\n"
+        "  const long long low = count * blockIdx.y / gridDim.y, high = count * (blockIdx.y + 1) / "
+        "gridDim.y;\n"
+        "  {1} total = {5};\n"
+        "  for (long long k = low; k < high; ++k) {{\n"
+        "    long long row = base, rest = k;\n    (void)rest;\n{6}"
+        "    const {1} x = from[row * {7}ll + column];\n"
+        "    total = {8};\n"
+        "  }}\n"
+        "  to[blockIdx.y * {2}ll + element] = total;\n}}\n"
+        "extern \"C\" __global__ void {9}(const {1}* from, {10}* to, long long segments) {{\n"
+        "  const long long element = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "  if (element >= {2}ll) return;\n"
+        "  {1} total = {5};\n"
+        "  for (int k = 0; k < segments; ++k) {{\n"
+        "    const {1} x = from[k * {2}ll + element];\n"
+        "    total = {8};\n"
+        "  }}\n"
+        "  to[element] = {10}(float(total));\n}}\n",
+        sum.name, type, sum.elements, row, column, identity(accumulator.monoid), walk, sum.width, joined,
+        sum.join, type_name(operand.place.dtype));
+  }
+
   const RowLoop& loop_;
-  std::vector<bool> is_run_;
-  std::vector<Line> lines_;
-  std::vector<int> born_, lasts_;  // phases, a register
-  int phases_ = 1;
-  int threads_ = 256;
+  const RowLines rows_;
+  bool by_row_ = false, in_threads_ = false;
+  int threads_ = 256, rows_per_block_ = 1, pack_ = 1;
+  std::int64_t turns_ = 1;
 };
 
 }  // namespace
 
-RowSource row_source(const program::RowLoop& loop) { return Writer(loop).write(); }
+RowSource row_source(const program::RowLoop& loop, const plan::Graph& graph) {
+  return Writer(loop, graph).write();
+}
 
 }  // namespace weft::device::cuda

@@ -1,44 +1,48 @@
 // weft/device/cuda/row_source.h -- a loop over rows as the text of CUDA kernels.
 //
-//   steps need no whole row     a thread an element
-//   they do (sums, softmax)     a block of threads a row, or a warp where rows are short; what the row is reduced
-//                               to is known when all have added to it, so the text has a loop a *phase*:
+//   steps need no whole row     a thread some elements side by side
+//   they do (sums, softmax)     a block of threads a row, or a warp where rows are short, with a loop a phase:
 //
 //                                 for each j: v = x[j] - r[j]; sum += v        phase 0
 //                                 mean = over_row(sum) / n
 //                                 for each j: y[j] = (v - mean) * ..           phase 1; v was kept
 //
-//   sums over the rows          each row's addend goes to scratch memory, and kernels of their own add them up in
-//                               the order of rows, in f64: the same bits on every run
+//   sums over all rows          threads own places of the row: each adds up what its rows give there
+//   sums over some rows         each row's addend goes to scratch memory
+//                               ... and kernels of their own add those up in one order, in f64: the same bits on
+//                               every run
 //
-// Addresses are parameters, so that alike units of a program are one text and compiled once.
+// Elements that lie side by side are read and written 16 bytes at a time. Addresses are parameters, so that alike
+// units of a program are one text and compiled once.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "weft/program/row_loop.h"
+#include "weft/device/cuda/row_lines.h"
 
 namespace weft::device::cuda {
 
-// Adds up what the rows of a task gave to one accumulator: `name` for segments of rows, then `join` for those.
+// Adds up what the main kernel left of one accumulator: `name` for segments of it, then `join` for those.
 struct SumSource {
-  std::string name, join;
+  std::string name, join;     // (addends, segments, count of addends), (segments, result, count of segments)
   std::uint16_t memory = 0;   // of the loop's operands
   std::int64_t elements = 0;  // of the accumulator
   std::int64_t width = 1;     // addends of a row
-  std::int64_t segments = 1;
+  std::int64_t summed = 1;    // addends of an element, where rows leave them
 };
 
 struct RowSource {
   std::string text;
-  std::string name = "weft_rows";  // (operands.., scratch a sum.., begin, end, first row, end row)
+  std::string name = "weft_rows";  // (operands.., scratch a sum..)
   bool by_row = false;             // else a thread an element
+  bool sums_in_threads = false;    // a sum has an addend a row that runs at a time, not one a row
   int threads = 256;               // of a row; of a block where a thread is an element
   int rows_per_block = 1;
+  std::int64_t each = 1;  // elements of a thread, where it is one's
   std::vector<SumSource> sums;
 };
 
-RowSource row_source(const program::RowLoop& loop);
+RowSource row_source(const program::RowLoop& loop, const plan::Graph& graph);
 
 }  // namespace weft::device::cuda

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/device/recording.h"
+
 namespace weft::device::cuda {
 namespace {
 
@@ -38,7 +40,22 @@ class GpuEvent final : public Event {
   const Handle event_;
 };
 
-class GpuStream final : public Stream {
+// A CUDA graph, ready to be launched.
+class GpuRecording final : public Recording {
+ public:
+  GpuRecording(std::shared_ptr<Gpu> gpu, Handle executable) : gpu_(std::move(gpu)), executable_(executable) {}
+  ~GpuRecording() override {
+    gpu_->enter();
+    gpu_->driver().destroy_executable(executable_);
+  }
+  Handle handle() const { return executable_; }
+
+ private:
+  const std::shared_ptr<Gpu> gpu_;
+  const Handle executable_;
+};
+
+class GpuStream final : public RecordingStream {
  public:
   GpuStream(std::shared_ptr<Gpu> gpu, const Blas& blas) : gpu_(std::move(gpu)), blas_(blas) {}
   ~GpuStream() override {
@@ -83,6 +100,28 @@ class GpuStream final : public Stream {
     gpu_->enter();
     if (failure_.ok() && bytes > 0)
       note(gpu_->driver().copy(pointer(to), pointer(from), static_cast<std::size_t>(bytes), stream_), "copy");
+  }
+
+  void start_recording() override {
+    gpu_->enter();
+    constexpr int kRelaxed = 2;  // other streams and threads go on as they like
+    note(gpu_->driver().begin_capture(stream_, kRelaxed), "record a step");
+  }
+  Result<std::unique_ptr<Recording>> end_recording() override {
+    gpu_->enter();
+    Handle graph = nullptr, executable = nullptr;
+    note(gpu_->driver().end_capture(stream_, &graph), "record a step");
+    if (!failure_.ok()) return failure_.error();
+    note(gpu_->driver().instantiate(&executable, graph, 0), "make a graph of a step");
+    gpu_->driver().destroy_graph(graph);
+    if (!failure_.ok()) return failure_.error();
+    return std::unique_ptr<Recording>(std::make_unique<GpuRecording>(gpu_, executable));
+  }
+  void launch(const Recording& recording) override {
+    if (!failure_.ok()) return;
+    gpu_->enter();
+    note(gpu_->driver().launch_graph(static_cast<const GpuRecording&>(recording).handle(), stream_),
+         "a step");
   }
 
   void record(Event& event) override {

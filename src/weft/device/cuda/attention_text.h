@@ -1,0 +1,46 @@
+// weft/device/cuda/attention_text.h -- attention as the text of CUDA kernels: tiles of keys go past tiles of queries.
+//
+//   weft_attend          a block a tile of queries: keys pass, softmax goes along with them
+//   weft_dots            a warp a query: the sum of dy y, which the gradient wants
+//   weft_queries_back    a block a tile of queries: keys pass, dq grows
+//   weft_keys_back       a block a tile of keys: the queries of all heads that share them pass, dk and dv grow
+//
+// Each result is summed by one thread in one order: the same bits on every run. bf16 and f16 are multiplied by tensor
+// cores (mma.sync, sums in f32), f32 by plain multiply-adds, which lose nothing.
+#pragma once
+#include <string>
+
+#include "weft/plan/dtype.h"
+
+namespace weft::device::cuda {
+
+// Where rows lie: by how much they go on from query to query or key to key, and whether 16 bytes can be read at once.
+struct AttentionShape {
+  plan::DType dtype = plan::DType::f32;
+  std::int64_t queries = 0, keys = 0, inner = 0, values = 0;
+  std::int64_t heads = 1, sharing = 1;  // heads that share keys are one after the other
+  bool causal = false, windowed = false, masked = false;
+  std::int64_t begin = 0, reach = 0;
+  double factor = 1;         // of the scores
+  bool is_aligned = false;   // every row begins at a multiple of 16 bytes
+  std::string heads_text;    // "long long q0 = 0, ..": where the rows of `head` begin
+  std::string strides_text;  // "constexpr long long kQ = .., kK = ..": from one to the next
+};
+
+// How a block is cut; the same numbers for the text and for who launches it.
+struct AttentionTiles {
+  int threads = 128;
+  std::int64_t queries = 64, keys = 64;  // of a tile
+  std::int64_t shared_bytes = 0;
+};
+AttentionTiles forward_tiles(const AttentionShape& shape);
+AttentionTiles queries_back_tiles(const AttentionShape& shape);
+AttentionTiles keys_back_tiles(const AttentionShape& shape);
+
+// Widths up to this have kernels.
+constexpr std::int64_t kWidestHead = 256;
+
+std::string forward_text(const AttentionShape& shape);
+std::string gradient_text(const AttentionShape& shape);
+
+}  // namespace weft::device::cuda

@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/device/cuda/attention_text.h"
+#include "weft/device/cuda/call.h"
+#include "weft/ops/attending.h"
+#include "weft/ops/operators.h"
+
+namespace weft::device::cuda {
+namespace {
+
+using program::Place;
+
+struct Named {
+  std::string_view offset, step;  // as the texts call them
+  const Place* place;
+  const plan::Dim* along;
+};
+
+// Where the rows of a head begin in each operand and result.
+std::string heads_text(std::span<const Named> places, std::span<const plan::Dim> heads) {
+  std::string text, rest = "long long rest = head; (void)rest;";
+  for (const Named& named : places) text += fmt::format("long long {0} = 0; (void){0}; ", named.offset);
+  text += "{ " + rest;
+  for (std::size_t i = heads.size(); i-- > 0;) {
+    text += fmt::format(" {{ const long long n = rest % {0}ll; rest /= {0}ll; (void)n;", heads[i].size);
+    for (const Named& named : places)
+      if (const std::int64_t stride = named.place->stride(heads[i].index); stride != 0)
+        text += fmt::format(" {} += n * {}ll;", named.offset, stride);
+    text += " }";
+  }
+  return text + " }";
+}
+
+class AttentionKernel final : public Kernel {
+ public:
+  struct Part {
+    Handle function = nullptr;
+    std::int64_t blocks = 0;
+    int threads = 256;
+    std::int64_t shared_bytes = 0;
+    std::vector<DevicePointer> pointers;  // 0: the scratch memory
+  };
+
+  AttentionKernel(std::vector<Part> parts, std::int64_t scratch)
+      : parts_(std::move(parts)), scratch_(scratch) {}
+
+  std::int64_t scratch_bytes() const override { return scratch_; }
+
+  Code launch(const LaunchPlace& at, const program::Task&) const override {
+    for (const Part& part : parts_) {
+      if (part.blocks == 0) continue;
+      Parameters parameters;
+      for (const DevicePointer pointer : part.pointers)
+        parameters.pointer(pointer != 0 ? pointer : at.scratch);
+      if (const Code code = parameters.launch(at, part.function, {static_cast<unsigned>(part.blocks), 1},
+                                              {static_cast<unsigned>(part.threads), 1}, part.shared_bytes);
+          code != 0)
+        return code;
+    }
+    return 0;
+  }
+
+ private:
+  const std::vector<Part> parts_;
+  const std::int64_t scratch_;
+};
+
+}  // namespace
+
+Made make_attention(const Call& call) {
+  const plan::NodeView& node = call.node;
+  const bool gradient = &node.op() == &ops::attention_gradient();
+  if (!gradient && &node.op() != &ops::attention()) return {nullptr};
+  const ops::Attending of = ops::attending(node);
+  const std::vector<Place>&in = call.what.operands, &out = call.what.results;
+  const std::size_t mask = gradient ? 6 : 3;
+
+  AttentionShape shape;
+  shape.dtype = node.input_type(0).dtype;
+  shape.queries = of.along.size;
+  shape.keys = of.over.size;
+  shape.inner = ops::points_of(of.inner);
+  shape.values = ops::points_of(of.values);
+  shape.causal = of.causal;
+  shape.windowed = of.has_window();
+  shape.masked = in.size() > mask;
+  shape.begin = of.begin;
+  constexpr double kFar = 1e15;
+  shape.reach = shape.windowed ? static_cast<std::int64_t>(std::ceil(std::clamp(of.window, -kFar, kFar))) : 0;
+  shape.factor = of.scale / of.divisor;
+  if (shape.queries == 0 || shape.keys == 0 || shape.inner == 0 || shape.values == 0) return {nullptr};
+  if (std::max(shape.inner, shape.values) > kWidestHead)
+    return user_error(fmt::format("the GPU's attention has heads up to {} wide: found {} and {}", kWidestHead,
+                                  shape.inner, shape.values),
+                      "SET rules = off keeps it as products and softmax");
+  // Heads that share keys and values come one after the other.
+  ops::DimList heads;
+  for (const bool apart : {true, false})
+    for (const plan::Dim& dim : of.rows) {
+      const bool in_keys = node.input_type(1).has(dim.index), in_values = node.input_type(2).has(dim.index);
+      if (gradient && in_keys != in_values)
+        return user_error("the GPU's attention has no gradient where heads share keys and not values",
+                          "SET rules = off keeps it as products and softmax");
+      if (dim.index == of.along.index || (in_keys && in_values) != apart) continue;
+      heads.push_back(dim);
+      shape.heads *= dim.size;
+      if (!apart) shape.sharing *= dim.size;
+    }
+  std::vector<Named> places = {{"at_q", "kQ", &in[0], &of.along},
+                               {"at_k", "kK", &in[1], &of.over},
+                               {"at_v", "kV", &in[2], &of.over},
+                               {"at_y", "kY", gradient ? &in[3] : &out[0], &of.along},
+                               {"at_sum", "kSum", gradient ? &in[4] : &out[1], &of.along}};
+  if (gradient) {
+    places.push_back({"at_dy", "kDY", &in[5], &of.along});
+    places.push_back({"at_dq", "kDQ", &out[0], &of.along});
+    places.push_back({"at_dk", "kDK", &out[1], &of.over});
+    places.push_back({"at_dv", "kDV", &out[2], &of.over});
+  }
+  // 16 bytes are eight narrow elements.
+  shape.is_aligned = shape.inner % 8 == 0 && shape.values % 8 == 0;
+  for (const Named& named : places) {
+    shape.strides_text +=
+        fmt::format("constexpr long long {} = {}ll;\n", named.step, named.place->stride(named.along->index));
+    if (named.step == "kSum") continue;
+    shape.is_aligned &= named.place->offset % 8 == 0 && named.place->stride(named.along->index) % 8 == 0;
+    for (const plan::Dim& dim : heads) shape.is_aligned &= named.place->stride(dim.index) % 8 == 0;
+  }
+  if (shape.masked) {
+    places.push_back({"at_mask", "kMaskQ", &in[mask], &of.along});
+    shape.strides_text += fmt::format("constexpr long long kMaskQ = {}ll, kMaskK = {}ll;\n",
+                                      in[mask].stride(of.along.index), in[mask].stride(of.over.index));
+  }
+  shape.heads_text = heads_text(places, heads);
+
+  const std::string text = gradient ? gradient_text(shape) : forward_text(shape);
+  std::vector<AttentionKernel::Part> parts;
+  const auto add = [&](const char* name, const AttentionTiles& tiles, std::int64_t blocks,
+                       std::vector<DevicePointer> pointers) -> Status {
+    WEFT_TRY(function, call.gpu.function(text, name, tiles.shared_bytes));
+    parts.push_back({function, blocks, tiles.threads, tiles.shared_bytes, std::move(pointers)});
+    return {};
+  };
+  const auto cut = [](std::int64_t whole, std::int64_t tile) { return (whole + tile - 1) / tile; };
+  std::vector<DevicePointer> from(call.in.begin(), call.in.begin() + 3);
+  if (!gradient) {
+    if (shape.masked) from.push_back(call.in[mask]);
+    from.insert(from.end(), call.out.begin(), call.out.end());
+    const AttentionTiles tiles = forward_tiles(shape);
+    WEFT_TRY_STATUS(add("weft_attend", tiles, cut(shape.queries, tiles.queries) * shape.heads, from));
+    return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), 0));
+  }
+  from.insert(from.end(), {call.in[4], call.in[5]});
+  if (shape.masked) from.push_back(call.in[mask]);
+  from.push_back(0);
+  std::vector<DevicePointer> to_queries = from, to_keys = from;
+  to_queries.push_back(call.out[0]);
+  to_keys.insert(to_keys.end(), {call.out[1], call.out[2]});
+  const AttentionTiles by_query = queries_back_tiles(shape), by_key = keys_back_tiles(shape);
+  const std::int64_t rows = shape.heads * shape.queries;
+  WEFT_TRY_STATUS(add("weft_dots", {.threads = 256}, cut(rows, 8), {call.in[3], call.in[5], 0}));
+  WEFT_TRY_STATUS(add("weft_keys_back", by_key, cut(shape.keys, by_key.keys) * (shape.heads / shape.sharing),
+                      std::move(to_keys)));
+  WEFT_TRY_STATUS(add("weft_queries_back", by_query, cut(shape.queries, by_query.queries) * shape.heads,
+                      std::move(to_queries)));
+  return std::unique_ptr<Kernel>(std::make_unique<AttentionKernel>(std::move(parts), rows * 4));
+}
+
+}  // namespace weft::device::cuda

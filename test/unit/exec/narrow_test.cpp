@@ -1,0 +1,114 @@
+// Attention in every shape and narrow numbers in whole steps: on the processor, and on the device that
+// WEFT_TEST_DEVICE names (make test-gpu).
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "execution_case.h"
+#include "weft/device/element_access.h"
+#include "weft/ops/operators.h"
+
+namespace weft::exec {
+namespace {
+
+// What a source of this type can hold of the numbers.
+void round_to(plan::DType dtype, ops::Tensor<double>& tensor) {
+  std::array<std::byte, 8> held = {};
+  for (double& element : tensor.data) {
+    device::store_element(dtype, held.data(), 0, element);
+    element = device::load_element(dtype, held.data(), 0);
+  }
+}
+
+void round_sources(const plan::Graph& graph, Tensors& sources) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const plan::NodeView node = graph.view(plan::NodeId(n));
+    if (&node.op() != &ops::input() && &node.op() != &ops::parameter() && &node.op() != &ops::state())
+      continue;
+    if (const auto found = sources.find(std::string(node.word(0))); found != sources.end())
+      round_to(node.result_type(0).dtype, found->second);
+  }
+}
+
+// Within a part of the largest number of each tensor: sums of narrow numbers lose that much wherever they cancel.
+void expect_close(const Tensors& found, const Tensors& expected, double part) {
+  for (const auto& [name, tensor] : expected) {
+    double largest = 1e-3;
+    for (const double x : tensor.data)
+      if (std::isfinite(x)) largest = std::max(largest, std::fabs(x));
+    const auto at = found.find(name);
+    ASSERT_NE(at, found.end()) << name;
+    ASSERT_EQ(at->second.data.size(), tensor.data.size()) << name;
+    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
+      if (at->second.data[i] == tensor.data[i]) continue;
+      ASSERT_LE(std::fabs(at->second.data[i] - tensor.data[i]), part * largest)
+          << name << "[" << i << "] is " << at->second.data[i] << ", expected " << tensor.data[i];
+    }
+  }
+}
+
+// TYPE stands for each of the types. Heads that share keys, keys that lie elsewhere, lengths and widths that are no
+// multiple of a tile, windows, masks, queries that see nothing.
+constexpr std::string_view kAttentions =
+    R"(attention:2 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
+attention:2 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
+attention:2 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
+attention:2 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
+attention:2 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
+attention:2 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | {over=t, along=s, inner=[e], begin=-4, causal=1, divisor=-14}
+attention-gradient:3 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,s=70,e=64] | f32[b=2,h=3,s=70] | TYPE[b=2,h=3,s=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
+attention-gradient:3 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | TYPE[b=2,s=130,h=2,f=48] | f32[b=2,s=130,h=2] | TYPE[b=2,s=130,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
+attention-gradient:3 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | TYPE[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
+attention-gradient:3 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | TYPE[h=2,s=33,f=13] | f32[h=2,s=33] | TYPE[h=2,s=33,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
+attention-gradient:3 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | TYPE[s=140,e=128] | f32[s=140] | TYPE[s=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
+attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=-4, causal=1, divisor=-14}
+)";
+
+TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {
+  Random random(31);
+  for (const std::string_view type : {"f32", "bf16", "f16"}) {
+    std::string table(kAttentions);
+    for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))
+      table.replace(at, 4, type);
+    for (const ops::Case& c : ops::read_cases(table)) {
+      SCOPED_TRACE(ops::text_of(c));
+      const plan::Graph graph = ops::graph_of(c);
+      Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+      round_sources(graph, inputs);
+      const auto rank = start(graph, 2);
+      fill(*rank, inputs);
+      ASSERT_TRUE(rank->step().ok());
+      expect_close(contents(*rank), interpreted(graph, inputs), type == "f32" ? 1e-4 : 2e-2);
+    }
+  }
+}
+
+// Three steps: a device that records a step gives the second and third as it wrote them down.
+TEST(Execution, StepsInNarrowNumbersAreNearTheirDefinition) {
+  for (const std::string_view name : {"bf16", "f16"}) {
+    SCOPED_TRACE(name);
+    const plan::Graph graph = narrow_training_plan(
+        "char_gpt",
+        {{"b", 2, {}}, {"s", 12, {}}, {"d", 24, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 17, {}}}, name);
+    Random random(7);
+    Tensors sources = random_sources(graph, 17, random);
+    for (auto& [source, tensor] : sources)
+      if (source.find("scale") != std::string::npos)
+        tensor.data = {64.0};  // of the loss; a step count is zero
+    round_sources(graph, sources);
+    const auto rank = start(graph, 1);
+    EXPECT_EQ(rank->reference_units(), 0u);
+    for (int step = 0; step < 3; ++step) {
+      const Tensors expected = interpreted(graph, sources);
+      fill(*rank, sources);
+      ASSERT_TRUE(rank->step().ok());
+      expect_close(contents(*rank), expected, 4e-2);
+      for (auto& [source, tensor] : sources)
+        if (const auto next = expected.find(source); next != expected.end()) tensor = next->second;
+      round_sources(graph, sources);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft::exec
