@@ -55,13 +55,14 @@ attention:2 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75
 attention:2 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
 attention:2 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
 attention:2 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
-attention:2 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | {over=t, along=s, inner=[e], begin=-4, causal=1, divisor=-14}
+attention:2 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
+attention:2 | TYPE[s=20,e=16] | TYPE[t=20,e=16] | TYPE[t=20,f=16] | {over=t, along=s, inner=[e], causal=1, window=0}
 attention-gradient:3 | TYPE[b=2,h=3,s=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,t=70,e=64] | TYPE[b=2,h=3,s=70,e=64] | f32[b=2,h=3,s=70] | TYPE[b=2,h=3,s=70,e=64] | {over=t, along=s, inner=[e], causal=1, divisor=8}
 attention-gradient:3 | TYPE[b=2,s=130,h=2,e=32] | TYPE[b=2,t=75,h=2,e=32] | TYPE[b=2,t=75,h=2,f=48] | TYPE[b=2,s=130,h=2,f=48] | f32[b=2,s=130,h=2] | TYPE[b=2,s=130,h=2,f=48] | {over=t, along=s, inner=[e], divisor=5}
 attention-gradient:3 | TYPE[h=2,g=3,s=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,t=65,e=40] | TYPE[h=2,g=3,s=65,e=40] | f32[h=2,g=3,s=65] | TYPE[h=2,g=3,s=65,e=40] | {over=t, along=s, inner=[e], causal=1, window=20, scale=0.2}
 attention-gradient:3 | TYPE[h=2,s=33,e=20] | TYPE[h=2,t=50,e=20] | TYPE[h=2,t=50,f=13] | TYPE[h=2,s=33,f=13] | f32[h=2,s=33] | TYPE[h=2,s=33,f=13] | bool[s=33,t=50] | {over=t, along=s, inner=[e], divisor=4}
 attention-gradient:3 | TYPE[s=140,e=128] | TYPE[t=140,e=128] | TYPE[t=140,e=128] | TYPE[s=140,e=128] | f32[s=140] | TYPE[s=140,e=128] | {over=t, along=s, inner=[e], causal=1, begin=3, divisor=11}
-attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=-4, causal=1, divisor=-14}
+attention-gradient:3 | TYPE[s=20,e=192] | TYPE[t=90,e=192] | TYPE[t=90,f=136] | TYPE[s=20,f=136] | f32[s=20] | TYPE[s=20,f=136] | {over=t, along=s, inner=[e], begin=4, causal=1, divisor=-14}
 )";
 
 TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {

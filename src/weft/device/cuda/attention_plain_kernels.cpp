@@ -34,7 +34,7 @@ __device__ __forceinline__ void weft_gather(float (&to)[(kWide + 7) / 8], const 
 )";
 
 constexpr std::string_view kPlainForward = R"(
-extern "C" __global__ void __launch_bounds__(256) weft_attend(const T* q, const T* k, const T* v, WEFT_MASK T* y, float* log_sum) {
+extern "C" __global__ __launch_bounds__(256) void weft_attend(const T* q, const T* k, const T* v, WEFT_MASK T* y, float* log_sum) {
   extern __shared__ __align__(16) float weft_floats[];
   float* const sq = weft_floats;
   float* const sk = sq + 32 * (kE + 1);
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(256) weft_attend(const T* q, const 
 )";
 
 constexpr std::string_view kPlainBack = R"(
-extern "C" __global__ void __launch_bounds__(256) weft_queries_back(
+extern "C" __global__ __launch_bounds__(256) void weft_queries_back(
     const T* q, const T* k, const T* v, const float* log_sum, const T* dy, WEFT_MASK const float* dots, T* dq) {
   extern __shared__ __align__(16) float weft_floats[];
   float* const sq = weft_floats;
@@ -134,7 +134,7 @@ extern "C" __global__ void __launch_bounds__(256) weft_queries_back(
     if (c + 8 * i < kE) dq[at_dq + row * kDQ + c + 8 * i] = T(to[i] * kFactor);
 }
 
-extern "C" __global__ void __launch_bounds__(256) weft_keys_back(
+extern "C" __global__ __launch_bounds__(256) void weft_keys_back(
     const T* q, const T* k, const T* v, const float* log_sum, const T* dy, WEFT_MASK const float* dots, T* dk, T* dv) {
   extern __shared__ __align__(16) float weft_floats[];
   float* const sq = weft_floats;

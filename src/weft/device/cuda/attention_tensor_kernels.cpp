@@ -99,7 +99,7 @@ __device__ __forceinline__ void weft_gather(float (&to)[kP / 8][4], const float 
 
 // Scores of a row so far: their largest and the sum of their exponentials. Each warp has kTall times 16 queries.
 constexpr std::string_view kTensorForward = R"(
-extern "C" __global__ void __launch_bounds__(kThreads) weft_attend(const T* q, const T* k, const T* v, WEFT_MASK T* y, float* log_sum) {
+extern "C" __global__ __launch_bounds__(kThreads) void weft_attend(const T* q, const T* k, const T* v, WEFT_MASK T* y, float* log_sum) {
   extern __shared__ __align__(16) unsigned char weft_room[];
   T* const sq = reinterpret_cast<T*>(weft_room);
   T* const sk = sq + kM * (kEP + 8);
@@ -240,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(kThreads) weft_attend(const T* q, c
 )";
 
 constexpr std::string_view kTensorBack = R"(
-extern "C" __global__ void __launch_bounds__(kThreadsQ) weft_queries_back(
+extern "C" __global__ __launch_bounds__(kThreadsQ) void weft_queries_back(
     const T* q, const T* k, const T* v, const float* log_sum, const T* dy, WEFT_MASK const float* dots, T* dq) {
   extern __shared__ __align__(16) unsigned char weft_room[];
   T* const sk = reinterpret_cast<T*>(weft_room);
@@ -332,7 +332,7 @@ extern "C" __global__ void __launch_bounds__(kThreadsQ) weft_queries_back(
   }
 }
 
-extern "C" __global__ void __launch_bounds__(kThreadsK) weft_keys_back(
+extern "C" __global__ __launch_bounds__(kThreadsK) void weft_keys_back(
     const T* q, const T* k, const T* v, const float* log_sum, const T* dy, WEFT_MASK const float* dots, T* dk, T* dv) {
   extern __shared__ __align__(16) unsigned char weft_room[];
   T* const sq = reinterpret_cast<T*>(weft_room);
