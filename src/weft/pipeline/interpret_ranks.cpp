@@ -184,6 +184,21 @@ class Ranks {
 
 }  // namespace
 
+Status check_interpretable(std::span<const Graph* const> ranks) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+    for (std::size_t n = 0; n < ranks[rank]->node_count(); ++n) {
+      const NodeView node = ranks[rank]->view(NodeId(n));
+      if (&node.op() != &ops::local_exchange()) continue;
+      const ops::LocalExchange what = ops::read_local_exchange(node);
+      if (plan::is_message(what.kind) || (what.gives && what.takes && what.kind != ExchangeKind::halo))
+        continue;
+      return user_error(fmt::format("rank {} at {}: {}, with which ranks are not interpreted one by one",
+                                    rank, describe(*ranks[rank], node.id()),
+                                    what.kind == ExchangeKind::halo ? "a halo" : "an empty share"));
+    }
+  return {};
+}
+
 template <class T>
 Result<std::vector<std::vector<Tensor<T>>>> interpret_ranks(std::span<const Graph* const> ranks,
                                                             const plan::Mesh& mesh,

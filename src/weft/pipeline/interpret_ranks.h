@@ -19,6 +19,9 @@ namespace weft::pipeline {
 template <class T>
 using RankSources = std::function<const ops::Tensor<T>*(std::int32_t rank, std::string_view name)>;
 
+// Fails where a collective is a halo or finds an empty share: these are not interpreted rank by rank.
+Status check_interpretable(std::span<const plan::Graph* const> ranks);
+
 // The outputs of each rank's plan, in order. Fails where a source is missing, a value would have more than
 // `most_elements`, ranks wait for each other, or a message is not taken.
 template <class T>

@@ -60,6 +60,8 @@ class TimedProof {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
     };
+    // Of such plans nothing is known: other sizes may leave no share empty.
+    WEFT_TRY_STATUS(check_interpretable(ranks));
     PlanProof proof;
     proof.draws = 1;
     auto outputs = interpret_ranks<Field>(ranks, plan_.time->distribution.mesh, shares, numbers_,

@@ -220,8 +220,10 @@ class InTimeExplainer {
     // Cuts among devices that differ are the price's own.
     const bool is_cut_alike = choice.priced.stages.front().device.empty();
     if (is_quickly_proven(distribution) && !distribution.offload && is_cut_alike)
-      if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok())
-        return require_proof(state_, prepared_, prepared_.plan.graph, *plan);
+      if (const auto plan = plan_in_time(state_, &context_, prepared_, distribution); plan.ok()) {
+        WEFT_TRY(whole, require_proof(state_, prepared_, prepared_.plan.graph, *plan));
+        if (whole.holds) return whole;
+      }
     WEFT_TRY(micro, made_.recomputed(explained_.rows / distribution.micro_batches, distribution.recompute));
     const Distribution within = search::on_stage(distribution);
     Proof proof{true, "a stage is one device"};
