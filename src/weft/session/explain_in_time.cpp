@@ -65,31 +65,28 @@ class InTimeExplainer {
     return say(priced);
   }
 
-  // The quicker of the best plan without stages and the best in time. The first search is spared where the second
-  // comes out far ahead of all families, and the second where there is little to gain.
+  // The quicker of the best plan without stages and the best in time. Where no family of the former fits and the
+  // latter is far quicker than all of them, others are not looked for; and stages are not where there is little to gain.
   Result<std::optional<std::string>> searched(std::optional<Result<search::Choice>>& untimed) {
-    constexpr double kFarQuicker = 0.5;     // than any family: searches gain less over these
-    constexpr double kMostlyWaiting = 0.5;  // of a step
+    constexpr double kFarQuicker = 0.5;
     const std::optional<std::string> nothing;
     WEFT_TRY_STATUS(look_at_families());
     double smallest = std::numeric_limits<double>::infinity(), quickest = smallest;
-    const search::Alternative* best = nullptr;  // that fits
+    bool fits = false;
     for (const search::Alternative& family : explained_.without_stages) {
       smallest = std::min(smallest, family.evaluation.peak_bytes);
       quickest = std::min(quickest, family.evaluation.seconds);
-      if (family.fits && (best == nullptr || family.evaluation.seconds < best->evaluation.seconds))
-        best = &family;
+      fits = fits || family.fits;
     }
     std::optional<Result<search::ChosenInTime>> found;
-    if (!needs_program() && (best == nullptr || waiting(best->evaluation) >= kMostlyWaiting)) {
-      found =
-          quicker_than(best == nullptr ? std::numeric_limits<double>::infinity() : best->evaluation.seconds);
+    if (!fits && !needs_program()) {
+      found = search::choose_in_time(problem_);
       if (found->ok() && (**found).priced.seconds <= kFarQuicker * quickest) return said(**found);
     }
     // Another than these may fit, and is looked for, unless that is out of reach.
-    if (best != nullptr || smallest <= kFarTooLarge * problem_.memory_bytes) {
-      untimed = plan_for(state_, prepared_, /*compare=*/true, &context_,
-                         best != nullptr ? Advice::given : Advice::not_asked);
+    if (fits || smallest <= kFarTooLarge * problem_.memory_bytes) {
+      untimed =
+          plan_for(state_, prepared_, /*compare=*/true, &context_, fits ? Advice::given : Advice::not_asked);
       if (untimed->ok()) {
         const search::Choice& choice = **untimed;
         const search::Evaluation step = choice.spread->chosen.evaluation();
