@@ -8,7 +8,7 @@ improve() {  # TITLE OPTIONS..
   shift
   echo "== $title"
   began=$(date +%s)
-  "$weft" improve "$@" | grep -E -A2 '^(today|step|better|bound by|beyond)' | grep -vE '^(--|  torchrun|[-+]|memory)'
+  "$weft" improve "$@" | grep -E '^(today|step|better|bound by|quicker still)'
   echo "wall      $(($(date +%s) - began)) s"
 }
 
