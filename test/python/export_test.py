@@ -4,36 +4,17 @@ Runs `python -m weft.export` on the scripts beside this one, trains a step of wh
 of 1, and compares the loss, and what was taken from each weight, with torch. Ends with 77 where there is no torch.
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 
-try:
-    import numpy
-    import torch
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(77)
+from beside_torch import WEFT, check, distance, load, step
+import torch
 
 from weft import export
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WEFT = os.environ["WEFT"]
-
-
-def safetensors(path):
-    with open(path, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header, data = json.loads(file.read(size)), file.read()
-    tensors = {}
-    for name, entry in header.items():
-        if name != "__metadata__":
-            assert entry["dtype"] == "F32", (name, entry)
-            begin, end = entry["data_offsets"]
-            tensors[name] = torch.tensor(numpy.frombuffer(data[begin:end], dtype="<f4").reshape(entry["shape"]))
-    return tensors
 
 
 def exported(script, folder, *more):
@@ -71,22 +52,8 @@ def compare(name, folder):
         names += export.argument_names(loss.forward if isinstance(loss, torch.nn.Module) else loss, 2)[1:]
     names = [one if f" {one}[" in text else one + "_" for one in names]  # a word of the language gets a line behind it
     assert all(f" {one}[" in text for one in names), text
-    numpy.savez(os.path.join(folder, "data.npz"),
-                **{one: value.numpy().astype("i4" if not value.dtype.is_floating_point else "f4")
-                   for one, value in zip(names, inputs + targets)})
-    statements = [f"LOAD {name} FROM '{name}.safetensors'",
-                  f"TRAIN {name} FROM 'data.npz' STEPS 1 WITH (optimizer = sgd, learning_rate = 1, momentum = 0)",
-                  f"SAVE {name} TO 'after.safetensors'"]
-    command = [WEFT, "--format", "json", "run", f"{name}.weft"]
-    for statement in statements:
-        command += ["-c", statement]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    answers = [json.loads(line) for line in ran.stdout.splitlines()]
-    found = next(answer["last_loss"] for answer in answers if "last_loss" in answer)
-    assert abs(found - expected.item()) < 1e-5 * max(1, abs(expected.item())), (found, expected.item())
-    before = safetensors(os.path.join(folder, f"{name}.safetensors"))
-    after = safetensors(os.path.join(folder, "after.safetensors"))
+    found, after = step(folder, name, dict(zip(names, inputs + targets)))
+    before = load(os.path.join(folder, f"{name}.safetensors"))
     farthest, compared = 0, 0
     for tensor, weight in before.items():
         gradient = gradient_of(weight, model.parameters())
@@ -94,12 +61,9 @@ def compare(name, folder):
             assert any(one in tensor for one in ("mask", "mean_of", "running")), f"{tensor} is of no parameter"
             continue
         compared += weight.numel()
-        taken = weight - after[tensor]
-        # A bias before a norm has a gradient of nothing but rounding.
-        farthest = max(farthest, ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-2)).item())
+        farthest = max(farthest, distance(weight - after[tensor], gradient))
     assert compared == sum(parameter.numel() for parameter in model.parameters()), compared
-    assert farthest < 2e-5, farthest
-    print(f"{name}: loss {found:.6f}, torch {expected.item():.6f}; {compared} gradients within {farthest:.1e}")
+    check(name, found, expected.item(), farthest, compared)
 
 
 def refusals(folder):

@@ -1,0 +1,68 @@
+"""What tests beside torch share: files of tensors, and a step of training by Weft."""
+
+import json
+import os
+import subprocess
+import sys
+
+try:
+    import numpy
+    import torch
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+WEFT = os.environ["WEFT"]
+
+
+def load(path):
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header, data = json.loads(file.read(size)), file.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__":
+            assert entry["dtype"] == "F32", (name, entry)
+            begin, end = entry["data_offsets"]
+            tensors[name] = torch.tensor(numpy.frombuffer(data[begin:end], dtype="<f4").reshape(entry["shape"]))
+    return tensors
+
+
+def save(path, tensors):
+    header, offset = {}, 0
+    data = [tensor.detach().contiguous().numpy().tobytes() for tensor in tensors.values()]
+    for (name, tensor), numbers in zip(tensors.items(), data):
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, offset + len(numbers)]}
+        offset += len(numbers)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + b"".join(data))
+
+
+def step(folder, name, inputs, sizes=""):
+    """A step of plain descent at a rate of 1 from NAME.safetensors on; the loss before it, and the weights behind it."""
+    numpy.savez(os.path.join(folder, "data.npz"),
+                **{one: value.numpy().astype("f4" if value.dtype.is_floating_point else "i4")
+                   for one, value in inputs.items()})
+    statements = [f"LOAD {name} FROM '{name}.safetensors'",
+                  f"TRAIN {name} FROM 'data.npz' STEPS 1 WITH (optimizer = sgd, learning_rate = 1, momentum = 0{sizes})",
+                  f"SAVE {name} TO 'after.safetensors'"]
+    command = [WEFT, "--format", "json", "run", f"{name}.weft"]
+    for statement in statements:
+        command += ["-c", statement]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    answers = [json.loads(line) for line in ran.stdout.splitlines()]
+    loss = next(answer["last_loss"] for answer in answers if "last_loss" in answer)
+    return loss, load(os.path.join(folder, "after.safetensors"))
+
+
+def distance(taken, gradient):
+    """Beside the largest; a bias before a norm has a gradient of nothing but rounding."""
+    return ((taken - gradient).abs().max() / (gradient.abs().max() + 1e-2)).item()
+
+
+def check(name, loss, expected, farthest, compared):
+    assert abs(loss - expected) < 1e-5 * max(1, abs(expected)), (loss, expected)
+    assert farthest < 2e-5, farthest
+    print(f"{name}: loss {loss:.6f}, torch {expected:.6f}; {compared} gradients within {farthest:.1e}")
