@@ -28,8 +28,10 @@ bool is_as_modelled(const plan::Graph& open, const DistributedPlan& plan, const 
 
 ValueId meaning_of(const plan::Graph& open, const DistributedPlan& plan, ValueId value) {
   const auto producer = [&] { return plan.graph.view(plan.graph.value(value).producer); };
-  while (ops::find_communication(producer().op()) != nullptr)
+  while (ops::find_communication(producer().op()) != nullptr) {
+    if (&producer().op() == &ops::addends()) return {};  // the addends of a value are not the value
     value = producer().input(plan.graph.value(value).result);
+  }
   const plan::Value& made = plan.graph.value(value);
   const NodeId origin = plan.origin[made.producer.value];
   if (!origin.valid() || made.result >= open.node(origin).result_count) return {};

@@ -150,6 +150,15 @@ Result<NodeId> add_mean(plan::Graph& graph, const plan::NodeView& mean, std::spa
   return moved.node(mean.id(), inputs, &count);
 }
 
+// A row for each rank of the other mesh.
+Result<NodeId> add_addends(plan::Graph& graph, const plan::NodeView& addends, std::span<const ValueId> inputs,
+                           plan::Transplant& moved, const plan::Mesh& mesh) {
+  const auto axis = static_cast<std::size_t>(mesh.find(addends.word(0)));
+  const std::array<plan::AttributeValue, 3> attributes = {
+      graph.symbol(addends.word(0)), moved.symbol(addends.symbol(1)), std::int64_t{mesh.axes[axis].ranks}};
+  return graph.add(ops::addends(), inputs, attributes);
+}
+
 Result<NodeId> add_halo(plan::Graph& graph, const plan::NodeView& halo, std::span<const ValueId> inputs,
                         plan::Transplant& moved, const ops::Borders& borders) {
   const std::array<plan::AttributeValue, 4> attributes = {
@@ -196,6 +205,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
     const plan::Operator* op = &node.op();
     Result<NodeId> added =
         op == &ops::halo()            ? add_halo(made.graph, node, inputs, moved, borders[n])
+        : op == &ops::addends()       ? add_addends(made.graph, node, inputs, moved, mesh)
         : op == &ops::permute_ranks() ? add_permutation(made.graph, node, inputs, plan.mesh)
         : !as_written ? computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr)
         : states_sizes(*op)    ? add_sized(made.graph, node, inputs, moved, sizes)

@@ -13,6 +13,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/explain/explanation.h"
 #include "weft/plan/graph.h"
+#include "weft/search/codec/place_codecs.h"
 #include "weft/search/distribution/choose_distribution.h"
 
 namespace weft::explain {
@@ -62,6 +63,7 @@ struct DistributedExplanation {
   std::vector<search::StageReport> stages;        // of the optimizer
   std::vector<search::Step> rules;                // that led to the plan of one device
   std::vector<search::Step> communication_rules;  // and from there to the plan of the mesh
+  std::vector<search::CodedExchanges> coded;      // what codecs made small
   std::optional<MeasuredStep> measured;
 
   // Model flops per second over what the devices could do.

@@ -67,6 +67,16 @@ std::string print_json(const DistributedExplanation& explanation) {
   if (!explanation.rules.empty()) json["rules"] = trail_json(explanation.rules);
   if (!explanation.communication_rules.empty())
     json["communication_rules"] = trail_json(explanation.communication_rules);
+  for (const search::CodedExchanges& kind : explanation.coded)
+    json["codecs"].push_back({{"what", kind.what},
+                              {"codec", ops::name(kind.codec)},
+                              {"exchanges", kind.coded},
+                              {"bytes", kind.bytes},
+                              {"code_bytes", kind.code_bytes},
+                              {"times", kind.times},
+                              {"error_bound", ops::error_bound_text(kind.codec)},
+                              {"exact_exchanges", kind.exact},
+                              {"exact_bytes", kind.exact_bytes}});
   json["proven"] = explanation.proven;
   json["proof"] = explanation.proof;
   Json alternatives = Json::array();

@@ -168,6 +168,13 @@ std::string step_notes(const DistributedExplanation& explanation) {
   return text;
 }
 
+std::string codec_lines(const DistributedExplanation& explanation) {
+  std::string text;
+  for (const search::CodedExchanges& kind : explanation.coded)
+    text += wrap(fmt::format("codecs: {}\n", search::print(kind)), explanation.width);
+  return text;
+}
+
 // The chosen plan is spelled out in the summary; below each other one stand its distribution and why not.
 std::string alternatives(const DistributedExplanation& explanation) {
   Table table({{"plan", Align::left, Fit::cut},
@@ -247,6 +254,7 @@ std::string print_text(const DistributedExplanation& explanation) {
   text += mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
   text += collective_table(prediction, explanation.verbose, width);
   text += wrap(step_notes(explanation), width);
+  text += codec_lines(explanation);
   if (explanation.verbose) text += wrap(memory_line(prediction, explanation.memory_bytes), width);
   text += "\n" + alternatives(explanation) + "\n";
   text += wrap(search_line(explanation), width);

@@ -61,9 +61,9 @@ std::optional<plan::ExchangeKind> collective_of(const Exchange& exchange) {
 
 // Asked of every node, again and again: a list of addresses is quicker than a cast.
 const Communication* find_communication(const plan::Operator& op) {
-  static const std::array<const Operator*, 8> all = {
+  static const std::array<const Operator*, 9> all = {
       &all_reduce(),     &all_gather(),    &reduce_scatter(), &all_to_all(),
-      &broadcast_from(), &permute_ranks(), &slice_across(),   &halo()};
+      &broadcast_from(), &permute_ranks(), &slice_across(),   &halo(), &addends()};
   return std::ranges::find(all, &op) != all.end() ? static_cast<const Communication*>(&op) : nullptr;
 }
 

@@ -10,6 +10,8 @@
 //   all-gather       the shares        all          sliced(along)  replicated
 //   all-to-all       the shares        a block      sliced(from)   sliced(to)
 //   slice-across     its own           a block      replicated     sliced(along)
+//   addends          its own           a row of     partial(sum)   sliced(into)
+//                                      its own
 //   halo             its neighbours'   its block    sliced(along)  sliced(along, before, after)
 //                                      and borders
 //   broadcast-from   the root's        all          varying        replicated
@@ -31,13 +33,13 @@
 namespace weft::ops {
 
 struct Exchange {
-  enum class Take : std::uint8_t { own, combined, joined, root, shifted, bordered };
+  enum class Take : std::uint8_t { own, combined, joined, root, shifted, bordered, stacked };
 
   Take take = Take::own;
   plan::Monoid monoid = plan::Monoid::none;  // of combined; none where the plan names no such kind
   Symbol join = {};                          // of joined, bordered: the index the shares lie along
-  std::int64_t rank = 0;                     // of root: whose; of shifted: how many ranks up a value goes
-  Symbol keep = {};                          // the index a block of which is kept; invalid: all is kept
+  std::int64_t rank = 0;                     // of root: whose; of shifted: how many ranks up a value goes; of stacked: rows
+  Symbol keep = {};                          // the index a block of which is kept, or that is new; invalid: all is kept
   std::int64_t before = 0, after = 0;        // of bordered: how much of what lies around its block
 };
 

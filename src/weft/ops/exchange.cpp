@@ -92,6 +92,11 @@ std::vector<Tensor<T>> exchange(const Exchange& what, const plan::Type& type,
           block_of(shared, dim, plan::with_borders(block, what.before, what.after, shared.sizes[dim])));
       continue;
     }
+    if (what.take == Exchange::Take::stacked) {
+      results.push_back(*group[i]);
+      results.back().sizes.insert(results.back().sizes.begin(), 1);
+      continue;
+    }
     if (what.take == Exchange::Take::own) taken = group[i];
     if (what.take == Exchange::Take::root) taken = group[what.rank];
     if (what.take == Exchange::Take::shifted) taken = group[((i - what.rank) % ranks + ranks) % ranks];

@@ -113,11 +113,16 @@ const Operator& reduce_scatter();
 const Operator& all_gather();
 const Operator& all_to_all();
 const Operator& slice_across();
+const Operator& addends();
 const Operator& halo();
 const Operator& broadcast_from();
 const Operator& permute_ranks();
 // One rank's side of any of these, in the plan of that rank alone (local_exchange.h).
 const Operator& local_exchange();
+
+// Numbers made small for the wire, and back (codec.h).
+const Operator& encode();
+const Operator& decode();
 
 // All of the above, in the order of this file: what a reader of plan text knows.
 const plan::OperatorSet& all();

@@ -147,11 +147,11 @@ Rounded Numbers<Rounded>::divide(Rounded a, Rounded b) const {
   if (a.is_infinite()) return {a.value / b.value, 0};
   if (!a.is_known())
     return a.is_too_large() && std::abs(b.value) + b.error <= 1 ? too_large(a.value / b.value) : lost(a, b);
-  const double quotient = a.value / b.value;
-  if (std::isinf(quotient)) return too_large(quotient);
-  double error = (a.error + std::abs(quotient) * b.error) / (std::abs(b.value) - b.error);
-  if (std::fma(-quotient, b.value, a.value) != 0) error += std::abs(quotient) * kUlp + kLeast;
-  return {quotient, error};
+  const double ratio = a.value / b.value;
+  if (std::isinf(ratio)) return too_large(ratio);
+  double error = (a.error + std::abs(ratio) * b.error) / (std::abs(b.value) - b.error);
+  if (std::fma(-ratio, b.value, a.value) != 0) error += std::abs(ratio) * kUlp + kLeast;
+  return {ratio, error};
 }
 
 Rounded Numbers<Rounded>::apply(Function function, Rounded x) const {

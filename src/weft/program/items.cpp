@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "weft/ops/attending.h"
+#include "weft/ops/codec.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
 
@@ -35,7 +36,7 @@ bool has_own_kernel(const NodeView& node) {
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
                 ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
-                ops::recurrence, ops::attention, ops::attention_gradient);
+                ops::recurrence, ops::attention, ops::attention_gradient, ops::encode, ops::decode);
 }
 
 std::vector<plan::Dim> row_of(const plan::Dim* begin, const plan::Dim* end) { return {begin, end}; }
@@ -72,7 +73,7 @@ std::string why_by_type(const NodeView& node) {
     if (refused(dtype)) return fmt::format("its elements are {}", plan::name(dtype));
   }
   // What is summed, ranked or turned is f32.
-  const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot, ops::labelled);
+  const bool whole_first = is_any(node, ops::gather, ops::scatter_add, ops::slot, ops::labelled, ops::decode);
   const DType worked = node.input_type(is_any(node, ops::scatter_add) ? 1 : 0).dtype;
   if ((!whole_first || is_any(node, ops::scatter_add)) && !is_float(worked))
     return fmt::format("its elements are {}", plan::name(worked));
@@ -113,6 +114,7 @@ bool computes_in_f32(const NodeView& node) {
 std::vector<Symbol> rows_over(const NodeView& node) {
   if (!why_by_definition(node).empty()) return {};
   if (is_class_loss(node) || is_any(node, ops::top_k)) return {node.symbol(0)};
+  if (is_any(node, ops::encode, ops::decode)) return ops::coded_indices(node);
   if (is_any(node, ops::slot)) return {node.indices(2).begin(), node.indices(2).end()};
   if (is_any(node, ops::rotary)) {
     // Pairs last and positions before them; what lies between the two does not matter.
@@ -155,6 +157,8 @@ std::int64_t item_count(const NodeView& node) {
     for (const Symbol index : rows_over(node)) row *= x.size_of(index);
     return x.elements() / row;
   }
+  if (is_any(node, ops::encode)) return type.elements() / type.dims.back().size;
+  if (is_any(node, ops::decode)) return node.input_type(0).elements() / node.input_type(0).dims.back().size;
   if (is_any(node, ops::recurrence)) {
     const auto along = static_cast<std::size_t>(type.position(node.symbol(0)));
     std::int64_t rows = 1;

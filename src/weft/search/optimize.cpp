@@ -139,11 +139,32 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
   return choice;
 }
 
+// What is allowed is done, whether it pays or not: the user decided.
+Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(made, place_codecs(choice.spread->chosen.plan, problem.codecs));
+  std::vector<std::string> said;
+  for (const CodedExchanges& kind : made.exchanges) said.push_back(print(kind));
+  report.said = fmt::format("{}", fmt::join(said, "; "));
+  report.changed = made.any();
+  choice.coded = std::move(made.exchanges);
+  if (!report.changed) return choice;
+  PredictedPlan coded;
+  coded.plan = std::move(made.plan);
+  WEFT_TRY(costs, problem.machine->costs(coded.plan.mesh));
+  WEFT_TRY(prediction,
+           sim::predict(coded.plan.graph, coded.plan.mesh, coded.plan.layouts, costs,
+                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+  coded.prediction = std::move(prediction);
+  choose_instead(problem, choice, std::move(coded));
+  return choice;
+}
+
 // The families that stand beside the choice get what the choice gets: data parallel has had buckets for long. One
-// that is then quicker is taken, unless hints or a given distribution say otherwise.
+// that is then quicker is taken, unless hints, codecs or a given distribution say otherwise.
 void bucket_families(const Problem& problem, const BucketOptions& options, DistributionChoice& spread) {
   const FixedPart& fixed = problem.distribution.fixed;
-  const bool is_free = !problem.distribution.given && fixed.slices.empty() && fixed.exceptions.empty();
+  const bool is_free = !problem.distribution.given && !problem.codecs.any() && fixed.slices.empty() &&
+                       fixed.exceptions.empty();
   for (Alternative& family : spread.alternatives) {
     if (!family.fits || family.distribution == spread.distribution || Clock::now() >= problem.until) continue;
     ChooseOptions given = problem.distribution;
@@ -172,6 +193,7 @@ Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& 
   const auto before = choice.spread->distribution;
   bucket_families(problem, options, *choice.spread);
   if (choice.spread->distribution != before) {
+    choice.communication_trail.clear();
     report.changed = true;
     report.said = distribute::print(choice.spread->distribution) + ", which is quicker in buckets";
   }
@@ -205,6 +227,7 @@ constexpr Stage kStages[] = {
     {"distribute", "the plan is spread over the devices of the cluster", true, distribute_stage},
     {"rewrite communication", "rules split, merge and move what the ranks exchange", true,
      rewrite_communication_stage},
+    {"codecs", "gradients and weights are made small for the wires", true, codecs_stage},
     {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
     {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
      choose_algorithms_stage},
@@ -233,7 +256,8 @@ Result<Choice> optimize(const Problem& problem) {
   for (const Stage& stage : kStages) {
     StageReport report;
     report.stage = stage.name;
-    if (stage.several && problem.cluster->devices() < 2)
+    const bool is_needed = !stage.several || problem.cluster->devices() >= 2;
+    if (!is_needed || (stage.run == codecs_stage && !problem.codecs.any()))
       report.was = StageReport::Was::not_needed;
     else if (std::ranges::find(problem.off, stage.name) != problem.off.end())
       report.was = StageReport::Was::off;

@@ -3,6 +3,7 @@
 //   rewrite                  rules make the plan of one device cheaper
 //   distribute               the plan is spread over the devices of the cluster
 //   rewrite communication    rules split, merge and move what the ranks exchange
+//   codecs                   gradients and weights are made small for the wires, where a user allows it
 //   bucket                   gradients that are ready at about the same time are summed by one call
 //   choose algorithms        each exchange is done by what is quickest on its wires
 //   schedule                 each rank's tasks are put in order, and the step is simulated
@@ -23,6 +24,7 @@
 #include "weft/cluster/cluster.h"
 #include "weft/plan/graph.h"
 #include "weft/rule/rule.h"
+#include "weft/search/codec/place_codecs.h"
 #include "weft/search/distribution/choose_distribution.h"
 #include "weft/search/rewrite/rules_to_prove.h"
 #include "weft/search/rewrite/trail.h"
@@ -44,6 +46,7 @@ struct Problem {
   double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
+  Codecs codecs;                   // that are allowed: they lose something, so they are never chosen unasked
   double bucket_bytes = 0;         // that gradients travel in; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
@@ -72,6 +75,7 @@ struct Choice {
   Stopped stopped = Stopped::saturated;
   std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
   std::vector<StageReport> reports;       // one for each stage
+  std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // the problem's
 };

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::ordered_json;
 
 // Settings that ask for another plan, or for other sums, of the same model.
-constexpr std::string_view kAskForPlans[] = {"algorithm",    "batch_norm",    "distribution",
+constexpr std::string_view kAskForPlans[] = {"algorithm",    "batch_norm",    "codecs",        "distribution",
                                              "memory_limit", "micro_batches", "optimizer_off",
                                              "recompute",    "rules",         "transport"};
 

@@ -187,6 +187,7 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
     problem.rewrites = search::Budget().rewrites;
   }
   problem.off = settings.optimizer_off;
+  problem.codecs = settings.codecs;
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
@@ -260,6 +261,7 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
                                  const std::string& distribution, const std::string& text, bool compare) {
   Settings plain = prepared.settings;
   plain.rules = false;
+  plain.codecs = {};
   plain.optimizer_off.emplace_back("bucket");
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));

@@ -26,6 +26,9 @@ Result<std::optional<Distribution>> asked_in_time(const Settings& settings) {
                         "say it once");
     asked.micro_batches = settings.micro_batches;
   }
+  if (distribute::is_in_time(asked) && settings.codecs.any())
+    return user_error("codecs are for plans without stages and micro-batches",
+                      "leave out codecs, or the stages and micro-batches");
   return distribute::is_in_time(asked) ? std::optional(std::move(asked)) : std::nullopt;
 }
 

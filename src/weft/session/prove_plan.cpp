@@ -19,6 +19,7 @@
 #include "weft/distribute/replay.h"
 #include "weft/distribute/shrink.h"
 #include "weft/distribute/trace_origins.h"
+#include "weft/distribute/without_codecs.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
 #include "weft/pipeline/in_time.h"
@@ -403,6 +404,17 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
       attempts.last().hint, prepared.run->span);
 }
 
+// What codecs lose has a bound and no proof: the plan is proven with what they code sent as it is.
+Result<SmallProof> prove_up_to_codecs(const Session::State& state, const Prepared& prepared, Claim claim) {
+  if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph))
+    return prove_claim(state, prepared, claim);
+  WEFT_TRY(exact, distribute::without_codecs(*claim.spread));
+  claim.spread = &exact;
+  WEFT_TRY(proof, prove_claim(state, prepared, claim));
+  proof.up_to_codecs = true;
+  return proof;
+}
+
 // What is another model than the one that was written, and proven as such.
 std::string but_for_norms(std::int64_t shares) {
   if (shares == 1) return {};
@@ -427,7 +439,8 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal to {}{}, over the field{}, at {}",
+  return fmt::format("proven equal{} to {}{}, over the field{}, at {}",
+                     up_to_codecs ? " up to codecs (encode and decode taken for the identity)" : "",
                      rewritten ? "the model as it was before rules" : "the plan of one device",
                      but_for_norms(norm_shares), in_time ? " as every stage runs it" : " and in f64", sizes);
 }
@@ -442,14 +455,22 @@ Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepa
     claim.rewritten = &rewritten;
   }
   if (choice.spread) claim.spread = &choice.spread->chosen.plan;
-  return prove_claim(state, prepared, claim);
+  return prove_up_to_codecs(state, prepared, claim);
 }
 
 Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
-                                      const distribute::DistributedPlan& plan) {
+                                      const distribute::DistributedPlan& written) {
+  distribute::DistributedPlan exact;
+  const bool is_coded = distribute::has_codecs(written.graph);
+  if (is_coded) {
+    WEFT_TRY(without, distribute::without_codecs(written));
+    exact = std::move(without);
+  }
+  const distribute::DistributedPlan& plan = is_coded ? exact : written;
   WEFT_TRY(proof, prove_claim(
                       state, prepared,
                       {.model = &prepared.plan.graph, .spread = &plan, .norm_shares = prepared.norm_shares}));
+  proof.up_to_codecs = is_coded;
   if (!proof.proof.holds()) return proof;
   WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
   if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())

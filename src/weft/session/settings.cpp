@@ -282,6 +282,22 @@ constexpr SettingSpec kSpecs[] = {
         "checkpoint_every", "steps from one checkpoint to the next; 0 is one at the end"),
     training_number<&Training::clip_norm, not_negative>(
         "clip_norm", "what the norm of all gradients together may be; larger ones are scaled down; 0 is any"),
+    {"codecs",
+     "what may be made small on the wires, and by what: 'gradients: int8, weights: int8'; '' is nothing",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::text)
+         return user_error("expected codecs as text", "for example: codecs = 'gradients: int8, weights: int8'",
+                           value.span);
+       auto read = search::read_codecs(value.text);
+       if (!read.ok()) {
+         Error error = std::move(read).error();
+         error.span = value.span;
+         return error;
+       }
+       settings.codecs = *read;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("'{}'", search::print(settings.codecs)); }},
     running_count<&RunOptions::copy_every>("copy_every",
                                            "steps after which each of LOCAL's ranks copies what it holds, in "
                                            "memory: where one dies, restarts go on "

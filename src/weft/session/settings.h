@@ -11,6 +11,7 @@
 #include "weft/language/syntax.h"
 #include "weft/measure/job_network.h"
 #include "weft/run/schedule.h"
+#include "weft/search/codec/codecs.h"
 #include "weft/train/recompute.h"
 #include "weft/train/training_plan.h"
 
@@ -67,6 +68,7 @@ struct Settings {
   bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
   // That gradients travel in; 0: as it is quickest; none: each by itself.
   std::optional<double> bucket_bytes = 0;
+  search::Codecs codecs = {};  // what may be made small on the wires
   bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
   bool prove = true;         // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;

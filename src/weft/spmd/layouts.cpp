@@ -194,6 +194,12 @@ Result<AxisLayout> exchanged(const AtAxis& at, const ops::Exchange& exchange) {
         return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(shares)),
                         found.is_partial() ? "all-reduce combines addends" : "");
       break;
+    case ops::Exchange::Take::stacked:
+      if (const AxisLayout addends = AxisLayout::partial(plan::Monoid::sum); found != addends)
+        return at.error(fmt::format("{} needs {}", at.node.op().name(), at.text(addends)));
+      if (exchange.rank != at.ranks)
+        return at.error(fmt::format("{} has {} rows for {} ranks", at.node.op().name(), exchange.rank, at.ranks));
+      break;
     case ops::Exchange::Take::own:
     case ops::Exchange::Take::root:
       if (!found.is_replicated() && !found.is_varying()) return needs(AxisLayout::replicated());

@@ -26,6 +26,7 @@ ops::ExchangeKind kind_of(const ops::Exchange& exchange) {
     case Take::root: return ops::ExchangeKind::broadcast_from;
     case Take::bordered: return ops::ExchangeKind::halo;
     case Take::own:
+    case Take::stacked:
     case Take::shifted: break;
   }
   return ops::ExchangeKind::permute_ranks;
@@ -48,6 +49,13 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
     if (!operand.valid() || is_empty_here) return {};
     WEFT_TRY(part, own_block(node, operand, exchange.keep));
     result = part;
+    return {};
+  }
+  if (exchange.take == ops::Exchange::Take::stacked) {
+    if (!operand.valid() || is_empty_here) return {};
+    WEFT_TRY(local, local_type(node.result(0)));
+    WEFT_TRY(row, ops::add_broadcast(local_.graph, operand, local_.graph.type(local).dims));
+    result = row;
     return {};
   }
   if (ranks == 1) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -132,6 +133,35 @@ TEST(Codec, RequantisingOverHopsGrowsAndTwoHopsStayFlat) {
   const auto [ring64, direct64] = errors(64);
   EXPECT_GT(ring64, 2 * ring4);
   EXPECT_LT(direct64, 1.3 * direct4);
+}
+
+// The plans' own definition, which works in doubles and one number at a time.
+TEST(Codec, KernelsAgreeWithTheDefinition) {
+  for (const CodecKind kind :
+       {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2, CodecKind::bf16})
+    for (const std::size_t count : {1u, 7u, 64u, 203u, 1000u}) {
+      const Codec codec{kind, 64, 0};
+      std::vector<float> values = random_numbers(count + 1, count);
+      if (count == 203) values[70] = std::numeric_limits<float>::infinity();
+      if (count == 64) std::ranges::fill(values, 0.0f);
+      const auto used = static_cast<std::size_t>(encoded_bytes(codec, static_cast<std::int64_t>(count)));
+      std::vector<std::byte> codes(used);
+      ASSERT_TRUE(encode(codec, values, codes).ok());
+      const std::vector<double> numbers(values.begin(), values.end());
+      std::vector<std::int32_t> words(
+          static_cast<std::size_t>(ops::encoded_words(codec, static_cast<std::int64_t>(count))));
+      ops::encode_row(codec, numbers, words);
+      std::vector<double> back(count);
+      ops::decode_row(codec, words, back);
+      std::vector<float> arrived(count);
+      ASSERT_TRUE(decode(codec, codes, arrived).ok());
+      for (std::size_t i = 0; i < count; ++i)
+        EXPECT_TRUE(static_cast<double>(arrived[i]) == back[i] || (std::isnan(arrived[i]) && std::isnan(back[i])))
+            << ops::name(kind) << " of " << values[i] << ": " << arrived[i] << " and " << back[i];
+      if (count != 203) {
+        EXPECT_EQ(std::memcmp(words.data(), codes.data(), used), 0) << ops::name(kind) << " " << count;
+      }
+    }
 }
 
 TEST(Codec, RefusesWrongLengths) {

@@ -22,8 +22,6 @@ std::size_t blocks_of(const Codec& codec, std::size_t count) {
   return (count + block - 1) / block;
 }
 
-bool has_scales(CodecKind kind) { return kind != CodecKind::bf16 && kind != CodecKind::top_k; }
-
 std::size_t code_bytes(CodecKind kind, std::size_t count) {
   switch (kind) {
     case CodecKind::int8:
@@ -96,17 +94,6 @@ struct Float8 {
 
 using E4m3 = Float8<3>;
 using E5m2 = Float8<2>;
-
-// What the largest number of a block becomes, before codes are whole.
-float top_of(CodecKind kind) {
-  switch (kind) {
-    case CodecKind::int8: return 127;
-    case CodecKind::int4: return 7;
-    case CodecKind::e4m3: return 448;
-    case CodecKind::e5m2: return 57344;
-    default: return 1;
-  }
-}
 
 float inverse(float scale) { return scale > std::numeric_limits<float>::min() ? 1 / scale : 0; }
 
@@ -184,7 +171,7 @@ void decode_block(CodecKind kind, const std::uint8_t* codes, std::size_t count, 
 
 float scale_of(CodecKind kind, const float* values, std::size_t count) {
   const float largest = largest_of(values, count);
-  if (kind != CodecKind::one_bit || std::isnan(largest)) return largest / top_of(kind);
+  if (kind != CodecKind::one_bit || std::isnan(largest)) return largest / ops::top_of(kind);
   float sums[kCodecLanes] = {};
   for (std::size_t i = 0; i < count; ++i) sums[i % kCodecLanes] += std::fabs(values[i]);
   return std::accumulate(sums, sums + kCodecLanes, 0.0f) /
@@ -274,26 +261,6 @@ void encode_values(const Codec& codec, std::span<const float> values, std::span<
 }
 
 }  // namespace
-
-std::int64_t encoded_bytes(const Codec& codec, std::int64_t count) {
-  if (codec.kind == CodecKind::top_k) return 8 * codec.kept;
-  const auto numbers = static_cast<std::size_t>(count);
-  const std::size_t scales = has_scales(codec.kind) ? 4 * blocks_of(codec, numbers) : 0;
-  return static_cast<std::int64_t>(scales + code_bytes(codec.kind, numbers));
-}
-
-double error_bound(const Codec& codec, double x, double largest) {
-  switch (codec.kind) {
-    case CodecKind::int8: return largest / 254;
-    case CodecKind::int4: return largest / 14;
-    case CodecKind::e4m3: return std::abs(x) / 16 + largest / (448.0 * 1024);
-    case CodecKind::e5m2: return std::abs(x) / 8 + largest / (57344.0 * 131072);
-    case CodecKind::bf16: return std::abs(x) / 256;
-    case CodecKind::one_bit:
-    case CodecKind::top_k: return largest;
-  }
-  return largest;
-}
 
 Status encode(const Codec& codec, std::span<const float> values, std::span<std::byte> codes,
               std::span<float> carried) {

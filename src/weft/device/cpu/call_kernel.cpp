@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "weft/base/check.h"
+#include "weft/device/codec/codec.h"
 #include "weft/device/cpu/batch_norm.h"
 #include "weft/device/cpu/convolution.h"
 #include "weft/device/cpu/cross_entropy.h"
@@ -16,6 +17,7 @@
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
+#include "weft/ops/codec.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
@@ -407,6 +409,31 @@ std::unique_ptr<Kernel> make_joined(const Call& at) {
   });
 }
 
+// Rows of numbers, and of words that hold their codes.
+std::unique_ptr<Kernel> make_codec(const Call& at) {
+  const ops::Codec codec = ops::codec_of(at.node);
+  const bool encodes = &at.node.op() == &ops::encode();
+  const Type numbers = encodes ? at.node.input_type(0) : at.node.result_type(0);
+  const auto words = static_cast<std::size_t>(
+      (encodes ? at.node.result_type(0) : at.node.input_type(0)).dims.back().size);
+  std::size_t row = 1;
+  for (const Symbol index : ops::coded_indices(at.node)) row *= static_cast<std::size_t>(numbers.size_of(index));
+  const std::size_t used = static_cast<std::size_t>(ops::encoded_bytes(codec, static_cast<std::int64_t>(row)));
+  return call([=](const Task& t, std::byte*) {
+    for (auto r = static_cast<std::size_t>(t.begin); r < static_cast<std::size_t>(t.end); ++r) {
+      if (encodes) {
+        std::byte* const codes = at.out[0] + 4 * words * r;
+        const Status done = encode(codec, {at.f32(0) + row * r, row}, {codes, used});
+        WEFT_CHECK(done.ok(), "a row that its codec refuses");
+        std::fill(codes + used, codes + 4 * words, std::byte{0});
+      } else {
+        const Status done = decode(codec, {at.in[0] + 4 * words * r, used}, {at.result() + row * r, row});
+        WEFT_CHECK(done.ok(), "codes that their codec refuses");
+      }
+    }
+  });
+}
+
 std::unique_ptr<Kernel> make_own(const Call& at) {
   const plan::Operator* op = &at.node.op();
   const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
@@ -426,6 +453,7 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
   if (is_any(ops::rotary)) return make_rotary(at);
   if (is_any(ops::recurrence)) return make_recurrence(at);
   if (is_any(ops::batch_norm)) return make_batch_norm(at);
+  if (is_any(ops::encode, ops::decode)) return make_codec(at);
   return nullptr;
 }
 

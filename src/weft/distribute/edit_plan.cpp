@@ -1,0 +1,60 @@
+#include "weft/distribute/edit_plan.h"
+
+#include "weft/base/check.h"
+#include "weft/spmd/layouts.h"
+
+namespace weft::distribute {
+
+using plan::NodeId;
+using plan::ValueId;
+
+PlanEdit::PlanEdit(const DistributedPlan& plan)
+    : plan_(plan), moved_(plan.graph, made_.graph), values_(plan.graph.value_count()) {
+  WEFT_CHECK(!plan.time, "a plan that is cut in time is edited before it is cut");
+  made_.mesh = plan.mesh;
+  made_.opened = plan.opened;
+  made_.graph.name = plan.graph.name;
+  for (std::size_t s = 0; s < plan.graph.scope_count(); ++s) {
+    plan::Scope scope = plan.graph.scope(plan::ScopeId(s));
+    if (scope.parent.valid()) scope.parent = scopes_[scope.parent.value];
+    if (scope.name.valid()) scope.name = moved_.symbol(scope.name);
+    scopes_.push_back(made_.graph.add_scope(scope));
+  }
+}
+
+void PlanEdit::stand_at(NodeId node) {
+  note_new();
+  const plan::Node& old = plan_.graph.node(node);
+  made_.graph.set_label(old.label.valid() ? moved_.symbol(old.label) : Symbol());
+  made_.graph.set_scope(old.scope.valid() ? scopes_[old.scope.value] : plan::ScopeId());
+  made_.graph.set_when(old.when);
+}
+
+void PlanEdit::note_new() {
+  made_.origin.resize(made_.graph.node_count());
+  made_.own.resize(made_.graph.node_count(), true);
+}
+
+Status PlanEdit::keep(NodeId node) {
+  stand_at(node);
+  const plan::Node& old = plan_.graph.node(node);
+  std::vector<ValueId> inputs;
+  for (const ValueId input : old.inputs) inputs.push_back(now(input));
+  WEFT_TRY(added, moved_.node(node, inputs));
+  made_.origin.push_back(plan_.origin[node.value]);
+  made_.own.push_back(plan_.is_own(node));
+  for (std::size_t k = 0; k < old.result_count; ++k)
+    become(plan_.graph.result(node, k), made_.graph.result(added, k));
+  return {};
+}
+
+Result<DistributedPlan> PlanEdit::finish() {
+  note_new();
+  for (const plan::Output& output : plan_.graph.outputs())
+    made_.graph.add_output(moved_.symbol(output.name), now(output.value));
+  WEFT_TRY(layouts, spmd::infer_layouts(made_.graph, made_.mesh));
+  made_.layouts = std::move(layouts);
+  return std::move(made_);
+}
+
+}  // namespace weft::distribute

@@ -1,0 +1,45 @@
+// weft/distribute/edit_plan.h -- a distributed plan made anew, node by node, with some nodes written otherwise.
+//
+//   PlanEdit edit(plan);
+//   for each node n:   edit.keep(n), or:   edit.stand_at(n);
+//                                          add nodes to edit.graph() over edit.now(operand);
+//                                          edit.become(its result, what stands for it);
+//   edit.finish()
+#pragma once
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+#include "weft/plan/transplant.h"
+
+namespace weft::distribute {
+
+class PlanEdit {
+ public:
+  // REQUIRES: `plan` outlives it and is not cut in time.
+  explicit PlanEdit(const DistributedPlan& plan);
+
+  plan::Graph& graph() { return made_.graph; }
+  Symbol symbol(Symbol symbol) { return moved_.symbol(symbol); }
+
+  // As it is, over what its operands became.
+  Status keep(plan::NodeId node);
+  // Nodes that are added from here on are of this one's label, scope and phase, and the plan's own.
+  void stand_at(plan::NodeId node);
+  plan::ValueId now(plan::ValueId value) const { return values_[value.value]; }
+  void become(plan::ValueId value, plan::ValueId now) { values_[value.value] = now; }
+
+  // REQUIRES: every value of an output became something. Fails where layouts do not go together.
+  Result<DistributedPlan> finish();
+
+ private:
+  void note_new();
+
+  const DistributedPlan& plan_;
+  DistributedPlan made_;
+  plan::Transplant moved_;
+  std::vector<plan::ScopeId> scopes_;
+  std::vector<plan::ValueId> values_;
+};
+
+}  // namespace weft::distribute

@@ -1,0 +1,182 @@
+// Codecs in plans: where they are put, what is left as it is, and that the plan means the same but for what they lose.
+#include <cmath>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "distribute_case.h"
+#include "weft/distribute/prove.h"
+#include "weft/distribute/replay.h"
+#include "weft/distribute/without_codecs.h"
+#include "weft/plan/text.h"
+#include "weft/search/codec/place_codecs.h"
+#include "weft/spmd/layouts.h"
+
+namespace weft::search {
+namespace {
+
+using distribute::count;
+using distribute::distributed;
+using distribute::DistributedPlan;
+using distribute::training_plan;
+using ops::CodecKind;
+
+std::vector<language::SizeOverride> digits(std::int64_t b, std::int64_t f) {
+  return {{"b", b, {}}, {"p", 6, {}}, {"f", f, {}}, {"c", 5, {}}};
+}
+
+CodedPlan coded(const DistributedPlan& plan, std::string_view text, std::int64_t block = 8) {
+  const auto codecs = read_codecs(text);
+  if (!codecs.ok()) throw std::runtime_error(codecs.error().message);
+  auto made = place_codecs(plan, *codecs, block);
+  if (!made.ok()) throw std::runtime_error(made.error().message);
+  return std::move(made).value();
+}
+
+constexpr std::string_view kBoth = "gradients: int8, weights: int8";
+constexpr std::string_view kSpreads[] = {
+    "gpu=3: slice b", "node=2: slice b; gpu=2: slice b", "gpu=3: slice b, shard parameters",
+    "node=2: slice b, shard parameters; gpu=2: slice b, shard parameters", "gpu=3: slice b, shard optimizer"};
+
+void expect_proven(const plan::Graph& model, const DistributedPlan& plan) {
+  const auto exact = distribute::without_codecs(plan);
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  EXPECT_FALSE(distribute::has_codecs(exact->graph));
+  EXPECT_EQ(distribute::difference<ops::Field>(model, *exact), "");
+  const auto proof = distribute::prove(model, *exact);
+  ASSERT_TRUE(proof.ok()) << proof.error().message;
+  EXPECT_TRUE(proof->holds()) << proof->wrong->what;
+}
+
+TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
+  for (const std::string_view spread : kSpreads) {
+    SCOPED_TRACE(spread);
+    const CodedPlan made = coded(distributed(model, spread), kBoth);
+    EXPECT_TRUE(made.any());
+    EXPECT_GT(count(made.plan, "encode"), 0);
+    expect_proven(model.graph, made.plan);
+    // The text says it all.
+    const auto again = plan::read(plan::print(made.plan.graph), ops::all());
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(plan::print(*again), plan::print(made.plan.graph));
+  }
+}
+
+TEST(PlaceCodecs, ProofsGoAtOtherSizesAndOnOtherMeshes) {
+  const train::TrainingPlan large = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 8192, {}}}),
+                            small = training_plan("digits_mlp", digits(5, 7));
+  const CodedPlan made = coded(
+      distributed(large, "node=16: slice b, shard parameters; gpu=8: slice b, shard parameters", {}), kBoth, 256);
+  ASSERT_TRUE(made.any());
+  const auto exact = distribute::without_codecs(made.plan);
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  const auto replayed =
+      distribute::replay(*exact, large.graph, small.graph, plan::Mesh{{{"node", 2}, {"gpu", 3}}});
+  ASSERT_TRUE(replayed.ok()) << replayed.error().message;
+  const auto proof = distribute::prove(small.graph, *replayed);
+  ASSERT_TRUE(proof.ok()) << proof.error().message;
+  EXPECT_TRUE(proof->holds()) << proof->wrong->what;
+}
+
+// The largest of the ranks' addends instead of their sum.
+TEST(PlaceCodecs, APlanThatSumsWrongIsNotProven) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
+  DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), kBoth).plan;
+  std::string text = plan::print(plan.graph);
+  const std::size_t at = text.find("reduce", text.find("decode"));
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t kind = text.find("kind=sum", at);
+  text.replace(kind, 8, "kind=max");
+  auto read = plan::read(text, ops::all());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  plan.graph = std::move(*read);
+  plan.layouts = *spmd::infer_layouts(plan.graph, plan.mesh);
+  const auto exact = distribute::without_codecs(plan);
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  EXPECT_NE(distribute::difference<ops::Field>(model.graph, *exact), "");
+}
+
+// The error of an output, over all its elements: relative to the largest of them.
+double off_by(const plan::Graph& model, const DistributedPlan& plan) {
+  const ops::Numbers<double> numbers;
+  Random random(3);
+  const auto inputs = ops::spread<double>(plan.graph, plan.mesh, {}, plan.layouts, numbers, random);
+  const auto expected = ops::outputs_of<double>(model, inputs.whole, numbers);
+  const auto found = spmd::interpret_on_mesh<double>(
+      plan.graph, plan.mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; }, numbers);
+  EXPECT_TRUE(found.ok()) << found.error().message;
+  double off = 0;
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    // Fails where replicas differ in a bit.
+    const auto joined = spmd::join_from_mesh((*found)[o], plan.graph.type(plan.graph.outputs()[o].value), plan.mesh,
+                                             numbers);
+    EXPECT_TRUE(joined.ok()) << joined.error().message;
+    double largest = 0, apart = 0;
+    for (std::size_t i = 0; i < expected[o].data.size(); ++i) {
+      largest = std::max(largest, std::abs(expected[o].data[i]));
+      apart = std::max(apart, std::abs(expected[o].data[i] - joined->data[i]));
+    }
+    if (largest > 0) off = std::max(off, apart / largest);
+  }
+  return off;
+}
+
+// By sgd the next weight is off by what the gradient is.
+TEST(PlaceCodecs, WhatIsLostIsWithinTheBoundAndAllRanksHoldTheSame) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7), train::Optimizer::sgd);
+  for (const std::string_view spread : kSpreads) {
+    SCOPED_TRACE(spread);
+    const DistributedPlan exact = distributed(model, spread);
+    EXPECT_LT(off_by(model.graph, exact), 1e-9);
+    double last = 0;
+    for (const std::string_view codec : {"int8", "bf16", "e4m3", "e5m2", "int4"}) {
+      SCOPED_TRACE(codec);
+      const double off = off_by(model.graph, coded(exact, fmt::format("gradients: {}", codec)).plan);
+      EXPECT_LT(off, 0.2);
+      last = off;
+    }
+    EXPECT_GT(last, 0);
+  }
+}
+
+TEST(PlaceCodecs, WhatIsTinyOrHasNoRowGoesAsItIs) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(6, 9));
+  const DistributedPlan plain = distributed(model, "gpu=3: slice b");
+  // Two matrices and two biases.
+  const CodedPlan some = coded(plain, "gradients: int4", 48);
+  ASSERT_EQ(some.exchanges.size(), 1u);
+  EXPECT_EQ(some.exchanges[0].coded, 1u);  // 6 x 9 is a block or more, 9 x 5 is not
+  EXPECT_EQ(some.exchanges[0].numbers, 54);
+  EXPECT_LT(some.exchanges[0].code_bytes, some.exchanges[0].bytes);
+  EXPECT_EQ(some.exchanges[0].times, 2);
+  const CodedPlan none = coded(plain, kBoth, 256);
+  EXPECT_FALSE(none.any());
+  EXPECT_EQ(plan::print(none.plan.graph), plan::print(plain.graph));
+  EXPECT_EQ(print(none.exchanges[1]), "weights int8: none are exchanged");
+}
+
+// Gathered on two axes one after the other, a weight is coded once.
+TEST(PlaceCodecs, CodesAreSentOnAsTheyAre) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(8, 16));
+  const DistributedPlan plain =
+      distributed(model, "node=2: slice b, shard parameters; gpu=2: slice b, shard parameters");
+  const CodedPlan made = coded(plain, "weights: int8");
+  EXPECT_GT(made.exchanges[0].coded, 0u);
+  EXPECT_LT(count(made.plan, "encode"), static_cast<int>(made.exchanges[0].coded));
+}
+
+TEST(ReadCodecs, SaysWhatIsWrong) {
+  const auto complaint = [](std::string_view text) { return read_codecs(text).error().message; };
+  EXPECT_EQ(print(*read_codecs(" weights:bf16 , gradients: int4 ")), "gradients: int4, weights: bf16");
+  EXPECT_EQ(print(*read_codecs("")), "");
+  EXPECT_EQ(complaint("gradients: int9"), "no codec: 'int9'");
+  EXPECT_EQ(complaint("gradient: int8"), "expected gradients or weights, found 'gradient'");
+  EXPECT_EQ(complaint("int8"), "expected what is coded and by what, found 'int8'");
+  EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
+  EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
+  EXPECT_NE(complaint("gradients: one_bit").find("added to what is sent next"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::search

@@ -1,0 +1,92 @@
+// Codecs as a user allows them: what EXPLAIN says, that ranks learn with them, and what crosses which wires.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "session_case.h"
+#include "weft/session/session.h"
+
+namespace weft::session {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kDigits = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
+const std::string kText = WEFT_SOURCE_DIR "/docs/tour.md";
+
+Json trained(const std::string& model, const std::string& file, const std::string& on, int steps,
+             const std::string& with) {
+  Session session;
+  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, check_every = 5, {})",
+                                     model, file, steps, on, with));
+}
+
+double last_loss(const Json& reply) { return reply["last_loss"].get<double>(); }
+
+// check_every: copies of a weight that differed in a bit would end it.
+TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
+  const auto train = [&](const std::string& codecs, const std::string& spread) {
+    return last_loss(trained("digits_mlp", kDigits, "ON LOCAL 3", 30,
+                             fmt::format("b = 33, f = 130, learning_rate = 0.01, codecs = '{}', distribution = '{}'",
+                                         codecs, spread)));
+  };
+  for (const std::string spread : {"rank=3: slice b", "rank=3: slice b, shard parameters"}) {
+    SCOPED_TRACE(spread);
+    const double exact = train("", spread);
+    ASSERT_LT(exact, 1.5);
+    for (const std::string codec : {"int8", "e4m3", "e5m2", "bf16", "int4"}) {
+      const std::string both = fmt::format("gradients: {}, weights: {}", codec, codec == "int4" ? "int8" : codec);
+      const double coded = train(both, spread);
+      EXPECT_NE(coded, exact) << both;
+      EXPECT_NEAR(coded, exact, 0.03 * exact) << both;
+      EXPECT_EQ(coded, train(both, spread)) << both;
+    }
+  }
+}
+
+// ZeRO++: sharded weights gathered as int8, gradients summed in two hops as int4.
+TEST(CodecsTrain, ATransformerLearnsOnEightRanksWithinAPercent) {
+  const auto train = [&](const std::string& codecs) {
+    return last_loss(trained("char_gpt", kText, "ON LOCAL 8", 40,
+                             fmt::format("b = 8, s = 16, d = 32, layers = 1, h = 2, learning_rate = 0.003, prove = "
+                                         "false, codecs = '{}', distribution = 'rank=8: slice b, shard parameters'",
+                                         codecs)));
+  };
+  const double exact = train("");
+  EXPECT_NEAR(train("gradients: int4, weights: int8"), exact, 0.01 * exact);
+}
+
+Json explained(const std::string& statement) {
+  Session session;
+  return answer(session, statement);
+}
+
+TEST(CodecsTrain, ExplainNamesThemTheirBytesAndTheirBounds) {
+  const Json plan = explained(
+      "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (b = 32, codecs = 'gradients: int8, weights: bf16', "
+      "distribution = 'rank=2: slice b')");
+  ASSERT_EQ(plan["codecs"].size(), 2u);
+  const Json& gradients = plan["codecs"][0];
+  EXPECT_EQ(gradients["what"], "gradients");
+  EXPECT_EQ(gradients["codec"], "int8");
+  EXPECT_EQ(gradients["error_bound"], "m / 254");
+  EXPECT_EQ(gradients["times"], 2);
+  EXPECT_GT(gradients["exchanges"].get<int>(), 0);
+  EXPECT_LT(3 * gradients["code_bytes"].get<int>(), gradients["bytes"].get<int>());
+  EXPECT_EQ(plan["codecs"][1]["exchanges"], 0);
+  EXPECT_TRUE(plan["proven"].get<bool>());
+  EXPECT_EQ(plan["proof"].get<std::string>().find("proven equal up to codecs"), 0u) << plan["proof"];
+}
+
+TEST(CodecsTrain, RefusesWhatItCannotDo) {
+  Session session;
+  EXPECT_NE(complaint(session, "SET codecs = 'gradients: int9'").find("no codec: 'int9'"), std::string::npos);
+  EXPECT_NE(complaint(session, "SET codecs = int8").find("expected codecs as text"), std::string::npos);
+  EXPECT_NE(complaint(session,
+                      "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (codecs = 'gradients: int8', micro_batches = 2)")
+                .find("without stages and micro-batches"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::session
