@@ -5,7 +5,6 @@
 #include "weft/distribute/edit_plan.h"
 #include "weft/ops/build.h"
 #include "weft/ops/codec.h"
-#include "weft/ops/communication.h"
 #include "weft/plan/verify.h"
 
 namespace weft::distribute {
@@ -41,7 +40,7 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       const NodeView encode = plan.graph.view(made);
       const plan::Type numbers = edit.graph().type(edit.now(node.input(0)));
       bool alike = encode.word(0) == node.word(0) && encode.integer(1) == node.integer(1) &&
-                   numbers.rank() == node.result_type(0).rank();
+                   encode.integer(2) == node.integer(2) && numbers.rank() == node.result_type(0).rank();
       for (std::size_t d = 0; alike && d < numbers.rank(); ++d)
         alike = edit.graph().text(numbers.dims[d].index) == node.text(node.result_type(0).dims[d].index) &&
                 numbers.dims[d].size == node.result_type(0).dims[d].size;
@@ -51,14 +50,32 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       edit.become(node.result(0), same);
       continue;
     }
-    const bool moves = ops::find_communication(node.op()) != nullptr;
-    for (std::size_t i = 0; i < node.input_count(); ++i) {
-      const NodeId made = codes[node.input(i).value];
-      if (!made.valid()) continue;
-      if (!moves || node.result_count() != node.input_count()) return wrong("it reads codes, which mean nothing to it");
-      codes[node.result(i).value] = made;
+    NodeId read;
+    for (const ValueId input : node.node().inputs)
+      if (codes[input.value].valid()) read = codes[input.value];
+    if (!read.valid()) {
+      WEFT_TRY_STATUS(edit.keep(node.id()));
+      continue;
     }
-    WEFT_TRY_STATUS(edit.keep(node.id()));
+    // Along the codes is along the first index of what was coded.
+    const NodeView encode = plan.graph.view(read);
+    const auto along = [&](std::size_t attribute) {
+      const Symbol index = node.symbol(attribute);
+      const bool is_codes = node.text(index) == encode.text(encode.result_type(0).dims.back().index);
+      return edit.symbol(is_codes ? ops::coded_indices(encode).front() : index);
+    };
+    edit.stand_at(node.id());
+    const ValueId numbers = edit.now(node.input(0));
+    if (&node.op() == &ops::all_gather()) {
+      WEFT_TRY(all, ops::add_all_gather(edit.graph(), numbers, node.word(0), along(1)));
+      edit.become(node.result(0), all);
+    } else if (&node.op() == &ops::all_to_all()) {
+      WEFT_TRY(parts, ops::add_all_to_all(edit.graph(), numbers, node.word(0), along(1), along(2)));
+      edit.become(node.result(0), parts);
+    } else {
+      return wrong("it reads codes, which mean nothing to it");
+    }
+    codes[node.result(0).value] = read;
   }
   return edit.finish();
 }

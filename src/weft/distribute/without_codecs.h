@@ -14,7 +14,7 @@ namespace weft::distribute {
 
 bool has_codecs(const plan::Graph& graph);
 
-// Fails where codes are read by something else than communication and decode, or where decode makes of them what
+// Fails where codes are read by something else than all-gather, all-to-all and decode, or where decode makes of them what
 // was not encoded.
 Result<DistributedPlan> without_codecs(const DistributedPlan& plan);
 

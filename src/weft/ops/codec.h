@@ -49,7 +49,7 @@ std::int64_t encoded_bytes(const Codec& codec, std::int64_t count);
 double error_bound(const Codec& codec, double x, double largest);
 std::string error_bound_text(CodecKind kind);  // "m / 254"
 
-// A row as encode and decode have it in a plan: whole words, the last one filled up with zeros.
+// Of numbers as encode and decode have them in a plan: whole words, the last one filled up with zeros.
 std::int64_t encoded_words(const Codec& codec, std::int64_t count);
 
 // By the definition: slow and plain. `words` holds encoded_words() of them.
@@ -58,7 +58,12 @@ void decode_row(const Codec& codec, std::span<const std::int32_t> words, std::sp
 
 // What an encode or decode node says. REQUIRES: node.op() is encode() or decode(), and its types were inferred.
 Codec codec_of(const plan::NodeView& node);
-// The indices that are coded, in the order of the value that has them.
+// What is coded by itself: so many in all, of so many numbers each, in so many words.
+struct CodeSegments {
+  std::int64_t count = 0, numbers = 0, words = 0;
+};
+CodeSegments code_segments(const plan::NodeView& node);
+// The indices that are coded, in the order of the value that has them. Segments are cut along the first.
 std::vector<Symbol> coded_indices(const plan::NodeView& node);
 
 }  // namespace weft::ops

@@ -2,9 +2,10 @@
 //
 //   y[keep.., into] = codes of the row x[keep..]      one row for each point of the indices that are kept
 //
-// A row is what the other indices hold, in x's order: blocks of `block` numbers with a scale each, then codes of
-// the last byte's worth (codec.h). It is counted in words of 4 bytes, as i32, and `into` is the index along them.
-// Rows have nothing in common, so what is kept may be cut; a row may not.
+// A row is what the other indices hold, in x's order. It is coded in segments, of `segment` steps of the first of
+// these indices each: the scales of a segment's blocks, then its codes (codec.h), filled up to whole words of 4
+// bytes. `into` is the index along these words, as i32. Segments have nothing in common, so what is kept may be cut,
+// and the first index of a row between segments.
 //
 // Over the field the codes of a row are uninterpreted: some function of all its numbers. A proof that is to see
 // through them takes encode and decode out first (distribute/without_codecs.h).
@@ -25,13 +26,17 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 4> kEncodeAttributes = {{{"codec", AttributeKind::word},
+constexpr std::array<plan::AttributeSpec, 5> kEncodeAttributes = {{{"codec", AttributeKind::word},
                                                                    {"block", AttributeKind::integer},
+                                                                   {"segment", AttributeKind::integer},
                                                                    {"keep", AttributeKind::indices},
                                                                    {"into", AttributeKind::index}}};
-constexpr std::array<plan::AttributeSpec, 3> kDecodeAttributes = {
-    {{"codec", AttributeKind::word}, {"block", AttributeKind::integer}, {"type", AttributeKind::type}}};
-constexpr std::size_t kCodecWord = 0, kCodecBlock = 1, kEncodeKeep = 2, kEncodeInto = 3, kDecodeType = 2;
+constexpr std::array<plan::AttributeSpec, 4> kDecodeAttributes = {{{"codec", AttributeKind::word},
+                                                                   {"block", AttributeKind::integer},
+                                                                   {"segment", AttributeKind::integer},
+                                                                   {"type", AttributeKind::type}}};
+constexpr std::size_t kCodecWord = 0, kCodecBlock = 1, kCodecSegment = 2, kEncodeKeep = 3, kEncodeInto = 4,
+                      kDecodeType = 3;
 
 Status check_codec(const NodeView& node) {
   const std::string_view word = node.word(kCodecWord);
@@ -47,6 +52,32 @@ Status check_codec(const NodeView& node) {
 
 Codec read_codec(const NodeView& node) { return {*find_codec(node.word(kCodecWord)), node.integer(kCodecBlock)}; }
 
+// Of one row. REQUIRES: it has an index.
+Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim> row) {
+  const std::int64_t segment = node.integer(kCodecSegment), first = row.front().size;
+  WEFT_TRY_STATUS(expect_between("segment", segment, 1, std::max<std::int64_t>(first, 1)));
+  if (first % segment != 0)
+    return user_error(fmt::format("segments of {} do not make up index {} of {}", segment,
+                                  node.text(row.front().index), first));
+  const std::int64_t numbers = segment * points_of(row.subspan(1));
+  return CodeSegments{first / segment, numbers, encoded_words(read_codec(node), numbers)};
+}
+
+// What is kept goes side by side, the first index of the row with the codes'.
+plan::Signature coded_loops(const NodeView& node, Symbol codes) {
+  const bool encodes = &node.op() == &encode();
+  const plan::Type x = node.input_type(0), y = node.result_type(0);
+  const std::vector<Symbol> coded = coded_indices(node);
+  plan::Signature signature;
+  for (const plan::Dim& dim : (encodes ? x : y).dims) {
+    const bool is_first = dim.index == coded.front();
+    const int from = x.position(!encodes && is_first ? codes : dim.index),
+              to = y.position(encodes && is_first ? codes : dim.index);
+    signature.loops.push_back(loop_at(dim, contains(coded, dim.index) && !is_first ? kWhole : kParallel, {from}, {to}));
+  }
+  return signature;
+}
+
 // A codec's arithmetic is that of floats: more bits would be lost before they are coded.
 Status expect_short_real(const NodeView& node, plan::DType dtype) {
   if (is_real(dtype) && dtype != plan::DType::f64) return {};
@@ -54,7 +85,7 @@ Status expect_short_real(const NodeView& node, plan::DType dtype) {
       fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
 }
 
-// What a row's codes are where numbers mean nothing: some function of the row and the place.
+// What the codes of a segment are where numbers mean nothing: some function of them all and the place.
 template <class T>
 T uninterpreted(const Evaluation<T>& at, std::span<const T> row, std::int64_t place) {
   T sum = at.numbers.from_integer(place + 1);
@@ -84,15 +115,14 @@ class Encode final : public OperatorOf<Encode> {
                                     print_indices(x.dims, node.graph().symbols())));
     const DimList row = without(x.dims, node.indices(kEncodeKeep));
     if (row.empty()) return user_error("encode needs an index that is not kept: the row that it codes");
+    WEFT_TRY(segments, segments_of(node, row));
     DimList dims = without(x.dims, indices_of(row));
-    dims.push_back({node.symbol(kEncodeInto), encoded_words(read_codec(node), points_of(row))});
+    dims.push_back({node.symbol(kEncodeInto), segments.count * segments.words});
     return results.add(plan::DType::i32, dims);
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    std::vector<Symbol> whole = coded_indices(node);
-    whole.push_back(node.symbol(kEncodeInto));
-    return parallel_loops_except(node, whole);
+    return coded_loops(node, node.symbol(kEncodeInto));
   }
 
   // Once for the scales, once for the codes.
@@ -106,23 +136,24 @@ class Encode final : public OperatorOf<Encode> {
   void evaluate(Evaluation<T>& at) const {
     const Codec codec = read_codec(at.node());
     const Rows rows(at.node().input_type(0), coded_indices(at.node()));
-    std::vector<T> row(rows.columns.size());
-    std::vector<std::int32_t> words(
-        static_cast<std::size_t>(encoded_words(codec, static_cast<std::int64_t>(row.size()))));
+    const CodeSegments segments = code_segments(at.node());
+    std::vector<T> numbers(static_cast<std::size_t>(segments.numbers));
+    std::vector<std::int32_t> words(static_cast<std::size_t>(segments.words));
     T* next = at.result(0).data.data();
-    for (const std::int64_t start : rows.starts) {
-      for (std::size_t i = 0; i < row.size(); ++i)
-        row[i] = at.input(0).data[static_cast<std::size_t>(start + rows.columns[i])];
-      if constexpr (std::is_same_v<T, Field>) {
-        for (std::size_t w = 0; w < words.size(); ++w)
-          *next++ = uninterpreted<T>(at, row, static_cast<std::int64_t>(w));
-      } else {
-        std::vector<double> numbers;
-        for (const T& value : row) numbers.push_back(number_of(value));
-        encode_row(codec, numbers, words);
-        for (const std::int32_t word : words) *next++ = at.numbers.from_integer(word);
+    for (const std::int64_t start : rows.starts)
+      for (std::size_t begin = 0; begin < rows.columns.size(); begin += numbers.size()) {
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+          numbers[i] = at.input(0).data[static_cast<std::size_t>(start + rows.columns[begin + i])];
+        if constexpr (std::is_same_v<T, Field>) {
+          for (std::size_t w = 0; w < words.size(); ++w)
+            *next++ = uninterpreted<T>(at, numbers, static_cast<std::int64_t>(w));
+        } else {
+          std::vector<double> plain;
+          for (const T& value : numbers) plain.push_back(number_of(value));
+          encode_row(codec, plain, words);
+          for (const std::int32_t word : words) *next++ = at.numbers.from_integer(word);
+        }
       }
-    }
   }
 };
 
@@ -145,18 +176,20 @@ class Decode final : public OperatorOf<Decode> {
     const Symbols& symbols = node.graph().symbols();
     const bool agree =
         x.dtype == plan::DType::i32 && x.rank() == kept.size() + 1 && !row.empty() &&
-        std::equal(kept.begin(), kept.end(), x.dims.begin()) &&
-        x.dims.back().size == encoded_words(read_codec(node), points_of(row));
-    if (!agree)
-      return user_error(fmt::format("decode of {} in blocks of {} cannot make {} of {}", node.word(kCodecWord),
-                                    node.integer(kCodecBlock), print(to, symbols), print(x, symbols)));
+        std::equal(kept.begin(), kept.end(), x.dims.begin());
+    const auto wrong = [&] {
+      return user_error(fmt::format("decode of {} in blocks of {} and segments of {} cannot make {} of {}",
+                                    node.word(kCodecWord), node.integer(kCodecBlock), node.integer(kCodecSegment),
+                                    print(to, symbols), print(x, symbols)));
+    };
+    if (!agree) return wrong();
+    WEFT_TRY(segments, segments_of(node, row));
+    if (x.dims.back().size != segments.count * segments.words) return wrong();
     return results.add(to);
   }
 
   plan::Signature signature(const NodeView& node) const override {
-    std::vector<Symbol> whole = coded_indices(node);
-    whole.push_back(node.input_type(0).dims.back().index);
-    return parallel_loops_except(node, whole);
+    return coded_loops(node, node.input_type(0).dims.back().index);
   }
 
   plan::Work work(const NodeView& node) const override { return flops_each(node, 2); }
@@ -165,30 +198,44 @@ class Decode final : public OperatorOf<Decode> {
   void evaluate(Evaluation<T>& at) const {
     const Codec codec = read_codec(at.node());
     const Rows rows(at.node().result_type(0), coded_indices(at.node()));
-    const auto width = static_cast<std::size_t>(at.node().input_type(0).dims.back().size);
-    std::vector<double> row(rows.columns.size());
-    for (std::size_t r = 0; r < rows.starts.size(); ++r) {
-      const std::span<const T> codes = std::span(at.input(0).data).subspan(r * width, width);
-      std::vector<std::int32_t> words(width);
-      if constexpr (!std::is_same_v<T, Field>) {
-        for (std::size_t w = 0; w < width; ++w)
-          words[w] = static_cast<std::int32_t>(at.numbers.to_integer(codes[w]));
-        decode_row(codec, words, row);
+    const CodeSegments segments = code_segments(at.node());
+    const auto width = static_cast<std::size_t>(segments.words);
+    std::vector<double> numbers(static_cast<std::size_t>(segments.numbers));
+    std::size_t next = 0;
+    for (const std::int64_t start : rows.starts)
+      for (std::size_t begin = 0; begin < rows.columns.size(); begin += numbers.size(), next += width) {
+        const std::span<const T> codes = std::span(at.input(0).data).subspan(next, width);
+        std::vector<std::int32_t> words(width);
+        if constexpr (!std::is_same_v<T, Field>) {
+          for (std::size_t w = 0; w < width; ++w)
+            words[w] = static_cast<std::int32_t>(at.numbers.to_integer(codes[w]));
+          decode_row(codec, words, numbers);
+        }
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+          T& value = at.result(0).data[static_cast<std::size_t>(start + rows.columns[begin + i])];
+          if constexpr (std::is_same_v<T, Field>)
+            value = uninterpreted<T>(at, codes, static_cast<std::int64_t>(i));
+          else
+            value = at.numbers.from(numbers[i]);
+        }
       }
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        T& value = at.result(0).data[static_cast<std::size_t>(rows.starts[r] + rows.columns[i])];
-        if constexpr (std::is_same_v<T, Field>)
-          value = uninterpreted<T>(at, codes, static_cast<std::int64_t>(i));
-        else
-          value = at.numbers.from(row[i]);
-      }
-    }
   }
 };
 
 }  // namespace
 
 Codec codec_of(const NodeView& node) { return read_codec(node); }
+
+CodeSegments code_segments(const NodeView& node) {
+  const bool encodes = &node.op() == &encode();
+  const plan::Type numbers = encodes ? node.input_type(0) : node.type(kDecodeType);
+  CodeSegments segments{.numbers = node.integer(kCodecSegment)};
+  const std::vector<Symbol> coded = coded_indices(node);
+  for (const Symbol index : std::span(coded).subspan(1)) segments.numbers *= numbers.size_of(index);
+  segments.words = encoded_words(read_codec(node), segments.numbers);
+  segments.count = numbers.elements() / segments.numbers;
+  return segments;
+}
 
 std::vector<Symbol> coded_indices(const NodeView& node) {
   const bool encodes = &node.op() == &encode();

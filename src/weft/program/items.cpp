@@ -157,8 +157,7 @@ std::int64_t item_count(const NodeView& node) {
     for (const Symbol index : rows_over(node)) row *= x.size_of(index);
     return x.elements() / row;
   }
-  if (is_any(node, ops::encode)) return type.elements() / type.dims.back().size;
-  if (is_any(node, ops::decode)) return node.input_type(0).elements() / node.input_type(0).dims.back().size;
+  if (is_any(node, ops::encode, ops::decode)) return ops::code_segments(node).count;
   if (is_any(node, ops::recurrence)) {
     const auto along = static_cast<std::size_t>(type.position(node.symbol(0)));
     std::int64_t rows = 1;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
+#include "weft/distribute/without_codecs.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
 #include "weft/plan/text.h"
@@ -97,6 +98,12 @@ Result<PlanVerdict> prove_found(const Session::State& state, const language::syn
 }
 
 Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribute::DistributedPlan& plan) {
+  if (distribute::has_codecs(plan.graph)) {
+    WEFT_TRY(exact, distribute::without_codecs(plan));
+    WEFT_TRY(proof, prove_as_it_is(one_device, exact));
+    proof.up_to_codecs = true;
+    return proof;
+  }
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(proof, distribute::prove(one_device, plan));
   return SmallProof{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "weft/ops/codec.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
@@ -141,6 +142,28 @@ Status check_blocks(const NodeView& node, const plan::Signature& signature, cons
   return {};
 }
 
+// Codes are cut between segments, where the numbers are.
+Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& operand, const Layout& result) {
+  const bool encodes = &node.op() == &ops::encode();
+  const plan::Type numbers = encodes ? node.input_type(0) : node.result_type(0),
+                   codes = encodes ? node.result_type(0) : node.input_type(0);
+  const ops::CodeSegments segments = ops::code_segments(node);
+  const auto first = static_cast<std::size_t>(numbers.position(ops::coded_indices(node).front()));
+  const std::int64_t steps = numbers.dims[first].size * segments.words / codes.dims.back().size;  // of a segment
+  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+    const plan::Share held = shares_of(numbers, encodes ? operand : result, mesh, rank)[first],
+                      coded = shares_of(codes, encodes ? result : operand, mesh, rank).back();
+    if (held.begin % steps == 0 && held.size % steps == 0 && coded.begin == held.begin / steps * segments.words &&
+        coded.size == held.size / steps * segments.words)
+      continue;
+    return user_error(fmt::format("node {}: {} over {} is not cut between segments of {}",
+                                  describe(node.graph(), node.id()), node.text(numbers.dims[first].index),
+                                  print(mesh), steps),
+                      "all-gather it first");
+  }
+  return {};
+}
+
 // Windows that slide along an index reach over a block's ends: one axis alone may cut it.
 Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
   for (const ops::Sliding& sliding : ops::sliding_loops(node))
@@ -171,6 +194,8 @@ Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh&
     for (std::size_t k = 0; k < results.size(); ++k) results[k].axes.push_back(on_axis[k]);
   }
   WEFT_TRY_STATUS(check_sliding(node, mesh, layouts));
+  if (&node.op() == &ops::encode() || &node.op() == &ops::decode())
+    WEFT_TRY_STATUS(check_segments(node, mesh, layouts[node.input(0).value], results[0]));
   if (node.op().is_view())
     WEFT_TRY_STATUS(check_blocks(node, signature, mesh, layouts[node.input(0).value], results[0]));
   return results;

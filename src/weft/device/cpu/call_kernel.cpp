@@ -409,25 +409,22 @@ std::unique_ptr<Kernel> make_joined(const Call& at) {
   });
 }
 
-// Rows of numbers, and of words that hold their codes.
+// Segments of numbers, and of words that hold their codes.
 std::unique_ptr<Kernel> make_codec(const Call& at) {
   const ops::Codec codec = ops::codec_of(at.node);
+  const ops::CodeSegments segments = ops::code_segments(at.node);
   const bool encodes = &at.node.op() == &ops::encode();
-  const Type numbers = encodes ? at.node.input_type(0) : at.node.result_type(0);
-  const auto words = static_cast<std::size_t>(
-      (encodes ? at.node.result_type(0) : at.node.input_type(0)).dims.back().size);
-  std::size_t row = 1;
-  for (const Symbol index : ops::coded_indices(at.node)) row *= static_cast<std::size_t>(numbers.size_of(index));
-  const std::size_t used = static_cast<std::size_t>(ops::encoded_bytes(codec, static_cast<std::int64_t>(row)));
+  const auto numbers = static_cast<std::size_t>(segments.numbers), bytes = static_cast<std::size_t>(4 * segments.words),
+             used = static_cast<std::size_t>(ops::encoded_bytes(codec, segments.numbers));
   return call([=](const Task& t, std::byte*) {
-    for (auto r = static_cast<std::size_t>(t.begin); r < static_cast<std::size_t>(t.end); ++r) {
+    for (auto s = static_cast<std::size_t>(t.begin); s < static_cast<std::size_t>(t.end); ++s) {
       if (encodes) {
-        std::byte* const codes = at.out[0] + 4 * words * r;
-        const Status done = encode(codec, {at.f32(0) + row * r, row}, {codes, used});
-        WEFT_CHECK(done.ok(), "a row that its codec refuses");
-        std::fill(codes + used, codes + 4 * words, std::byte{0});
+        std::byte* const codes = at.out[0] + bytes * s;
+        const Status done = encode(codec, {at.f32(0) + numbers * s, numbers}, {codes, used});
+        WEFT_CHECK(done.ok(), "numbers that their codec refuses");
+        std::fill(codes + used, codes + bytes, std::byte{0});
       } else {
-        const Status done = decode(codec, {at.in[0] + 4 * words * r, used}, {at.result() + row * r, row});
+        const Status done = decode(codec, {at.in[0] + bytes * s, used}, {at.result() + numbers * s, numbers});
         WEFT_CHECK(done.ok(), "codes that their codec refuses");
       }
     }

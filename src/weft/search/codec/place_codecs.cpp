@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -65,6 +66,16 @@ std::vector<bool> weight_gathers(const plan::Graph& graph) {
   return found;
 }
 
+using SymbolList = std::vector<Symbol>;
+
+// How a value is coded to be cut in blocks along one of its indices.
+struct CodedRows {
+  SymbolList kept;
+  bool cut_codes = false;    // the blocks are of codes, between segments; else that index is kept
+  std::int64_t segment = 0;  // steps of the first index that is not kept
+  std::int64_t bytes = 0;    // of all codes
+};
+
 class CodecPlacer {
  public:
   CodecPlacer(const distribute::DistributedPlan& plan, const Codecs& codecs, std::int64_t block)
@@ -72,7 +83,7 @@ class CodecPlacer {
 
   Result<CodedPlan> run() {
     const std::vector<bool> gradients = gradient_sums(plan_.graph), weights = weight_gathers(plan_.graph);
-    CodedExchanges summed{.what = "gradients", .times = 1}, gathered{.what = "weights"};
+    CodedExchanges summed{.what = "gradients"}, gathered{.what = "weights"};
     if (codecs_.gradients) summed.codec = *codecs_.gradients;
     if (codecs_.weights) gathered.codec = *codecs_.weights;
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
@@ -83,8 +94,9 @@ class CodecPlacer {
         continue;
       }
       CodedExchanges& to = is_gradient ? summed : gathered;
-      const std::optional<Symbol> cut = cut_of(node, to.codec);
-      if (!cut) {
+      Symbol cut;
+      const std::optional<CodedRows> rows = rows_of(node, to.codec, cut);
+      if (!rows) {
         ++to.exact;
         to.exact_bytes += node.input_type(0).bytes();
         WEFT_TRY_STATUS(edit_.keep(node.id()));
@@ -95,8 +107,8 @@ class CodecPlacer {
       ++to.coded;
       to.numbers += node.input_type(0).elements();
       to.bytes += node.input_type(0).bytes();
-      to.code_bytes += coded_bytes(node, *cut, to.codec);
-      WEFT_TRY_STATUS(is_gradient ? sum(node, *cut, to.codec) : gather(node, *cut, to.codec));
+      to.code_bytes += rows->bytes;
+      WEFT_TRY_STATUS(is_gradient ? sum(node, cut, *rows, to.codec) : gather(node, cut, *rows, to.codec));
     }
     CodedPlan made;
     WEFT_TRY(plan, edit_.finish());
@@ -107,62 +119,94 @@ class CodecPlacer {
   }
 
  private:
-  using Indices = std::vector<Symbol>;
-
   std::size_t axis_of(const NodeView& node) const {
     return static_cast<std::size_t>(plan_.mesh.find(node.word(0)));
   }
   std::int32_t ranks_of(const NodeView& node) const { return plan_.mesh.axes[axis_of(node)].ranks; }
 
-  // Indices that some axis slices: rows must not run along them.
-  Indices sliced(ValueId value) const {
-    Indices indices;
+  SymbolList sliced(ValueId value) const {
+    SymbolList indices;
     for (const plan::AxisLayout& axis : plan_.layouts[value.value].axes)
       if (axis.is_sliced() && !ops::contains(indices, axis.index)) indices.push_back(axis.index);
     return indices;
   }
 
-  std::int64_t row_length(const plan::Type& type, const Indices& kept) const {
-    return ops::points_of(ops::without(type.dims, kept));
-  }
-
-  Indices kept_indices(const NodeView& node, Symbol cut) const {
-    Indices kept = sliced(node.input(0));
-    if (!ops::contains(kept, cut)) kept.push_back(cut);
-    return kept;
-  }
-
-  std::int64_t coded_bytes(const NodeView& node, Symbol cut, ops::CodecKind codec) const {
+  // With `kept` kept and the rest in rows; none where that cannot be cut, or is no smaller.
+  std::optional<CodedRows> try_rows(const NodeView& node, Symbol cut, SymbolList kept, ops::CodecKind codec) const {
     const plan::Type x = node.input_type(0);
-    const std::int64_t row = row_length(x, kept_indices(node, cut));
-    return x.elements() / row * 4 * ops::encoded_words({codec, block_}, row);
+    const ops::DimList row = ops::without(x.dims, kept);
+    if (row.empty()) return std::nullopt;
+    const plan::Dim first = row[0];
+    const bool cut_codes = !ops::contains(kept, cut);
+    if (cut_codes && first.index != cut) return std::nullopt;
+    std::int64_t parts = 1;
+    const plan::Layout& layout = plan_.layouts[node.input(0).value];
+    for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
+      const plan::AxisLayout& here = layout.axes[axis];
+      const bool is_own = axis == axis_of(node) && cut_codes;
+      if (here.is_sliced() && here.index != first.index && row.end() != std::ranges::find(row, here.index, &plan::Dim::index))
+        return std::nullopt;
+      // What an inner axis cuts is not cut by an outer one afterwards.
+      if (here.slices(first.index) && cut_codes && axis > axis_of(node)) return std::nullopt;
+      if (here.slices(first.index) || is_own) parts *= plan_.mesh.axes[axis].ranks;
+    }
+    if (first.size % parts != 0) return std::nullopt;
+    CodedRows rows{std::move(kept), cut_codes, first.size / parts, 0};
+    const std::int64_t numbers = rows.segment * ops::points_of(row) / first.size,
+                       bytes = 4 * ops::encoded_words({codec, block_}, numbers);
+    if (bytes >= numbers * plan::size_in_bytes(x.dtype)) return std::nullopt;
+    rows.bytes = x.elements() / numbers * bytes;
+    return rows;
   }
 
-  // The index whose blocks go to and come from the ranks; none: it goes as it is.
-  std::optional<Symbol> cut_of(const NodeView& node, ops::CodecKind codec) const {
+  std::optional<CodedRows> best_rows(const NodeView& node, Symbol cut, ops::CodecKind codec) const {
+    const SymbolList taken = sliced(node.input(0));
+    std::optional<CodedRows> best;
+    double least = 0;
+    const auto look_at = [&](const SymbolList& kept) {
+      const std::optional<CodedRows> rows = try_rows(node, cut, kept, codec);
+      if (!rows) return;
+      // Ranks wait for the largest block.
+      const std::int64_t size = node.input_type(0).size_of(cut);
+      const double uneven = static_cast<double>(plan::share_of(size, ranks_of(node), 0).size) *
+                            ranks_of(node) / static_cast<double>(size);
+      const double bytes = static_cast<double>(rows->bytes) * (rows->cut_codes ? 1 : uneven);
+      if (best && bytes >= least) return;
+      least = bytes;
+      best = rows;
+    };
+    for (const bool keeps_cut : {false, true}) {
+      SymbolList kept = taken;
+      std::erase(kept, cut);
+      if (keeps_cut) kept.push_back(cut);
+      look_at(kept);
+      for (const Symbol other : taken) {
+        SymbolList fewer = kept;
+        std::erase(fewer, other);
+        if (other != cut) look_at(fewer);
+      }
+    }
+    return best;
+  }
+
+  // `cut` is the index whose blocks go to and come from the ranks. None: it goes as it is.
+  std::optional<CodedRows> rows_of(const NodeView& node, ops::CodecKind codec, Symbol& cut) const {
     const plan::Type x = node.input_type(0);
     if (ranks_of(node) == 1 || x.elements() < block_ || !is_real(x.dtype) || x.dtype == plan::DType::f64)
       return std::nullopt;
-    std::optional<Symbol> best;
-    std::int64_t least = x.bytes();  // that all ranks together have after the first hop
-    const auto look_at = [&](Symbol cut) {
-      const Indices kept = kept_indices(node, cut);
-      const std::int64_t row = row_length(x, kept);
-      if (kept.size() == x.rank()) return;
-      const std::int64_t words = ops::encoded_words({codec, block_}, row), size = x.size_of(cut);
-      const std::int64_t rows = x.elements() / row / size * plan::share_of(size, ranks_of(node), 0).size *
-                                std::min<std::int64_t>(ranks_of(node), size);
-      if (4 * words >= row * plan::size_in_bytes(x.dtype) || 4 * words * rows >= least) return;
-      least = 4 * words * rows;
-      best = cut;
-    };
     if (&node.op() != &ops::all_reduce()) {
-      look_at(node.symbol(1));
-      return best;
+      cut = node.symbol(1);
+      return best_rows(node, cut, codec);
     }
-    const Indices taken = sliced(node.input(0));
-    for (const plan::Dim& dim : x.dims)
-      if (!ops::contains(taken, dim.index)) look_at(dim.index);
+    std::optional<CodedRows> best;
+    const SymbolList taken = sliced(node.input(0));
+    for (const plan::Dim& dim : x.dims) {
+      if (ops::contains(taken, dim.index)) continue;
+      const std::optional<CodedRows> rows = best_rows(node, dim.index, codec);
+      if (!rows || (best && rows->bytes >= best->bytes)) continue;
+      best = rows;
+      cut = dim.index;
+    }
     return best;
   }
 
@@ -172,50 +216,66 @@ class CodecPlacer {
     return edit_.graph().symbol(name);
   }
 
-  // Codes that were decoded as they are needed are sent on as they are.
-  Result<ValueId> encode(ValueId x, const Indices& keep, ops::CodecKind codec) {
-    Indices kept;
+  Result<ValueId> encode(ValueId x, const SymbolList& keep, std::int64_t segment, ops::CodecKind codec) {
+    SymbolList kept;
     for (const plan::Dim& dim : edit_.graph().type(x).dims)
       if (ops::contains(keep, dim.index)) kept.push_back(dim.index);
-    const NodeView producer = edit_.graph().view(edit_.graph().value(x).producer);
-    if (&producer.op() == &ops::decode() && ops::codec_of(producer).kind == codec) {
-      const plan::Type codes = producer.input_type(0);
-      if (std::ranges::equal(codes.dims.first(codes.rank() - 1), kept, {}, &plan::Dim::index))
-        return producer.input(0);
-    }
-    const auto key = std::pair(x, kept);
+    const auto key = std::tuple(x, kept, segment);
     if (const auto known = encoded_.find(key); known != encoded_.end()) return known->second;
-    const std::array<plan::AttributeValue, 4> attributes = {edit_.graph().symbol(ops::name(codec)), block_,
+    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(codec)), block_, segment,
                                                             std::span<const Symbol>(kept), fresh(x, "code")};
     WEFT_TRY(codes, edit_.graph().add_value(ops::encode(), {&x, 1}, attributes));
     encoded_.emplace(key, codes);
     return codes;
   }
 
-  Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, ops::CodecKind codec) {
+  Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, std::int64_t segment,
+                         ops::CodecKind codec) {
     WEFT_TRY(type, edit_.graph().intern_type(dtype, like.dims));
-    const std::array<plan::AttributeValue, 3> attributes = {edit_.graph().symbol(ops::name(codec)), block_, type};
+    const std::array<plan::AttributeValue, 4> attributes = {edit_.graph().symbol(ops::name(codec)), block_, segment,
+                                                            type};
     return edit_.graph().add_value(ops::decode(), {&codes, 1}, attributes);
   }
 
-  Indices here(const Indices& indices) {
-    Indices moved;
+  SymbolList here(const SymbolList& indices) {
+    SymbolList moved;
     for (const Symbol index : indices) moved.push_back(edit_.symbol(index));
     return moved;
   }
 
-  Status gather(const NodeView& node, Symbol along, ops::CodecKind codec) {
+  // The index of the codes along which they are cut.
+  Symbol cut_of(ValueId codes, Symbol cut, const CodedRows& rows) {
+    return rows.cut_codes ? edit_.graph().type(codes).dims.back().index : edit_.symbol(cut);
+  }
+
+  // Codes that were decoded, and have the index they are gathered along, are sent on as they are.
+  ValueId codes_behind(ValueId x, Symbol along, ops::CodecKind codec) {
+    const NodeView producer = edit_.graph().view(edit_.graph().value(x).producer);
+    if (&producer.op() != &ops::decode() || ops::codec_of(producer).kind != codec ||
+        !producer.input_type(0).has(along))
+      return {};
+    return producer.input(0);
+  }
+
+  Status gather(const NodeView& node, Symbol along, const CodedRows& rows, ops::CodecKind codec) {
     const ValueId x = edit_.now(node.input(0));
     const plan::Type type = edit_.graph().type(x);
-    WEFT_TRY(codes, encode(x, here(kept_indices(node, along)), codec));
-    WEFT_TRY(all, ops::add_all_gather(edit_.graph(), codes, node.word(0), edit_.symbol(along)));
-    WEFT_TRY(numbers, decode(all, type, type.dtype, codec));
+    if (const ValueId sent = codes_behind(x, edit_.symbol(along), codec); sent.valid()) {
+      const std::int64_t segment = edit_.graph().view(edit_.graph().value(x).producer).integer(2);
+      WEFT_TRY(all, ops::add_all_gather(edit_.graph(), sent, node.word(0), edit_.symbol(along)));
+      WEFT_TRY(numbers, decode(all, type, type.dtype, segment, codec));
+      edit_.become(node.result(0), numbers);
+      return {};
+    }
+    WEFT_TRY(codes, encode(x, here(rows.kept), rows.segment, codec));
+    WEFT_TRY(all, ops::add_all_gather(edit_.graph(), codes, node.word(0), cut_of(codes, along, rows)));
+    WEFT_TRY(numbers, decode(all, type, type.dtype, rows.segment, codec));
     edit_.become(node.result(0), numbers);
     return {};
   }
 
   // Row r is what rank r of the axis adds.
-  Result<ValueId> stack(ValueId x, std::size_t axis, Indices& kept) {
+  Result<ValueId> stack(ValueId x, std::size_t axis, SymbolList& kept) {
     const plan::MeshAxis& along = plan_.mesh.axes[axis];
     const Symbol rows = fresh(x, along.name + "_addend");
     kept.push_back(rows);
@@ -224,12 +284,12 @@ class CodecPlacer {
     return edit_.graph().add_value(ops::addends(), {&x, 1}, attributes);
   }
 
-  Status sum(const NodeView& node, Symbol cut, ops::CodecKind codec) {
+  Status sum(const NodeView& node, Symbol cut, const CodedRows& rows, ops::CodecKind codec) {
     plan::Graph& graph = edit_.graph();
     ValueId x = edit_.now(node.input(0));
     const plan::Type type = graph.type(x);
     const std::size_t axis = axis_of(node);
-    Indices kept = here(kept_indices(node, cut));
+    SymbolList kept = here(rows.kept);
     // Addends of other axes are coded one by one too, and are addends again afterwards.
     const plan::Layout& layout = plan_.layouts[node.input(0).value];
     for (std::size_t other = 0; other < layout.axes.size(); ++other) {
@@ -237,17 +297,17 @@ class CodecPlacer {
       WEFT_TRY(stacked, stack(x, other, kept));
       x = stacked;
     }
-    const Indices without_own = kept;
-    const Indices summed = ops::indices_of(graph.type(x).dims);
+    const SymbolList without_own = kept;
+    const SymbolList summed = ops::indices_of(graph.type(x).dims);
     WEFT_TRY(stacked, stack(x, axis, kept));
-    WEFT_TRY(sent, encode(stacked, kept, codec));
-    WEFT_TRY(received, ops::add_all_to_all(graph, sent, node.word(0), kept.back(), edit_.symbol(cut)));
-    WEFT_TRY(addends, decode(received, graph.type(stacked), plan::DType::f32, codec));
+    WEFT_TRY(sent, encode(stacked, kept, rows.segment, codec));
+    WEFT_TRY(received, ops::add_all_to_all(graph, sent, node.word(0), kept.back(), cut_of(sent, cut, rows)));
+    WEFT_TRY(addends, decode(received, graph.type(stacked), plan::DType::f32, rows.segment, codec));
     WEFT_TRY(total, ops::add_reduce(graph, "sum", addends, summed));
     if (&node.op() == &ops::all_reduce()) {
-      WEFT_TRY(codes, encode(total, without_own, codec));
-      WEFT_TRY(all, ops::add_all_gather(graph, codes, node.word(0), edit_.symbol(cut)));
-      WEFT_TRY(numbers, decode(all, graph.type(total), type.dtype, codec));
+      WEFT_TRY(codes, encode(total, without_own, rows.segment, codec));
+      WEFT_TRY(all, ops::add_all_gather(graph, codes, node.word(0), cut_of(codes, cut, rows)));
+      WEFT_TRY(numbers, decode(all, graph.type(total), type.dtype, rows.segment, codec));
       total = numbers;
     }
     if (summed.size() > type.rank()) {
@@ -263,7 +323,7 @@ class CodecPlacer {
   const Codecs& codecs_;
   const std::int64_t block_;
   distribute::PlanEdit edit_;
-  std::map<std::pair<ValueId, Indices>, ValueId> encoded_;
+  std::map<std::tuple<ValueId, SymbolList, std::int64_t>, ValueId> encoded_;
 };
 
 }  // namespace

@@ -14,7 +14,8 @@
 // reduce-scatter is the first half of that. All ranks decode the same codes, so they go on with the same bits.
 //
 // Gradients are sums that nobody but updates reads; weights are gathered from a parameter's shards, which stay as
-// they are, or are what master weights round to, which do. What is smaller than a block, has no index left for a row, or would not become smaller goes as it is.
+// they are, or are what master weights round to, which do. What is smaller than a block, cannot be cut evenly, or
+// would not become smaller goes as it is.
 #pragma once
 #include <cstdint>
 #include <vector>
