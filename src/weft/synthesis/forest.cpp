@@ -39,7 +39,7 @@ Result<HalfForest> grow_half(const Wires& wires, const std::vector<std::int32_t>
   HalfForest half;
   // Where all devices are alike, one speaks for all.
   const std::optional<Symmetry> symmetry =
-      roots.size() == static_cast<std::size_t>(wires.gpus) ? find_symmetry(wires) : std::nullopt;
+      roots.size() == static_cast<std::size_t>(wires.gpus) ? find_symmetry(wires, deadline) : std::nullopt;
   half.optimum = find_optimum(wires, roots, deadline, symmetry.has_value());
   half.rate = half.optimum.rate.value() * wires.unit;
   if (!half.optimum.exact && !trees) return half;

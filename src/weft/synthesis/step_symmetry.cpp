@@ -5,7 +5,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
+
+#include "weft/synthesis/automorphism.h"
 
 namespace weft::synthesis {
 namespace {
@@ -18,16 +21,41 @@ constexpr std::size_t kMostGenerators = 48;
 constexpr std::size_t kMostSymmetryWork = 30'000'000;  // images of devices and edges, to generate groups
 constexpr std::size_t kMostGroupsOfASize = 4;
 
+// Devices, then edges between them, then what limits edges, marked by the kind of limit.
+ArcGraph graph_of(const StepNetwork& network) {
+  const auto edges = static_cast<std::int32_t>(network.edges.size());
+  const auto limits = static_cast<std::int32_t>(network.limits.size());
+  ArcGraph graph(network.devices, network.devices + edges + limits);
+  for (std::int32_t e = 0; e < edges; ++e) {
+    const StepEdge& edge = network.edges[static_cast<std::size_t>(e)];
+    graph.add(edge.from, network.devices + e, 1);
+    graph.add(network.devices + e, edge.to, 1);
+  }
+  std::map<std::tuple<double, bool, bool>, std::int64_t> marks;
+  for (std::int32_t l = 0; l < limits; ++l) {
+    const StepLimit& limit = network.limits[static_cast<std::size_t>(l)];
+    const auto fresh = static_cast<std::int64_t>(marks.size()) + 1;
+    const std::int64_t mark =
+        marks.try_emplace({limit.capacity, limit.copied, limit.added}, fresh).first->second;
+    for (const std::int32_t edge : limit.edges)
+      graph.add(network.devices + edge, network.devices + edges + l, mark);
+  }
+  graph.close();
+  return graph;
+}
+
 class SymmetryFinder {
  public:
   SymmetryFinder(const StepNetwork& network, std::int32_t fixed)
-      : network_(network), fixed_(fixed), size_(static_cast<std::size_t>(network.devices)) {
+      : network_(network),
+        fixed_(fixed),
+        size_(static_cast<std::size_t>(network.devices)),
+        graph_(graph_of(network)) {
     capacity_.assign(size_ * size_, 0);
     std::vector<double> least(network.edges.size(), 0);
     for (const StepLimit& limit : network.limits) {
       const double share = limit.capacity / static_cast<double>(limit.edges.size());
       for (const std::int32_t edge : limit.edges) least[static_cast<std::size_t>(edge)] += share;
-      limits_.insert(limit);
     }
     for (std::size_t i = 0; i < least.size(); ++i) {
       const StepEdge& edge = network.edges[i];
@@ -105,38 +133,21 @@ class SymmetryFinder {
     return length != 0 && (fixed_ < 0 || image[static_cast<std::size_t>(fixed_)] == fixed_);
   }
 
-  // Equal edges, ways through different switches, keep their order.
-  std::optional<StepSymmetry> with_edges(const Image& image) const {
-    StepSymmetry symmetry{image, std::vector<std::int32_t>(network_.edges.size())};
-    for (std::size_t i = 0; i < network_.edges.size(); ++i) {
-      const StepEdge& edge = network_.edges[i];
-      const StepEdge goes{image[static_cast<std::size_t>(edge.from)],
-                          image[static_cast<std::size_t>(edge.to)]};
-      const auto place = std::ranges::lower_bound(network_.edges, goes);
-      const auto rank = static_cast<std::ptrdiff_t>(i) -
-                        (std::ranges::lower_bound(network_.edges, edge) - network_.edges.begin());
-      if (network_.edges.end() - place <= rank || place[rank] != goes) return std::nullopt;
-      symmetry.edge[i] = static_cast<std::int32_t>(place - network_.edges.begin() + rank);
-    }
-    for (StepLimit limit : network_.limits) {
-      for (std::int32_t& edge : limit.edges) edge = symmetry.edge[static_cast<std::size_t>(edge)];
-      std::ranges::sort(limit.edges);
-      if (!limits_.contains(limit)) return std::nullopt;
-    }
-    return symmetry;
-  }
-
   bool consider(const Image& image) {
     if (!moves_all_alike(image)) return false;
-    auto symmetry = with_edges(image);
-    return symmetry && found_.insert(std::move(*symmetry)).second;
+    const Image whole = graph_.extend(image);
+    if (whole.empty()) return false;
+    StepSymmetry symmetry{image, Image(network_.edges.size())};
+    for (std::size_t i = 0; i < network_.edges.size(); ++i)
+      symmetry.edge[i] = whole[size_ + i] - network_.devices;
+    return found_.insert(std::move(symmetry)).second;
   }
 
   const StepNetwork& network_;
   std::int32_t fixed_;
   std::size_t size_;
+  ArcGraph graph_;  // of devices, edges and limits
   std::vector<double> capacity_;
-  std::set<StepLimit> limits_;
   std::set<StepSymmetry> found_;
   std::int64_t tries_left_ = 0;
   std::size_t found_here_ = 0;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "weft/synthesis/deadline.h"
 #include "weft/synthesis/optimum.h"
 #include "weft/synthesis/pack_trees.h"
 #include "weft/synthesis/wires.h"
@@ -26,8 +27,8 @@ struct Symmetry {
   std::vector<std::int32_t> kind_sizes;  // how many wires of a kind
 };
 
-// None where the shifts tried do not keep the wires.
-std::optional<Symmetry> find_symmetry(const Wires& wires);
+// None where the shifts tried do not keep the wires, or time is over.
+std::optional<Symmetry> find_symmetry(const Wires& wires, const Deadline& deadline = {});
 
 // Device `gpu` shifted by what leads from 0 to `by`.
 std::int32_t shift(const Symmetry& symmetry, std::int32_t gpu, std::int32_t by);
