@@ -31,7 +31,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kMessage = 1'000'000'000;  // bytes that a program is simulated at
 constexpr double kNear = 0.985;                   // of the optimum: no better program is looked for
 constexpr double kMostHops = 1 << 20;             // chunks over links: more take minutes to check
 
@@ -54,7 +53,7 @@ double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
 }  // namespace
 
 Result<Synthesized> synthesize_program(const cluster::Topology& topology, const synthesis::Forest& forest,
-                                       const synthesis::Deadline& deadline) {
+                                       const synthesis::Deadline& deadline, std::int64_t bytes) {
   Synthesized best;
   const sim::RunParameters parameters = sim::run_parameters(collective::Protocol::simple);
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
@@ -66,16 +65,16 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
     request.root = forest.root;
     const double most = std::max(1.0, std::floor(kMostHops / hops_of(forest, 1)));
     request.pieces = static_cast<std::int32_t>(
-        std::clamp(std::round(static_cast<double>(kMessage) / streams / grain.chunk_bytes), 1.0, most));
-    request.rate = forest.tree_rate;
+        std::clamp(std::round(static_cast<double>(bytes) / streams / grain.chunk_bytes), 1.0, most));
+    request.pace.rate = forest.tree_rate;
     // A connection for every tree at least, so that none waits for another's pieces.
-    request.connection_rate = std::min(grain.connection_rate, forest.tree_rate);
-    request.chunk_bytes = static_cast<double>(kMessage) / streams / request.pieces;
+    request.pace.connection_rate = std::min(grain.connection_rate, forest.tree_rate);
+    request.pace.chunk_bytes = static_cast<double>(bytes) / streams / request.pieces;
     WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
     const collective::Actions actions =
         collective::to_actions(program, any_one(program.placement), collective::Grain::step);
-    WEFT_TRY(time, sim::simulate(actions, topology, kMessage, parameters));
-    const double attained = static_cast<double>(kMessage) / time.seconds;
+    WEFT_TRY(time, sim::simulate(actions, topology, bytes, parameters));
+    const double attained = static_cast<double>(bytes) / time.seconds;
     if (attained > best.attained) best = {std::move(program), attained};
     if (best.attained >= kNear * forest.without_switches || deadline.over()) break;
   }
@@ -149,7 +148,6 @@ Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const
   nlohmann::ordered_json json{{"collective", "all_to_all"}, {"ranks", asked.left.devices}, {"unit", "GB/s"}};
   json["optimum"] = found.bound / 1e9;
   json["flow"] = found.flow / 1e9;
-  json["scheduled"] = or_null(found.made.has_value(), found.scheduled / 1e9);
   json["attained"] = or_null(found.made.has_value(), found.made ? found.made->attained / 1e9 : 0);
   if (before) {
     json["before"] = *before / 1e9;
@@ -161,8 +159,35 @@ Result<std::string> answer_all_to_all(const CollectiveSynthesize& request, const
   return as_line(json);
 }
 
+Result<std::string> answer_rings(const CollectiveSynthesize& request, const Asked& asked) {
+  const Clock::time_point start = Clock::now();
+  WEFT_TRY(best, synthesis::bound_forest(asked.left, asked.kind, request.root, asked.deadline));
+  WEFT_TRY(rings, synthesize_rings(asked.left, asked.kind, asked.deadline));
+  const double seconds = since(start);
+  WEFT_TRY_STATUS(write_rings(request.to, rings));
+  const std::size_t count = rings.graph.channels.size();
+  if (request.format == Format::text)
+    return fmt::format(
+        "{} on {}, {} ranks, {} ring{}\noptimum   {:9.3f} GB/s\nrings     {:9.3f} GB/s, {:.1f} % of it\n"
+        "attained  {:9.3f} GB/s, {:.1f} % of it, simulated at 1 GB\n{}: written, read back\n",
+        collective::name(asked.kind), asked.left.name, asked.left.devices, count, count == 1 ? "" : "s",
+        best.optimum / 1e9, rings.forest.planned / 1e9, 100 * rings.forest.planned / best.optimum,
+        rings.made.attained / 1e9, 100 * rings.made.attained / best.optimum, request.to);
+  nlohmann::ordered_json json{{"collective", collective::name(asked.kind)}, {"ranks", asked.left.devices}};
+  json["unit"] = "GB/s";
+  json["optimum"] = best.optimum / 1e9;
+  json["planned"] = rings.forest.planned / 1e9;
+  json["attained"] = rings.made.attained / 1e9;
+  json["rings"] = count;
+  json["seconds"] = seconds;
+  json["checked"] = true;
+  json["program"] = request.to;
+  return as_line(json);
+}
+
 Result<std::string> answer(const CollectiveSynthesize& request) {
   WEFT_TRY(asked, prepare(request));
+  if (request.to.ends_with(".graph.xml")) return answer_rings(request, asked);
   if (asked.kind == collective::Kind::all_to_all) return answer_all_to_all(request, asked);
   const Clock::time_point start = Clock::now();
   WEFT_TRY(forest, synthesis::grow_forest(asked.left, asked.kind, request.root, asked.deadline));

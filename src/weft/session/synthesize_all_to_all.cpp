@@ -1,20 +1,32 @@
 // weft collective synthesize all_to_all: the bound by a concurrent flow, and a program along its paths.
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "weft/collective/check.h"
 #include "weft/collective/compile.h"
+#include "weft/formats/collective_source.h"
 #include "weft/session/program_file.h"
 #include "weft/session/synthesized.h"
+#include "weft/sim/collective/run_parameters.h"
 #include "weft/synthesis/all_to_all.h"
+#include "weft/synthesis/path_program.h"
 
 namespace weft::session {
 namespace {
 
-constexpr std::int64_t kPairMessage = 1'000'000'000;  // bytes that a program is simulated at
 constexpr std::int32_t kMostPaired = 64;              // of a program
-constexpr double kMostChunks = 20'000;
+constexpr double kMostChunks = 1 << 18;  // of a program: more take long to check
+
+// Parts of a block with paths of their own, bytes of a chunk, and the pace that a connection is to have.
+struct PathGrain {
+  std::int32_t cut;
+  double chunk_bytes, connection_rate;
+};
+constexpr PathGrain kPathGrains[] = {{4, 5e5, 8e9}, {8, 2.5e5, 8e9}, {8, 2.5e5, 16e9}, {8, 1.2e5, 4e9}};
 
 // More instances than the first that does not gain are not tried.
 constexpr std::int32_t kInstances[] = {1, 2, 4, 8, 16, 24};
@@ -51,20 +63,27 @@ Result<SynthesizedAllToAll> synthesize_all_to_all(const cluster::Topology& topol
   WEFT_TRY(network, synthesis::step_network(topology));
   const synthesis::ConcurrentFlow flow =
       synthesis::find_concurrent_flow(synthesis::flow_network(network), 0.01, deadline);
-  for (const std::int32_t cut : {1, 2, 4, 8}) {
-    const double chunks = static_cast<double>(cut) * network.devices * network.devices;
-    if (found.made && (deadline.over() || chunks > kMostChunks || found.made->attained > 0.98 * found.bound))
-      break;
-    const double chunk_bytes = static_cast<double>(kPairMessage) / (cut * network.devices);
-    const synthesis::AllToAllSchedule timed = synthesis::schedule_all_to_all(network, flow, cut, chunk_bytes);
-    const synthesis::StepSchedule ordered = synthesis::in_order(timed.schedule);
-    WEFT_TRY(made, compile_for(synthesis::step_moves(timed.question, network, nullptr, &ordered), topology,
-                               kPairMessage, deadline));
-    if (found.made && found.made->attained >= made.attained) continue;
-    made.program.name = "all_to_all_flow";
-    found.scheduled = static_cast<double>(kPairMessage) / timed.schedule.finish;
-    found.made = std::move(made);
+  if (flow.paths.empty()) return found;
+  for (const PathGrain& grain : kPathGrains) {
+    if (found.made && (deadline.over() || found.made->attained > 0.98 * found.bound)) break;
+    synthesis::PathProgram request;
+    request.cut = grain.cut;
+    const double part = static_cast<double>(kSimulatedBytes) / network.devices / grain.cut;
+    const double most = kMostChunks / (static_cast<double>(network.devices) * network.devices * grain.cut);
+    request.pieces = static_cast<std::int32_t>(std::clamp(std::round(part / grain.chunk_bytes), 1.0, std::max(1.0, most)));
+    request.pace.chunk_bytes = part / request.pieces;
+    request.pace.rate = flow.rate / grain.cut;
+    request.pace.connection_rate = grain.connection_rate;
+    WEFT_TRY(program, synthesis::path_program(network, flow, request));
+    WEFT_TRY(seconds, simulated_seconds(program, topology, kSimulatedBytes));
+    const double attained = static_cast<double>(kSimulatedBytes) / seconds;
+    if (found.made && found.made->attained >= attained) continue;
+    found.made = Synthesized{std::move(program), attained};
   }
+  if (!found.made) return found;
+  const collective::Report report = collective::check(
+      found.made->program, {.slots = sim::run_parameters(collective::Protocol::simple).slots});
+  WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));
   return found;
 }
 

@@ -26,15 +26,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The cuts of the topology say more than those of the network of devices, where trees make the collective.
-double best_bound(const cluster::Topology& topology, const synthesis::StepNetwork& network,
-                  const synthesis::TimeAnswer& answer, double bytes) {
-  const auto kind = answer.question.kind;
-  const auto forest =
-      synthesis::bound_forest(topology, kind, answer.question.root, synthesis::Deadline::after(10));
-  if (!forest.ok() || !(forest->optimum > 0)) return answer.bound;
-  const double least = *std::ranges::min_element(network.latency);
-  return std::max(answer.bound, bytes / forest->optimum + least);
+// Which protocol is best depends on the size; so it is tried.
+Result<Synthesized> best_of_protocols(const collective::Moves& moves, const cluster::Topology& topology,
+                                      std::int64_t bytes) {
+  WEFT_TRY(made, compile_for(moves, topology, bytes));
+  for (const collective::Protocol protocol : {collective::Protocol::ll, collective::Protocol::ll128})
+    if (auto other = compile_for(moves, topology, bytes, {}, protocol);
+        other.ok() && other->attained > made.attained)
+      made = std::move(*other);
+  return made;
 }
 
 Result<std::string> answer_in_time(const SynthesizeTime& request) {
@@ -48,12 +48,14 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   synthesis::StepClock clock;
   clock.stop = request.interrupted;
   const Clock::time_point start = Clock::now();
+  double grow_seconds = 10;  // that trees may take
   if (!request.time_limit.empty()) {
     const std::optional<double> seconds = read_duration(request.time_limit);
     if (!seconds || !(*seconds > 0) || *seconds > 1e7)
       return user_error(fmt::format("expected a time limit, found {}", request.time_limit),
                         "write it so: '10 s'");
     clock.end = start + std::chrono::microseconds(std::llround(*seconds * 1e6));
+    grow_seconds = std::min(grow_seconds, *seconds);
   }
   WEFT_TRY(kind, collective::parse_kind(request.collective));
   std::int32_t chunks = 0;
@@ -68,6 +70,11 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   synthesis::TimeEffort effort;
   effort.most_turns = request.turns;
   effort.seed = request.seed;
+  // The cuts of the topology say more than those of the network of devices, where trees make the collective, and of
+  // long messages trees are done soonest.
+  const auto forest =
+      synthesis::grow_forest(topology, kind, request.root, synthesis::Deadline::after(grow_seconds));
+  if (forest.ok()) effort.forest = &*forest;
   effort.progress = [&](std::int32_t turns, double best, double bound) {
     if (!request.on_progress) return;
     explain::Progress now;
@@ -80,15 +87,15 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
     request.on_progress(now);
   };
   WEFT_TRY(found, synthesis::search_in_time(network, {kind, request.root, bytes, chunks}, effort, clock));
-  found.bound = best_bound(topology, network, found, bytes);
+  if (forest.ok() && forest->optimum > 0)
+    found.bound = std::max(found.bound, bytes / forest->optimum + *std::ranges::min_element(network.latency));
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  // Which protocol is best depends on the size; so it is tried.
-  const collective::Moves moves = synthesis::time_moves(network, found);
-  WEFT_TRY(made, compile_for(moves, topology, sizes.front()));
-  for (const collective::Protocol protocol : {collective::Protocol::ll, collective::Protocol::ll128})
-    if (auto other = compile_for(moves, topology, sizes.front(), {}, protocol);
-        other.ok() && other->attained > made.attained)
-      made = std::move(*other);
+  Result<Synthesized> best =
+      found.tree_pieces > 0
+          ? synthesize_program(topology, *forest, synthesis::Deadline::after(grow_seconds), sizes.front())
+          : best_of_protocols(synthesis::time_moves(network, found), topology, sizes.front());
+  if (!best.ok()) return std::move(best).error();
+  const Synthesized& made = *best;
   const collective::Program& program = made.program;
   const double simulated = bytes / made.attained;
   if (!request.to.empty()) WEFT_TRY_STATUS(write_program(request.to, program));

@@ -8,18 +8,22 @@
 #include "weft/cluster/topology.h"
 #include "weft/collective/moves.h"
 #include "weft/collective/program.h"
+#include "weft/formats/nccl_graph_xml.h"
 #include "weft/synthesis/forest.h"
 
 namespace weft::session {
 
+inline constexpr std::int64_t kSimulatedBytes = 1'000'000'000;  // that programs are compared at
+
 struct Synthesized {
   collective::Program program;
-  double attained = 0;  // bytes per second at 1 GB, simulated
+  double attained = 0;  // bytes per second, simulated
 };
 
-// The best of a few programs of the trees, each of which was checked.
+// The best of a few programs of the trees for messages of so many bytes; it was checked.
 Result<Synthesized> synthesize_program(const cluster::Topology& topology, const synthesis::Forest& forest,
-                                       const synthesis::Deadline& deadline);
+                                       const synthesis::Deadline& deadline,
+                                       std::int64_t bytes = kSimulatedBytes);
 
 // The moves with as many instances as are best at this size by simulation: a threadblock alone is slower than a
 // fast link. `attained` is of this size.
@@ -30,12 +34,22 @@ Result<Synthesized> compile_for(const collective::Moves& moves, const cluster::T
 // Of an all-to-all, whose optimum lies between `flow` and `bound`, bytes per second.
 struct SynthesizedAllToAll {
   double bound = 0, flow = 0;
-  double scheduled = 0;             // of the schedule that the program was made of
   std::optional<Synthesized> made;  // none for more than 64 devices
 };
 Result<SynthesizedAllToAll> synthesize_all_to_all(const cluster::Topology& topology,
                                                   const synthesis::Deadline& deadline);
 std::string print(const SynthesizedAllToAll& found, const cluster::Topology& topology);
+
+// Rings for NCCL_GRAPH_FILE, as a forest of chains and as a graph.
+struct SynthesizedRings {
+  synthesis::Forest forest;
+  Synthesized made;
+  formats::NcclGraph graph;
+};
+Result<SynthesizedRings> synthesize_rings(const cluster::Topology& topology, collective::Kind kind,
+                                          const synthesis::Deadline& deadline);
+// Reads back what it writes.
+Status write_rings(const std::string& path, const SynthesizedRings& rings);
 
 // Programs that are worth pricing beside the shipped ones: of the most bandwidth, and done earliest at a few sizes.
 Result<std::vector<collective::Program>> synthesize_candidates(const cluster::Topology& topology,

@@ -159,16 +159,23 @@ TimeSchedule follow_paths(const StepNetwork& network, const EdgeTimes& times,
 
 Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline) {
   WEFT_TRY(wires, wires_of(topology));
-  const ConcurrentFlow flow = find_concurrent_flow(flow_network(wires), kFlowGap, deadline);
+  const ConcurrentFlow flow = find_concurrent_flow(flow_network(wires), kFlowGap, deadline, FlowPaths::no);
+  if (!(flow.rate > 0))
+    return user_error("time ran out before an all_to_all was bounded", "give it more time");
   return AllToAll{flow.bound * wires.gpus, flow.rate * wires.gpus};
+}
+
+std::vector<std::size_t> deal_paths(const StepNetwork& network, const ConcurrentFlow& flow,
+                                    std::int32_t cut) {
+  const FlowNetwork graph = flow_network(network);
+  return Dealer(graph, flow).deal(network.devices, cut);
 }
 
 AllToAllSchedule schedule_all_to_all(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut,
                                      double chunk_bytes) {
   AllToAllSchedule made;
   made.question = {collective::Kind::all_to_all, 0, cut * network.devices, 1, 1};
-  const FlowNetwork graph = flow_network(network);
-  const std::vector<std::size_t> chosen = Dealer(graph, flow).deal(network.devices, cut);
+  const std::vector<std::size_t> chosen = deal_paths(network, flow, cut);
   const EdgeTimes times(network, chunk_bytes);
   std::vector<Travelling> travelling;
   for (std::size_t chunk = 0; chunk < chosen.size(); ++chunk) {

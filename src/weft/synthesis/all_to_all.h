@@ -7,6 +7,7 @@
 // free, chunks with the longest way to go start first.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/cluster/topology.h"
@@ -28,6 +29,10 @@ struct AllToAllSchedule {
   StepQuestion question;
   TimeSchedule schedule;
 };
+
+// Which of the flow's paths every part of a block takes, by part: source, target, then part of `cut`. Past the
+// last path: none, what a device has for itself.
+std::vector<std::size_t> deal_paths(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut);
 
 // Chunks of a block: `cut`; of `chunk_bytes` each.
 AllToAllSchedule schedule_all_to_all(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut,

@@ -17,8 +17,8 @@ constexpr std::int32_t kPatience = 24;  // phases without progress after which s
 
 class Router {
  public:
-  explicit Router(const FlowNetwork& network)
-      : network_(network), leaving_(at(network.nodes)), length_(network.capacities.size()) {
+  Router(const FlowNetwork& network, const Deadline& deadline, FlowPaths paths)
+      : network_(network), deadline_(deadline), keeps_(paths == FlowPaths::yes), leaving_(at(network.nodes)), length_(network.capacities.size()) {
     for (std::size_t a = 0; a < network.arcs.size(); ++a)
       leaving_[at(network.arcs[a].from)].push_back(static_cast<std::int32_t>(a));
     for (std::size_t c = 0; c < length_.size(); ++c) length_[c] = 1 / network.capacities[c];
@@ -26,15 +26,16 @@ class Router {
     by_.resize(at(network.nodes));
   }
 
-  ConcurrentFlow run(double gap, const Deadline& deadline) {
+  ConcurrentFlow run(double gap) {
     ConcurrentFlow best;
     best.bound = kNoPath;
-    scale_demand();
+    if (!scale_demand()) return best;
     double step = kFirstStep;
     std::int32_t idle = 0;
     forget();
     while (true) {
       const double bound = phase(step);
+      if (bound == kNoPath) break;  // time is over, amid the phase
       ++phases_;
       bool better = false;
       if (bound < best.bound * (1 - 1e-5)) better = true;
@@ -47,7 +48,7 @@ class Router {
         kept_phases_ = phases_;
       }
       idle = better ? 0 : idle + 1;
-      if (best.rate >= best.bound * (1 - gap) || deadline.over()) break;
+      if (best.rate >= best.bound * (1 - gap) || deadline_.over()) break;
       if (idle < kPatience) continue;
       // Small steps follow the large ones closely; what these have routed would only blur it.
       step /= 2;
@@ -56,7 +57,7 @@ class Router {
       forget();
     }
     best.bound = std::max(best.bound, best.rate);
-    write_paths(best);
+    if (keeps_) write_paths(best);
     return best;
   }
 
@@ -96,16 +97,18 @@ class Router {
   }
 
   // So much that one phase fills what is used most about once.
-  void scale_demand() {
+  bool scale_demand() {
     demand_ = 1;
     forget();
     for (std::int32_t from = 0; from < network_.ends; ++from) {
+      if (deadline_.over()) return false;
       find_ways(from);
       for (std::int32_t to = 0; to < network_.ends; ++to)
         for (std::int32_t node = to; node != from; node = network_.arcs[at(by_[at(node)])].from)
           for (const std::int32_t use : network_.arcs[at(by_[at(node)])].uses) load_[at(use)] += 1;
     }
     demand_ = 1 / congestion();
+    return true;
   }
 
   double congestion() const {
@@ -118,6 +121,7 @@ class Router {
   double phase(double step) {
     double distances = 0;
     for (std::int32_t from = 0; from < network_.ends; ++from) {
+      if (deadline_.over()) return kNoPath;
       find_ways(from);
       std::map<std::int32_t, double> used;
       for (std::int32_t to = 0; to < network_.ends; ++to) {
@@ -128,6 +132,7 @@ class Router {
           path.push_back(by_[at(node)]);
         for (const std::int32_t arc : path)
           for (const std::int32_t use : network_.arcs[at(arc)].uses) used[use] += demand_;
+        if (!keeps_) continue;
         std::ranges::reverse(path);
         ++taken_[{from, to}][path];
       }
@@ -150,6 +155,8 @@ class Router {
   }
 
   const FlowNetwork& network_;
+  const Deadline& deadline_;
+  const bool keeps_;
   std::vector<std::vector<std::int32_t>> leaving_;
   std::vector<double> length_, load_;  // of a capacity
   std::vector<double> distance_;
@@ -183,8 +190,9 @@ FlowNetwork flow_network(const StepNetwork& network) {
   return made;
 }
 
-ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline) {
-  return Router(network).run(gap, deadline);
+ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline,
+                                    FlowPaths paths) {
+  return Router(network, deadline, paths).run(gap);
 }
 
 }  // namespace weft::synthesis

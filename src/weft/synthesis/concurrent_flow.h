@@ -45,8 +45,11 @@ struct ConcurrentFlow {
   std::vector<FlowPath> paths;  // by pair; the shares of a pair add up to 1
 };
 
-// Until rate and bound are within `gap` of each other, or time is over.
+// Until rate and bound are within `gap` of each other, or time is over; then the rate may be 0 and the bound infinite.
+// Thousands of devices have more paths than there is room for: whoever needs none says so.
 // REQUIRES: every end can reach every other
-ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline = {});
+enum class FlowPaths : bool { no, yes };
+ConcurrentFlow find_concurrent_flow(const FlowNetwork& network, double gap, const Deadline& deadline = {},
+                                    FlowPaths paths = FlowPaths::yes);
 
 }  // namespace weft::synthesis

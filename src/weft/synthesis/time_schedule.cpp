@@ -64,8 +64,9 @@ EdgeTimes::EdgeTimes(const StepNetwork& network, double chunk_bytes)
         shortest[from][to] = std::min(shortest[from][to], shortest[from][by] + shortest[by][to]);
 }
 
-double time_bound(const StepNetwork& network, const StepProblem& problem, double chunk_bytes) {
-  const EdgeTimes times(network, chunk_bytes);
+double time_bound(const StepNetwork& network, const StepProblem& problem, double chunk_bytes,
+                  double part_bytes) {
+  const EdgeTimes times(network, part_bytes);
   double bound = 0;
   for (const StepChunk& chunk : problem.chunks)
     for (const std::int32_t target : chunk.targets)

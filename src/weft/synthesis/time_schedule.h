@@ -46,8 +46,9 @@ struct EdgeTimes {
 // What is earlier by less than a part of 1e-9 is at the same time.
 inline bool is_later(double time, double than) { return time * (1 - 1e-9) > than; }
 
-// No schedule is done earlier: the longest way of a chunk alone, and the narrowest cut.
-double time_bound(const StepNetwork& network, const StepProblem& problem, double chunk_bytes);
+// No schedule is done earlier: the longest way of a chunk alone, and the narrowest cut. A chunk may be cut on its way
+// into parts of `part_bytes`.
+double time_bound(const StepNetwork& network, const StepProblem& problem, double chunk_bytes, double part_bytes);
 
 // The first thing wrong with it; knows nothing of how it was found.
 std::optional<std::string> first_fault(const StepNetwork& network, const StepProblem& problem,

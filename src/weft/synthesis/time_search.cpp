@@ -9,6 +9,7 @@
 
 #include "weft/base/check.h"
 #include "weft/base/random.h"
+#include "weft/synthesis/tree_schedule.h"
 
 namespace weft::synthesis {
 namespace {
@@ -18,6 +19,9 @@ using collective::Kind;
 constexpr std::array<std::int32_t, 6> kCuts = {1, 2, 3, 4, 6, 8};
 // Chunks times devices times edges beyond which finer cuts are not tried: a turn would take seconds.
 constexpr double kMostTurnWork = 4e6;
+// Pieces that trees are tried in, and how many chunks over links one try may have.
+constexpr std::array<std::int32_t, 7> kTreePieces = {1, 2, 4, 8, 16, 32, 64};
+constexpr double kMostTimedHops = 4e5;
 constexpr double kGrace = 2;  // seconds that the first turn has, whatever the clock says
 
 bool message_is_whole(Kind kind) { return kind == Kind::all_reduce || kind == Kind::all_to_all; }
@@ -54,7 +58,7 @@ class TimeCut {
   const StepQuestion& question() const { return question_; }
   double chunk_bytes() const { return chunk_bytes_; }
   double finish() const { return best_ ? best_->finish : 1e300; }
-  double bound() const { return time_bound(network_, problem_, chunk_bytes_); }
+  double bound() const { return time_bound(network_, problem_, chunk_bytes_, chunk_bytes_); }
   std::optional<std::string> fault() const { return first_fault(network_, problem_, chunk_bytes_, *best_); }
 
  private:
@@ -98,9 +102,37 @@ struct OneWay {
   std::optional<TimeSchedule> schedule;
   StepQuestion question;
   double chunk_bytes = 0, bound = 0;
-  std::int32_t turns = 0;
+  std::int32_t turns = 0, tree_pieces = 0;
   bool stopped = false;
 };
+
+// Trees in more and more pieces, as long as that is better.
+void try_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind, const std::vector<Tree>& trees,
+               Amount each, std::int32_t only_pieces, const StepClock& clock, OneWay& way) {
+  const bool rooted = kind == Kind::broadcast || kind == Kind::reduce;
+  const double streams = static_cast<double>(each) * (rooted ? 1 : network.devices);
+  double before = kNever;
+  for (const std::int32_t pieces : kTreePieces) {
+    if (only_pieces > 0 && pieces != only_pieces) continue;
+    if (streams * pieces * (network.devices - 1.0) > kMostTimedHops || (clock.over() && way.schedule)) break;
+    const double chunk_bytes = question.bytes / (streams * pieces);
+    auto timed = tree_schedule(network, trees, pieces, chunk_bytes, way.schedule ? clock : StepClock{});
+    if (!timed || timed->finish >= before) break;
+    before = timed->finish;
+    if (way.schedule && only_pieces == 0 && way.schedule->finish <= timed->finish) continue;
+    const StepQuestion asked{kind, question.root, static_cast<std::int32_t>(each) * pieces, 1, 1};
+    const auto fault = first_fault(network, step_problem(asked, network.devices), chunk_bytes, *timed);
+    WEFT_CHECK(!fault, fault ? *fault : "");
+    way.schedule = std::move(timed);
+    way.question = asked;
+    way.chunk_bytes = chunk_bytes;
+    way.tree_pieces = pieces;
+  }
+  if (way.tree_pieces == 0) return;
+  // Finer chunks may be sooner where they have to pass several edges.
+  const StepProblem whole = step_problem({kind, question.root, 1, 1, 1}, network.devices);
+  way.bound = time_bound(network, whole, question.bytes / (rooted ? 1 : network.devices), way.chunk_bytes);
+}
 
 // One direction. Each cut has a turn, then the better ones have more of them.
 OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, Kind kind,
@@ -160,12 +192,18 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
       {question.kind, question.root, message_is_whole(question.kind) ? network.devices : 1, 1, 1},
       network.devices));
   const bool both = question.kind == Kind::all_reduce;
+  // Where the user says how blocks are cut, trees have no say.
+  const Forest* const forest = question.chunks == 0 && effort.forest != nullptr && effort.forest->trees > 0
+                                   ? effort.forest
+                                   : nullptr;
   TimeAnswer answer;
   TimeQuestion asked = question;
   if (both || runs_backwards(question.kind)) {
     const StepNetwork back = reversed(network);
     const Kind kind = both ? Kind::reduce_scatter : question.kind;
     OneWay way = search_one_way(back, asked, kind, 0, effort, clock);
+    if (forest != nullptr) try_trees(back, asked, kind, forest->up, forest->trees, 0, clock, way);
+    answer.tree_pieces = way.tree_pieces;
     answer.combine = std::move(way.schedule);
     answer.question = way.question;
     answer.chunk_bytes = way.chunk_bytes;
@@ -177,8 +215,12 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   }
   if (both || !runs_backwards(question.kind)) {
     const Kind kind = both ? Kind::all_gather : question.kind;
-    OneWay way =
-        search_one_way(network, asked, kind, answer.combine ? answer.combine->finish : 0, effort, clock);
+    OneWay way;
+    if (answer.tree_pieces == 0)
+      way = search_one_way(network, asked, kind, answer.combine ? answer.combine->finish : 0, effort, clock);
+    if (forest != nullptr && (answer.tree_pieces > 0 || !answer.combine))
+      try_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, clock, way);
+    answer.tree_pieces = way.tree_pieces;
     answer.spread = std::move(way.schedule);
     answer.question = way.question;
     answer.chunk_bytes = way.chunk_bytes;

@@ -4,6 +4,7 @@
 //   turn 2   two chunks a block                9.8 us
 //   ...      other keys, then the best keys changed a little, while time is left
 //
+// Of long messages the trees of a forest, where there is one, are timed as well (tree_schedule.h).
 // Every turn is a whole schedule, so that there is an answer whenever the search is stopped. With the same
 // seed and the same number of turns it finds the same. An all_reduce is a reduce_scatter and then an
 // all_gather; what sums is searched for backwards, see step_problem.h.
@@ -14,6 +15,7 @@
 
 #include "weft/base/result.h"
 #include "weft/collective/moves.h"
+#include "weft/synthesis/forest.h"
 #include "weft/synthesis/time_turn.h"
 
 namespace weft::synthesis {
@@ -28,6 +30,7 @@ struct TimeQuestion {
 struct TimeEffort {
   std::int32_t most_turns = 64;
   std::uint64_t seed = 1;
+  const Forest* forest = nullptr;  // of the same collective on the same wires
   // Called after every turn: turns, best finish so far, bound.
   std::function<void(std::int32_t, double, double)> progress = {};
 };
@@ -40,7 +43,8 @@ struct TimeAnswer {
   double finish = 0;  // seconds, of both together
   double bound = 0;   // before which no schedule of whatever chunks is done
   std::int32_t turns = 0;
-  bool stopped = false;  // by the clock
+  std::int32_t tree_pieces = 0;  // the schedule is that of the forest's trees in so many pieces; 0: it is not
+  bool stopped = false;          // by the clock
 
   // Above the bound, as a part of it.
   double gap() const { return bound > 0 ? finish / bound - 1 : 0; }

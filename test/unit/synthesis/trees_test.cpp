@@ -190,7 +190,7 @@ TEST(SynthesisForest, EveryKindMakesARightProgram) {
       request.ranks = forest->ranks;
       request.root = forest->root;
       request.pieces = 3;
-      request.rate = forest->tree_rate;
+      request.pace.rate = forest->tree_rate;
       const auto program = tree_program(request, forest->down, forest->up);
       ASSERT_TRUE(program.ok());
       const collective::Report report = collective::check(*program, {.slots = 2});
