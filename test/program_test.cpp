@@ -379,6 +379,31 @@ TEST(Program, SaysNothingOfASearchInAPipe) {
   EXPECT_NE(outcome.text.find("more seconds: when they were up"), std::string::npos) << outcome.text;
 }
 
+// A search of more turns than anybody waits for, stopped as Ctrl-C stops it: the best so far is the answer, and a
+// program that was checked.
+TEST(Program, AnInterruptedSynthesisGivesTheBestFound) {
+  const TemporaryFolder folder;
+  const Outcome outcome = shell(
+      fmt::format("timeout --preserve-status -s INT 2 $weft collective synthesize all_gather --on dgx1 "
+                  "--optimal time --size 1MB --turns 100000000 -o '{0}' && $weft collective check '{0}'",
+                  folder / "best.program"));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find(", stopped"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("ok (allgather, 8 ranks"), std::string::npos) << outcome.text;
+}
+
+TEST(Program, TheSameSeedGivesTheSameProgram) {
+  const TemporaryFolder folder;
+  const Outcome outcome = shell(
+      fmt::format("cd '{}' && for file in one.program two.program; do "
+                  "$weft collective synthesize all_gather --on dgx1 --optimal time --size 1MB --turns 6 --seed 5 "
+                  "-o $file > $file.said; "
+                  "$weft collective synthesize all_reduce --on dgx1 -o trees.$file > trees.$file.said; done; "
+                  "cmp one.program two.program && cmp trees.one.program trees.two.program && wc -c < one.program",
+                  folder.path()));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+}
+
 TEST(Prompt, CtrlCGivesUpTheStatementAndKeepsThePrompt) {
   const TemporaryFolder folder;
   Prompt prompt(folder.path());

@@ -58,6 +58,9 @@ Reply synthesize_in_steps(const CollectiveSynthesize& asked, SynthesizeSteps ste
   steps.to = asked.to;
   steps.time_limit = asked.time_limit;
   steps.format = asked.format;
+  // Ctrl-C ends it with what is known so far.
+  interrupt::install();
+  steps.interrupted = [] { return interrupt::requested(); };
   return session::run(steps);
 }
 

@@ -17,6 +17,7 @@
 #include "weft/collective/recover_moves.h"
 #include "weft/collective/restate.h"
 #include "weft/formats/mscclpp_json.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::formats {
 namespace {
@@ -130,6 +131,13 @@ Result<CollectiveSource> read_collective(std::string_view reference, const Colle
   }
   auto named = collective::parse_reference(reference);
   if (!named.ok()) return with_text(named.error(), std::string(reference));
+  if (synthesis::kind_of_trees(named->name)) {
+    if (reading.ranks > 0) named->arguments.try_emplace("ranks", std::int64_t{reading.ranks});
+    CollectiveSource source;
+    WEFT_TRY(moves, synthesis::named_trees(*named));
+    source.moves = std::move(moves);
+    return source;
+  }
   WEFT_TRY(algorithm, collective::find_algorithm(collective::shipped_algorithms(), named->name));
   return traced(algorithm, std::move(named->arguments), reading);
 }

@@ -5,6 +5,7 @@
 //   ring.program                          Weft's text of a program
 //   ring.algorithm(ranks=8)               an algorithm, with the parameters it needs
 //   all_reduce_ring(ranks=8, chunks=4)    a shipped algorithm
+//   all_reduce_trees(ranks=8, shape=ring) synthesized trees (synthesis/named_trees.h)
 //
 // What a file holds is seen by its first characters, not by its name.
 #pragma once
@@ -37,6 +38,7 @@ struct CollectiveReading {
   formats::XmlOperands operands = formats::XmlOperands::runtime;
   // Gives an algorithm what its reference left open, before it is traced.
   std::function<void(const collective::Algorithm&, collective::Arguments&)> complete = {};
+  std::int32_t ranks = 0;  // of synthesized trees whose name does not say; 0: it must
   // What reading and checking may cost: see collective/check_work.h. 0: what a trace is allowed by itself.
   std::int64_t effort = 0;
 };

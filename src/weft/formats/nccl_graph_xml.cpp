@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/formats/xml_document.h"
 
 namespace weft::formats {
 namespace {
@@ -62,7 +64,81 @@ std::string device(std::string_view tag, std::int32_t number) {
   return fmt::format("      <{} dev=\"{:#x}\"/>\n", tag, number);
 }
 
+Result<double> read_speed(const XmlElement& element, std::string_view attribute) {
+  WEFT_TRY(text, element.text(attribute));
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return element.unexpected(attribute, "a number of GB/s");
+  return value;
+}
+
+Result<std::int32_t> read_device(const XmlElement& element) {
+  WEFT_TRY(text, element.text("dev"));
+  std::string_view digits = text;
+  const bool hexadecimal = digits.starts_with("0x");
+  if (hexadecimal) digits.remove_prefix(2);
+  std::int32_t value = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < 0)
+    return element.unexpected("dev", "the number of a device");
+  return value;
+}
+
+Result<NcclChannel> read_channel(const XmlElement& element) {
+  NcclChannel channel;
+  for (XmlElement each = element.first_child(); each; each = each.next_sibling()) {
+    WEFT_TRY(number, read_device(each));
+    if (each.tag() == "gpu")
+      channel.devices.push_back(number);
+    else if (each.tag() == "net")
+      (channel.devices.empty() ? channel.net_in : channel.net_out) = number;
+    else
+      return each.error(fmt::format("expected <gpu> or <net> in a channel, found <{}>", each.tag()));
+  }
+  return channel;
+}
+
+Result<NcclGraph> read_graph(const XmlElement& element) {
+  NcclGraph graph;
+  WEFT_TRY(pattern, element.integer("pattern", 0, 8));
+  const auto known = std::ranges::find(kPatternNumbers, pattern, &PatternNumbers::pattern);
+  if (known == kPatternNumbers.end()) return element.unexpected("pattern", "3 (a tree) or 4 (a ring)");
+  graph.pattern = static_cast<NcclGraph::Pattern>(known - kPatternNumbers.begin());
+  WEFT_TRY(inside, read_speed(element, "speedintra"));
+  WEFT_TRY(between, read_speed(element, "speedinter"));
+  graph.speed_inside = inside;
+  graph.speed_between = between;
+  WEFT_TRY(type_inside, element.text("typeintra"));
+  WEFT_TRY(type_between, element.text("typeinter"));
+  graph.type_inside = type_inside;
+  graph.type_between = type_between;
+  WEFT_TRY(channels, element.integer("nchannels", 1, kMaxChannels));
+  for (XmlElement each = element.first_child("channel"); each; each = each.next_sibling("channel")) {
+    WEFT_TRY(channel, read_channel(each));
+    graph.channels.push_back(std::move(channel));
+  }
+  if (static_cast<std::int64_t>(graph.channels.size()) != channels)
+    return element.error(
+        fmt::format("a graph says it has {} channels and has {}", channels, graph.channels.size()));
+  WEFT_TRY_STATUS(check_graph(graph));
+  return graph;
+}
+
 }  // namespace
+
+Result<std::vector<NcclGraph>> read_nccl_graphs(std::string_view text) {
+  WEFT_TRY(document, XmlDocument::parse(text, Quotes::double_only));
+  const XmlElement top = document.root();
+  if (top.tag() != "graphs") return top.error(fmt::format("expected <graphs>, found <{}>", top.tag()));
+  std::vector<NcclGraph> graphs;
+  for (XmlElement each = top.first_child("graph"); each; each = each.next_sibling("graph")) {
+    WEFT_TRY(graph, read_graph(each));
+    graphs.push_back(std::move(graph));
+  }
+  return graphs;
+}
 
 Result<std::string> write_nccl_graphs(const std::vector<NcclGraph>& graphs) {
   std::string out = "<graphs version=\"1\">\n";

@@ -8,6 +8,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -17,6 +18,8 @@ namespace weft::formats {
 struct NcclChannel {
   std::vector<std::int32_t> devices;       // each gpu of the host once
   std::int32_t net_in = -1, net_out = -1;  // network devices; -1: stays on the host
+
+  friend bool operator==(const NcclChannel&, const NcclChannel&) = default;
 };
 
 struct NcclGraph {
@@ -26,9 +29,14 @@ struct NcclGraph {
   std::string type_inside = "NVL";             // of the slowest link: LOC NVL NVB C2C PIX PXB P2C PXN PHB SYS
   std::string type_between = "PIX";            // of the path to the network
   std::vector<NcclChannel> channels;
+
+  friend bool operator==(const NcclGraph&, const NcclGraph&) = default;
 };
 
 // Fails where channels are none or too many, or do not visit the same gpus, each once.
 Result<std::string> write_nccl_graphs(const std::vector<NcclGraph>& graphs);
+
+// What such a file says, checked as it is before it is written.
+Result<std::vector<NcclGraph>> read_nccl_graphs(std::string_view text);
 
 }  // namespace weft::formats

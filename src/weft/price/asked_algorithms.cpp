@@ -6,6 +6,7 @@
 
 #include "weft/collective/library.h"
 #include "weft/comm/choice/candidates.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::price {
 namespace {
@@ -19,6 +20,10 @@ std::string_view without_spaces(std::string_view text) {
 Result<AskedAlgorithm> read_one(std::string_view name) {
   if (name == comm::kDirect || comm::find_direct_way(name)) return AskedAlgorithm{std::string(name), {}};
   WEFT_TRY(reference, collective::parse_reference(name));
+  if (const auto kind = synthesis::kind_of_trees(reference.name)) {
+    WEFT_TRY_STATUS(synthesis::check_trees(reference));
+    return AskedAlgorithm{std::string(name), *kind};
+  }
   WEFT_TRY(algorithm, collective::find_algorithm(collective::shipped_algorithms(), reference.name));
   for (const auto& given : reference.arguments) {
     const auto is_it = [&](const collective::Algorithm::Parameter& known) {

@@ -33,9 +33,12 @@ search::CollectiveFacts facts_of(const collective::Moves& moves) {
 Result<PricedProgram> prepare(const std::string& reference, const CollectiveCluster& cluster,
                               collective::Protocol protocol, std::int32_t instances) {
   WEFT_TRY(source,
-           formats::read_collective(reference, {.complete = [&](const auto& algorithm, auto& arguments) {
-                                      fill_parameters(algorithm, cluster, instances, arguments);
-                                    }}));
+           formats::read_collective(reference, {.complete =
+                                                    [&](const auto& algorithm, auto& arguments) {
+                                                      fill_parameters(algorithm, cluster, instances,
+                                                                      arguments);
+                                                    },
+                                                .ranks = cluster.topology.devices}));
   PricedProgram priced;
   priced.name = reference;
   if (source.one_sided) {

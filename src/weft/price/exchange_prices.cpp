@@ -15,6 +15,7 @@
 #include "weft/price/group_times.h"
 #include "weft/search/distribution/known_plans.h"
 #include "weft/sim/collective/neighbours.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::price {
 namespace {
@@ -79,8 +80,11 @@ struct ExchangePrices::Curve {
 };
 
 ExchangePrices::ExchangePrices(cluster::Cluster cluster, std::string transport,
-                               std::vector<AskedAlgorithm> asked)
-    : cluster_(std::move(cluster)), transport_(std::move(transport)), asked_(std::move(asked)) {
+                               std::vector<AskedAlgorithm> asked, bool synthesize)
+    : cluster_(std::move(cluster)),
+      transport_(std::move(transport)),
+      asked_(std::move(asked)),
+      synthesize_(synthesize) {
   if (!cost::is_local(cluster_)) return;
   // Ranks of a plan choose by what ships alone, so that every run has the same bits.
   local_ = Local{comm::ChoiceTable::defaults(), comm::load_choices({}).table};
@@ -110,7 +114,7 @@ GroupTimes* ExchangePrices::times_of(collective::Kind kind, const cost::MeshLink
   const auto group = group_of(cluster_, link);
   if (!group) return nullptr;
   if (auto wires = wires_of(*group); wires.ok()) {
-    auto candidates = candidates_for(kind, *wires, cluster_.axes[link.cluster_axis].link);
+    auto candidates = candidates_for(kind, *wires, cluster_.axes[link.cluster_axis].link, synthesize_);
     found->second = std::make_unique<GroupTimes>(std::move(*wires), std::move(candidates));
   }
   return found->second.get();
@@ -216,6 +220,18 @@ std::optional<cost::ExchangePrice> ExchangePrices::among_neighbours(program::Exc
   return best;
 }
 
+// Between any two ranks of one machine a way is as good as another.
+std::string ExchangePrices::or_trees(const comm::Setting& setting, std::int64_t bytes,
+                                     std::string chosen) const {
+  cluster::Link all_to_all;
+  all_to_all.shape = cluster::Shape::full;
+  const auto trees = synthesis::name_of_trees(setting.kind, all_to_all, 1);
+  if (!trees || setting.ranks > kMostPricedRanks) return chosen;
+  const bool wins = chosen.empty() || local_->chooses.expect(setting, *trees).seconds(bytes) <
+                                          local_->chooses.expect(setting, chosen).seconds(bytes);
+  return wins ? *trees : chosen;
+}
+
 std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::Kind kind,
                                                             const cost::MeshLink& link, std::int64_t bytes,
                                                             std::string algorithm) {
@@ -227,7 +243,10 @@ std::optional<cost::ExchangePrice> ExchangePrices::on_local(program::Exchange::K
                               .allocated = true};
   if (algorithm.empty())
     if (const AskedAlgorithm* const asked = find_asked(asked_, setting.kind)) algorithm = asked->name;
-  if (algorithm.empty()) algorithm = local_->chooses.choose_for_group(setting, bytes).algorithm;
+  if (algorithm.empty()) {
+    algorithm = local_->chooses.choose_for_group(setting, bytes).algorithm;
+    if (synthesize_) algorithm = or_trees(setting, bytes, std::move(algorithm));
+  }
   if (algorithm.empty()) return std::nullopt;
   const comm::Candidate expected = local_->knows.expect(setting, algorithm);
   const double all = expected.seconds(bytes), latency = std::min(all, expected.seconds(1));
@@ -243,26 +262,28 @@ namespace {
 // a process does that once for each of the clusters it asked about last. Of LOCAL ranks tables speak that may be
 // tuned meanwhile.
 std::shared_ptr<ExchangePrices> prices_on(const cluster::Cluster& cluster, const std::string& transport,
-                                          std::vector<AskedAlgorithm> asked) {
-  if (cost::is_local(cluster)) return std::make_shared<ExchangePrices>(cluster, transport, std::move(asked));
+                                          std::vector<AskedAlgorithm> asked, bool synthesize) {
+  if (cost::is_local(cluster))
+    return std::make_shared<ExchangePrices>(cluster, transport, std::move(asked), synthesize);
   constexpr std::size_t kMostKept = 8;
   static std::mutex mutex;
-  static std::map<Digest, std::shared_ptr<ExchangePrices>> known;
+  static std::map<std::pair<Digest, bool>, std::shared_ptr<ExchangePrices>> known;
   const std::lock_guard lock(mutex);
-  const Digest key = search::digest_of(cluster);
+  const std::pair key(search::digest_of(cluster), synthesize);
   if (const auto found = known.find(key); found != known.end()) return found->second;
   if (known.size() >= kMostKept) known.clear();
-  return known.emplace(key, std::make_shared<ExchangePrices>(cluster, transport)).first->second;
+  auto made = std::make_shared<ExchangePrices>(cluster, transport, std::vector<AskedAlgorithm>{}, synthesize);
+  return known.emplace(key, std::move(made)).first->second;
 }
 
 }  // namespace
 
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
-                 std::vector<AskedAlgorithm> asked) {
+                 std::vector<AskedAlgorithm> asked, bool synthesize) {
   auto carrier = comm::find_transport(transport);
   if (!carrier || *carrier == comm::TransportKind::automatic) carrier = comm::TransportKind::shm;
   const std::string over(comm::name(*carrier));
-  auto prices = prices_on(cluster, over, std::move(asked));
+  auto prices = prices_on(cluster, over, std::move(asked), synthesize);
   return [=](const plan::Mesh& mesh, const cost::Statistics* statistics) {
     cost::StepCostOptions options;
     options.statistics = statistics;

@@ -43,7 +43,9 @@ class ExchangePrices {
   using Kind = program::Exchange::Kind;
 
   // `transport` is that of LOCAL ranks, `asked` what they are to run in place of what the table would choose.
-  ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {});
+  // `synthesize`: trees made for the wires (synthesis/named_trees.h) compete with the algorithms that ship.
+  ExchangePrices(cluster::Cluster cluster, std::string transport, std::vector<AskedAlgorithm> asked = {},
+                 bool synthesize = false);
   ~ExchangePrices();
 
   // Nothing where the formulas must do: bandwidth that is not stated, hosts of a job, and groups of more than 32
@@ -58,6 +60,7 @@ class ExchangePrices {
   std::optional<cost::ExchangePrice> on_cluster(Kind kind, const cost::MeshLink& link, std::int64_t bytes);
   std::optional<cost::ExchangePrice> on_local(Kind kind, const cost::MeshLink& link, std::int64_t bytes,
                                               std::string algorithm);
+  std::string or_trees(const comm::Setting& setting, std::int64_t bytes, std::string chosen) const;
   std::optional<cost::ExchangePrice> among_neighbours(Kind kind, const cost::MeshLink& link,
                                                       std::int64_t bytes);
   Curve* curve_of(collective::Kind kind, const cost::MeshLink& link);
@@ -68,6 +71,7 @@ class ExchangePrices {
   const cluster::Cluster cluster_;
   const std::string transport_;
   const std::vector<AskedAlgorithm> asked_;
+  const bool synthesize_;
   std::shared_mutex mutex_;
   using Group = std::tuple<collective::Kind, std::size_t, std::int32_t>;  // cluster axis, ranks
   std::map<Group, std::unique_ptr<GroupTimes>> times_;
@@ -86,6 +90,6 @@ class ExchangePrices {
 // share one ExchangePrices, and so do later calls for the same cluster, unless that is LOCAL. `transport` is that of LOCAL ranks, as users name it.
 using CostsOn = std::function<Result<cost::StepCosts>(const plan::Mesh&, const cost::Statistics*)>;
 CostsOn costs_on(const cluster::Cluster& cluster, std::string_view transport, int workers,
-                 std::vector<AskedAlgorithm> asked = {});
+                 std::vector<AskedAlgorithm> asked = {}, bool synthesize = false);
 
 }  // namespace weft::price

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/price/collective_choice.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::price {
 namespace {
@@ -67,10 +68,16 @@ bool is_even_group(const cluster::Link& link) {
 }  // namespace
 
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
-                                           const cluster::Link& link) {
+                                           const cluster::Link& link, bool synthesize) {
   std::vector<Usual> variants = usual_winners(kind, threadblocks_for(link.bytes_per_second));
   if (!is_even_group(link))
     for (Variant& variant : shipped_variants(kind, wires)) variants.push_back({std::move(variant)});
+  // Few pieces for short messages, more where trees are to be full all the time.
+  if (synthesize)
+    for (const std::int32_t pieces : {1, 4})
+      if (const auto trees = synthesis::name_of_trees(kind, link, pieces))
+        for (const std::int32_t instances : {1, threadblocks_for(link.bytes_per_second)})
+          variants.push_back({{*trees, instances}});
   std::vector<GroupCandidate> candidates;
   for (const Usual& one : variants)
     for (const Protocol protocol : {Protocol::simple, Protocol::ll, Protocol::ll128})

@@ -32,9 +32,9 @@ struct GroupCandidate {
 };
 
 // Who wins somewhere among all shipped algorithms where any two ranks of a group are equally near; elsewhere
-// all that are shipped as well.
+// all that are shipped as well. Where asked for, also trees that are synthesized for the group's wires.
 std::vector<GroupCandidate> candidates_for(collective::Kind kind, const CollectiveCluster& wires,
-                                           const cluster::Link& link);
+                                           const cluster::Link& link, bool synthesize = false);
 
 // May be asked from several threads at once.
 class GroupTimes {

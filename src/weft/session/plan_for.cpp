@@ -71,7 +71,8 @@ Digest digest_of(const cost::Statistics* statistics) {
 price::CostsOn costs_of(const cluster::Cluster& cluster, const Settings& settings, int workers) {
   auto asked = price::read_asked_algorithms(settings.running.algorithm);
   WEFT_CHECK(asked.ok(), "SET refuses algorithms that do not exist");
-  return price::costs_on(cluster, settings.running.transport, workers, std::move(*asked));
+  return price::costs_on(cluster, settings.running.transport, workers, std::move(*asked),
+                         settings.running.synthesize);
 }
 
 search::Machine machine_of(const Settings& settings, const cluster::Cluster& cluster) {
@@ -110,6 +111,7 @@ search::Machine machine_of(const Settings& settings, const cluster::Cluster& clu
                        .text(settings.running.algorithm)
                        .number(static_cast<std::uint64_t>(workers))
                        .number(machine.overlap ? 1 : 0)
+                       .number(settings.running.synthesize ? 1 : 0)
                        .digest();
   return machine;
 }

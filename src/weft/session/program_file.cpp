@@ -20,6 +20,9 @@ namespace weft::session {
 
 Result<std::string> in_format_of(const std::string& path, const collective::Program& program) {
   if (path.ends_with(".program")) return collective::print(program);
+  if (path.ends_with(".graph.xml"))
+    return user_error("a graph for NCCL holds rings, which this program is not",
+                      "weft collective synthesize all_gather --optimal bandwidth -o FILE.graph.xml finds rings");
   if (path.ends_with(".xml")) return formats::write_msccl_xml(program, formats::XmlDialect::automatic);
   if (path.ends_with(".json")) {
     WEFT_TRY(lowered, collective::lower_one_sided(program));

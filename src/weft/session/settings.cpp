@@ -555,6 +555,13 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
+    {"synthesize", "whether algorithms made for the wires compete with those that ship, in EXPLAIN and in runs",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "synthesize"));
+       settings.running.synthesize = given;
+       return {};
+     },
+     [](const Settings& settings) { return std::string(settings.running.synthesize ? "true" : "false"); }},
     {"temperature", "how freely GENERATE draws what comes next; 0 is always what is likeliest",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 0, 1e6, "a number that is not negative"));

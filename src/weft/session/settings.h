@@ -46,6 +46,7 @@ struct RunOptions {
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
   std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced
+  bool synthesize = false;  // whether trees made for the wires compete with the algorithms that ship
   std::optional<bool>
       remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
   std::optional<bool> overlap;  // whether they move while they compute; none: where a processor is free

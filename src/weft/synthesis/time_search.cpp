@@ -22,6 +22,7 @@ constexpr double kMostTurnWork = 4e6;
 // Pieces that trees are tried in, and how many chunks over links one try may have.
 constexpr std::array<std::int32_t, 7> kTreePieces = {1, 2, 4, 8, 16, 32, 64};
 constexpr double kMostTimedHops = 4e5;
+constexpr double kCloseEnough = 1.005;  // to the bound: no search is made
 constexpr double kGrace = 2;  // seconds that the first turn has, whatever the clock says
 
 bool message_is_whole(Kind kind) { return kind == Kind::all_reduce || kind == Kind::all_to_all; }
@@ -106,32 +107,31 @@ struct OneWay {
   bool stopped = false;
 };
 
-// Trees in more and more pieces, as long as that is better.
-void try_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind, const std::vector<Tree>& trees,
-               Amount each, std::int32_t only_pieces, const StepClock& clock, OneWay& way) {
+// Trees in more and more pieces, as long as that is better; nothing where not one was timed. `pieces`: only these.
+OneWay time_trees(const StepNetwork& network, const TimeQuestion& question, Kind kind,
+                  const std::vector<Tree>& trees, Amount each, std::int32_t only, const StepClock& clock) {
   const bool rooted = kind == Kind::broadcast || kind == Kind::reduce;
   const double streams = static_cast<double>(each) * (rooted ? 1 : network.devices);
-  double before = kNever;
+  OneWay way;
   for (const std::int32_t pieces : kTreePieces) {
-    if (only_pieces > 0 && pieces != only_pieces) continue;
-    if (streams * pieces * (network.devices - 1.0) > kMostTimedHops || (clock.over() && way.schedule)) break;
+    if (only > 0 && pieces != only) continue;
+    if (only == 0 && streams * pieces * (network.devices - 1.0) > kMostTimedHops) break;
     const double chunk_bytes = question.bytes / (streams * pieces);
-    auto timed = tree_schedule(network, trees, pieces, chunk_bytes, way.schedule ? clock : StepClock{});
-    if (!timed || timed->finish >= before) break;
-    before = timed->finish;
-    if (way.schedule && only_pieces == 0 && way.schedule->finish <= timed->finish) continue;
-    const StepQuestion asked{kind, question.root, static_cast<std::int32_t>(each) * pieces, 1, 1};
-    const auto fault = first_fault(network, step_problem(asked, network.devices), chunk_bytes, *timed);
-    WEFT_CHECK(!fault, fault ? *fault : "");
+    auto timed = tree_schedule(network, trees, pieces, chunk_bytes, clock);
+    if (!timed || (way.schedule && timed->finish >= way.schedule->finish)) break;
     way.schedule = std::move(timed);
-    way.question = asked;
+    way.question = {kind, question.root, static_cast<std::int32_t>(each) * pieces, 1, 1};
     way.chunk_bytes = chunk_bytes;
     way.tree_pieces = pieces;
   }
-  if (way.tree_pieces == 0) return;
+  if (!way.schedule) return way;
+  const auto fault =
+      first_fault(network, step_problem(way.question, network.devices), way.chunk_bytes, *way.schedule);
+  WEFT_CHECK(!fault, fault ? *fault : "");
   // Finer chunks may be sooner where they have to pass several edges.
   const StepProblem whole = step_problem({kind, question.root, 1, 1, 1}, network.devices);
   way.bound = time_bound(network, whole, question.bytes / (rooted ? 1 : network.devices), way.chunk_bytes);
+  return way;
 }
 
 // One direction. Each cut has a turn, then the better ones have more of them.
@@ -183,6 +183,19 @@ OneWay search_one_way(const StepNetwork& network, const TimeQuestion& question, 
   return way;
 }
 
+// By trees, where there are any, or by the search, unless trees leave it nothing to find.
+OneWay best_way(const StepNetwork& network, const TimeQuestion& question, Kind kind, double finished_before,
+                const std::vector<Tree>* trees, const TimeEffort& effort, const StepClock& clock) {
+  OneWay by_trees;
+  if (trees != nullptr) by_trees = time_trees(network, question, kind, *trees, effort.forest->trees, 0, clock);
+  if (by_trees.schedule && by_trees.schedule->finish <= by_trees.bound * kCloseEnough) return by_trees;
+  OneWay way = search_one_way(network, question, kind, finished_before, effort, clock);
+  if (!by_trees.schedule || (way.schedule && way.schedule->finish <= by_trees.schedule->finish)) return way;
+  by_trees.turns = way.turns;
+  by_trees.stopped = way.stopped;
+  return by_trees;
+}
+
 }  // namespace
 
 Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion& question,
@@ -201,8 +214,7 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   if (both || runs_backwards(question.kind)) {
     const StepNetwork back = reversed(network);
     const Kind kind = both ? Kind::reduce_scatter : question.kind;
-    OneWay way = search_one_way(back, asked, kind, 0, effort, clock);
-    if (forest != nullptr) try_trees(back, asked, kind, forest->up, forest->trees, 0, clock, way);
+    OneWay way = best_way(back, asked, kind, 0, forest != nullptr ? &forest->up : nullptr, effort, clock);
     answer.tree_pieces = way.tree_pieces;
     answer.combine = std::move(way.schedule);
     answer.question = way.question;
@@ -215,11 +227,12 @@ Result<TimeAnswer> search_in_time(const StepNetwork& network, const TimeQuestion
   }
   if (both || !runs_backwards(question.kind)) {
     const Kind kind = both ? Kind::all_gather : question.kind;
-    OneWay way;
-    if (answer.tree_pieces == 0)
-      way = search_one_way(network, asked, kind, answer.combine ? answer.combine->finish : 0, effort, clock);
-    if (forest != nullptr && (answer.tree_pieces > 0 || !answer.combine))
-      try_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, clock, way);
+    // What was combined along trees is spread along trees, cut alike.
+    const std::vector<Tree>* const trees = forest != nullptr && !answer.combine ? &forest->down : nullptr;
+    OneWay way = answer.tree_pieces > 0
+                     ? time_trees(network, asked, kind, forest->down, forest->trees, answer.tree_pieces, {})
+                     : best_way(network, asked, kind, answer.combine ? answer.combine->finish : 0, trees, effort,
+                                clock);
     answer.tree_pieces = way.tree_pieces;
     answer.spread = std::move(way.schedule);
     answer.question = way.question;

@@ -59,6 +59,28 @@ TEST(TimeSearch, TheSameSeedFindsTheSame) {
   EXPECT_EQ(one.spread->sends, found(network, {Kind::all_gather, 0, 60000, 2}, {4, 3}).spread->sends);
 }
 
+// A ring of 8 with links of 1 GB/s: the trees of a forest in pieces come near the bound of a long message.
+TEST(TimeSearch, TreesAreTimedForLongMessages) {
+  cluster::Topology topology;
+  for (std::int32_t i = 0; i < 8; ++i) topology.add_node(cluster::NodeKind::device, "gpu");
+  topology.devices = 8;
+  for (std::int32_t i = 0; i < 8; ++i) topology.add_cable(i, (i + 1) % 8, 1e9, 1e-6);
+  const auto network = step_network(topology);
+  ASSERT_TRUE(network.ok());
+  for (const Kind kind : {Kind::all_gather, Kind::reduce_scatter, Kind::all_reduce, Kind::broadcast, Kind::reduce}) {
+    const auto forest = grow_forest(topology, kind, 0);
+    ASSERT_TRUE(forest.ok());
+    TimeEffort effort;
+    effort.most_turns = 1;
+    effort.forest = &*forest;
+    const TimeAnswer answer = found(*network, {kind, 0, 1e9, 0}, effort);
+    EXPECT_GT(answer.tree_pieces, 0) << name(kind);
+    EXPECT_GE(answer.gap(), -1e-9) << name(kind);
+    EXPECT_LT(answer.gap(), 0.15) << name(kind);
+    EXPECT_GE(answer.finish, 1e9 / forest->optimum * (1 - 1e-9)) << name(kind);
+  }
+}
+
 TEST(TimeSearch, ThereIsAnAnswerWhenTheClockIsOver) {
   StepClock over;
   over.stop = [] { return true; };

@@ -3,15 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
+#include "temporary_folder.h"
 #include "weft/base/file.h"
 #include "weft/collective/check.h"
 #include "weft/collective/compile.h"
 #include "weft/collective/program_text.h"
+#include "weft/formats/safetensors.h"
 #include "weft/formats/topology_json.h"
 #include "weft/session/collective.h"
+#include "weft/session/session.h"
 #include "weft/synthesis/all_to_all.h"
 #include "weft/synthesis/forest.h"
 #include "weft/synthesis/time_search.h"
@@ -61,7 +65,7 @@ TEST(SynthesizedRun, TreesGatherAndReduce) {
       synthesis::TreeProgram request;
       request.kind = kind;
       request.ranks = forest->ranks;
-      request.rate = forest->tree_rate;
+      request.pace.rate = forest->tree_rate;
       const auto program = synthesis::tree_program(request, forest->down, forest->up);
       ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
       expect_to_run(*program, name);
@@ -95,6 +99,34 @@ TEST(SynthesizedRun, FlowsBringEveryBlock) {
     ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
     expect_to_run(*program, name);
   }
+}
+
+// Two ranks sum in either order to the same bits, whatever runs it; so the weights tell whether it ran right.
+TEST(SynthesizedRun, APlanRunsTheTreesItNames) {
+  const TemporaryFolder folder;
+  const auto trained = [&](const std::string& file, const std::string& algorithm) {
+    Session session;
+    const Reply reply = session.execute(
+        "SET prove = false; TRAIN digits_mlp ON LOCAL 2 FROM '" WEFT_SOURCE_DIR
+        "/examples/digits.csv.gz' STEPS 5 WITH (distribution = 'rank=2: slice b', checkpoint = '" +
+        (folder / file) + "', algorithm = '" + algorithm + "')");
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    return formats::load(folder / file);
+  };
+  const auto by_ring = trained("ring.safetensors", "all_reduce_ring");
+  const auto by_trees = trained("trees.safetensors", "all_reduce_trees(shape=ring)");
+  ASSERT_TRUE(by_ring.ok() && by_trees.ok());
+  ASSERT_EQ(by_ring->tensors.size(), by_trees->tensors.size());
+  ASSERT_FALSE(by_ring->tensors.empty());
+  for (std::size_t i = 0; i < by_ring->tensors.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(by_ring->tensors[i].data, by_trees->tensors[i].data))
+        << by_ring->tensors[i].name;
+  Session session;
+  const Reply explained = session.execute(
+      "SET algorithm = 'all_reduce_trees(pieces=2, shape=full)'; "
+      "EXPLAIN (COSTS) TRAIN digits_mlp ON LOCAL 2 WITH (distribution = 'rank=2: slice b')");
+  EXPECT_NE(explained.output.find("all_reduce_trees(pieces=2, shape=full)"), std::string::npos)
+      << explained.output << explained.complaint;
 }
 
 }  // namespace

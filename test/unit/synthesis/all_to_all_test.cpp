@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "weft/collective/check.h"
 #include "weft/collective/compile.h"
+#include "weft/synthesis/path_program.h"
 #include "weft/synthesis/step_schedule.h"
 
 namespace weft::synthesis {
@@ -70,6 +74,42 @@ TEST(AllToAll, SchedulesBecomeProgramsNearTheBound) {
   const StepSchedule ordered = in_order(timed.schedule);
   const auto program = collective::compile(step_moves(timed.question, *network, nullptr, &ordered));
   EXPECT_TRUE(program.ok()) << program.error().message;
+}
+
+TEST(AllToAll, PathsBecomeProgramsThatAreRight) {
+  for (const std::int32_t devices : {2, 3, 6})
+    for (const auto& [cut, pieces] : {std::pair(1, 1), std::pair(2, 3), std::pair(3, 2)}) {
+      const auto network = step_network(ring(devices));
+      ASSERT_TRUE(network.ok());
+      const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+      PathProgram request;
+      request.cut = cut;
+      request.pieces = pieces;
+      request.pace.rate = flow.rate / cut;
+      request.pace.connection_rate = 3e8;
+      const auto program = path_program(*network, flow, request);
+      ASSERT_TRUE(program.ok()) << program.error().message;
+      const collective::Report report = collective::check(*program, {.slots = 2});
+      EXPECT_FALSE(report.finding) << devices << " " << cut << " " << pieces << ": " << print(*report.finding);
+    }
+}
+
+TEST(AllToAll, TooManyChunksAreRefused) {
+  const auto network = step_network(ring(6));
+  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
+  PathProgram request;
+  request.cut = 8;
+  request.pieces = 1 << 20;
+  const auto program = path_program(*network, flow, request);
+  ASSERT_FALSE(program.ok());
+  EXPECT_TRUE(program.error().message.starts_with("the program would be too long")) << program.error().message;
+}
+
+// However many devices there are, time that is over is over.
+TEST(AllToAll, TimeThatIsOverEndsIt) {
+  const auto found = bound_all_to_all(ring(2000), Deadline::after(0));
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().message, "time ran out before an all_to_all was bounded");
 }
 
 }  // namespace

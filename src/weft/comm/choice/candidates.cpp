@@ -13,6 +13,7 @@
 #include "weft/collective/evaluation.h"
 #include "weft/collective/library.h"
 #include "weft/comm/inter_host.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::comm {
 namespace {
@@ -219,6 +220,13 @@ std::optional<CandidateWork> claimed(const collective::Algorithm& algorithm,
 std::optional<CandidateWork> work_of_program(const Setting& setting, std::string_view text) {
   const auto reference = collective::parse_reference(text);
   if (!reference.ok()) return std::nullopt;
+  if (synthesis::kind_of_trees(reference->name) == setting.kind) {
+    collective::AlgorithmReference trees = *reference;
+    trees.arguments.try_emplace("ranks", std::int64_t{setting.ranks});
+    const auto moves = synthesis::named_trees(trees);
+    if (!moves.ok()) return std::nullopt;
+    return counted(*moves, setting.hosts > 1);
+  }
   const auto* algorithm = collective::shipped_algorithms().find(reference->name);
   if (algorithm == nullptr || algorithm->kind() != setting.kind) return std::nullopt;
   const auto arguments = arguments_of(*algorithm, setting, reference->arguments);

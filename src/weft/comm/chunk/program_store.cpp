@@ -9,6 +9,7 @@
 #include "weft/collective/algorithm.h"
 #include "weft/collective/compile.h"
 #include "weft/collective/library.h"
+#include "weft/synthesis/named_trees.h"
 
 namespace weft::comm {
 namespace {
@@ -28,6 +29,29 @@ void complete(const Algorithm& algorithm, Arguments& arguments, std::int32_t ran
   if (has_parameter(algorithm, "root")) arguments.try_emplace("root", std::int64_t{root});
 }
 
+Status expect_known(std::string_view name) {
+  if (synthesis::kind_of_trees(name)) return {};
+  WEFT_TRY_STATUS(collective::find_algorithm(collective::shipped_algorithms(), name));
+  return {};
+}
+
+// Trees are synthesized wherever they are named.
+void complete(collective::AlgorithmReference& reference, std::int32_t ranks, std::int32_t root) {
+  if (const Algorithm* const shipped = collective::shipped_algorithms().find(reference.name))
+    return complete(*shipped, reference.arguments, ranks, root);
+  const auto kind = synthesis::kind_of_trees(reference.name);
+  reference.arguments.try_emplace("ranks", std::int64_t{ranks});
+  if (kind == collective::Kind::broadcast || kind == collective::Kind::reduce)
+    reference.arguments.try_emplace("root", std::int64_t{root});
+}
+
+Result<collective::Moves> moves_of(const collective::AlgorithmReference& reference) {
+  if (synthesis::kind_of_trees(reference.name)) return synthesis::named_trees(reference);
+  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
+  WEFT_TRY(algorithm, collective::find_algorithm(library, reference.name));
+  return collective::trace(algorithm, reference.arguments, library);
+}
+
 struct Store {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<const collective::Program>, std::less<>> programs;
@@ -43,10 +67,9 @@ Store& store() {
 Result<std::shared_ptr<const collective::Program>> program_for(std::string_view name, std::int32_t ranks,
                                                                std::int32_t root, bool join_blocks) {
   WEFT_TRY(reference, collective::parse_reference(name));
-  const collective::AlgorithmLibrary& library = collective::shipped_algorithms();
-  WEFT_TRY(algorithm, collective::find_algorithm(library, reference.name));
+  WEFT_TRY_STATUS(expect_known(reference.name));
   const std::string asked_for = collective::print(reference);
-  complete(algorithm, reference.arguments, ranks, root);
+  complete(reference, ranks, root);
   if (const auto& given = reference.arguments.find("ranks")->second;
       given != collective::Argument(std::int64_t{ranks}))
     return user_error(fmt::format("{} is not for {} ranks", name, ranks), "leave its parameter `ranks` away");
@@ -57,7 +80,7 @@ Result<std::shared_ptr<const collective::Program>> program_for(std::string_view 
     if (const auto at = known.programs.find(key); at != known.programs.end()) return at->second;
   }
   // Not under the lock, since it may take long; what two threads compile at once is the same.
-  WEFT_TRY(moves, collective::trace(algorithm, reference.arguments, library));
+  WEFT_TRY(moves, moves_of(reference));
   WEFT_TRY(program, collective::compile(moves, {.join_blocks = join_blocks}));
   program.name = asked_for;  // as plans, EXPLAIN and the flight recorder have it
   auto shared = std::make_shared<const collective::Program>(std::move(program));

@@ -1,6 +1,7 @@
 // weft/comm/chunk/program_store.h -- the shipped algorithms as programs, each compiled once in a process.
 //
 //   program_for("all_reduce_ring(channels=2)", 8, 0)     all_reduce_ring(channels=2, ranks=8), proved right
+//   program_for("all_reduce_trees(shape=ring)", 8, 0)    synthesized trees, see synthesis/named_trees.h
 //   programs_for(Kind::all_gather, 5)                    "all_gather_ring", ... but no neighbor exchange,
 //                                                        which is for even numbers of ranks
 //
