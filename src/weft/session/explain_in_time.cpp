@@ -91,7 +91,7 @@ class InTimeExplainer {
       if (untimed->ok()) {
         const search::Choice& choice = **untimed;
         const search::Evaluation step = choice.spread->chosen.evaluation();
-        if (!found && !needs_program() && !was_interrupted(choice) && waiting(step) >= 1 - kWorthStages)
+        if (!found && !needs_program() && !was_interrupted(choice) && may_gain(choice, step))
           found = quicker_than(step.seconds);
         if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds) return nothing;
         explained_.without_stages.insert(
@@ -107,9 +107,11 @@ class InTimeExplainer {
   }
 
  private:
-  // Of a step, while ranks compute nothing: all that stages can spare.
-  static double waiting(const search::Evaluation& step) {
-    return step.seconds > 0 ? step.exposed_communication_seconds / step.seconds : 0;
+  // Stages spare exchanges that ranks wait for, and work that ranks along an axis all do.
+  static bool may_gain(const search::Choice& untimed, const search::Evaluation& step) {
+    return step.exposed_communication_seconds >= (1 - kWorthStages) * step.seconds ||
+           std::ranges::any_of(untimed.spread->distribution.axes,
+                               [](const distribute::AxisUse& use) { return use.slice.empty(); });
   }
   Result<search::ChosenInTime> quicker_than(double seconds) const {
     search::InTimeProblem problem = problem_;
