@@ -38,7 +38,7 @@ TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
       const std::string both = fmt::format("gradients: {}, weights: {}", codec, codec == "int4" ? "int8" : codec);
       const double coded = train(both, spread);
       EXPECT_NE(coded, exact) << both;
-      EXPECT_NEAR(coded, exact, 0.03 * exact) << both;
+      EXPECT_NEAR(coded, exact, 0.1 * exact) << both;
       EXPECT_EQ(coded, train(both, spread)) << both;
     }
   }

@@ -10,6 +10,7 @@
 namespace weft::search {
 namespace {
 
+constexpr std::string_view kExample = "for example: codecs = 'gradients: int8, weights: int8'";
 constexpr std::array<std::string_view, 2> kCoded = {"gradients", "weights"};
 
 std::string_view trimmed(std::string_view text) {
@@ -42,11 +43,12 @@ Result<Codecs> read_codecs(std::string_view text) {
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos || (more && trimmed(rest).empty()))
       return user_error(fmt::format("expected what is coded and by what, found '{}'", more ? rest : part),
-                        "for example: codecs = 'gradients: int8, weights: int8'");
+                        std::string(kExample));
     const std::string_view what = trimmed(part.substr(0, colon));
     if (what != kCoded[0] && what != kCoded[1]) {
       std::string hint = did_you_mean(what, kCoded);
-      return user_error(fmt::format("expected gradients or weights, found '{}'", what), std::move(hint));
+      return user_error(fmt::format("expected gradients or weights, found '{}'", what),
+                        hint.empty() ? std::string(kExample) : std::move(hint));
     }
     WEFT_TRY(codec, read_codec(trimmed(part.substr(colon + 1))));
     std::optional<ops::CodecKind>& place = what == kCoded[0] ? codecs.gradients : codecs.weights;
