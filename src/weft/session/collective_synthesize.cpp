@@ -17,6 +17,7 @@
 #include "weft/formats/collective_source.h"
 #include "weft/session/collective.h"
 #include "weft/session/duration.h"
+#include "weft/session/grain_search.h"
 #include "weft/session/program_file.h"
 #include "weft/session/reply.h"
 #include "weft/session/sketched.h"
@@ -36,12 +37,8 @@ constexpr double kMostHops = 1 << 20;             // chunks over links: more tak
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Small chunks fill and drain the trees quickly, many connections hide what a message costs; which is worth
-// more depends on the depth of the trees and the pace of the links, so some of each are tried.
-struct Grain {
-  double chunk_bytes, connection_rate;
-};
-constexpr Grain kGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 6e8}, {2.5e5, 8e9}, {6e4, 1.2e9}};
+constexpr double kMostTried = 5e6;                // of them in all programs that are simulated
+constexpr Grain kTreeGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 6e8}, {2.5e5, 8e9}, {6e4, 1.2e9}};
 
 double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
@@ -58,26 +55,31 @@ Result<Synthesized> synthesize_program(const cluster::Topology& topology, const 
   const sim::RunParameters parameters = sim::run_parameters(collective::Protocol::simple);
   const bool rooted = forest.kind == collective::Kind::broadcast || forest.kind == collective::Kind::reduce;
   const double streams = static_cast<double>(forest.trees) * (rooted ? 1 : forest.ranks);
-  for (const Grain& grain : kGrains) {
+  const double most = std::max(1.0, std::floor(kMostHops / hops_of(forest, 1)));
+  const auto attempt = [&](const Grain& grain) -> Result<GrainTrial> {
     synthesis::TreeProgram request;
     request.kind = forest.kind;
     request.ranks = forest.ranks;
     request.root = forest.root;
-    const double most = std::max(1.0, std::floor(kMostHops / hops_of(forest, 1)));
-    request.pieces = static_cast<std::int32_t>(
-        std::clamp(std::round(static_cast<double>(bytes) / streams / grain.chunk_bytes), 1.0, most));
+    const double block = static_cast<double>(bytes) / streams;
+    request.pieces = static_cast<std::int32_t>(std::clamp(std::round(block / grain.chunk_bytes), 1.0, most));
     request.pace.rate = forest.tree_rate;
-    // A connection for every tree at least, so that none waits for another's pieces.
-    request.pace.connection_rate = std::min(grain.connection_rate, forest.tree_rate);
-    request.pace.chunk_bytes = static_cast<double>(bytes) / streams / request.pieces;
+    request.pace.connection_rate = grain.connection_rate;
+    request.pace.chunk_bytes = block / request.pieces;
     WEFT_TRY(program, synthesis::tree_program(request, forest.down, forest.up));
     const collective::Actions actions =
         collective::to_actions(program, any_one(program.placement), collective::Grain::step);
     WEFT_TRY(time, sim::simulate(actions, topology, bytes, parameters));
     const double attained = static_cast<double>(bytes) / time.seconds;
     if (attained > best.attained) best = {std::move(program), attained};
-    if (best.attained >= kNear * forest.without_switches || deadline.over()) break;
-  }
+    return GrainTrial{attained, hops_of(forest, request.pieces),
+                      best.attained >= kNear * forest.without_switches || deadline.over()};
+  };
+  // A connection for every tree at least, so that none waits for another's pieces.
+  std::vector<Grain> starts;
+  for (const Grain& grain : kTreeGrains)
+    starts.push_back({grain.chunk_bytes, std::min(grain.connection_rate, forest.tree_rate)});
+  WEFT_TRY_STATUS(search_grains(starts, kMostTried, attempt));
   // Checking takes longer than simulating: only what is kept is checked.
   const collective::Report report = collective::check(best.program, {.slots = parameters.slots});
   WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));

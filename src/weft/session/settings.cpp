@@ -555,7 +555,7 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
-    {"synthesize", "whether algorithms made for the wires compete with those that ship, in EXPLAIN and in runs",
+    {"synthesize", "whether algorithms made for the wires compete with those that ship",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "synthesize"));
        settings.running.synthesize = given;

@@ -9,6 +9,7 @@
 #include "weft/collective/check.h"
 #include "weft/collective/compile.h"
 #include "weft/formats/collective_source.h"
+#include "weft/session/grain_search.h"
 #include "weft/session/program_file.h"
 #include "weft/session/synthesized.h"
 #include "weft/sim/collective/run_parameters.h"
@@ -21,12 +22,9 @@ namespace {
 constexpr std::int32_t kMostPaired = 64;              // of a program
 constexpr double kMostChunks = 1 << 18;  // of a program: more take long to check
 
-// Parts of a block with paths of their own, bytes of a chunk, and the pace that a connection is to have.
-struct PathGrain {
-  std::int32_t cut;
-  double chunk_bytes, connection_rate;
-};
-constexpr PathGrain kPathGrains[] = {{4, 5e5, 8e9}, {8, 2.5e5, 8e9}, {8, 2.5e5, 16e9}, {8, 1.2e5, 4e9}};
+constexpr double kMostTriedHops = 3e6;   // of all programs that are simulated
+constexpr std::int32_t kPathParts = 8;   // of a block, with paths of their own
+constexpr Grain kPathGrains[] = {{1e6, 2e9}, {2.5e5, 1e9}};
 
 // More instances than the first that does not gain are not tried.
 constexpr std::int32_t kInstances[] = {1, 2, 4, 8, 16, 24};
@@ -64,23 +62,24 @@ Result<SynthesizedAllToAll> synthesize_all_to_all(const cluster::Topology& topol
   const synthesis::ConcurrentFlow flow =
       synthesis::find_concurrent_flow(synthesis::flow_network(network), 0.01, deadline);
   if (flow.paths.empty()) return found;
-  for (const PathGrain& grain : kPathGrains) {
-    if (found.made && (deadline.over() || found.made->attained > 0.98 * found.bound)) break;
+  const double pairs = static_cast<double>(network.devices) * network.devices;
+  const auto attempt = [&](const Grain& grain) -> Result<GrainTrial> {
     synthesis::PathProgram request;
-    request.cut = grain.cut;
-    const double part = static_cast<double>(kSimulatedBytes) / network.devices / grain.cut;
-    const double most = kMostChunks / (static_cast<double>(network.devices) * network.devices * grain.cut);
-    request.pieces = static_cast<std::int32_t>(std::clamp(std::round(part / grain.chunk_bytes), 1.0, std::max(1.0, most)));
+    request.cut = kPathParts;
+    const double part = static_cast<double>(kSimulatedBytes) / network.devices / request.cut;
+    const double most = std::max(1.0, kMostChunks / (pairs * request.cut));
+    request.pieces = static_cast<std::int32_t>(std::clamp(std::round(part / grain.chunk_bytes), 1.0, most));
     request.pace.chunk_bytes = part / request.pieces;
-    request.pace.rate = flow.rate / grain.cut;
+    request.pace.rate = flow.rate / request.cut;
     request.pace.connection_rate = grain.connection_rate;
     WEFT_TRY(program, synthesis::path_program(network, flow, request));
     WEFT_TRY(seconds, simulated_seconds(program, topology, kSimulatedBytes));
     const double attained = static_cast<double>(kSimulatedBytes) / seconds;
-    if (found.made && found.made->attained >= attained) continue;
-    found.made = Synthesized{std::move(program), attained};
-  }
-  if (!found.made) return found;
+    if (!found.made || attained > found.made->attained) found.made = Synthesized{std::move(program), attained};
+    return GrainTrial{attained, 2 * pairs * request.cut * request.pieces,
+                      attained > 0.98 * found.bound || deadline.over()};
+  };
+  WEFT_TRY_STATUS(search_grains(kPathGrains, kMostTriedHops, attempt));
   const collective::Report report = collective::check(
       found.made->program, {.slots = sim::run_parameters(collective::Protocol::simple).slots});
   WEFT_TRY_STATUS(formats::expect_right(report, "the synthesized program is"));

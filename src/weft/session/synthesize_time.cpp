@@ -124,7 +124,7 @@ Result<std::string> answer_in_time(const SynthesizeTime& request) {
   json["bytes"] = sizes.front();
   json["finish"] = found.finish;
   json["bound"] = found.bound;
-  json["gap"] = found.finish / found.bound - 1;
+  json["gap"] = std::max(0.0, found.finish / found.bound - 1);
   json["bandwidth"] = bytes / found.finish / 1e9;
   json["unit"] = "GB/s";
   json["chunks"] = found.question.chunks;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,13 +15,14 @@ namespace weft::synthesis {
 namespace {
 
 constexpr Amount kMostUnits = 64;             // of what a root sends: more would make rings hardly faster
-constexpr std::int64_t kMostRingTries = 200'000;  // devices put into one ring
+constexpr std::int64_t kMostRingTries = 20'000;  // devices put into one ring
 
 // A ring through all devices along room that is left, by turning back where there is none.
 class RingFinder {
  public:
-  RingFinder(std::int32_t devices, std::vector<Amount>& room, const Deadline& deadline)
-      : devices_(devices), room_(room), deadline_(deadline), used_(index_of(devices), 0) {}
+  // `turn`: which of equals goes first.
+  RingFinder(std::int32_t devices, std::int32_t turn, std::vector<Amount>& room, const Deadline& deadline)
+      : devices_(devices), turn_(turn), room_(room), deadline_(deadline), used_(index_of(devices), 0) {}
 
   // Takes one unit along it.
   std::vector<std::int32_t> find() {
@@ -57,9 +59,12 @@ class RingFinder {
     std::vector<Next> nexts;
     for (std::int32_t to = 0; to < devices_; ++to)
       if (!used_[index_of(to)] && room(last, to) > 0) nexts.push_back({room(last, to), ways_on(to), to});
-    std::ranges::sort(nexts, [](const Next& a, const Next& b) {
-      return std::tuple(a.ways, -a.room, a.device) < std::tuple(b.ways, -b.room, b.device);
-    });
+    // By few ways on, or by much room; both leave rings of some wires unfound that the other finds.
+    const auto key = [&](const Next& next) {
+      const Amount first = turn_ % 2 == 0 ? next.ways : -next.room, second = turn_ % 2 == 0 ? -next.room : next.ways;
+      return std::tuple(first, second, (next.device + turn_ / 2 * next.device) % devices_, next.device);
+    };
+    std::ranges::sort(nexts, {}, key);
     for (const Next& next : nexts) {
       if (++tries_ > kMostRingTries || deadline_.over()) return false;
       used_[index_of(next.device)] = 1;
@@ -71,7 +76,7 @@ class RingFinder {
     return false;
   }
 
-  const std::int32_t devices_;
+  const std::int32_t devices_, turn_;
   std::vector<Amount>& room_;
   const Deadline& deadline_;
   std::vector<char> used_;
@@ -108,10 +113,15 @@ Result<Rings> pack_rings(const cluster::Topology& topology, std::size_t most, co
   // Units are what a root's tree carries; a ring may be wider. The widest that gives the most in all is kept.
   const double unit = coarse.wires.unit / static_cast<double>(links.scale);
   Rings best;
-  for (const Amount width : widths_of(room)) {
+  constexpr std::int32_t kTurns = 24;
+  std::vector<std::pair<Amount, std::int32_t>> ways;
+  for (const Amount width : widths_of(room))
+    for (std::int32_t turn = 0; turn < kTurns; ++turn) ways.emplace_back(width, turn);
+  for (const auto& [width, turn] : ways) {
+    if (deadline.over() && !best.rings.empty()) break;
     std::vector<Amount> left(room.size());
     for (std::size_t i = 0; i < room.size(); ++i) left[i] = room[i] / width;
-    RingFinder finder(wires.gpus, left, deadline);
+    RingFinder finder(wires.gpus, turn, left, deadline);
     Rings found;
     found.ring_rate = unit * static_cast<double>(width);
     while (found.rings.size() < most && !deadline.over()) {
