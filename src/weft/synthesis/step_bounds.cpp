@@ -9,7 +9,8 @@
 namespace weft::synthesis {
 namespace {
 
-constexpr std::int32_t kMostForAllCuts = 12;  // devices
+constexpr std::int32_t kMostForAllCuts = 12;       // devices
+constexpr std::int64_t kMostCutWork = 20'000'000;  // limits looked at
 
 class CutJudge {
  public:
@@ -36,6 +37,7 @@ class CutJudge {
   }
 
   StepCut take() { return std::move(best_); }
+  bool tired() const { return work_ > kMostCutWork; }
 
  private:
   // Before the first chunk can have come to an edge that leaves, and after the last must have left. A chunk
@@ -74,7 +76,7 @@ class CutJudge {
 
   // Limits are taken until every edge that leaves is under one, the cheapest for an edge first. Any such
   // cover bounds what can leave; where every edge has one limit there is no other.
-  double capacity_out(const std::vector<char>& inside) const {
+  double capacity_out(const std::vector<char>& inside) {
     std::vector<char> open(network_.edges.size(), 0);
     std::size_t left = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
@@ -86,6 +88,7 @@ class CutJudge {
       const StepLimit* cheapest = nullptr;
       double least = 0;
       for (const StepLimit& limit : network_.limits) {
+        ++work_;
         const auto covers = std::ranges::count_if(
             limit.edges, [&](std::int32_t edge) { return open[static_cast<std::size_t>(edge)] != 0; });
         if (covers == 0) continue;
@@ -106,6 +109,7 @@ class CutJudge {
   const StepNetwork& network_;
   const StepProblem& problem_;
   bool with_idle_;
+  std::int64_t work_ = 0;  // limits looked at
   std::vector<std::vector<std::int32_t>> distances_;
   StepCut best_;
 };
@@ -134,7 +138,8 @@ StepCut narrowest_cut(const StepNetwork& network, const StepProblem& problem, bo
     return judge.take();
   }
   const auto distances = step_distances(network);
-  for (std::size_t centre = 0; centre < devices; ++centre)
+  // Every cut is a bound: those of so much work have to do, on networks of thousands of edges.
+  for (std::size_t centre = 0; centre < devices && !judge.tired(); ++centre)
     for (std::int32_t radius = 0;; ++radius) {
       std::size_t size = 0;
       for (std::size_t i = 0; i < devices; ++i) {
