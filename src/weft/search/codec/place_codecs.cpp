@@ -340,7 +340,7 @@ std::string print(const CodedExchanges& kind) {
   const std::size_t all = kind.coded + kind.exact;
   if (kind.coded == 0)
     return fmt::format("{} {}: {}", kind.what, ops::name(kind.codec),
-                       all == 0 ? "none are exchanged" : "what is exchanged is too small, and goes as it is");
+                       all == 0 ? "none are exchanged" : "nothing that is exchanged can be coded, and it goes as it is");
   std::string text = fmt::format(
       "{} {}: {} of {} exchanges, {} as {}, off by at most {}", kind.what, ops::name(kind.codec), kind.coded, all,
       print_bytes(static_cast<double>(kind.bytes)), print_bytes(static_cast<double>(kind.code_bytes)),
