@@ -35,9 +35,8 @@ std::int64_t scale_bytes(const Codec& codec, std::int64_t count) {
 float float8(int code, int mantissa) {
   const int exponent_bits = 7 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
   const int exponent = (code & 0x7f) >> mantissa, fraction = code & ((1 << mantissa) - 1);
-  const double magnitude = exponent == 0
-                               ? std::ldexp(fraction, 1 - bias - mantissa)
-                               : std::ldexp((1 << mantissa) + fraction, exponent - bias - mantissa);
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissa)
+                                         : std::ldexp((1 << mantissa) + fraction, exponent - bias - mantissa);
   return static_cast<float>((code & 0x80) != 0 ? -magnitude : magnitude);
 }
 

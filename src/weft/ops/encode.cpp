@@ -50,7 +50,9 @@ Status check_codec(const NodeView& node) {
   return {};
 }
 
-Codec read_codec(const NodeView& node) { return {*find_codec(node.word(kCodecWord)), node.integer(kCodecBlock)}; }
+Codec read_codec(const NodeView& node) {
+  return {*find_codec(node.word(kCodecWord)), node.integer(kCodecBlock)};
+}
 
 // Of one row. REQUIRES: it has an index.
 Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim> row) {
@@ -73,7 +75,8 @@ plan::Signature coded_loops(const NodeView& node, Symbol codes) {
     const bool is_first = dim.index == coded.front();
     const int from = x.position(!encodes && is_first ? codes : dim.index),
               to = y.position(encodes && is_first ? codes : dim.index);
-    signature.loops.push_back(loop_at(dim, contains(coded, dim.index) && !is_first ? kWhole : kParallel, {from}, {to}));
+    signature.loops.push_back(
+        loop_at(dim, contains(coded, dim.index) && !is_first ? kWhole : kParallel, {from}, {to}));
   }
   return signature;
 }
@@ -81,8 +84,7 @@ plan::Signature coded_loops(const NodeView& node, Symbol codes) {
 // A codec's arithmetic is that of floats: more bits would be lost before they are coded.
 Status expect_short_real(const NodeView& node, plan::DType dtype) {
   if (is_real(dtype) && dtype != plan::DType::f64) return {};
-  return user_error(
-      fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
+  return user_error(fmt::format("{} is of f32, bf16 or f16, found {}", node.op().name(), plan::name(dtype)));
 }
 
 // What the codes of a segment are where numbers mean nothing: some function of them all and the place.
@@ -111,7 +113,8 @@ class Encode final : public OperatorOf<Encode> {
     WEFT_TRY_STATUS(expect_short_real(node, x.dtype));
     WEFT_TRY_STATUS(pick(x.dims, node.indices(kEncodeKeep), node));
     if (x.has(node.symbol(kEncodeInto)))
-      return user_error(fmt::format("encode needs a new index, found {} in {}", node.text(node.symbol(kEncodeInto)),
+      return user_error(fmt::format("encode needs a new index, found {} in {}",
+                                    node.text(node.symbol(kEncodeInto)),
                                     print_indices(x.dims, node.graph().symbols())));
     const DimList row = without(x.dims, node.indices(kEncodeKeep));
     if (row.empty()) return user_error("encode needs an index that is not kept: the row that it codes");
@@ -174,13 +177,12 @@ class Decode final : public OperatorOf<Decode> {
     DimList kept, row;
     for (const plan::Dim& dim : to.dims) (x.has(dim.index) ? kept : row).push_back(dim);
     const Symbols& symbols = node.graph().symbols();
-    const bool agree =
-        x.dtype == plan::DType::i32 && x.rank() == kept.size() + 1 && !row.empty() &&
-        std::equal(kept.begin(), kept.end(), x.dims.begin());
+    const bool agree = x.dtype == plan::DType::i32 && x.rank() == kept.size() + 1 && !row.empty() &&
+                       std::equal(kept.begin(), kept.end(), x.dims.begin());
     const auto wrong = [&] {
       return user_error(fmt::format("decode of {} in blocks of {} and segments of {} cannot make {} of {}",
-                                    node.word(kCodecWord), node.integer(kCodecBlock), node.integer(kCodecSegment),
-                                    print(to, symbols), print(x, symbols)));
+                                    node.word(kCodecWord), node.integer(kCodecBlock),
+                                    node.integer(kCodecSegment), print(to, symbols), print(x, symbols)));
     };
     if (!agree) return wrong();
     WEFT_TRY(segments, segments_of(node, row));

@@ -74,8 +74,9 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
 TEST(PlaceCodecs, ProofsGoAtOtherSizesAndOnOtherMeshes) {
   const train::TrainingPlan large = training_plan("digits_mlp", {{"b", 4096, {}}, {"f", 8192, {}}}),
                             small = training_plan("digits_mlp", digits(5, 7));
-  const CodedPlan made = coded(
-      distributed(large, "node=16: slice b, shard parameters; gpu=8: slice b, shard parameters", {}), kBoth, 256);
+  const CodedPlan made =
+      coded(distributed(large, "node=16: slice b, shard parameters; gpu=8: slice b, shard parameters", {}),
+            kBoth, 256);
   ASSERT_TRUE(made.any());
   const auto exact = distribute::without_codecs(made.plan);
   ASSERT_TRUE(exact.ok()) << exact.error().message;
@@ -116,8 +117,8 @@ double off_by(const plan::Graph& model, const DistributedPlan& plan) {
   double off = 0;
   for (std::size_t o = 0; o < expected.size(); ++o) {
     // Fails where replicas differ in a bit.
-    const auto joined = spmd::join_from_mesh((*found)[o], plan.graph.type(plan.graph.outputs()[o].value), plan.mesh,
-                                             numbers);
+    const auto joined =
+        spmd::join_from_mesh((*found)[o], plan.graph.type(plan.graph.outputs()[o].value), plan.mesh, numbers);
     EXPECT_TRUE(joined.ok()) << joined.error().message;
     double largest = 0, apart = 0;
     for (std::size_t i = 0; i < expected[o].data.size(); ++i) {

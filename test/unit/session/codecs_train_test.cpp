@@ -17,8 +17,9 @@ const std::string kText = WEFT_SOURCE_DIR "/docs/tour.md";
 Json trained(const std::string& model, const std::string& file, const std::string& on, int steps,
              const std::string& with) {
   Session session;
-  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, check_every = 5, {})",
-                                     model, file, steps, on, with));
+  return answer(session,
+                fmt::format("TRAIN {} FROM '{}' STEPS {} {} WITH (transport = inproc, check_every = 5, {})",
+                            model, file, steps, on, with));
 }
 
 double last_loss(const Json& reply) { return reply["last_loss"].get<double>(); }
@@ -26,16 +27,18 @@ double last_loss(const Json& reply) { return reply["last_loss"].get<double>(); }
 // check_every: copies of a weight that differed in a bit would end it.
 TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
   const auto train = [&](const std::string& codecs, const std::string& spread) {
-    return last_loss(trained("digits_mlp", kDigits, "ON LOCAL 3", 30,
-                             fmt::format("b = 33, f = 130, learning_rate = 0.01, codecs = '{}', distribution = '{}'",
-                                         codecs, spread)));
+    return last_loss(
+        trained("digits_mlp", kDigits, "ON LOCAL 3", 30,
+                fmt::format("b = 33, f = 130, learning_rate = 0.01, codecs = '{}', distribution = '{}'",
+                            codecs, spread)));
   };
   for (const std::string spread : {"rank=3: slice b", "rank=3: slice b, shard parameters"}) {
     SCOPED_TRACE(spread);
     const double exact = train("", spread);
     ASSERT_LT(exact, 1.5);
     for (const std::string codec : {"int8", "e4m3", "e5m2", "bf16", "int4"}) {
-      const std::string both = fmt::format("gradients: {}, weights: {}", codec, codec == "int4" ? "int8" : codec);
+      const std::string both =
+          fmt::format("gradients: {}, weights: {}", codec, codec == "int4" ? "int8" : codec);
       const double coded = train(both, spread);
       EXPECT_NE(coded, exact) << both;
       EXPECT_NEAR(coded, exact, 0.1 * exact) << both;
@@ -47,10 +50,11 @@ TEST(CodecsTrain, RanksLearnAsWithoutThemAndTheSameInEveryRun) {
 // ZeRO++: sharded weights gathered as int8, gradients summed in two hops as int4.
 TEST(CodecsTrain, ATransformerLearnsOnEightRanksWithinAPercent) {
   const auto train = [&](const std::string& codecs) {
-    return last_loss(trained("char_gpt", kText, "ON LOCAL 8", 40,
-                             fmt::format("b = 8, s = 16, d = 32, layers = 1, h = 2, learning_rate = 0.003, prove = "
-                                         "false, codecs = '{}', distribution = 'rank=8: slice b, shard parameters'",
-                                         codecs)));
+    return last_loss(
+        trained("char_gpt", kText, "ON LOCAL 8", 40,
+                fmt::format("b = 8, s = 16, d = 32, layers = 1, h = 2, learning_rate = 0.003, prove = "
+                            "false, codecs = '{}', distribution = 'rank=8: slice b, shard parameters'",
+                            codecs)));
   };
   const double exact = train("");
   EXPECT_NEAR(train("gradients: int4, weights: int8"), exact, 0.01 * exact);
@@ -82,10 +86,11 @@ TEST(CodecsTrain, RefusesWhatItCannotDo) {
   Session session;
   EXPECT_NE(complaint(session, "SET codecs = 'gradients: int9'").find("no codec: 'int9'"), std::string::npos);
   EXPECT_NE(complaint(session, "SET codecs = int8").find("expected codecs as text"), std::string::npos);
-  EXPECT_NE(complaint(session,
-                      "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (codecs = 'gradients: int8', micro_batches = 2)")
-                .find("without stages and micro-batches"),
-            std::string::npos);
+  EXPECT_NE(
+      complaint(session,
+                "EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH (codecs = 'gradients: int8', micro_batches = 2)")
+          .find("without stages and micro-batches"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ std::string_view trimmed(std::string_view text) {
 Result<ops::CodecKind> read_codec(std::string_view word) {
   if (const auto found = ops::find_codec(word)) return *found;
   if (word == "one_bit" || word == "top_k")
-    return user_error(fmt::format("{} needs what it loses to be added to what is sent next, which plans do not do",
-                                  word),
-                      fmt::format("codecs of plans are {}", fmt::join(ops::plan_codecs(), ", ")));
+    return user_error(
+        fmt::format("{} needs what it loses to be added to what is sent next, which plans do not do", word),
+        fmt::format("codecs of plans are {}", fmt::join(ops::plan_codecs(), ", ")));
   std::string hint = did_you_mean(word, ops::plan_codecs());
-  return user_error(fmt::format("no codec: '{}'", word),
-                    hint.empty() ? fmt::format("codecs are {}", fmt::join(ops::plan_codecs(), ", "))
-                                 : std::move(hint));
+  return user_error(
+      fmt::format("no codec: '{}'", word),
+      hint.empty() ? fmt::format("codecs are {}", fmt::join(ops::plan_codecs(), ", ")) : std::move(hint));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ std::vector<bool> gradient_sums(const plan::Graph& graph) {
       is_late = is_read[result] && late[result];
       if (op != nullptr) {
         const ops::Exchange exchange = op->exchange(node);
-        found[n] = is_late && exchange.take == ops::Exchange::Take::combined &&
-                   exchange.monoid == plan::Monoid::sum;
+        found[n] =
+            is_late && exchange.take == ops::Exchange::Take::combined && exchange.monoid == plan::Monoid::sum;
       }
     }
     for (const ValueId input : node.node().inputs) {
@@ -49,7 +49,8 @@ std::vector<bool> gradient_sums(const plan::Graph& graph) {
 // All-gathers of a parameter's shards, or of a next parameter that is what a master weight rounds to. What else an
 // update made is gathered as it is: it is kept, and a little would be lost of it in every step.
 std::vector<bool> weight_gathers(const plan::Graph& graph) {
-  std::vector<bool> is_kept(graph.value_count()), is_shard(graph.value_count()), is_rounded(graph.value_count());
+  std::vector<bool> is_kept(graph.value_count()), is_shard(graph.value_count()),
+      is_rounded(graph.value_count());
   for (const plan::Output& output : graph.outputs())
     if (graph.text(output.name).starts_with("next ")) is_kept[output.value.value] = true;
   std::vector<bool> found(graph.node_count());
@@ -132,7 +133,8 @@ class CodecPlacer {
   }
 
   // With `kept` kept and the rest in rows; none where that cannot be cut, or is no smaller.
-  std::optional<CodedRows> try_rows(const NodeView& node, Symbol cut, SymbolList kept, ops::CodecKind codec) const {
+  std::optional<CodedRows> try_rows(const NodeView& node, Symbol cut, SymbolList kept,
+                                    ops::CodecKind codec) const {
     const plan::Type x = node.input_type(0);
     const ops::DimList row = ops::without(x.dims, kept);
     if (row.empty()) return std::nullopt;
@@ -144,7 +146,8 @@ class CodecPlacer {
     for (std::size_t axis = 0; axis < layout.axes.size(); ++axis) {
       const plan::AxisLayout& here = layout.axes[axis];
       const bool is_own = axis == axis_of(node) && cut_codes;
-      if (here.is_sliced() && here.index != first.index && row.end() != std::ranges::find(row, here.index, &plan::Dim::index))
+      if (here.is_sliced() && here.index != first.index &&
+          row.end() != std::ranges::find(row, here.index, &plan::Dim::index))
         return std::nullopt;
       // What an inner axis cuts is not cut by an outer one afterwards.
       if (here.slices(first.index) && cut_codes && axis > axis_of(node)) return std::nullopt;
@@ -222,8 +225,9 @@ class CodecPlacer {
       if (ops::contains(keep, dim.index)) kept.push_back(dim.index);
     const auto key = std::tuple(x, kept, segment);
     if (const auto known = encoded_.find(key); known != encoded_.end()) return known->second;
-    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(codec)), block_, segment,
-                                                            std::span<const Symbol>(kept), fresh(x, "code")};
+    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(codec)), block_,
+                                                            segment, std::span<const Symbol>(kept),
+                                                            fresh(x, "code")};
     WEFT_TRY(codes, edit_.graph().add_value(ops::encode(), {&x, 1}, attributes));
     encoded_.emplace(key, codes);
     return codes;
@@ -232,8 +236,8 @@ class CodecPlacer {
   Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, std::int64_t segment,
                          ops::CodecKind codec) {
     WEFT_TRY(type, edit_.graph().intern_type(dtype, like.dims));
-    const std::array<plan::AttributeValue, 4> attributes = {edit_.graph().symbol(ops::name(codec)), block_, segment,
-                                                            type};
+    const std::array<plan::AttributeValue, 4> attributes = {edit_.graph().symbol(ops::name(codec)), block_,
+                                                            segment, type};
     return edit_.graph().add_value(ops::decode(), {&codes, 1}, attributes);
   }
 
@@ -332,21 +336,24 @@ bool CodedPlan::any() const {
   return std::ranges::any_of(exchanges, [](const CodedExchanges& kind) { return kind.coded > 0; });
 }
 
-Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs, std::int64_t block) {
+Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
+                               std::int64_t block) {
   return CodecPlacer(plan, codecs, block).run();
 }
 
 std::string print(const CodedExchanges& kind) {
   const std::size_t all = kind.coded + kind.exact;
   if (kind.coded == 0)
-    return fmt::format("{} {}: {}", kind.what, ops::name(kind.codec),
-                       all == 0 ? "none are exchanged" : "nothing that is exchanged can be coded, and it goes as it is");
-  std::string text = fmt::format(
-      "{} {}: {} of {} exchanges, {} as {}, off by at most {}", kind.what, ops::name(kind.codec), kind.coded, all,
-      print_bytes(static_cast<double>(kind.bytes)), print_bytes(static_cast<double>(kind.code_bytes)),
-      ops::error_bound_text(kind.codec));
+    return fmt::format(
+        "{} {}: {}", kind.what, ops::name(kind.codec),
+        all == 0 ? "none are exchanged" : "nothing that is exchanged can be coded, and it goes as it is");
+  std::string text =
+      fmt::format("{} {}: {} of {} exchanges, {} as {}, off by at most {}", kind.what, ops::name(kind.codec),
+                  kind.coded, all, print_bytes(static_cast<double>(kind.bytes)),
+                  print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec));
   if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);
-  if (kind.exact > 0) text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
+  if (kind.exact > 0)
+    text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
   return text;
 }
 

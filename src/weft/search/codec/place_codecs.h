@@ -30,11 +30,11 @@ namespace weft::search {
 struct CodedExchanges {
   std::string_view what;  // "gradients"
   ops::CodecKind codec = ops::CodecKind::int8;
-  std::size_t coded = 0, exact = 0;         // exchanges
-  std::int64_t numbers = 0, bytes = 0;      // of those that are coded, and their bytes as they were
-  std::int64_t code_bytes = 0;              // and as codes
-  std::int64_t exact_bytes = 0;             // of the others
-  int times = 1;                            // a number is coded, on its way along one axis
+  std::size_t coded = 0, exact = 0;     // exchanges
+  std::int64_t numbers = 0, bytes = 0;  // of those that are coded, and their bytes as they were
+  std::int64_t code_bytes = 0;          // and as codes
+  std::int64_t exact_bytes = 0;         // of the others
+  int times = 1;                        // a number is coded, on its way along one axis
 
   friend bool operator==(const CodedExchanges&, const CodedExchanges&) = default;
 };
