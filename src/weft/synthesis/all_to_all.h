@@ -1,10 +1,10 @@
 // weft/synthesis/all_to_all.h -- every device's block for every other, along the paths of a concurrent flow.
 //
-//   flow      0 -> 2:  half over 1, half over 3           chunks of a block are dealt out over these paths so
-//   chunks    2 a block: one over 1, one over 3           that no cable has more than its share, then timed
+//   flow      0 -> 2:  half over 1, half over 3           parts of a block are dealt out over these paths so
+//   parts     2 a block: one over 1, one over 3           that no cable has more than its share
 //
-// The bound is that of the topology's wires. The schedule is one of the network of devices: whenever cables are
-// free, chunks with the longest way to go start first.
+// The bound is that of the topology's wires. The paths are those of the network of devices; path_program.h makes
+// a program of them.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@
 #include "weft/cluster/topology.h"
 #include "weft/synthesis/concurrent_flow.h"
 #include "weft/synthesis/deadline.h"
-#include "weft/synthesis/time_schedule.h"
+#include "weft/synthesis/step_network.h"
 
 namespace weft::synthesis {
 
@@ -25,17 +25,8 @@ struct AllToAll {
 // Within a hundredth of each other unless time runs out.
 Result<AllToAll> bound_all_to_all(const cluster::Topology& topology, const Deadline& deadline = {});
 
-struct AllToAllSchedule {
-  StepQuestion question;
-  TimeSchedule schedule;
-};
-
 // Which of the flow's paths every part of a block takes, by part: source, target, then part of `cut`. Past the
 // last path: none, what a device has for itself.
 std::vector<std::size_t> deal_paths(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut);
-
-// Chunks of a block: `cut`; of `chunk_bytes` each.
-AllToAllSchedule schedule_all_to_all(const StepNetwork& network, const ConcurrentFlow& flow, std::int32_t cut,
-                                     double chunk_bytes);
 
 }  // namespace weft::synthesis

@@ -18,6 +18,7 @@
 #include "weft/session/session.h"
 #include "weft/synthesis/all_to_all.h"
 #include "weft/synthesis/forest.h"
+#include "weft/synthesis/path_program.h"
 #include "weft/synthesis/time_search.h"
 #include "weft/synthesis/tree_program.h"
 
@@ -92,10 +93,11 @@ TEST(SynthesizedRun, FlowsBringEveryBlock) {
     const auto network = synthesis::step_network(published(name));
     ASSERT_TRUE(network.ok());
     const auto flow = synthesis::find_concurrent_flow(synthesis::flow_network(*network), 0.05);
-    const auto timed = synthesis::schedule_all_to_all(*network, flow, 1, 1e4);
-    const synthesis::StepSchedule ordered = synthesis::in_order(timed.schedule);
-    const auto program =
-        collective::compile(synthesis::step_moves(timed.question, *network, nullptr, &ordered));
+    synthesis::PathProgram request;
+    request.cut = 2;
+    request.pieces = 2;
+    request.pace.rate = flow.rate / request.cut;
+    const auto program = synthesis::path_program(*network, flow, request);
     ASSERT_TRUE(program.ok()) << name << ": " << program.error().message;
     expect_to_run(*program, name);
   }

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "weft/collective/check.h"
-#include "weft/collective/compile.h"
+#include "weft/synthesis/index.h"
 #include "weft/synthesis/path_program.h"
-#include "weft/synthesis/step_schedule.h"
 
 namespace weft::synthesis {
 namespace {
@@ -62,18 +61,6 @@ TEST(AllToAll, SharesOfAPairAddUpAndPathsLead) {
   }
   for (std::int32_t from = 0; from < 5; ++from)
     for (std::int32_t to = 0; to < 5; ++to) EXPECT_NEAR(sums[at(from * 5 + to)], from == to ? 0 : 1, 1e-9);
-}
-
-TEST(AllToAll, SchedulesBecomeProgramsNearTheBound) {
-  const auto network = step_network(ring(6));
-  ASSERT_TRUE(network.ok());
-  const ConcurrentFlow flow = find_concurrent_flow(flow_network(*network), 0.01);
-  const AllToAllSchedule timed = schedule_all_to_all(*network, flow, 2, 1e7);
-  // 12 chunks a device of 10 MB.
-  EXPECT_GT(120e6 / timed.schedule.finish, 0.85 * flow.bound * 6);
-  const StepSchedule ordered = in_order(timed.schedule);
-  const auto program = collective::compile(step_moves(timed.question, *network, nullptr, &ordered));
-  EXPECT_TRUE(program.ok()) << program.error().message;
 }
 
 TEST(AllToAll, PathsBecomeProgramsThatAreRight) {
