@@ -57,10 +57,9 @@ std::vector<plan::ValueId> next_values(const plan::Graph& graph);
 
 bool is_optimizer(const plan::Operator& op);
 
-// `any_float`: floats of every width run by rows and as products, not f32 alone. `accelerated`: see CompileOptions.
+// `any_float`: floats of every width run by rows and as products, not f32 alone.
 Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                     bool any_float = false, std::span<const std::uint32_t> turns = {},
-                     bool accelerated = false);
+                     bool any_float = false, std::span<const std::uint32_t> turns = {});
 
 // True when the group keeps that result of a node until its loop is over: a sum over its rows.
 bool is_accumulated(const Group& group, const plan::NodeView& node);
