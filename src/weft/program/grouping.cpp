@@ -152,9 +152,12 @@ bool is_graph_output(const plan::Graph& graph, ValueId value) {
 bool Grouper::is_read_narrow(const NodeView& node) const {
   if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
   const ValueId wide = node.result(0);
+  // A value of a loop over rows is stored for those outside that read it; this cast would not be one of them.
+  const std::uint32_t maker = made_.group[node.input(0).value];
+  if (maker != kNoGroup && made_.groups[maker].kind == GroupKind::rows) return false;
   return is_narrow(node.input_type(0).dtype) && graph_.type(wide).dtype == plan::DType::f32 &&
-         !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) && !readers_.of(wide).empty() &&
-         std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
+         !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) &&
+         !readers_.of(wide).empty() && std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
            const NodeView loss = graph_.view(reader);
            return is_loss_over_classes(loss.op()) && std::ranges::count(loss.node().inputs, wide) == 1 &&
                   loss.input(0) == wide;
