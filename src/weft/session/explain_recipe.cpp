@@ -91,7 +91,14 @@ Answer explain_recipe(const Session::State& state, const Context& context, const
     return user_error(fmt::format("FORMAT {} is of TRAIN", form_name(form)), "launchers train",
                       prepared.run->span);
   WEFT_TRY(batch, needed_batch_of(prepared));
-  const TimeProblem made(state, &context, prepared, batch, /*micro_batches=*/1);
+  // What a launcher is told to do again is priced by its own words, not by the statement's.
+  WEFT_TRY(again, recompute_of(prepared.settings));
+  std::optional<Prepared> bare;
+  if (!again.is_nothing()) {
+    WEFT_TRY(without, without_recompute(state, prepared));
+    bare = std::move(without);
+  }
+  const TimeProblem made(state, &context, bare ? *bare : prepared, batch, /*micro_batches=*/1);
   recipe::RecipePricer pricer(
       made.problem(), [&](const cluster::Cluster& other) { return machine_of(prepared.settings, other); });
   Recipe plain = said_by(prepared, pricer.roles(), batch.rows);

@@ -94,6 +94,14 @@ TimeProblem::TimeProblem(const Session::State& state, const Context* context, co
     problem_.work = pipeline::flops_of_parts(prepared.plan.graph);
 }
 
+Result<Prepared> without_recompute(const Session::State& state, const Prepared& prepared) {
+  Prepared like = without_time(prepared, prepared.norm_shares);
+  like.settings.recompute.reset();
+  WEFT_TRY(made, prepare_again(state, like, {}));
+  made.ranks = prepared.ranks;
+  return made;
+}
+
 Result<const Prepared*> TimeProblem::at_rows(std::int64_t rows) {
   if (const auto found = made_.find(rows); found != made_.end()) return &found->second;
   const language::SizeOverride size{batch_, rows, {}};

@@ -26,6 +26,9 @@ struct Batch {
 std::optional<Batch> batch_of(const Prepared& prepared);
 Result<Batch> needed_batch_of(const Prepared& prepared);
 
+// The statement without time, and with nothing computed again.
+Result<Prepared> without_recompute(const Session::State& state, const Prepared& prepared);
+
 class TimeProblem {
  public:
   // `micro_batches`: that batch norms take their statistics from. REQUIRES: all of them outlive it; `context` may be

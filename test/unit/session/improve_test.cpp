@@ -206,6 +206,8 @@ TEST(ExplainRecipe, IsReadBackAndPricedTheSame) {
        "schedule one_f_one_b",
        true},
       {"megatron", "node=4: slice b; gpu=8: slice b; recompute layers", true},
+      {"megatron", "node=4: slice b; gpu=8: slice b; micro=2; recompute two_maps.0", false},
+      {"deepspeed", "node=4: slice b; gpu=8: slice b; micro=2; recompute selective", false},
       {"deepspeed",
        "node=4: slice b, shard optimizer; gpu=8: slice b, shard optimizer; micro=2; recompute layers; "
        "offload "
