@@ -53,7 +53,11 @@ const Statement* Grammar::cluster(std::uint32_t start, bool replace) {
   if (logs.empty() || at(Keyword::kw_as)) {
     expect(Keyword::kw_as, "and the shape of the cluster");
     first = nodes_of();
-    while (accept(Kind::comma)) others.add(nodes_of());
+    while (accept(Kind::comma)) {
+      if (!at(Kind::number))
+        fail_expected("a number of nodes", "other nodes go after the comma: 1 NODES OF 8 DEVICES a100");
+      others.add(nodes_of());
+    }
   }
   const auto more = others.finish();
   Gather<Link> links(*this);

@@ -141,6 +141,9 @@ halo | f32[b=2,d=3] | {axis=gpu, along=b, before=1, after=2}
 all-to-all | f32[b=2,d=3] | {axis=gpu, from=b, to=d}
 broadcast-from | f32[b=2,d=3] | {axis=gpu, root=1}
 permute-ranks | f32[b=2,d=3] | {axis=gpu, by=-2}
+addends | f32[b=2,d=3] | {axis=gpu, into=a, count=2}
+encode | f32[b=2,d=3,e=4] | {codec=int8, block=8, segment=1, keep=[b], into=w}
+decode | i32[b=2,w=6] < 5 | {codec=int8, block=8, segment=1, type=f32[b=2,d=3,e=4]}
 )";
 
 std::string_view type_of(std::string_view operand) { return operand.substr(0, operand.find(' ')); }

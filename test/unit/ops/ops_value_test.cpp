@@ -126,6 +126,9 @@ all-reduce | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
 reduce-scatter all-gather slice-across halo | f32[b=2] = 1 2 | {axis=gpu, along=b} | => 1 2
 all-to-all | f32[b=1,d=2] = 1 2 | {axis=gpu, from=d, to=b} | => 1 2
 broadcast-from permute-ranks | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
+addends | f32[b=2] = 1 2 | {axis=gpu, into=a, count=2} | => 1 2 0 0
+encode | f32[d=2] = 127 -127 | {codec=int8, block=8, segment=2, keep=[], into=w} | => 1065353216 33151
+decode | i32[w=2] = 1065353216 33151 | {codec=int8, block=8, segment=2, type=f32[d=2]} | => 127 -127
 )";
 
 std::vector<double> numbers_in(const std::string& text) {

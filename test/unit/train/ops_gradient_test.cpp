@@ -21,6 +21,9 @@ namespace {
 const std::set<std::string, std::less<>> kWithoutGradient = {
     "constant",
     "position",
+    "addends",
+    "encode",
+    "decode",
     "equal",
     "not-equal",
     "less",
