@@ -88,12 +88,13 @@ Result<std::vector<MeshLink>> mesh_links(const cluster::Cluster& cluster, const 
                                     axis.name, ranks, axis.size, cluster.name),
                         fmt::format("the factors of {} must multiply to {}", axis.name, axis.size));
     std::int32_t stride = 1;
-    for (std::size_t i = links.size(); i-- > first;) {
-      links[i].stride = stride;
+    for (auto next = links.rbegin(); next != links.rend() - static_cast<std::ptrdiff_t>(first); ++next) {
+      MeshLink& link = *next;
+      link.stride = stride;
       const double oversubscribed = std::max(1.0, axis.link.oversubscribed);
-      links[i].bytes_per_second =
-          axis.link.bytes_per_second * part_of_rate(axis, links[i].ranks, stride) / oversubscribed;
-      stride *= links[i].ranks;
+      link.bytes_per_second =
+          axis.link.bytes_per_second * part_of_rate(axis, link.ranks, stride) / oversubscribed;
+      stride *= link.ranks;
     }
   }
   if (links.size() < mesh.axes.size()) return not_an_axis(mesh.axes[links.size()].name, cluster);

@@ -54,7 +54,7 @@ constexpr NamedSchedule kSchedules[] = {
 bool is_megatron(std::string_view schedule) { return schedule.ends_with("one_f_one_b"); }
 
 // What a plan does again, in the order of the work that it takes.
-const train::Recompute kAgain[] = {{}, {.selective = true}, {.layers = true}};
+const train::Recompute kAgain[] = {{}, {.selective = true, .names = {}}, {.layers = true, .names = {}}};
 
 struct Candidate {
   std::size_t split = 0, list = 0;
