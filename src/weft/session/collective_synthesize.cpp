@@ -32,12 +32,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kNear = 0.985;                   // of the optimum: no better program is looked for
-constexpr double kMostHops = 1 << 20;             // chunks over links: more take minutes to check
+constexpr double kNear = 0.985;        // of the optimum: no better program is looked for
+constexpr double kMostHops = 1 << 20;  // chunks over links: more take minutes to check
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr double kMostTried = 5e6;                // of them in all programs that are simulated
+constexpr double kMostTried = 5e6;  // of them in all programs that are simulated
 constexpr Grain kTreeGrains[] = {{5e5, 3e9}, {2.5e5, 1.8e9}, {1.2e5, 6e8}, {2.5e5, 8e9}, {6e4, 1.2e9}};
 
 double hops_of(const synthesis::Forest& forest, std::int32_t pieces) {
@@ -267,7 +267,9 @@ std::string print(const synthesis::Forest& forest, const cluster::Topology& topo
   std::string text =
       fmt::format("{} on {}, {} ranks, {} tree{} of each root\n", collective::name(forest.kind),
                   topology.name, forest.ranks, forest.trees, forest.trees == 1 ? "" : "s");
-  text += fmt::format("optimum   {:9.3f} GB/s\n", forest.optimum / 1e9);
+  const bool is_two = forest.kind == collective::Kind::all_reduce && forest.switch_root < 0;
+  text += fmt::format("optimum   {:9.3f} GB/s{}\n", forest.optimum / 1e9,
+                      is_two ? ", of a reduce_scatter and then an all_gather" : "");
   if (made)
     text += fmt::format("attained  {:9.3f} GB/s, {:.1f} % of it, simulated at 1 GB\n", made->attained / 1e9,
                         100 * made->attained / forest.optimum);

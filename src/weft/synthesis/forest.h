@@ -8,7 +8,8 @@
 //
 // The optimum is the collective's algorithm bandwidth: bytes of the message, as nccl-tests counts them, over
 // time. It is exact; the trees carry all of it, or `planned` where whole numbers of trees or chunks that a
-// program can have must round.
+// program can have must round. That of an all_reduce is of its two halves one after the other: programs overlap them,
+// and where what leaves devices and what reaches them is limited by other wires they may be quicker than it.
 #pragma once
 #include <cstdint>
 #include <string>
