@@ -47,13 +47,17 @@ std::vector<std::size_t> Table::widths(std::size_t width) const {
     for (const Row& row : rows_) wanted[c] = std::max(wanted[c], columns(row.cells[c]));
     if (wanted[c] > 0) wanted[c] = std::max(wanted[c], widest(title_lines(columns_[c].title)));
   }
+  // A title is never cut, so a column keeps the room for it.
+  const auto least = [&](std::size_t c) {
+    return std::max(kLeastColumn, widest(title_lines(columns_[c].title)));
+  };
   for (;;) {
     std::vector<std::size_t> given = wanted;
     // The widest of those that give way gives one column at a time: none is narrowed below a narrower one.
     while (whole_width(given) > width) {
       std::size_t most = columns_.size();
       for (std::size_t c = 0; c < columns_.size(); ++c)
-        if (columns_[c].fit != Fit::whole && given[c] > kLeastColumn &&
+        if (columns_[c].fit != Fit::whole && given[c] > least(c) &&
             (most == columns_.size() || given[c] > given[most]))
           most = c;
       if (most == columns_.size()) break;

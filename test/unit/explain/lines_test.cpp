@@ -77,5 +77,16 @@ TEST(Table, ColumnsGiveWayAndAreSpared) {
   EXPECT_NE(table.print(200).find("kept"), std::string::npos);
 }
 
+// A title that is longer than what a column keeps at least is not cut: another column goes.
+TEST(Table, TitlesCountAsMuchAsCells) {
+  Table table({{"step on a rank", Align::left, Fit::cut},
+               {"operators", Align::left, Fit::cut, 1},
+               {"predicted", Align::right},
+               {"measured", Align::right},
+               {"off by", Align::right}});
+  table.add({"a step whose name is long", "contract, add, relu", "123.4 us", "1.23 ms", "10.0x less"});
+  for (std::size_t width = 50; width < 90; ++width) expect_fits(table.print(width), width);
+}
+
 }  // namespace
 }  // namespace weft::explain
