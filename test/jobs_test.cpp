@@ -304,7 +304,7 @@ TEST(Jobs, TheCheckpointsPlanIsFollowed) {
   const Job job;
   const std::string plain =
       fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS {{}} WITH (threads = 2{{}});", kDigits);
-  const std::string sliced = ", distribution = 'rank=2: slice f'";
+  const std::string sliced = ", distribution = 'rank=2: slice b'";
   ASSERT_EQ(job.run(fmt::format(fmt::runtime(plain), 3, sliced) + "SAVE digits_mlp TO 'kept';").exit_code, 0);
   const Outcome asked = job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ""));
   EXPECT_EQ(asked.exit_code, 0);
@@ -315,20 +315,20 @@ TEST(Jobs, TheCheckpointsPlanIsFollowed) {
   auto kept = weft::formats::load(job.path("kept"));
   ASSERT_TRUE(kept.ok());
   std::string& plan = kept->metadata.at("plan");
-  const std::size_t at = plan.find("distribution = 'rank=2: slice f'");
+  const std::size_t at = plan.find("distribution = 'rank=2: slice b'");
   ASSERT_NE(at, std::string::npos) << plan;
-  plan.erase(at, std::strlen("distribution = 'rank=2: slice f'"));
+  plan.erase(at, std::strlen("distribution = 'rank=2: slice b'"));
   ASSERT_TRUE(weft::formats::save(job.path("kept"), *kept).ok());
   const Outcome followed = job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, "") +
                                    "SAVE digits_mlp TO 'resumed'");
   EXPECT_EQ(followed.exit_code, 0) << followed.text;
   EXPECT_EQ(count(followed.text, "another plan"), 0) << followed.text;
-  EXPECT_EQ(count(followed.text, "\nrank=2: slice f\n"), 1) << followed.text;
+  EXPECT_EQ(count(followed.text, "\nrank=2: slice b\n"), 1) << followed.text;
   ASSERT_EQ(job.run(fmt::format(fmt::runtime(plain), 6, sliced) + "SAVE digits_mlp TO 'whole'").exit_code, 0);
   EXPECT_EQ(job.tensors("resumed"), job.tensors("whole"));
   const Outcome anew =
       job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", follow_plan = false"));
-  EXPECT_EQ(count(anew.text, "\nrank=2: slice f\n"), 0) << anew.text;
+  EXPECT_EQ(count(anew.text, "\nrank=2: slice b\n"), 0) << anew.text;
   const Outcome other =
       job.run("LOAD digits_mlp FROM 'kept';" + fmt::format(fmt::runtime(plain), 3, ", b = 32"));
   EXPECT_EQ(count(other.text, "the model, its sizes or its optimizer are others now"), 1) << other.text;
