@@ -27,11 +27,15 @@ class RecipeImprover {
     WEFT_TRY(today, pricer_.price(today_));
     made_.today = today;
     today_ = today.recipe;
-    best_ = std::move(today);
-    start();
-    while (step()) {
+    Climb best{std::move(today), {}};
+    for (PricedRecipe& start : starts()) {
+      Climb made = climb(std::move(start));
+      if (better_price(made.reached.price, best.reached.price)) best = std::move(made);
     }
-    if (!same_plan(best_.recipe, made_.today.recipe)) made_.better = std::move(best_);
+    if (!same_plan(best.reached.recipe, made_.today.recipe)) {
+      made_.better = std::move(best.reached);
+      made_.trail = std::move(best.trail);
+    }
     made_.looked_at = pricer_.priced();
     made_.ended_early = over();
     if (planned_ && planned_->fits && planned_->priced.seconds < (1 - kLeastGain) * best_seconds())
@@ -52,9 +56,38 @@ class RecipeImprover {
            (problem.watching.interrupted && problem.watching.interrupted());
   }
 
-  // What the planner finds, put into a recipe, where that is better than today's.
-  void start() {
-    if (over()) return;
+  // A recipe that no change makes quicker, and how it was come to from today's.
+  struct Climb {
+    PricedRecipe reached;
+    std::vector<TrailStep> trail;
+
+    void go_to(PricedRecipe next) {
+      trail.push_back({changes(reached.recipe, next.recipe), reached.price, next.price});
+      reached = std::move(next);
+    }
+  };
+
+  Climb climb(PricedRecipe start) {
+    Climb made{made_.today, {}};
+    if (!same_plan(start.recipe, made_.today.recipe)) made.go_to(std::move(start));
+    while (std::optional<PricedRecipe> next = best_neighbour(made.reached)) made.go_to(std::move(*next));
+    return made;
+  }
+
+  std::optional<PricedRecipe> best_neighbour(const PricedRecipe& from) {
+    std::optional<PricedRecipe> best;
+    for (const Recipe& next : neighbours(from.recipe)) {
+      if (over()) break;
+      std::optional<PricedRecipe> priced = price_in_words(next);
+      if (priced && better_price(priced->price, best ? best->price : from.price)) best = std::move(priced);
+    }
+    return best;
+  }
+
+  // Today's and what the planner finds, put into recipes, the best first.
+  std::vector<PricedRecipe> starts() {
+    std::vector<PricedRecipe> made = {made_.today};
+    if (over()) return made;
     const search::InTimeProblem& problem = pricer_.problem();
     std::vector<distribute::Distribution> found;
     if (Result<search::ChosenInTime> chosen = search::choose_in_time(problem); chosen.ok()) {
@@ -81,41 +114,33 @@ class RecipeImprover {
             search::estimate_families(*problem.plan, *problem.cluster, *problem.machine, options);
         families.ok())
       for (const search::Alternative& family : *families) found.push_back(family.distribution);
-    const PricedRecipe before = best_;
-    for (const distribute::Distribution& one : found) look_at(gather(one, pricer_.roles(), today_).recipe);
-    if (!same_plan(before.recipe, best_.recipe)) record(before);
-  }
-
-  bool step() {
-    const PricedRecipe before = best_;
-    for (const Recipe& next : neighbours(before.recipe)) {
-      if (over()) break;
-      look_at(next);
+    for (const distribute::Distribution& one : found) {
+      std::optional<PricedRecipe> priced = price_in_words(gather(one, pricer_.roles(), today_).recipe);
+      const auto is_same = [&](const PricedRecipe& other) { return same_plan(other.recipe, priced->recipe); };
+      if (priced && std::ranges::none_of(made, is_same)) made.push_back(std::move(*priced));
     }
-    if (same_plan(before.recipe, best_.recipe)) return false;
-    record(before);
-    return true;
+    std::ranges::stable_sort(made, [](const PricedRecipe& a, const PricedRecipe& b) {
+      if (a.price.fits != b.price.fits) return a.price.fits;
+      return a.price.fits ? a.price.seconds < b.price.seconds : a.price.peak_bytes < b.price.peak_bytes;
+    });
+    return made;
   }
 
-  void look_at(const Recipe& recipe) {
+  // None: the language cannot say it, or it contradicts the model or the cluster.
+  std::optional<PricedRecipe> price_in_words(const Recipe& recipe) {
     std::optional<Recipe> said = in_words_of(options_.language, recipe, today_);
-    if (!said) return;
+    if (!said) return std::nullopt;
     // Launchers cut layers into stages that are alike.
     const auto alike = [&] { return pricer_.layers() % (said->pipeline * said->virtual_stages) == 0; };
     while (said->virtual_stages > 1 && !alike()) --said->virtual_stages;
-    if (!alike()) return;
+    if (!alike()) return std::nullopt;
     Result<PricedRecipe> priced = pricer_.price(*said);
-    if (priced.ok() && better_price(priced->price, best_.price)) best_ = std::move(*priced);
-  }
-
-  void record(const PricedRecipe& before) {
-    made_.trail.push_back({changes(before.recipe, best_.recipe), before.price, best_.price});
+    return priced.ok() ? std::optional(std::move(*priced)) : std::nullopt;
   }
 
   RecipePricer& pricer_;
   Recipe today_;
   ImproveOptions options_;
-  PricedRecipe best_;
   std::optional<search::PlanInTime> planned_;
   Improvement made_;
 };

@@ -1,8 +1,8 @@
 // weft/recipe/improve.h -- a better recipe than the one that somebody has, in the same language.
 //
 //   today ─┐
-//   what the planner finds, as far as the language has words for it ─┴─▶ the best of them
-//          ─▶ one change after the other, as long as one makes the step quicker ─▶ Improvement
+//   what the planner finds, as far as the language has words for it ─┴─▶ from each of them one change after the
+//          other, as long as one makes the step quicker ─▶ the best that was come to ─▶ Improvement
 //
 // A change halves one degree and doubles another, doubles or halves the micro-batch or the chunks of a stage, shards
 // more or less, recomputes more or less, takes the optimizer to the host or back, lets sums of gradients overlap, or
@@ -49,8 +49,8 @@ struct TrailStep {
 struct Improvement {
   PricedRecipe today;
   std::optional<PricedRecipe> better;  // none: nothing that was looked at is
-  std::vector<TrailStep>
-      trail;  // from today to it: where the planner's plan came first, that is its first step
+  // From today to it: where a plan of the planner came first, that is its first step.
+  std::vector<TrailStep> trail;
   // The planner's own plan, where it is quicker than what the language can say, and what it has no words for.
   std::optional<search::PlanInTime> beyond;
   std::vector<std::string> beyond_lost;
