@@ -51,7 +51,7 @@ Status PlanEdit::keep(NodeId node) {
 Result<DistributedPlan> PlanEdit::finish() {
   note_new();
   for (const plan::Output& output : plan_.graph.outputs())
-    made_.graph.add_output(moved_.symbol(output.name), now(output.value));
+    if (now(output.value).valid()) made_.graph.add_output(moved_.symbol(output.name), now(output.value));
   WEFT_TRY(layouts, spmd::infer_layouts(made_.graph, made_.mesh));
   made_.layouts = std::move(layouts);
   return std::move(made_);

@@ -29,7 +29,7 @@ class PlanEdit {
   plan::ValueId now(plan::ValueId value) const { return values_[value.value]; }
   void become(plan::ValueId value, plan::ValueId now) { values_[value.value] = now; }
 
-  // REQUIRES: every value of an output became something. Fails where layouts do not go together.
+  // Without outputs whose values became nothing. Fails where layouts do not go together.
   Result<DistributedPlan> finish();
 
  private:

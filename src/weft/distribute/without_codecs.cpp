@@ -1,8 +1,11 @@
 #include "weft/distribute/without_codecs.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "weft/distribute/edit_plan.h"
+#include "weft/distribute/feedback.h"
 #include "weft/ops/build.h"
 #include "weft/ops/codec.h"
 #include "weft/plan/verify.h"
@@ -12,6 +15,32 @@ namespace weft::distribute {
 using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
+
+namespace {
+
+// By node: whether what is kept for the next step's codes is all that it is for.
+std::vector<bool> only_for_feedback(const plan::Graph& graph, std::span<const Feedback> feedback) {
+  constexpr std::string_view kNextLost = "next ";
+  std::vector<bool> needed(graph.node_count()), kept(graph.node_count());
+  for (const plan::Output& output : graph.outputs()) {
+    const std::string_view name = graph.text(output.name);
+    const bool is_lost =
+        name.starts_with(kNextLost) &&
+        std::ranges::find(feedback, name.substr(kNextLost.size()), &Feedback::name) != feedback.end();
+    (is_lost ? kept : needed)[graph.value(output.value).producer.value] = true;
+  }
+  for (std::size_t n = graph.node_count(); n-- > 0;)
+    for (const ValueId input : graph.node(NodeId(n)).inputs) {
+      const std::size_t from = graph.value(input).producer.value;
+      if (needed[n]) needed[from] = true;
+      if (kept[n]) kept[from] = true;
+    }
+  for (std::size_t n = 0; n < graph.node_count(); ++n) kept[n] = kept[n] && !needed[n];
+  for (const Feedback& one : feedback) kept[one.state.value] = true;
+  return kept;
+}
+
+}  // namespace
 
 bool has_codecs(const plan::Graph& graph) {
   for (std::size_t n = 0; n < graph.node_count(); ++n)
@@ -24,11 +53,22 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
   PlanEdit edit(plan);
   // By value: the encode whose codes it holds.
   std::vector<NodeId> codes(plan.graph.value_count());
+  const std::vector<Feedback> feedback = find_feedback(plan.graph);
+  const std::vector<bool> left_out = only_for_feedback(plan.graph, feedback);
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const NodeView node = plan.graph.view(NodeId(n));
     const auto wrong = [&](std::string_view why) {
       return user_error(fmt::format("node {}: {}", describe(plan.graph, node.id()), why));
     };
+    if (left_out[n]) continue;
+    // What was lost is nothing.
+    if (const auto added = std::ranges::find(feedback, node.id(), &Feedback::add); added != feedback.end()) {
+      edit.become(node.result(0), edit.now(added->wanted));
+      continue;
+    }
+    for (const ValueId input : node.node().inputs)
+      if (left_out[plan.graph.value(input).producer.value])
+        return wrong("it reads what codecs lost, which is for what they code next");
     if (&node.op() == &ops::encode()) {
       edit.become(node.result(0), edit.now(node.input(0)));
       codes[node.result(0).value] = node.id();
@@ -39,8 +79,8 @@ Result<DistributedPlan> without_codecs(const DistributedPlan& plan) {
       if (!made.valid()) return wrong("nothing was encoded here");
       const NodeView encode = plan.graph.view(made);
       const plan::Type numbers = edit.graph().type(edit.now(node.input(0)));
-      bool alike = encode.word(0) == node.word(0) && encode.integer(1) == node.integer(1) &&
-                   encode.integer(2) == node.integer(2) && numbers.rank() == node.result_type(0).rank();
+      bool alike = ops::codec_of(encode) == ops::codec_of(node) && encode.integer(2) == node.integer(2) &&
+                   numbers.rank() == node.result_type(0).rank();
       for (std::size_t d = 0; alike && d < numbers.rank(); ++d)
         alike = edit.graph().text(numbers.dims[d].index) == node.text(node.result_type(0).dims[d].index) &&
                 numbers.dims[d].size == node.result_type(0).dims[d].size;

@@ -5,7 +5,8 @@
 //   %10 = decode %9 {codec=int8, ..}
 //
 // What travels is then the numbers themselves, along the same wires to the same ranks: that is what can be proven
-// equal to the plan of one device. What codecs add to that is an error with a bound (ops/codec.h).
+// equal to the plan of one device. What codecs add to that is an error with a bound (ops/codec.h). What they lose and
+// is kept for the next step (feedback.h) is then nothing, and left out.
 #pragma once
 #include "weft/base/result.h"
 #include "weft/distribute/distribute.h"

@@ -69,12 +69,15 @@ std::string print_json(const DistributedExplanation& explanation) {
     json["communication_rules"] = trail_json(explanation.communication_rules);
   for (const search::CodedExchanges& kind : explanation.coded)
     json["codecs"].push_back({{"what", kind.what},
-                              {"codec", ops::name(kind.codec)},
+                              {"codec", ops::name(kind.codec.kind)},
                               {"exchanges", kind.coded},
                               {"bytes", kind.bytes},
                               {"code_bytes", kind.code_bytes},
                               {"times", kind.times},
-                              {"error_bound", ops::error_bound_text(kind.codec)},
+                              {"error_bound", ops::error_bound_text(kind.codec.kind)},
+                              {"feedback", kind.codec.feedback},
+                              {"lost_bytes", kind.lost_bytes},
+                              {"unworthy", kind.unworthy},
                               {"exact_exchanges", kind.exact},
                               {"exact_bytes", kind.exact_bytes}});
   json["proven"] = explanation.proven;

@@ -5,31 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace weft::ops {
 namespace {
 
 constexpr std::array<std::string_view, 7> kCodecNames = {"int8", "int4",    "e4m3", "e5m2",
                                                          "bf16", "one_bit", "top_k"};
-constexpr std::size_t kPlanCodecs = 5;  // the first of them
-
-std::int64_t code_bytes(CodecKind kind, std::int64_t count) {
-  switch (kind) {
-    case CodecKind::int8:
-    case CodecKind::e4m3:
-    case CodecKind::e5m2: return count;
-    case CodecKind::int4: return (count + 1) / 2;
-    case CodecKind::bf16: return 2 * count;
-    case CodecKind::one_bit: return (count + 7) / 8;
-    case CodecKind::top_k: return 0;
-  }
-  return 0;
-}
-
-std::int64_t scale_bytes(const Codec& codec, std::int64_t count) {
-  return has_scales(codec.kind) ? 4 * ((count + codec.block - 1) / codec.block) : 0;
-}
 
 // What a code of 8 bits is: a sign, an exponent and `mantissa` bits.
 float float8(int code, int mantissa) {
@@ -84,19 +68,36 @@ float scale_of_block(CodecKind kind, std::span<const float> block) {
     if (!std::isfinite(value)) return std::numeric_limits<float>::quiet_NaN();
     largest = std::max(largest, std::fabs(value));
   }
-  return largest / top_of(kind);
+  return kind == CodecKind::one_bit ? mean_magnitude(block) : largest / top_of(kind);
+}
+
+// What is not a number is kept before all others: as bits it is larger than any. Of those alike the first.
+void encode_largest(std::int64_t kept, std::span<const float> row, std::uint8_t* bytes) {
+  const auto magnitude = [&](std::uint32_t place) {
+    return std::bit_cast<std::uint32_t>(row[place]) & 0x7fffffffu;
+  };
+  std::vector<std::uint32_t> places(row.size());
+  std::iota(places.begin(), places.end(), 0u);
+  std::ranges::stable_sort(places, std::greater<>(), magnitude);
+  places.resize(static_cast<std::size_t>(kept));
+  std::ranges::sort(places);
+  for (const std::uint32_t place : places) {
+    std::memcpy(bytes, &place, 4);
+    std::memcpy(bytes + 4 * kept, &row[place], 4);
+    bytes += 4;
+  }
 }
 
 }  // namespace
 
 std::string_view name(CodecKind kind) { return kCodecNames[static_cast<std::size_t>(kind)]; }
 
-std::span<const std::string_view> plan_codecs() { return std::span(kCodecNames).first(kPlanCodecs); }
+std::span<const std::string_view> codec_names() { return kCodecNames; }
 
 std::optional<CodecKind> find_codec(std::string_view name) {
-  const auto found = std::ranges::find(plan_codecs(), name);
-  if (found == plan_codecs().end()) return std::nullopt;
-  return static_cast<CodecKind>(found - plan_codecs().begin());
+  const auto found = std::ranges::find(kCodecNames, name);
+  if (found == kCodecNames.end()) return std::nullopt;
+  return static_cast<CodecKind>(found - kCodecNames.begin());
 }
 
 bool has_scales(CodecKind kind) { return kind != CodecKind::bf16 && kind != CodecKind::top_k; }
@@ -109,6 +110,30 @@ float top_of(CodecKind kind) {
     case CodecKind::e5m2: return 57344;
     default: return 1;
   }
+}
+
+float mean_magnitude(std::span<const float> block) {
+  std::array<float, 16> sums = {};
+  for (std::size_t i = 0; i < block.size(); ++i) sums[i % sums.size()] += std::fabs(block[i]);
+  return std::accumulate(sums.begin(), sums.end(), 0.0f) /
+         static_cast<float>(std::max<std::size_t>(block.size(), 1));
+}
+
+std::int64_t code_bytes(CodecKind kind, std::int64_t count) {
+  switch (kind) {
+    case CodecKind::int8:
+    case CodecKind::e4m3:
+    case CodecKind::e5m2: return count;
+    case CodecKind::int4: return (count + 1) / 2;
+    case CodecKind::bf16: return 2 * count;
+    case CodecKind::one_bit: return (count + 7) / 8;
+    case CodecKind::top_k: return 0;
+  }
+  return 0;
+}
+
+std::int64_t scale_bytes(const Codec& codec, std::int64_t count) {
+  return has_scales(codec.kind) ? 4 * ((count + codec.block - 1) / codec.block) : 0;
 }
 
 std::int64_t encoded_bytes(const Codec& codec, std::int64_t count) {
@@ -136,8 +161,8 @@ std::string error_bound_text(CodecKind kind) {
     case CodecKind::e4m3: return "|x| / 16 + m / 458752";
     case CodecKind::e5m2: return "|x| / 8 + m / 7516192768";
     case CodecKind::bf16: return "|x| / 256";
-    case CodecKind::one_bit:
-    case CodecKind::top_k: return "m";
+    case CodecKind::one_bit: return "m";
+    case CodecKind::top_k: return "the k-th largest";
   }
   return "m";
 }
@@ -155,6 +180,8 @@ void encode_row(const Codec& codec, std::span<const double> values, std::span<st
       const std::uint16_t code = nearest_bf16(row[i]);
       std::memcpy(&bytes[2 * i], &code, 2);
     }
+  } else if (codec.kind == CodecKind::top_k) {
+    encode_largest(codec.kept, row, bytes.data());
   } else {
     std::uint8_t* const codes = bytes.data() + scale_bytes(codec, count);
     for (std::int64_t begin = 0; begin < count; begin += codec.block) {
@@ -165,7 +192,12 @@ void encode_row(const Codec& codec, std::span<const double> values, std::span<st
       std::memcpy(&bytes[static_cast<std::size_t>(4 * (begin / codec.block))], &scale, 4);
       const float by = scale > std::numeric_limits<float>::min() ? 1 / scale : 0;
       for (std::int64_t i = begin; i < end; ++i) {
-        const int code = code_of(codec.kind, row[static_cast<std::size_t>(i)] * by);
+        const float number = row[static_cast<std::size_t>(i)];
+        if (codec.kind == CodecKind::one_bit) {
+          codes[i / 8] = static_cast<std::uint8_t>(codes[i / 8] | (std::signbit(number) ? 1 : 0) << (i % 8));
+          continue;
+        }
+        const int code = code_of(codec.kind, number * by);
         if (codec.kind == CodecKind::int4)
           codes[i / 2] = static_cast<std::uint8_t>(codes[i / 2] | (code & 15) << (i % 2 * 4));
         else
@@ -180,6 +212,17 @@ void decode_row(const Codec& codec, std::span<const std::int32_t> words, std::sp
   std::vector<std::uint8_t> bytes(words.size() * 4);
   std::memcpy(bytes.data(), words.data(), bytes.size());
   const auto count = static_cast<std::int64_t>(values.size());
+  if (codec.kind == CodecKind::top_k) {
+    std::ranges::fill(values, 0.0);
+    for (std::int64_t i = 0; i < codec.kept; ++i) {
+      std::uint32_t place = 0;
+      float number = 0;
+      std::memcpy(&place, &bytes[static_cast<std::size_t>(4 * i)], 4);
+      std::memcpy(&number, &bytes[static_cast<std::size_t>(4 * (codec.kept + i))], 4);
+      if (place < values.size()) values[place] = number;
+    }
+    return;
+  }
   const std::uint8_t* const codes = bytes.data() + scale_bytes(codec, count);
   for (std::int64_t i = 0; i < count; ++i) {
     double& value = values[static_cast<std::size_t>(i)];
@@ -191,6 +234,10 @@ void decode_row(const Codec& codec, std::span<const std::int32_t> words, std::sp
     }
     float scale = 0;
     std::memcpy(&scale, &bytes[static_cast<std::size_t>(4 * (i / codec.block))], 4);
+    if (codec.kind == CodecKind::one_bit) {
+      value = (codes[i / 8] >> (i % 8) & 1) != 0 ? -scale : scale;
+      continue;
+    }
     const int code = codec.kind == CodecKind::int4 ? codes[i / 2] >> (i % 2 * 4) : codes[i];
     value = value_of(codec.kind, code) * scale;
   }

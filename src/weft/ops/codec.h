@@ -9,9 +9,9 @@
 //   one_bit   n / 8 + 4 n / B                      m
 //   top_k     8 k                                  the k-th largest
 //
-// A block has one scale. The layout is all scales, then all codes. A block with a number that is not finite decodes
-// to NaN: it must not pass for a gradient. one_bit and top_k are of no use unless what they lose is added to what is
-// encoded next; the plans' encode and decode are of the others.
+// A block has one scale. The layout is all scales, then all codes; of top_k the places in ascending order, then the
+// numbers there. A block with a number that is not finite decodes to NaN, of top_k that number: it must not pass for a
+// gradient. one_bit and top_k are of no use unless what they lose is added to what is encoded next.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,16 +32,21 @@ struct Codec {
   CodecKind kind = CodecKind::int8;
   std::int64_t block = 256;  // numbers that share a scale
   std::int64_t kept = 0;     // by top_k
+
+  friend bool operator==(const Codec&, const Codec&) = default;
 };
 
 std::string_view name(CodecKind kind);
-// Those that plans encode with.
-std::span<const std::string_view> plan_codecs();
-std::optional<CodecKind> find_codec(std::string_view name);  // of these
+std::span<const std::string_view> codec_names();
+std::optional<CodecKind> find_codec(std::string_view name);
 
 bool has_scales(CodecKind kind);
 // What the largest number of a block becomes, before codes are whole.
 float top_of(CodecKind kind);
+// The scale of one_bit: summed in 16 lanes, so that the bits are the same wherever it is taken.
+float mean_magnitude(std::span<const float> block);
+std::int64_t scale_bytes(const Codec& codec, std::int64_t count);
+std::int64_t code_bytes(CodecKind kind, std::int64_t count);  // but for scales
 std::int64_t encoded_bytes(const Codec& codec, std::int64_t count);
 
 // The most that |x - decoded x| can be, float rounding aside; of top_k what its k-th largest is not known to bound,

@@ -26,22 +26,26 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 5> kEncodeAttributes = {{{"codec", AttributeKind::word},
+// Of top_k alone: the numbers that it keeps of a segment.
+constexpr plan::AttributeSpec kCodecKeptSpec = {"kept", AttributeKind::integer, false};
+constexpr std::array<plan::AttributeSpec, 6> kEncodeAttributes = {{{"codec", AttributeKind::word},
                                                                    {"block", AttributeKind::integer},
                                                                    {"segment", AttributeKind::integer},
                                                                    {"keep", AttributeKind::indices},
-                                                                   {"into", AttributeKind::index}}};
-constexpr std::array<plan::AttributeSpec, 4> kDecodeAttributes = {{{"codec", AttributeKind::word},
+                                                                   {"into", AttributeKind::index},
+                                                                   kCodecKeptSpec}};
+constexpr std::array<plan::AttributeSpec, 5> kDecodeAttributes = {{{"codec", AttributeKind::word},
                                                                    {"block", AttributeKind::integer},
                                                                    {"segment", AttributeKind::integer},
-                                                                   {"type", AttributeKind::type}}};
+                                                                   {"type", AttributeKind::type},
+                                                                   kCodecKeptSpec}};
 constexpr std::size_t kCodecWord = 0, kCodecBlock = 1, kCodecSegment = 2, kEncodeKeep = 3, kEncodeInto = 4,
-                      kDecodeType = 3;
+                      kEncodeKept = 5, kDecodeType = 3, kDecodeKept = 4;
 
 Status check_codec(const NodeView& node) {
   const std::string_view word = node.word(kCodecWord);
   if (!find_codec(word))
-    return user_error(fmt::format("no codec of plans: {}", word), did_you_mean(word, plan_codecs()));
+    return user_error(fmt::format("no codec: {}", word), did_you_mean(word, codec_names()));
   constexpr std::int64_t kLargestBlock = std::int64_t{1} << 30;
   WEFT_TRY_STATUS(expect_between("block", node.integer(kCodecBlock), 8, kLargestBlock));
   if (node.integer(kCodecBlock) % 8 != 0)
@@ -51,7 +55,8 @@ Status check_codec(const NodeView& node) {
 }
 
 Codec read_codec(const NodeView& node) {
-  return {*find_codec(node.word(kCodecWord)), node.integer(kCodecBlock)};
+  return {*find_codec(node.word(kCodecWord)), node.integer(kCodecBlock),
+          node.integer(&node.op() == &encode() ? kEncodeKept : kDecodeKept)};
 }
 
 // Of one row. REQUIRES: it has an index.
@@ -62,7 +67,11 @@ Result<CodeSegments> segments_of(const NodeView& node, std::span<const plan::Dim
     return user_error(fmt::format("segments of {} do not make up index {} of {}", segment,
                                   node.text(row.front().index), first));
   const std::int64_t numbers = segment * points_of(row.subspan(1));
-  return CodeSegments{first / segment, numbers, encoded_words(read_codec(node), numbers)};
+  const Codec codec = read_codec(node);
+  const bool keeps = codec.kind == CodecKind::top_k;
+  WEFT_TRY_STATUS(
+      expect_between("kept", codec.kept, keeps ? 1 : 0, keeps ? std::max<std::int64_t>(numbers, 1) : 0));
+  return CodeSegments{first / segment, numbers, encoded_words(codec, numbers)};
 }
 
 // What is kept goes side by side, the first index of the row with the codes'.

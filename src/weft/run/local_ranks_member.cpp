@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
+#include "weft/distribute/feedback.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/run/rank_comparison.h"
 #include "weft/transport/machine_ranks.h"
@@ -118,6 +120,9 @@ const Port* Member::port_of(const SharedSource& source) const {
 
 Status Member::fill(const Weights& weights) {
   std::vector<std::byte> drawn;
+  std::set<std::string_view> lost;
+  for (const distribute::Feedback& feedback : distribute::find_feedback(plan_.graph))
+    lost.insert(feedback.name);
   for (const SharedSource& source : sources_) {
     const Port* const port = port_of(source);
     if (source.kind == SharedSource::Kind::input) {
@@ -126,14 +131,17 @@ Status Member::fill(const Weights& weights) {
     }
     if (port == nullptr) continue;
     const Tensor* known = nullptr;
-    if (!weights.tensors.empty()) {
+    std::optional<Tensor> made;
+    if (lost.contains(source.name)) {
+      made = fold_lost(weights, source.name, plan_.graph, source.type);
+    } else if (!weights.tensors.empty()) {
       const bool needed = source.kind == SharedSource::Kind::parameter;
       WEFT_TRY(found,
                find_tensor(weights, source.name, source.type.dtype, shape_of_type(source.type), needed));
       known = found;
     }
-    std::optional<Tensor> master;
-    if (known == nullptr && (master = make_master(weights, source.name, source.type.dtype))) known = &*master;
+    if (known == nullptr && !made) made = make_master(weights, source.name, source.type.dtype);
+    if (made) known = &*made;
     const plan::NodeView node = plan_.graph.view(source.node);
     WEFT_TRY_STATUS(rank_->write(*port, [&](std::span<std::byte> memory) {
       if (known == nullptr && source.is_whole(number())) {

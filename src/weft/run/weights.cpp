@@ -116,6 +116,34 @@ std::optional<Tensor> make_master(const Weights& weights, std::string_view name,
   return master;
 }
 
+std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, const plan::Graph& graph,
+                                const plan::Type& type) {
+  const auto found = weights.tensors.find(name);
+  if (found == weights.tensors.end()) return std::nullopt;
+  const Tensor& before = found->second;
+  if (before.dtype != type.dtype || type.dtype != plan::DType::f32 || before.shape.size() != type.rank())
+    return std::nullopt;
+  Tensor folded{type.dtype, {}, std::vector<std::byte>(static_cast<std::size_t>(type.bytes()))};
+  for (std::size_t d = 0; d < type.rank(); ++d) {
+    const bool is_rows = graph.text(type.dims[d].index).find("_addend") != std::string_view::npos;
+    if (before.shape[d] != type.dims[d].size && !is_rows) return std::nullopt;
+    folded.shape.push_back(type.dims[d].size);
+  }
+  const auto elements = static_cast<std::int64_t>(before.bytes.size() / sizeof(float));
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::int64_t rest = i, place = 0, stride = 1;
+    for (std::size_t d = type.rank(); d-- > 0;) {
+      place += rest % before.shape[d] % folded.shape[d] * stride;
+      rest /= before.shape[d];
+      stride *= folded.shape[d];
+    }
+    device::store_element(type.dtype, folded.bytes.data(), place,
+                          device::load_element(type.dtype, folded.bytes.data(), place) +
+                              device::load_element(type.dtype, before.bytes.data(), i));
+  }
+  return folded;
+}
+
 Status write_weights(exec::Rank& rank, const Weights& weights,
                      const std::map<std::string, Tensor, std::less<>>& computed) {
   const auto write = [&](const Port& port, bool needed) -> Status {

@@ -58,6 +58,11 @@ Result<const Tensor*> find_tensor(const Weights& weights, const std::string& nam
 // without one. None where the name is no master's or there is no such parameter.
 std::optional<Tensor> make_master(const Weights& weights, std::string_view name, plan::DType dtype);
 
+// What codecs lost (distribute/feedback.h), whose rows are those of ranks. On another number of ranks each row is added
+// to one that there is: together they hold what is to be sent yet. None where the weights hold no such.
+std::optional<Tensor> fold_lost(const Weights& weights, std::string_view name, const plan::Graph& graph,
+                                const plan::Type& type);
+
 // Fills them from weights, and with initial values what the weights do not hold and need not: an
 // optimizer's moments. Fails when a parameter is missing or of another shape. `computed` holds parameters that
 // were made of weights (fold_weights.h).

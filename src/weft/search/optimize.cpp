@@ -14,6 +14,7 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/ops/operators.h"
 #include "weft/search/bucket/bucket_exchanges.h"
+#include "weft/search/codec/choose_codecs.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
 
@@ -139,23 +140,31 @@ Result<Choice> rewrite_communication_stage(const Problem& problem, Choice choice
   return choice;
 }
 
-// What is allowed is done, whether it pays or not: the user decided.
+BucketOptions bucket_options(const Problem& problem) {
+  return {.least_gain = problem.least_gain,
+          .memory_bytes = problem.distribution.memory_bytes,
+          .fixed_bytes = problem.bucket_bytes};
+}
+
+bool is_off(const Problem& problem, std::string_view stage) {
+  return std::ranges::find(problem.off, stage) != problem.off.end();
+}
+
 Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
-  WEFT_TRY(made, place_codecs(choice.spread->chosen.plan, problem.codecs));
+  ChooseCodecsOptions options{.memory_bytes = problem.distribution.memory_bytes, .until = problem.until};
+  // Small gradients may be quicker in buckets than as codes.
+  if (!is_off(problem, "bucket"))
+    options.finished = [&](const PredictedPlan& plan) -> Result<double> {
+      WEFT_TRY(found, bucket_exchanges(plan, *problem.machine, bucket_options(problem)));
+      return found.plan ? found.plan->prediction.seconds : plan.prediction.seconds;
+    };
+  WEFT_TRY(chosen, choose_codecs(choice.spread->chosen, *problem.machine, problem.codecs, options));
   std::vector<std::string> said;
-  for (const CodedExchanges& kind : made.exchanges) said.push_back(print(kind));
+  for (const CodedExchanges& kind : chosen.exchanges) said.push_back(print(kind));
   report.said = fmt::format("{}", fmt::join(said, "; "));
-  report.changed = made.any();
-  choice.coded = std::move(made.exchanges);
-  if (!report.changed) return choice;
-  PredictedPlan coded;
-  coded.plan = std::move(made.plan);
-  WEFT_TRY(costs, problem.machine->costs(coded.plan.mesh));
-  WEFT_TRY(prediction,
-           sim::predict(coded.plan.graph, coded.plan.mesh, coded.plan.layouts, costs,
-                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
-  coded.prediction = std::move(prediction);
-  choose_instead(problem, choice, std::move(coded));
+  report.changed = chosen.plan.has_value();
+  choice.coded = std::move(chosen.exchanges);
+  if (chosen.plan) choose_instead(problem, choice, std::move(*chosen.plan));
   return choice;
 }
 
@@ -183,9 +192,7 @@ void bucket_families(const Problem& problem, const BucketOptions& options, Distr
 }
 
 Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& report) {
-  const BucketOptions options = {.least_gain = problem.least_gain,
-                                 .memory_bytes = problem.distribution.memory_bytes,
-                                 .fixed_bytes = problem.bucket_bytes};
+  const BucketOptions options = bucket_options(problem);
   WEFT_TRY(found, bucket_exchanges(choice.spread->chosen, *problem.machine, options));
   report.said = found.said;
   report.changed = found.plan.has_value();
@@ -259,7 +266,7 @@ Result<Choice> optimize(const Problem& problem) {
     const bool is_needed = !stage.several || problem.cluster->devices() >= 2;
     if (!is_needed || (stage.run == codecs_stage && !problem.codecs.any()))
       report.was = StageReport::Was::not_needed;
-    else if (std::ranges::find(problem.off, stage.name) != problem.off.end())
+    else if (is_off(problem, stage.name))
       report.was = StageReport::Was::off;
     else if (choice.spread && choice.spread->outcome.ended == Ended::interrupted && is_search(stage))
       report.was = StageReport::Was::off;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/distribute/feedback.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/print.h"
 #include "weft/ops/operators.h"
@@ -31,12 +33,21 @@ std::vector<std::string_view> names_of(const Map& map) {
   return names;
 }
 
+// What codecs keep of what they lost is the plan's own.
+std::set<std::string_view> kept_by_codecs(const plan::Graph& written) {
+  std::set<std::string_view> names;
+  for (const distribute::Feedback& lost : distribute::find_feedback(written)) names.insert(lost.name);
+  return names;
+}
+
 // Another size would be another model: a proof against it says nothing.
 Status check_sources(const plan::Graph& written, const plan::Graph& one_device) {
+  const std::set<std::string_view> own = kept_by_codecs(written);
   const auto known = distribute::sources_of(one_device);
   for (const auto& [name, id] : distribute::sources_of(written)) {
     const NodeView node = written.view(id);
     const auto found = known.find(name);
+    if (found == known.end() && own.contains(name)) continue;
     if (found == known.end() || written.node(id).op != one_device.node(found->second).op)
       return user_error(fmt::format("the plan has {} {}, which the model has not", node.op().name(), name),
                         did_you_mean(name, names_of(known)));
@@ -51,10 +62,15 @@ Status check_sources(const plan::Graph& written, const plan::Graph& one_device) 
 }
 
 Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) {
+  constexpr std::string_view kNextOwn = "next ";
+  const std::set<std::string_view> own = kept_by_codecs(written);
   std::map<std::string_view, bool> wanted;
   for (const plan::Output& output : one_device.outputs()) wanted[one_device.text(output.name)] = false;
   for (const plan::Output& output : written.outputs()) {
-    const auto found = wanted.find(written.text(output.name));
+    const std::string_view name = written.text(output.name);
+    const auto found = wanted.find(name);
+    if (found == wanted.end() && name.starts_with(kNextOwn) && own.contains(name.substr(kNextOwn.size())))
+      continue;
     if (found == wanted.end())
       return user_error(
           fmt::format("the plan returns {}, which the model does not", written.text(output.name)),

@@ -137,10 +137,11 @@ TEST(Codec, RequantisingOverHopsGrowsAndTwoHopsStayFlat) {
 
 // The plans' own definition, which works in doubles and one number at a time.
 TEST(Codec, KernelsAgreeWithTheDefinition) {
-  for (const CodecKind kind :
-       {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2, CodecKind::bf16})
+  for (const CodecKind kind : {CodecKind::int8, CodecKind::int4, CodecKind::e4m3, CodecKind::e5m2,
+                               CodecKind::bf16, CodecKind::one_bit, CodecKind::top_k})
     for (const std::size_t count : {1u, 7u, 64u, 203u, 1000u}) {
-      const Codec codec{kind, 64, 0};
+      const Codec codec{
+          kind, 64, kind == CodecKind::top_k ? static_cast<std::int64_t>(count + 9) / 10 : std::int64_t{0}};
       std::vector<float> values = random_numbers(count + 1, count);
       if (count == 203) values[70] = std::numeric_limits<float>::infinity();
       if (count == 64) std::ranges::fill(values, 0.0f);
@@ -156,7 +157,8 @@ TEST(Codec, KernelsAgreeWithTheDefinition) {
       std::vector<float> arrived(count);
       ASSERT_TRUE(decode(codec, codes, arrived).ok());
       for (std::size_t i = 0; i < count; ++i)
-        EXPECT_TRUE(static_cast<double>(arrived[i]) == back[i] || (std::isnan(arrived[i]) && std::isnan(back[i])))
+        EXPECT_TRUE(static_cast<double>(arrived[i]) == back[i] ||
+                    (std::isnan(arrived[i]) && std::isnan(back[i])))
             << ops::name(kind) << " of " << values[i] << ": " << arrived[i] << " and " << back[i];
       if (count != 203) {
         EXPECT_EQ(std::memcmp(words.data(), codes.data(), used), 0) << ops::name(kind) << " " << count;

@@ -128,6 +128,10 @@ all-to-all | f32[b=1,d=2] = 1 2 | {axis=gpu, from=d, to=b} | => 1 2
 broadcast-from permute-ranks | f32[b=2] = 1 2 | {axis=gpu} | => 1 2
 addends | f32[b=2] = 1 2 | {axis=gpu, into=a, count=2} | => 1 2 0 0
 encode | f32[d=2] = 127 -127 | {codec=int8, block=8, segment=2, keep=[], into=w} | => 1065353216 33151
+encode | f32[d=4] = 1 -3 0.5 2 | {codec=top_k, block=8, segment=4, keep=[], into=w, kept=2} | => 1 3 -1069547520 1073741824
+decode | i32[w=4] = 1 3 -1069547520 1073741824 | {codec=top_k, block=8, segment=4, type=f32[d=4], kept=2} | => 0 -3 0 2
+encode | f32[d=4] = 1 -3 -1 3 | {codec=one_bit, block=8, segment=4, keep=[], into=w} | => 1073741824 6
+decode | i32[w=2] = 1073741824 6 | {codec=one_bit, block=8, segment=4, type=f32[d=4]} | => 2 -2 -2 2
 decode | i32[w=2] = 1065353216 33151 | {codec=int8, block=8, segment=2, type=f32[d=2]} | => 127 -127
 )";
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "distribute_case.h"
+#include "weft/distribute/feedback.h"
+#include "weft/distribute/promises.h"
 #include "weft/distribute/prove.h"
 #include "weft/distribute/replay.h"
 #include "weft/distribute/without_codecs.h"
@@ -59,14 +61,19 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
     const train::TrainingPlan model = training_plan("digits_mlp", digits(5, f));
     for (const std::string_view spread : kSpreads) {
       SCOPED_TRACE(fmt::format("{} of f = {}", spread, f));
-      const CodedPlan made = coded(distributed(model, spread), kBoth);
-      EXPECT_TRUE(made.any());
-      EXPECT_GT(count(made.plan, "encode"), 0);
-      expect_proven(model.graph, made.plan);
-      // The text says it all.
-      const auto again = plan::read(plan::print(made.plan.graph), ops::all());
-      ASSERT_TRUE(again.ok()) << again.error().message;
-      EXPECT_EQ(plan::print(*again), plan::print(made.plan.graph));
+      for (const std::string_view codecs : {kBoth, std::string_view("gradients: int4, weights: int8"),
+                                            std::string_view("gradients: top_k(0.3)")}) {
+        SCOPED_TRACE(codecs);
+        const CodedPlan made = coded(distributed(model, spread), codecs);
+        EXPECT_TRUE(made.any());
+        EXPECT_GT(count(made.plan, "encode"), 0);
+        EXPECT_EQ(distribute::find_feedback(made.plan.graph).empty(), codecs == kBoth);
+        expect_proven(model.graph, made.plan);
+        // The text says it all.
+        const auto again = plan::read(plan::print(made.plan.graph), ops::all());
+        ASSERT_TRUE(again.ok()) << again.error().message;
+        EXPECT_EQ(plan::print(*again), plan::print(made.plan.graph));
+      }
     }
   }
 }
@@ -105,6 +112,82 @@ TEST(PlaceCodecs, APlanThatSumsWrongIsNotProven) {
   EXPECT_NE(distribute::difference<ops::Field>(model.graph, *exact), "");
 }
 
+DistributedPlan rewritten(const DistributedPlan& plan, std::string_view from, std::string_view to) {
+  std::string text = plan::print(plan.graph);
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  auto read = plan::read(text, ops::all());
+  if (!read.ok()) throw std::runtime_error(read.error().message);
+  DistributedPlan made;
+  made.mesh = plan.mesh;
+  made.opened = plan.opened;
+  made.origin = plan.origin;
+  made.own = plan.own;
+  made.graph = std::move(*read);
+  made.layouts = *spmd::infer_layouts(made.graph, made.mesh);
+  return made;
+}
+
+// What is kept must be what the codes lack, and begin at zero; else it is a state that the model does not have.
+TEST(PlaceCodecs, WhatIsKeptOtherwiseIsNoFeedback) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
+  const DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), "gradients: int4").plan;
+  const std::size_t all = distribute::find_feedback(plan.graph).size();
+  ASSERT_GT(all, 1u);
+  const DistributedPlan wrong = rewritten(plan, "= sub %", "= add %");
+  EXPECT_EQ(distribute::find_feedback(wrong.graph).size(), all - 1);
+  const auto exact = distribute::without_codecs(wrong);
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  EXPECT_TRUE(distribute::find_broken_promise(model.graph, *exact).has_value());
+}
+
+// Of the same gradient in every step, what arrives is right in the mean: what is lost at first is sent later.
+TEST(PlaceCodecs, FeedbackLosesNothingInTheLongRun) {
+  const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7), train::Optimizer::sgd);
+  for (const std::string_view spread :
+       {"gpu=3: slice b", "node=2: slice b; gpu=2: slice b", "gpu=3: slice b, shard parameters"})
+    for (const std::string_view codec : {"int4", "one_bit", "top_k(0.2)", "int8 with feedback"}) {
+      SCOPED_TRACE(fmt::format("{} on {}", codec, spread));
+      const DistributedPlan plan =
+          coded(distributed(model, spread), fmt::format("gradients: {}", codec)).plan;
+      const ops::Numbers<double> numbers;
+      Random random(3);
+      auto inputs = ops::spread<double>(plan.graph, plan.mesh, {}, plan.layouts, numbers, random);
+      const auto expected = ops::outputs_of<double>(model.graph, inputs.whole, numbers);
+      const auto lost = distribute::find_feedback(plan.graph);
+      ASSERT_FALSE(lost.empty());
+      for (const distribute::Feedback& one : lost)
+        for (auto& rank : inputs.held.find(one.name)->second.ranks) std::ranges::fill(rank.data, 0.0);
+      const auto largest_error = [&](int steps) {
+        std::vector<std::vector<double>> sums(expected.size());
+        for (int step = 0; step < steps; ++step) {
+          auto found = spmd::interpret_on_mesh<double>(
+              plan.graph, plan.mesh, [&](std::string_view name) { return &inputs.held.find(name)->second; },
+              numbers);
+          EXPECT_TRUE(found.ok()) << found.error().message;
+          for (std::size_t o = 0; o < expected.size(); ++o) {
+            const auto joined = spmd::join_from_mesh(
+                (*found)[o], plan.graph.type(plan.graph.outputs()[o].value), plan.mesh, numbers);
+            EXPECT_TRUE(joined.ok()) << joined.error().message;
+            sums[o].resize(joined->data.size());
+            for (std::size_t i = 0; i < sums[o].size(); ++i) sums[o][i] += joined->data[i];
+          }
+          for (std::size_t o = expected.size(); o < found->size(); ++o)
+            inputs.held.find(plan.graph.text(plan.graph.outputs()[o].name).substr(5))->second = (*found)[o];
+        }
+        double off = 0;
+        for (std::size_t o = 0; o < expected.size(); ++o)
+          for (std::size_t i = 0; i < sums[o].size(); ++i)
+            off = std::max(off, std::abs(sums[o][i] / steps - expected[o].data[i]));
+        return off;
+      };
+      const double once = largest_error(1);
+      EXPECT_GT(once, 0);
+      EXPECT_LT(largest_error(40), once / 4);
+    }
+}
+
 // The error of an output, over all its elements: relative to the largest of them.
 double off_by(const plan::Graph& model, const DistributedPlan& plan) {
   const ops::Numbers<double> numbers;
@@ -138,7 +221,7 @@ TEST(PlaceCodecs, WhatIsLostIsLittleAndAllRanksHoldTheSame) {
     const DistributedPlan exact = distributed(model, spread);
     EXPECT_LT(off_by(model.graph, exact), 1e-9);
     double last = 0;
-    for (const std::string_view codec : {"int8", "bf16", "e4m3", "e5m2", "int4"}) {
+    for (const std::string_view codec : {"int8", "bf16", "e4m3", "e5m2", "int4 without feedback"}) {
       SCOPED_TRACE(codec);
       const double off = off_by(model.graph, coded(exact, fmt::format("gradients: {}", codec)).plan);
       EXPECT_LT(off, 0.01);
@@ -183,7 +266,19 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("int8"), "expected what is coded and by what, found 'int8'");
   EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
-  EXPECT_NE(complaint("gradients: one_bit").find("added to what is sent next"), std::string::npos);
+  for (const std::string_view text :
+       {"gradients: int8 or int4 always", "gradients: top_k(0.01), weights: int4",
+        "gradients: int4 without feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
+    EXPECT_EQ(print(*read_codecs(text)), text);
+  EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
+  EXPECT_EQ(complaint("gradients: top_k(1.5)"),
+            "top_k keeps a share of the numbers between 0 and 1, found '(1.5)'");
+  EXPECT_EQ(complaint("gradients: int8(2)"), "int8 takes no number, found '(2)'");
+  EXPECT_EQ(complaint("gradients: one_bit without feedback"),
+            "one_bit needs what it loses to be added to what is sent next");
+  EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
+  for (const std::string_view text : {"weights: one_bit", "weights: int8 with feedback"})
+    EXPECT_NE(complaint(text).find("is for gradients"), std::string::npos);
 }
 
 }  // namespace

@@ -22,17 +22,8 @@ std::size_t blocks_of(const Codec& codec, std::size_t count) {
   return (count + block - 1) / block;
 }
 
-std::size_t code_bytes(CodecKind kind, std::size_t count) {
-  switch (kind) {
-    case CodecKind::int8:
-    case CodecKind::e4m3:
-    case CodecKind::e5m2: return count;
-    case CodecKind::int4: return (count + 1) / 2;
-    case CodecKind::bf16: return 2 * count;
-    case CodecKind::one_bit: return (count + 7) / 8;
-    case CodecKind::top_k: return 0;
-  }
-  return 0;
+std::size_t codes_before(CodecKind kind, std::size_t begin) {
+  return static_cast<std::size_t>(ops::code_bytes(kind, static_cast<std::int64_t>(begin)));
 }
 
 // The largest magnitude, or NaN where a number is not finite: their sum of zeros tells.
@@ -172,10 +163,7 @@ void decode_block(CodecKind kind, const std::uint8_t* codes, std::size_t count, 
 float scale_of(CodecKind kind, const float* values, std::size_t count) {
   const float largest = largest_of(values, count);
   if (kind != CodecKind::one_bit || std::isnan(largest)) return largest / ops::top_of(kind);
-  float sums[kCodecLanes] = {};
-  for (std::size_t i = 0; i < count; ++i) sums[i % kCodecLanes] += std::fabs(values[i]);
-  return std::accumulate(sums, sums + kCodecLanes, 0.0f) /
-         static_cast<float>(std::max<std::size_t>(count, 1));
+  return ops::mean_magnitude({values, count});
 }
 
 void encode_bf16(const float* values, std::size_t count, std::uint8_t* codes) {
@@ -256,7 +244,7 @@ void encode_values(const Codec& codec, std::span<const float> values, std::span<
     const float scale = scale_of(codec.kind, values.data() + begin, count);
     std::memcpy(out + 4 * b, &scale, 4);
     encode_block(codec.kind, values.data() + begin, count, inverse(scale),
-                 out + 4 * blocks + code_bytes(codec.kind, begin));
+                 out + 4 * blocks + codes_before(codec.kind, begin));
   }
 }
 
@@ -294,7 +282,7 @@ Status decode(const Codec& codec, std::span<const std::byte> codes, std::span<fl
     const std::size_t begin = b * block, count = std::min(block, values.size() - begin);
     float scale = 0;
     std::memcpy(&scale, in + 4 * b, 4);
-    decode_block(codec.kind, in + 4 * blocks + code_bytes(codec.kind, begin), count, scale,
+    decode_block(codec.kind, in + 4 * blocks + codes_before(codec.kind, begin), count, scale,
                  values.data() + begin);
   }
   return {};

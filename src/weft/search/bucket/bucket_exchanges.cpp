@@ -10,6 +10,7 @@
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/partition/buckets.h"
+#include "weft/search/bucket/gradient_sums.h"
 #include "weft/search/bucket/merge_exchanges.h"
 #include "weft/spmd/localize.h"
 
@@ -42,25 +43,6 @@ bool is_single_all_reduce(const plan::Node& node) {
   return node.op == &ops::all_reduce() && node.inputs.size() == 1;
 }
 
-// From the last node to the first: what only updates read, or other sums that only updates read.
-std::vector<bool> only_updates_read(const plan::Graph& graph) {
-  std::vector<bool> late(graph.value_count(), true), is_read(graph.value_count());
-  std::vector<bool> found(graph.node_count());
-  for (std::size_t n = graph.node_count(); n-- > 0;) {
-    const plan::Node& node = graph.node(NodeId(n));
-    bool is_late = node.when.phase == plan::Phase::update;
-    if (is_single_all_reduce(node)) {
-      const std::size_t result = node.first_result.value;
-      found[n] = is_late = is_read[result] && late[result] && node.when.phase != plan::Phase::forward;
-    }
-    for (const ValueId input : node.inputs) {
-      is_read[input.value] = true;
-      if (!is_late) late[input.value] = false;
-    }
-  }
-  return found;
-}
-
 // When what each exchange of rank 0 moves is there, by node of the plan of the mesh.
 Result<std::map<std::size_t, SummedGradient>> ready_exchanges(const PredictedPlan& before) {
   std::map<std::size_t, SummedGradient> found;
@@ -87,7 +69,7 @@ Result<std::map<std::size_t, SummedGradient>> ready_exchanges(const PredictedPla
 
 Result<SummedGradients> find_gradients(const PredictedPlan& before) {
   const plan::Graph& graph = before.plan.graph;
-  const std::vector<bool> is_gradient = only_updates_read(graph);
+  const std::vector<bool> is_gradient = gradient_sums(graph);
   WEFT_TRY(ready, ready_exchanges(before));
   SummedGradients gradients;
   // By value: of each kind, how many sums lie behind it at most.
@@ -99,7 +81,8 @@ Result<SummedGradients> find_gradients(const PredictedPlan& before) {
     for (const ValueId input : node.node().inputs)
       for (const auto& [kind, count] : behind[input.value]) here[kind] = std::max(here[kind], count);
     const auto known = ready.find(n);
-    if (is_gradient[n] && known != ready.end() && known->second.bytes > 0) {
+    if (is_gradient[n] && is_single_all_reduce(node.node()) && known != ready.end() &&
+        known->second.bytes > 0) {
       const ops::Communication& op = *ops::find_communication(node.op());
       const int axis = before.plan.mesh.find(op.axis(node));
       SumKind kind{static_cast<std::size_t>(axis), plan::name(op.exchange(node).monoid),

@@ -1,6 +1,10 @@
 #include "weft/search/codec/codecs.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +14,10 @@
 namespace weft::search {
 namespace {
 
+using ops::CodecKind;
+
 constexpr std::string_view kExample = "for example: codecs = 'gradients: int8, weights: int8'";
+constexpr std::string_view kWith = " with feedback", kWithout = " without feedback", kAlways = " always";
 constexpr std::array<std::string_view, 2> kCoded = {"gradients", "weights"};
 
 std::string_view trimmed(std::string_view text) {
@@ -19,19 +26,92 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-Result<ops::CodecKind> read_codec(std::string_view word) {
-  if (const auto found = ops::find_codec(word)) return *found;
-  if (word == "one_bit" || word == "top_k")
+bool take_end(std::string_view& text, std::string_view end) {
+  if (!text.ends_with(end)) return false;
+  text = trimmed(text.substr(0, text.size() - end.size()));
+  return true;
+}
+
+// What remains is of no use by itself.
+bool needs_feedback(CodecKind kind) { return kind == CodecKind::one_bit || kind == CodecKind::top_k; }
+bool has_feedback_unasked(CodecKind kind) { return needs_feedback(kind) || kind == CodecKind::int4; }
+
+// "(0.01)"
+Result<double> read_kept(std::string_view text) {
+  double kept = 0;
+  const std::string_view inside =
+      text.size() > 2 && text.starts_with('(') && text.ends_with(')') ? text.substr(1, text.size() - 2) : "";
+  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), kept);
+  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() ||
+      !(kept > 0 && kept < 1))
+    return user_error(fmt::format("top_k keeps a share of the numbers between 0 and 1, found '{}'", text),
+                      "for example: codecs = 'gradients: top_k(0.01)'");
+  return kept;
+}
+
+Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
+  AllowedCodec codec;
+  const bool with = take_end(text, kWith), without = !with && take_end(text, kWithout);
+  const std::size_t open = std::min(text.find('('), text.size());
+  const std::string_view word = trimmed(text.substr(0, open));
+  const auto found = ops::find_codec(word);
+  if (!found) {
+    std::string hint = did_you_mean(word, ops::codec_names());
     return user_error(
-        fmt::format("{} needs what it loses to be added to what is sent next, which plans do not do", word),
-        fmt::format("codecs of plans are {}", fmt::join(ops::plan_codecs(), ", ")));
-  std::string hint = did_you_mean(word, ops::plan_codecs());
-  return user_error(
-      fmt::format("no codec: '{}'", word),
-      hint.empty() ? fmt::format("codecs are {}", fmt::join(ops::plan_codecs(), ", ")) : std::move(hint));
+        fmt::format("no codec: '{}'", word),
+        hint.empty() ? fmt::format("codecs are {}", fmt::join(ops::codec_names(), ", ")) : std::move(hint));
+  }
+  codec.kind = *found;
+  if (codec.kind == CodecKind::top_k) {
+    WEFT_TRY(kept, read_kept(text.substr(open)));
+    codec.kept = kept;
+  } else if (open < text.size()) {
+    return user_error(fmt::format("{} takes no number, found '{}'", word, text.substr(open)));
+  }
+  if (is_weight && (with || needs_feedback(codec.kind)))
+    return user_error(
+        fmt::format("{} is for gradients: what is lost of weights is not added to what is sent next",
+                    needs_feedback(codec.kind) ? std::string(word) : "feedback"),
+        "weights: int8");
+  if (without && needs_feedback(codec.kind))
+    return user_error(fmt::format("{} needs what it loses to be added to what is sent next", word),
+                      "leave out: without feedback");
+  codec.of_weights = is_weight;
+  codec.feedback = !is_weight && (with || (!without && has_feedback_unasked(codec.kind)));
+  return codec;
+}
+
+Result<CodecChoice> read_choice(std::string_view text, std::string_view what) {
+  constexpr std::string_view kOr = " or ";
+  CodecChoice choice;
+  choice.always = take_end(text, kAlways);
+  for (bool more = true; more;) {
+    const std::size_t end = std::min(text.find(kOr), text.size());
+    more = end < text.size();
+    WEFT_TRY(codec, read_codec(trimmed(text.substr(0, end)), what == kCoded[1]));
+    if (std::ranges::find(choice.codecs, codec) != choice.codecs.end())
+      return user_error(fmt::format("{} are given {} twice", what, print(codec)));
+    choice.codecs.push_back(codec);
+    if (more) text = text.substr(end + kOr.size());
+  }
+  return choice;
+}
+
+std::string print_choice(const CodecChoice& choice) {
+  std::vector<std::string> codecs;
+  for (const AllowedCodec& codec : choice.codecs) codecs.push_back(print(codec));
+  return fmt::format("{}{}", fmt::join(codecs, " or "), choice.always ? kAlways : "");
 }
 
 }  // namespace
+
+ops::Codec AllowedCodec::of(std::int64_t block, std::int64_t numbers) const {
+  ops::Codec codec{kind, block, 0};
+  if (kind == CodecKind::top_k)
+    codec.kept = std::clamp<std::int64_t>(std::llround(kept * static_cast<double>(numbers)), 1,
+                                          std::max<std::int64_t>(numbers, 1));
+  return codec;
+}
 
 Result<Codecs> read_codecs(std::string_view text) {
   Codecs codecs;
@@ -50,19 +130,29 @@ Result<Codecs> read_codecs(std::string_view text) {
       return user_error(fmt::format("expected gradients or weights, found '{}'", what),
                         hint.empty() ? std::string(kExample) : std::move(hint));
     }
-    WEFT_TRY(codec, read_codec(trimmed(part.substr(colon + 1))));
-    std::optional<ops::CodecKind>& place = what == kCoded[0] ? codecs.gradients : codecs.weights;
-    if (place) return user_error(fmt::format("{} are given two codecs", what));
-    place = codec;
+    WEFT_TRY(choice, read_choice(trimmed(part.substr(colon + 1)), what));
+    CodecChoice& place = what == kCoded[0] ? codecs.gradients : codecs.weights;
+    if (place.any())
+      return user_error(fmt::format("{} are given two codecs", what),
+                        "one of several, whichever is quicker: 'gradients: int8 or int4'");
+    place = std::move(choice);
   }
   return codecs;
 }
 
+std::string print(const AllowedCodec& codec) {
+  std::string text(ops::name(codec.kind));
+  if (codec.kind == CodecKind::top_k) text += fmt::format("({})", codec.kept);
+  if (codec.feedback && !has_feedback_unasked(codec.kind)) text += kWith;
+  if (!codec.feedback && !codec.of_weights && has_feedback_unasked(codec.kind)) text += kWithout;
+  return text;
+}
+
 std::string print(const Codecs& codecs) {
   std::string text;
-  if (codecs.gradients) text += fmt::format("gradients: {}", ops::name(*codecs.gradients));
-  if (codecs.weights)
-    text += fmt::format("{}weights: {}", text.empty() ? "" : ", ", ops::name(*codecs.weights));
+  if (codecs.gradients.any()) text += fmt::format("gradients: {}", print_choice(codecs.gradients));
+  if (codecs.weights.any())
+    text += fmt::format("{}weights: {}", text.empty() ? "" : ", ", print_choice(codecs.weights));
   return text;
 }
 

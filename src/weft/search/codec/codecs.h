@@ -1,25 +1,52 @@
 // weft/search/codec/codecs.h -- what a user allows to be made small on the wires, and by what.
 //
-//   codecs = 'gradients: int8, weights: int8'     default: none
+//   codecs = 'gradients: int8, weights: int8'           default: none
+//            'gradients: int8 or int4'                  whichever is quicker
+//            'gradients: top_k(0.01), weights: int8'    one number of a hundred
+//            'gradients: int8 with feedback'            what is lost is added to what is encoded next
+//            'gradients: int4 always'                   wherever it can be, whether it pays or not
+//
+// Feedback goes without saying for int4, one_bit and top_k, which learn badly without it; `int4 without feedback` is
+// int4 alone. Weights have none: what is lost of them is lost in one step and not in the next.
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/ops/codec.h"
 
 namespace weft::search {
 
-struct Codecs {
-  std::optional<ops::CodecKind> gradients;  // of parameters, summed over ranks
-  std::optional<ops::CodecKind> weights;    // sharded, and gathered to be used
+struct AllowedCodec {
+  ops::CodecKind kind = ops::CodecKind::int8;
+  double kept = 0;        // by top_k, of all numbers
+  bool feedback = false;  // what is lost is added to what is encoded next
+  bool of_weights = false;
 
-  bool any() const { return gradients || weights; }
+  // Of a segment of so many numbers.
+  ops::Codec of(std::int64_t block, std::int64_t numbers) const;
+  friend bool operator==(const AllowedCodec&, const AllowedCodec&) = default;
+};
+
+struct CodecChoice {
+  std::vector<AllowedCodec> codecs;  // one of these, or none where none pays
+  bool always = false;               // also where none pays
+
+  bool any() const { return !codecs.empty(); }
+  friend bool operator==(const CodecChoice&, const CodecChoice&) = default;
+};
+
+struct Codecs {
+  CodecChoice gradients;  // of parameters, summed over ranks
+  CodecChoice weights;    // sharded, and gathered to be used
+
+  bool any() const { return gradients.any() || weights.any(); }
   friend bool operator==(const Codecs&, const Codecs&) = default;
 };
 
 Result<Codecs> read_codecs(std::string_view text);
-std::string print(const Codecs& codecs);  // '' for none
+std::string print(const AllowedCodec& codec);  // "int8 with feedback"
+std::string print(const Codecs& codecs);       // '' for none
 
 }  // namespace weft::search

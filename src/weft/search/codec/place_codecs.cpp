@@ -3,15 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "weft/base/units.h"
 #include "weft/distribute/edit_plan.h"
+#include "weft/distribute/trace_origins.h"
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
+#include "weft/ops/formula.h"
 #include "weft/ops/loops.h"
+#include "weft/search/bucket/gradient_sums.h"
+#include "weft/train/training_plan.h"
 
 namespace weft::search {
 namespace {
@@ -19,32 +25,6 @@ namespace {
 using plan::NodeId;
 using plan::NodeView;
 using plan::ValueId;
-
-// From the last node to the first: what only updates read, or sums and casts that only updates read.
-std::vector<bool> gradient_sums(const plan::Graph& graph) {
-  std::vector<bool> late(graph.value_count(), true), is_read(graph.value_count());
-  std::vector<bool> found(graph.node_count());
-  for (std::size_t n = graph.node_count(); n-- > 0;) {
-    const NodeView node = graph.view(NodeId(n));
-    const ops::Communication* const op = ops::find_communication(node.op());
-    bool is_late = node.phase() == plan::Phase::update;
-    if (node.phase() != plan::Phase::forward && node.input_count() == 1 &&
-        (op != nullptr || &node.op() == &ops::cast())) {
-      const std::size_t result = node.result(0).value;
-      is_late = is_read[result] && late[result];
-      if (op != nullptr) {
-        const ops::Exchange exchange = op->exchange(node);
-        found[n] =
-            is_late && exchange.take == ops::Exchange::Take::combined && exchange.monoid == plan::Monoid::sum;
-      }
-    }
-    for (const ValueId input : node.node().inputs) {
-      is_read[input.value] = true;
-      if (!is_late) late[input.value] = false;
-    }
-  }
-  return found;
-}
 
 // All-gathers of a parameter's shards, or of a next parameter that is what a master weight rounds to. What else an
 // update made is gathered as it is: it is kept, and a little would be lost of it in every step.
@@ -75,51 +55,107 @@ struct CodedRows {
   bool cut_codes = false;    // the blocks are of codes, between segments; else that index is kept
   std::int64_t segment = 0;  // steps of the first index that is not kept
   std::int64_t bytes = 0;    // of all codes
+  ops::Codec codec;          // of a segment
 };
 
 class CodecPlacer {
  public:
   CodecPlacer(const distribute::DistributedPlan& plan, const Codecs& codecs, std::int64_t block)
-      : plan_(plan), codecs_(codecs), block_(block), edit_(plan) {}
+      : plan_(plan),
+        codecs_(codecs),
+        block_(block),
+        edit_(plan),
+        is_gradient_(gradient_sums(plan.graph)),
+        is_weight_(weight_gathers(plan.graph)),
+        names_(gradient_names(plan.graph)),
+        skips_steps_(distribute::sources_of(plan.graph).contains(train::kLossScaleName)) {}
 
-  Result<CodedPlan> run() {
-    const std::vector<bool> gradients = gradient_sums(plan_.graph), weights = weight_gathers(plan_.graph);
-    CodedExchanges summed{.what = "gradients"}, gathered{.what = "weights"};
-    if (codecs_.gradients) summed.codec = *codecs_.gradients;
-    if (codecs_.weights) gathered.codec = *codecs_.weights;
+  std::vector<CodableExchange> codable() const {
+    std::vector<CodableExchange> found;
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
+      const CodecChoice* const choice = choice_of(n);
+      if (choice == nullptr) continue;
+      const NodeView node = plan_.graph.view(NodeId(n));
+      Symbol cut;
+      if (std::ranges::any_of(choice->codecs, [&](const AllowedCodec& codec) {
+            return rows_of(node, codec, cut).has_value();
+          }))
+        found.push_back({node.id(), choice == &codecs_.gradients, node.input_type(0).bytes()});
+    }
+    return found;
+  }
+
+  Result<CodedPlan> run(const CodecPicks& picks) {
+    std::vector<CodedExchanges> summed = reports_of("gradients", codecs_.gradients),
+                                gathered = reports_of("weights", codecs_.weights);
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       const NodeView node = plan_.graph.view(NodeId(n));
-      const bool is_gradient = codecs_.gradients && gradients[n], is_weight = codecs_.weights && weights[n];
-      if (!is_gradient && !is_weight) {
+      const CodecChoice* const choice = choice_of(n);
+      if (choice == nullptr) {
         WEFT_TRY_STATUS(edit_.keep(node.id()));
         continue;
       }
-      CodedExchanges& to = is_gradient ? summed : gathered;
+      const bool is_gradient = choice == &codecs_.gradients;
+      std::vector<CodedExchanges>& reports = is_gradient ? summed : gathered;
+      const std::size_t pick = picks[n].value_or(0);
+      const AllowedCodec& codec = choice->codecs[pick];
       Symbol cut;
-      const std::optional<CodedRows> rows = rows_of(node, to.codec, cut);
-      if (!rows) {
-        ++to.exact;
-        to.exact_bytes += node.input_type(0).bytes();
+      const std::optional<CodedRows> rows = rows_of(node, codec, cut);
+      if (!rows || !picks[n]) {
+        ++reports[0].exact;
+        if (rows) ++reports[0].unworthy;
+        reports[0].exact_bytes += node.input_type(0).bytes();
         WEFT_TRY_STATUS(edit_.keep(node.id()));
         continue;
       }
+      CodedExchanges& to = reports[pick];
       edit_.stand_at(node.id());
       if (is_gradient && &node.op() == &ops::all_reduce()) to.times = 2;
       ++to.coded;
       to.numbers += node.input_type(0).elements();
       to.bytes += node.input_type(0).bytes();
       to.code_bytes += rows->bytes;
-      WEFT_TRY_STATUS(is_gradient ? sum(node, cut, *rows, to.codec) : gather(node, cut, *rows, to.codec));
+      const std::size_t kept = lost_.size();
+      WEFT_TRY_STATUS(is_gradient ? sum(node, cut, *rows, codec) : gather(node, cut, *rows, codec));
+      for (std::size_t i = kept; i < lost_.size(); ++i) lost_[i].pick = pick;
     }
     CodedPlan made;
     WEFT_TRY(plan, edit_.finish());
     made.plan = std::move(plan);
-    if (codecs_.gradients) made.exchanges.push_back(summed);
-    if (codecs_.weights) made.exchanges.push_back(gathered);
+    for (const Lost& lost : lost_) {
+      made.plan.graph.add_output(made.plan.graph.symbol("next " + lost.name), lost.next);
+      std::int64_t elements = 1;
+      for (const plan::Share& share : plan::shares_of(made.plan.graph.type(lost.next),
+                                                      made.plan.layouts[lost.next.value], made.plan.mesh, 0))
+        elements *= share.size;
+      summed[lost.pick].lost_bytes += elements * plan::size_in_bytes(plan::DType::f32);
+    }
+    for (std::vector<CodedExchanges>* reports : {&summed, &gathered})
+      for (std::size_t i = 0; i < reports->size(); ++i)
+        if (i == 0 || (*reports)[i].coded > 0) made.exchanges.push_back((*reports)[i]);
     return made;
   }
 
  private:
+  // What a step loses and the next one adds.
+  struct Lost {
+    std::string name;
+    ValueId next;
+    std::size_t pick = 0;
+  };
+
+  static std::vector<CodedExchanges> reports_of(std::string_view what, const CodecChoice& choice) {
+    std::vector<CodedExchanges> reports;
+    for (const AllowedCodec& codec : choice.codecs) reports.push_back({.what = what, .codec = codec});
+    return reports;
+  }
+
+  const CodecChoice* choice_of(std::size_t node) const {
+    if (is_gradient_[node] && codecs_.gradients.any()) return &codecs_.gradients;
+    if (is_weight_[node] && codecs_.weights.any()) return &codecs_.weights;
+    return nullptr;
+  }
+
   std::size_t axis_of(const NodeView& node) const {
     return static_cast<std::size_t>(plan_.mesh.find(node.word(0)));
   }
@@ -134,7 +170,7 @@ class CodecPlacer {
 
   // With `kept` kept and the rest in rows; none where that cannot be cut, or is no smaller.
   std::optional<CodedRows> try_rows(const NodeView& node, Symbol cut, SymbolList kept,
-                                    ops::CodecKind codec) const {
+                                    const AllowedCodec& codec) const {
     const plan::Type x = node.input_type(0);
     const ops::DimList row = ops::without(x.dims, kept);
     if (row.empty()) return std::nullopt;
@@ -154,15 +190,16 @@ class CodecPlacer {
       if (here.slices(first.index) || is_own) parts *= plan_.mesh.axes[axis].ranks;
     }
     if (first.size % parts != 0) return std::nullopt;
-    CodedRows rows{std::move(kept), cut_codes, first.size / parts, 0};
+    CodedRows rows{std::move(kept), cut_codes, first.size / parts, 0, {}};
     const std::int64_t numbers = rows.segment * ops::points_of(row) / first.size,
-                       bytes = 4 * ops::encoded_words({codec, block_}, numbers);
+                       bytes = 4 * ops::encoded_words(codec.of(block_, numbers), numbers);
     if (bytes >= numbers * plan::size_in_bytes(x.dtype)) return std::nullopt;
     rows.bytes = x.elements() / numbers * bytes;
+    rows.codec = codec.of(block_, numbers);
     return rows;
   }
 
-  std::optional<CodedRows> best_rows(const NodeView& node, Symbol cut, ops::CodecKind codec) const {
+  std::optional<CodedRows> best_rows(const NodeView& node, Symbol cut, const AllowedCodec& codec) const {
     const SymbolList taken = sliced(node.input(0));
     std::optional<CodedRows> best;
     double least = 0;
@@ -193,7 +230,7 @@ class CodecPlacer {
   }
 
   // `cut` is the index whose blocks go to and come from the ranks. None: it goes as it is.
-  std::optional<CodedRows> rows_of(const NodeView& node, ops::CodecKind codec, Symbol& cut) const {
+  std::optional<CodedRows> rows_of(const NodeView& node, const AllowedCodec& codec, Symbol& cut) const {
     const plan::Type x = node.input_type(0);
     if (ranks_of(node) == 1 || x.elements() < block_ || !is_real(x.dtype) || x.dtype == plan::DType::f64)
       return std::nullopt;
@@ -219,26 +256,61 @@ class CodecPlacer {
     return edit_.graph().symbol(name);
   }
 
-  Result<ValueId> encode(ValueId x, const SymbolList& keep, std::int64_t segment, ops::CodecKind codec) {
+  Result<ValueId> encode(ValueId x, const SymbolList& keep, const CodedRows& rows) {
     SymbolList kept;
     for (const plan::Dim& dim : edit_.graph().type(x).dims)
       if (ops::contains(keep, dim.index)) kept.push_back(dim.index);
-    const auto key = std::tuple(x, kept, segment);
+    const auto key = std::tuple(x, kept, rows.segment);
     if (const auto known = encoded_.find(key); known != encoded_.end()) return known->second;
-    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(codec)), block_,
-                                                            segment, std::span<const Symbol>(kept),
-                                                            fresh(x, "code")};
+    const std::array<plan::AttributeValue, 6> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
+                                                            block_,
+                                                            rows.segment,
+                                                            std::span<const Symbol>(kept),
+                                                            fresh(x, "code"),
+                                                            rows.codec.kept};
     WEFT_TRY(codes, edit_.graph().add_value(ops::encode(), {&x, 1}, attributes));
     encoded_.emplace(key, codes);
     return codes;
   }
 
-  Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, std::int64_t segment,
-                         ops::CodecKind codec) {
+  Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, const CodedRows& rows) {
     WEFT_TRY(type, edit_.graph().intern_type(dtype, like.dims));
-    const std::array<plan::AttributeValue, 4> attributes = {edit_.graph().symbol(ops::name(codec)), block_,
-                                                            segment, type};
+    const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
+                                                            block_, rows.segment, type, rows.codec.kept};
     return edit_.graph().add_value(ops::decode(), {&codes, 1}, attributes);
+  }
+
+  // As a source of the plan, which is of no layer and comes before all of them.
+  Result<ValueId> add_lost(const std::string& name, plan::TypeId type, const plan::Layout& layout) {
+    plan::Graph& graph = edit_.graph();
+    graph.set_label({});
+    graph.set_scope({});
+    graph.set_when({});
+    const std::array<plan::AttributeValue, 6> attributes = {
+        graph.symbol(name), type,
+        std::monostate(),   std::monostate(),
+        std::monostate(),   graph.symbol(print(layout, plan_.mesh, graph.symbols()))};
+    return graph.add_value(ops::state(), {}, attributes);
+  }
+
+  // What is encoded is x and what was lost of it before; what is lost now is for the next step. A step whose numbers
+  // are not finite leaves that as it was.
+  Result<ValueId> encode_with_lost(const NodeView& node, ValueId x, const plan::Layout& layout,
+                                   const SymbolList& keep, const CodedRows& rows, std::string name) {
+    plan::Graph& graph = edit_.graph();
+    while (!taken_.insert(name).second || distribute::sources_of(plan_.graph).contains(name)) name += "_";
+    WEFT_TRY(type, graph.intern_type(plan::DType::f32, graph.type(x).dims));
+    WEFT_TRY(lost, add_lost(name, type, layout));
+    edit_.stand_at(node.id());
+    ops::Formula f(graph);
+    const ValueId wanted = f(ops::add(), {f.cast(x, plan::DType::f32), lost});
+    const ValueId codes = f.keep([&] { return encode(wanted, keep, rows); });
+    const ValueId arrives = f.keep([&] { return decode(codes, graph.type(wanted), plan::DType::f32, rows); });
+    ValueId next = f(ops::sub(), {wanted, arrives});
+    if (skips_steps_) next = f(ops::select(), {f(ops::equal(), {next, next}), next, lost});
+    WEFT_TRY_STATUS(f.status());
+    lost_.push_back({std::move(name), next});
+    return codes;
   }
 
   SymbolList here(const SymbolList& indices) {
@@ -253,27 +325,29 @@ class CodecPlacer {
   }
 
   // Codes that were decoded, and have the index they are gathered along, are sent on as they are.
-  ValueId codes_behind(ValueId x, Symbol along, ops::CodecKind codec) {
+  ValueId codes_behind(ValueId x, Symbol along, const AllowedCodec& codec) {
     const NodeView producer = edit_.graph().view(edit_.graph().value(x).producer);
-    if (&producer.op() != &ops::decode() || ops::codec_of(producer).kind != codec ||
+    if (&producer.op() != &ops::decode() || ops::codec_of(producer).kind != codec.kind ||
         !producer.input_type(0).has(along))
       return {};
     return producer.input(0);
   }
 
-  Status gather(const NodeView& node, Symbol along, const CodedRows& rows, ops::CodecKind codec) {
+  Status gather(const NodeView& node, Symbol along, const CodedRows& rows, const AllowedCodec& codec) {
     const ValueId x = edit_.now(node.input(0));
     const plan::Type type = edit_.graph().type(x);
-    if (const ValueId sent = codes_behind(x, edit_.symbol(along), codec); sent.valid()) {
-      const std::int64_t segment = edit_.graph().view(edit_.graph().value(x).producer).integer(2);
-      WEFT_TRY(all, ops::add_all_gather(edit_.graph(), sent, node.word(0), edit_.symbol(along)));
-      WEFT_TRY(numbers, decode(all, type, type.dtype, segment, codec));
-      edit_.become(node.result(0), numbers);
-      return {};
+    CodedRows coded = rows;
+    ValueId codes = codes_behind(x, edit_.symbol(along), codec);
+    Symbol cut = edit_.symbol(along);
+    if (codes.valid()) {
+      coded.segment = edit_.graph().view(edit_.graph().value(x).producer).integer(2);
+    } else {
+      WEFT_TRY(made, encode(x, here(rows.kept), rows));
+      codes = made;
+      cut = cut_of(codes, along, rows);
     }
-    WEFT_TRY(codes, encode(x, here(rows.kept), rows.segment, codec));
-    WEFT_TRY(all, ops::add_all_gather(edit_.graph(), codes, node.word(0), cut_of(codes, along, rows)));
-    WEFT_TRY(numbers, decode(all, type, type.dtype, rows.segment, codec));
+    WEFT_TRY(all, ops::add_all_gather(edit_.graph(), codes, node.word(0), cut));
+    WEFT_TRY(numbers, decode(all, type, type.dtype, coded));
     edit_.become(node.result(0), numbers);
     return {};
   }
@@ -288,30 +362,40 @@ class CodecPlacer {
     return edit_.graph().add_value(ops::addends(), {&x, 1}, attributes);
   }
 
-  Status sum(const NodeView& node, Symbol cut, const CodedRows& rows, ops::CodecKind codec) {
+  Status sum(const NodeView& node, Symbol cut, const CodedRows& rows, const AllowedCodec& codec) {
     plan::Graph& graph = edit_.graph();
     ValueId x = edit_.now(node.input(0));
     const plan::Type type = graph.type(x);
     const std::size_t axis = axis_of(node);
     SymbolList kept = here(rows.kept);
+    plan::Layout layout = plan_.layouts[node.input(0).value];
+    for (plan::AxisLayout& along : layout.axes)
+      if (along.is_sliced()) along.index = edit_.symbol(along.index);
     // Addends of other axes are coded one by one too, and are addends again afterwards.
-    const plan::Layout& layout = plan_.layouts[node.input(0).value];
     for (std::size_t other = 0; other < layout.axes.size(); ++other) {
       if (other == axis || !layout.axes[other].is_partial()) continue;
       WEFT_TRY(stacked, stack(x, other, kept));
       x = stacked;
+      layout.axes[other] = plan::AxisLayout::sliced(kept.back());
     }
     const SymbolList without_own = kept;
     const SymbolList summed = ops::indices_of(graph.type(x).dims);
     WEFT_TRY(stacked, stack(x, axis, kept));
-    WEFT_TRY(sent, encode(stacked, kept, rows.segment, codec));
+    layout.axes[axis] = plan::AxisLayout::sliced(kept.back());
+    const std::string& parameter = names_[node.input(0).value];
+    const std::string lost =
+        fmt::format("{}.lost.{}", parameter.empty() ? "gradient" : parameter, node.word(0));
+    WEFT_TRY(sent, codec.feedback ? encode_with_lost(node, stacked, layout, kept, rows, lost)
+                                  : encode(stacked, kept, rows));
     WEFT_TRY(received, ops::add_all_to_all(graph, sent, node.word(0), kept.back(), cut_of(sent, cut, rows)));
-    WEFT_TRY(addends, decode(received, graph.type(stacked), plan::DType::f32, rows.segment, codec));
+    WEFT_TRY(addends, decode(received, graph.type(stacked), plan::DType::f32, rows));
     WEFT_TRY(total, ops::add_reduce(graph, "sum", addends, summed));
     if (&node.op() == &ops::all_reduce()) {
-      WEFT_TRY(codes, encode(total, without_own, rows.segment, codec));
+      layout.axes[axis] = plan::AxisLayout::sliced(edit_.symbol(cut));
+      WEFT_TRY(codes, codec.feedback ? encode_with_lost(node, total, layout, without_own, rows, lost + ".sum")
+                                     : encode(total, without_own, rows));
       WEFT_TRY(all, ops::add_all_gather(graph, codes, node.word(0), cut_of(codes, cut, rows)));
-      WEFT_TRY(numbers, decode(all, graph.type(total), type.dtype, rows.segment, codec));
+      WEFT_TRY(numbers, decode(all, graph.type(total), type.dtype, rows));
       total = numbers;
     }
     if (summed.size() > type.rank()) {
@@ -327,7 +411,12 @@ class CodecPlacer {
   const Codecs& codecs_;
   const std::int64_t block_;
   distribute::PlanEdit edit_;
+  const std::vector<bool> is_gradient_, is_weight_;  // by node
+  const std::vector<std::string> names_;             // of parameters, by their gradients
+  const bool skips_steps_;                           // whose gradients are not finite
   std::map<std::tuple<ValueId, SymbolList, std::int64_t>, ValueId> encoded_;
+  std::vector<Lost> lost_;
+  std::set<std::string> taken_;  // names of these
 };
 
 }  // namespace
@@ -336,22 +425,38 @@ bool CodedPlan::any() const {
   return std::ranges::any_of(exchanges, [](const CodedExchanges& kind) { return kind.coded > 0; });
 }
 
+std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan& plan, const Codecs& codecs,
+                                               std::int64_t block) {
+  return CodecPlacer(plan, codecs, block).codable();
+}
+
+Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
+                               const CodecPicks& picks, std::int64_t block) {
+  return CodecPlacer(plan, codecs, block).run(picks);
+}
+
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                std::int64_t block) {
-  return CodecPlacer(plan, codecs, block).run();
+  return place_codecs(plan, codecs, CodecPicks(plan.graph.node_count(), std::size_t{0}), block);
 }
 
 std::string print(const CodedExchanges& kind) {
   const std::size_t all = kind.coded + kind.exact;
-  if (kind.coded == 0)
-    return fmt::format(
-        "{} {}: {}", kind.what, ops::name(kind.codec),
-        all == 0 ? "none are exchanged" : "nothing that is exchanged can be coded, and it goes as it is");
+  const std::string name = fmt::format("{} {}", kind.what, print(kind.codec));
+  if (kind.coded == 0) {
+    if (all == 0) return name + ": none are exchanged";
+    if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
+    return name + ": nothing that is exchanged can be coded, and it goes as it is";
+  }
   std::string text =
-      fmt::format("{} {}: {} of {} exchanges, {} as {}, off by at most {}", kind.what, ops::name(kind.codec),
-                  kind.coded, all, print_bytes(static_cast<double>(kind.bytes)),
-                  print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec));
+      fmt::format("{}: {} of {} exchanges, {} as {}, off by at most {}", name, kind.coded, all,
+                  print_bytes(static_cast<double>(kind.bytes)),
+                  print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec.kind));
   if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);
+  if (kind.lost_bytes > 0)
+    text += fmt::format(", which is added to what is sent next ({} a rank)",
+                        print_bytes(static_cast<double>(kind.lost_bytes)));
+  if (kind.unworthy > 0) text += fmt::format("; {} not worth it", kind.unworthy);
   if (kind.exact > 0)
     text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
   return text;

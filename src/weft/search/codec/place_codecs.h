@@ -13,11 +13,19 @@
 // A gradient is coded twice on its way, however many ranks there are: a ring would code it again at every hop. A
 // reduce-scatter is the first half of that. All ranks decode the same codes, so they go on with the same bits.
 //
+// With feedback what each rank's encode loses, of what it sends and of its block of the sum, is kept on that rank and
+// added to what it encodes in the next step (distribute/feedback.h): states "w1.lost.gpu", of which row r is rank r's,
+// and "w1.lost.gpu.sum".
+//
 // Gradients are sums that nobody but updates reads; weights are gathered from a parameter's shards, which stay as
 // they are, or are what master weights round to, which do. What is smaller than a block, cannot be cut evenly, or
 // would not become smaller goes as it is.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -26,14 +34,16 @@
 
 namespace weft::search {
 
-// What became of the exchanges of one kind.
+// What became of the exchanges of one kind, by one of its codecs.
 struct CodedExchanges {
   std::string_view what;  // "gradients"
-  ops::CodecKind codec = ops::CodecKind::int8;
-  std::size_t coded = 0, exact = 0;     // exchanges
+  AllowedCodec codec;
+  std::size_t coded = 0, exact = 0;     // exchanges; the latter of all codecs of the kind
+  std::size_t unworthy = 0;             // of these, that could be coded
   std::int64_t numbers = 0, bytes = 0;  // of those that are coded, and their bytes as they were
   std::int64_t code_bytes = 0;          // and as codes
   std::int64_t exact_bytes = 0;         // of the others
+  std::int64_t lost_bytes = 0;          // what the first rank keeps of what was lost
   int times = 1;                        // a number is coded, on its way along one axis
 
   friend bool operator==(const CodedExchanges&, const CodedExchanges&) = default;
@@ -41,12 +51,27 @@ struct CodedExchanges {
 
 struct CodedPlan {
   distribute::DistributedPlan plan;
-  std::vector<CodedExchanges> exchanges;
+  std::vector<CodedExchanges> exchanges;  // of each kind that is allowed, one at least
 
   bool any() const;
 };
 
+// Which of the codecs of its kind an exchange is coded by, by node; none: it goes as it is.
+using CodecPicks = std::vector<std::optional<std::size_t>>;
+
+// An exchange that some codec of its kind could make smaller.
+struct CodableExchange {
+  plan::NodeId node;
+  bool is_gradient = false;
+  std::int64_t bytes = 0;
+};
+std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan& plan, const Codecs& codecs,
+                                               std::int64_t block = ops::Codec().block);
+
 // REQUIRES: the plan is not cut in time.
+Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
+                               const CodecPicks& picks, std::int64_t block = ops::Codec().block);
+// By the first codec of its kind, wherever it can be.
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                std::int64_t block = ops::Codec().block);
 
