@@ -267,13 +267,15 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int8, gradients: int4"), "gradients are given two codecs");
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
   for (const std::string_view text :
-       {"gradients: int8 or int4 always", "gradients: top_k(0.01), weights: int4",
+       {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
         "gradients: int4 without feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
     EXPECT_EQ(print(*read_codecs(text)), text);
   EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
   EXPECT_EQ(complaint("gradients: top_k(1.5)"),
             "top_k keeps a share of the numbers between 0 and 1, found '(1.5)'");
-  EXPECT_EQ(complaint("gradients: int8(2)"), "int8 takes no number, found '(2)'");
+  EXPECT_EQ(complaint("gradients: int8(12)"),
+            "a block of int8 has 8 to 65536 numbers, a multiple of 8, found '(12)'");
+  EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no number, found '(8)'");
   EXPECT_EQ(complaint("gradients: one_bit without feedback"),
             "one_bit needs what it loses to be added to what is sent next");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");

@@ -36,11 +36,30 @@ bool take_end(std::string_view& text, std::string_view end) {
 bool needs_feedback(CodecKind kind) { return kind == CodecKind::one_bit || kind == CodecKind::top_k; }
 bool has_feedback_unasked(CodecKind kind) { return needs_feedback(kind) || kind == CodecKind::int4; }
 
-// "(0.01)"
+// Where few codes are to span a block, a small one loses less; a scale takes as much as 8 codes of 4 bits.
+constexpr std::int64_t kInt4Block = 64, kMostOfBlock = 65536;
+
+// "(0.01)" without its brackets; empty where it has none.
+std::string_view inside_of(std::string_view text) {
+  if (text.size() < 3 || !text.starts_with('(') || !text.ends_with(')')) return {};
+  return trimmed(text.substr(1, text.size() - 2));
+}
+
+Result<std::int64_t> read_block(std::string_view text, std::string_view word) {
+  std::int64_t block = 0;
+  const std::string_view inside = inside_of(text);
+  const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), block);
+  if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() || block < 8 ||
+      block > kMostOfBlock || block % 8 != 0)
+    return user_error(fmt::format("a block of {} has 8 to {} numbers, a multiple of 8, found '{}'", word,
+                                  kMostOfBlock, text),
+                      fmt::format("for example: codecs = 'gradients: {}(64)'", word));
+  return block;
+}
+
 Result<double> read_kept(std::string_view text) {
   double kept = 0;
-  const std::string_view inside =
-      text.size() > 2 && text.starts_with('(') && text.ends_with(')') ? text.substr(1, text.size() - 2) : "";
+  const std::string_view inside = inside_of(text);
   const auto [end, error] = std::from_chars(inside.data(), inside.data() + inside.size(), kept);
   if (inside.empty() || error != std::errc() || end != inside.data() + inside.size() ||
       !(kept > 0 && kept < 1))
@@ -65,6 +84,9 @@ Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
   if (codec.kind == CodecKind::top_k) {
     WEFT_TRY(kept, read_kept(text.substr(open)));
     codec.kept = kept;
+  } else if (open < text.size() && ops::has_scales(codec.kind)) {
+    WEFT_TRY(block, read_block(text.substr(open), word));
+    codec.block = block;
   } else if (open < text.size()) {
     return user_error(fmt::format("{} takes no number, found '{}'", word, text.substr(open)));
   }
@@ -105,8 +127,9 @@ std::string print_choice(const CodecChoice& choice) {
 
 }  // namespace
 
-ops::Codec AllowedCodec::of(std::int64_t block, std::int64_t numbers) const {
-  ops::Codec codec{kind, block, 0};
+ops::Codec AllowedCodec::of(std::int64_t block_unasked, std::int64_t numbers) const {
+  const std::int64_t unasked = kind == CodecKind::int4 ? std::min(block_unasked, kInt4Block) : block_unasked;
+  ops::Codec codec{kind, block > 0 ? block : unasked, 0};
   if (kind == CodecKind::top_k)
     codec.kept = std::clamp<std::int64_t>(std::llround(kept * static_cast<double>(numbers)), 1,
                                           std::max<std::int64_t>(numbers, 1));
@@ -143,6 +166,7 @@ Result<Codecs> read_codecs(std::string_view text) {
 std::string print(const AllowedCodec& codec) {
   std::string text(ops::name(codec.kind));
   if (codec.kind == CodecKind::top_k) text += fmt::format("({})", codec.kept);
+  if (codec.block > 0) text += fmt::format("({})", codec.block);
   if (codec.feedback && !has_feedback_unasked(codec.kind)) text += kWith;
   if (!codec.feedback && !codec.of_weights && has_feedback_unasked(codec.kind)) text += kWithout;
   return text;

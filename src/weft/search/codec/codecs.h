@@ -3,6 +3,7 @@
 //   codecs = 'gradients: int8, weights: int8'           default: none
 //            'gradients: int8 or int4'                  whichever is quicker
 //            'gradients: top_k(0.01), weights: int8'    one number of a hundred
+//            'gradients: int4(32)'                      a scale for each 32 numbers: more bytes, less lost
 //            'gradients: int8 with feedback'            what is lost is added to what is encoded next
 //            'gradients: int4 always'                   wherever it can be, whether it pays or not
 //
@@ -20,12 +21,13 @@ namespace weft::search {
 
 struct AllowedCodec {
   ops::CodecKind kind = ops::CodecKind::int8;
-  double kept = 0;        // by top_k, of all numbers
-  bool feedback = false;  // what is lost is added to what is encoded next
+  double kept = 0;         // by top_k, of all numbers
+  std::int64_t block = 0;  // numbers that share a scale; 0: as many as the kind has unasked
+  bool feedback = false;   // what is lost is added to what is encoded next
   bool of_weights = false;
 
-  // Of a segment of so many numbers.
-  ops::Codec of(std::int64_t block, std::int64_t numbers) const;
+  // Of a segment of so many numbers; `block_unasked` of them share a scale where nothing else is said.
+  ops::Codec of(std::int64_t block_unasked, std::int64_t numbers) const;
   friend bool operator==(const AllowedCodec&, const AllowedCodec&) = default;
 };
 

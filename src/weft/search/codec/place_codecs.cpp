@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -130,9 +131,7 @@ class CodecPlacer {
         elements *= share.size;
       summed[lost.pick].lost_bytes += elements * plan::size_in_bytes(plan::DType::f32);
     }
-    for (std::vector<CodedExchanges>* reports : {&summed, &gathered})
-      for (std::size_t i = 0; i < reports->size(); ++i)
-        if (i == 0 || (*reports)[i].coded > 0) made.exchanges.push_back((*reports)[i]);
+    for (std::vector<CodedExchanges>* reports : {&summed, &gathered}) keep_used(*reports, made.exchanges);
     return made;
   }
 
@@ -143,6 +142,20 @@ class CodecPlacer {
     ValueId next;
     std::size_t pick = 0;
   };
+
+  // Those of codecs that are used, or of the first; what goes as it is is said once.
+  static void keep_used(const std::vector<CodedExchanges>& reports, std::vector<CodedExchanges>& kept) {
+    if (reports.empty()) return;
+    const std::size_t before = kept.size();
+    std::ranges::copy_if(reports, std::back_inserter(kept),
+                         [](const CodedExchanges& report) { return report.coded > 0; });
+    if (kept.size() == before) kept.push_back(reports[0]);
+    kept[before].exact = reports[0].exact;
+    kept[before].unworthy = reports[0].unworthy;
+    kept[before].exact_bytes = reports[0].exact_bytes;
+    for (std::size_t i = before + 1; i < kept.size(); ++i)
+      kept[i].exact = kept[i].unworthy = 0, kept[i].exact_bytes = 0;
+  }
 
   static std::vector<CodedExchanges> reports_of(std::string_view what, const CodecChoice& choice) {
     std::vector<CodedExchanges> reports;
@@ -260,10 +273,10 @@ class CodecPlacer {
     SymbolList kept;
     for (const plan::Dim& dim : edit_.graph().type(x).dims)
       if (ops::contains(keep, dim.index)) kept.push_back(dim.index);
-    const auto key = std::tuple(x, kept, rows.segment);
+    const auto key = std::tuple(x, kept, rows.segment, rows.codec.kind, rows.codec.block);
     if (const auto known = encoded_.find(key); known != encoded_.end()) return known->second;
     const std::array<plan::AttributeValue, 6> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
-                                                            block_,
+                                                            rows.codec.block,
                                                             rows.segment,
                                                             std::span<const Symbol>(kept),
                                                             fresh(x, "code"),
@@ -276,7 +289,8 @@ class CodecPlacer {
   Result<ValueId> decode(ValueId codes, const plan::Type& like, plan::DType dtype, const CodedRows& rows) {
     WEFT_TRY(type, edit_.graph().intern_type(dtype, like.dims));
     const std::array<plan::AttributeValue, 5> attributes = {edit_.graph().symbol(ops::name(rows.codec.kind)),
-                                                            block_, rows.segment, type, rows.codec.kept};
+                                                            rows.codec.block, rows.segment, type,
+                                                            rows.codec.kept};
     return edit_.graph().add_value(ops::decode(), {&codes, 1}, attributes);
   }
 
@@ -340,7 +354,9 @@ class CodecPlacer {
     ValueId codes = codes_behind(x, edit_.symbol(along), codec);
     Symbol cut = edit_.symbol(along);
     if (codes.valid()) {
-      coded.segment = edit_.graph().view(edit_.graph().value(x).producer).integer(2);
+      const NodeView decoded = edit_.graph().view(edit_.graph().value(x).producer);
+      coded.segment = decoded.integer(2);
+      coded.codec = ops::codec_of(decoded);
     } else {
       WEFT_TRY(made, encode(x, here(rows.kept), rows));
       codes = made;
@@ -414,7 +430,7 @@ class CodecPlacer {
   const std::vector<bool> is_gradient_, is_weight_;  // by node
   const std::vector<std::string> names_;             // of parameters, by their gradients
   const bool skips_steps_;                           // whose gradients are not finite
-  std::map<std::tuple<ValueId, SymbolList, std::int64_t>, ValueId> encoded_;
+  std::map<std::tuple<ValueId, SymbolList, std::int64_t, ops::CodecKind, std::int64_t>, ValueId> encoded_;
   std::vector<Lost> lost_;
   std::set<std::string> taken_;  // names of these
 };
