@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 300
 PREFIX       ?= /usr/local
 
 .DEFAULT_GOAL := weft
-.PHONY: weft demo lib install test test-gpu test-thorough bench bench-gpu bench-peers bench-faults goldens fuzz format lint clean help
+.PHONY: weft demo lib install test test-gpu test-thorough bench bench-gpu bench-peers bench-faults bench-wires goldens fuzz format lint clean help
 
 weft: ## build the program, build/release/weft (plain `make`)
 	@scripts/setup.sh build
@@ -54,6 +54,13 @@ bench-gpu: ## measure steps of training on this machine's GPU beside PyTorch's
 bench-peers: ## build what `weft bench` measures against: Open MPI, MPICH, Gloo
 	@scripts/setup.sh build bench
 	@scripts/build.sh release $(JOBS) weft bench-peers
+
+bench-wires: ## measure steps between hosts with slow links, gradients bucketed, coded or averaged, beside PyTorch DDP
+	@scripts/setup.sh build bench
+	@scripts/build.sh release $(JOBS) weft
+	@bench/wires.sh build/release/weft 2 1gbit
+	@bench/wires.sh build/release/weft 4 1gbit
+	@bench/wires.sh build/release/weft 2 10gbit
 
 bench-faults: ## kill, stop, starve and mislead ranks and training jobs, and see that they cope
 	@scripts/setup.sh build

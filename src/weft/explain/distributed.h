@@ -34,7 +34,7 @@ struct MeasuredStep {
 
 // Where the ranks of a job are, as they found it.
 struct JobHosts {
-  std::vector<std::vector<std::int32_t>> ranks;  // of each host; the mesh is laid over them in this order
+  std::vector<std::vector<std::int32_t>> ranks;      // of each host; the mesh is laid over them in this order
   double latency_seconds = 0, bytes_per_second = 0;  // of the network between them
   bool measured = false;                             // rather than given
 };
@@ -64,6 +64,7 @@ struct DistributedExplanation {
   std::vector<search::Step> rules;                // that led to the plan of one device
   std::vector<search::Step> communication_rules;  // and from there to the plan of the mesh
   std::vector<search::CodedExchanges> coded;      // what codecs made small
+  std::string averages;                           // of ranks that learn by themselves; empty: they do not
   std::optional<MeasuredStep> measured;
 
   // Model flops per second over what the devices could do.

@@ -168,8 +168,10 @@ std::string step_notes(const DistributedExplanation& explanation) {
   return text;
 }
 
-std::string codec_lines(const DistributedExplanation& explanation) {
+std::string wire_lines(const DistributedExplanation& explanation) {
   std::string text;
+  if (!explanation.averages.empty())
+    text += wrap(fmt::format("sync: {}\n", explanation.averages), explanation.width);
   for (const search::CodedExchanges& kind : explanation.coded)
     text += wrap(fmt::format("codecs: {}\n", search::print(kind)), explanation.width);
   return text;
@@ -254,7 +256,7 @@ std::string print_text(const DistributedExplanation& explanation) {
   text += mesh_lines(explanation) + "\n" + tree(explanation) + "\n";
   text += collective_table(prediction, explanation.verbose, width);
   text += wrap(step_notes(explanation), width);
-  text += codec_lines(explanation);
+  text += wire_lines(explanation);
   if (explanation.verbose) text += wrap(memory_line(prediction, explanation.memory_bytes), width);
   text += "\n" + alternatives(explanation) + "\n";
   text += wrap(search_line(explanation), width);

@@ -4,11 +4,14 @@
 //   y, z = x, w      likewise, in one call
 //
 // priority=low: other exchanges along the axis need not wait for it.
+// every=8: the sum of what the ranks would add in 8 steps is made afterwards, of what they made of it (run/); until
+// then a rank goes on with its own addend, as many times as there are ranks.
 #include <array>
 
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/local_exchange.h"
+#include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
 
 namespace weft::ops {
@@ -17,11 +20,12 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kAllReduceAttributes = {
+constexpr std::array<plan::AttributeSpec, 4> kAllReduceAttributes = {
     {{"axis", AttributeKind::word},
      {"kind", AttributeKind::word, false, 0, "sum"},
+     {"every", AttributeKind::integer, false, 1},
      {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
-constexpr std::size_t kAllReduceKind = 1, kAllReducePriority = 2;
+constexpr std::size_t kAllReduceKind = 1, kAllReduceEvery = 2, kAllReducePriority = 3;
 
 class AllReduce final : public Communication {
  public:
@@ -31,6 +35,10 @@ class AllReduce final : public Communication {
 
   Status infer(const NodeView& node, plan::ResultTypes& results) const override {
     WEFT_TRY_STATUS(check_priority(node.word(kAllReducePriority)));
+    WEFT_TRY_STATUS(expect_between("every", node.integer(kAllReduceEvery), 1, kMostStepsBetweenSums));
+    if (node.integer(kAllReduceEvery) > 1 &&
+        plan::find_monoid(node.word(kAllReduceKind)) != plan::Monoid::sum)
+      return user_error("all-reduce: only sums are made every few steps");
     return Communication::infer(node, results);
   }
 
@@ -48,6 +56,10 @@ class AllReduce final : public Communication {
 };
 
 }  // namespace
+
+std::int64_t steps_between_sums(const plan::NodeView& node) {
+  return &node.op() == &all_reduce() ? node.integer(kAllReduceEvery) : 1;
+}
 
 const Operator& all_reduce() {
   static const AllReduce op;

@@ -38,9 +38,9 @@ struct Exchange {
   Take take = Take::own;
   plan::Monoid monoid = plan::Monoid::none;  // of combined; none where the plan names no such kind
   Symbol join = {};                          // of joined, bordered: the index the shares lie along
-  std::int64_t rank = 0;                     // of root: whose; of shifted: how many ranks up a value goes; of stacked: rows
-  Symbol keep = {};                          // the index a block of which is kept, or that is new; invalid: all is kept
-  std::int64_t before = 0, after = 0;        // of bordered: how much of what lies around its block
+  std::int64_t rank = 0;  // of root: whose; of shifted: how many ranks up a value goes; of stacked: rows
+  Symbol keep = {};       // the index a block of which is kept, or that is new; invalid: all is kept
+  std::int64_t before = 0, after = 0;  // of bordered: how much of what lies around its block
 };
 
 // The collective whose bytes say what it costs; nothing where none move, or fewer than one can tell.
@@ -66,6 +66,10 @@ class Communication : public OperatorOf<Communication> {
     for (std::size_t k = 0; k < at.input_count(); ++k) at.result(k).data = at.input(k).data;
   }
 };
+
+// After how many steps the sum that an all-reduce is of is made; 1 of all else.
+std::int64_t steps_between_sums(const plan::NodeView& node);
+inline constexpr std::int64_t kMostStepsBetweenSums = 1'000'000'000;
 
 // Null when the operator computes.
 const Communication* find_communication(const plan::Operator& op);

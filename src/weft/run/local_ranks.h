@@ -30,6 +30,12 @@ namespace weft::run {
 // The most ranks that are started on one machine.
 constexpr std::int32_t kMostLocalRanks = 256;
 
+// What ranks that learned by themselves for some steps make of the mean of their parameters: see
+// parameter_averages.h. As it is, they take it.
+struct OuterUpdate {
+  double rate = 1, momentum = 0;
+};
+
 struct LocalRanksOptions {
   std::int32_t ranks = 1;
   // automatic, shm: processes over shared memory; tcp: processes over sockets; inproc: threads.
@@ -46,6 +52,7 @@ struct LocalRanksOptions {
   std::string spill_folder = {};  // empty: the system's for temporary files
   // What runs the collectives of its program, in their order; empty: what the communicator chooses.
   std::vector<program::ChosenAlgorithm> algorithms = {};
+  OuterUpdate outer = {};
 };
 
 // Why not all ranks came to their end: the first that failed, by time.

@@ -13,8 +13,10 @@
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
 #include "weft/distribute/feedback.h"
+#include "weft/distribute/local_steps.h"
 #include "weft/run/local_ranks_run.h"
 #include "weft/run/rank_comparison.h"
+#include "weft/train/training_plan.h"
 #include "weft/transport/machine_ranks.h"
 #include "weft/transport/rank_names.h"
 
@@ -45,7 +47,8 @@ std::uint64_t sample_of(std::span<const std::byte> bytes, std::uint64_t seed) {
 }
 
 // What each of these ranks gives of a tensor: its share, where none before it has the same.
-std::vector<std::int64_t> bytes_from(const SharedSource& source, std::span<const std::int32_t> numbers) {
+std::vector<std::int64_t> bytes_from(const SharedSource& source, plan::DType dtype,
+                                     std::span<const std::int32_t> numbers) {
   std::vector<std::int64_t> bytes;
   for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
     const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
@@ -54,7 +57,7 @@ std::vector<std::int64_t> bytes_from(const SharedSource& source, std::span<const
              source.shares[static_cast<std::size_t>(other)] == share;
     };
     const bool is_first = has(numbers[rank]) && std::ranges::none_of(numbers.first(rank), has);
-    bytes.push_back(is_first ? elements_of(share) * plan::size_in_bytes(source.type.dtype) : 0);
+    bytes.push_back(is_first ? elements_of(share) * plan::size_in_bytes(dtype) : 0);
   }
   return bytes;
 }
@@ -102,6 +105,8 @@ Result<std::unique_ptr<Member>> Member::start(const distribute::DistributedPlan&
   // All have asked for their memory before any of them fills it.
   WEFT_TRY_STATUS(member->wait_for_all());
   WEFT_TRY_STATUS(member->fill(weights));
+  member->steps_alone_ = distribute::steps_between_sums(plan.graph);
+  if (member->steps_alone_ > 1) WEFT_TRY_STATUS(member->start_averages(weights, options.outer));
   return member;
 }
 
@@ -158,6 +163,36 @@ Status Member::fill(const Weights& weights) {
   return {};
 }
 
+// The ranks that have other examples and else the same.
+Status Member::start_averages(const Weights& weights, const OuterUpdate& outer) {
+  const std::vector<std::size_t> data = distribute::data_axes(plan_);
+  std::int32_t colour = 0;
+  for (std::size_t axis = 0; axis < plan_.mesh.axes.size(); ++axis)
+    if (std::ranges::find(data, axis) == data.end())
+      colour = colour * plan_.mesh.axes[axis].ranks + plan_.mesh.coordinate(number(), axis);
+  WEFT_TRY(group, world_->split(colour, number()));
+  averages_.emplace(*rank_, std::move(group), outer);
+  std::vector<std::byte> share;
+  // Parameters before the states that they are rounded from.
+  for (const SharedSource::Kind kind : {SharedSource::Kind::parameter, SharedSource::Kind::state})
+    for (const SharedSource& source : sources_) {
+      const Port* const port = source.kind == kind ? port_of(source) : nullptr;
+      if (port == nullptr) continue;
+      const bool is_parameter = kind == SharedSource::Kind::parameter;
+      const std::string of =
+          is_parameter ? source.name : std::string(train::parameter_of_moment(source.name));
+      WEFT_TRY(kept, find_tensor(weights, ParameterAverages::momentum_name(of), plan::DType::f32,
+                                 shape_of_type(source.type), false));
+      share.clear();
+      if (kept != nullptr) {
+        share.resize(static_cast<std::size_t>(elements_of(shares(source))) * sizeof(float));
+        cut_share({plan::DType::f32, source.type.dims}, shares(source), kept->bytes, share);
+      }
+      WEFT_TRY_STATUS(averages_->add(*port, is_parameter, share));
+    }
+  return {};
+}
+
 void Member::take_input(const SharedSource& source, const Port* port) {
   inputs_.push_back({source.type.dtype, {}});
   if (port == nullptr) return;  // this rank needs none of it
@@ -195,7 +230,8 @@ Status Member::compare_replicas(std::int64_t step) {
   std::vector<std::uint64_t> mine;
   for (const SharedSource& source : sources_) {
     if (source.kind == SharedSource::Kind::input) continue;
-    const Port* const port = source.is_read && source.has_copies ? port_of(source) : nullptr;
+    const bool is_alike = steps_alone_ == 1 || source.kind == SharedSource::Kind::parameter;
+    const Port* const port = source.is_read && source.has_copies && is_alike ? port_of(source) : nullptr;
     std::uint64_t sample = 0;
     if (port != nullptr) {
       WEFT_TRY(held, rank_->read(*port));
@@ -241,7 +277,6 @@ Status Member::gather(comm::Communicator& group, std::span<const std::int32_t> n
                       bool everywhere) {
   weights.tensors.clear();
   const bool keeps = everywhere || group.rank() == 0;
-  std::vector<std::byte> all;
   for (const SharedSource& source : sources_) {
     if (source.kind == SharedSource::Kind::input || !source.is_read) continue;
     const Port* const port = port_of(source);
@@ -250,33 +285,51 @@ Status Member::gather(comm::Communicator& group, std::span<const std::int32_t> n
       WEFT_TRY(read, rank_->read(*port));
       held = std::move(read);
     }
-    const std::span<const std::byte> mine = held ? held->bytes() : std::span<const std::byte>();
-    Tensor tensor{source.type.dtype, shape_of_type(source.type), {}};
-    if (std::ranges::all_of(numbers, [&](std::int32_t rank) { return source.is_whole(rank); })) {
-      if (keeps) tensor.bytes.assign(mine.begin(), mine.end());
-    } else {
-      const std::vector<std::int64_t> counts = bytes_from(source, numbers);
-      if (std::reduce(counts.begin(), counts.end()) != source.type.bytes())
-        return world_error(fmt::format("nobody that is left has all of {}", source.name));
-      if (keeps) all.resize(static_cast<std::size_t>(source.type.bytes()));
-      WEFT_TRY_STATUS(group.run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
-                                 .input = mine.data(),
-                                 .output = all.data(),
-                                 .type = ElementType::u8,
-                                 .counts = counts}));
-      if (keeps) {
-        tensor.bytes.resize(all.size());
-        std::span<const std::byte> rest = all;
-        for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-          const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
-          if (counts[rank] > 0) put_share(source.type, share, rest, tensor.bytes);
-          rest = rest.subspan(static_cast<std::size_t>(counts[rank]));
-        }
-      }
-    }
-    if (keeps) weights.tensors.emplace(source.name, std::move(tensor));
+    const auto keep_tensor = [&](const std::string& name, plan::DType dtype,
+                                 std::span<const std::byte> mine) -> Status {
+      const plan::Type type{dtype, source.type.dims};
+      WEFT_TRY(bytes, gather_shares(group, numbers, source, type, mine, everywhere));
+      if (keeps) weights.tensors.emplace(name, Tensor{dtype, shape_of_type(type), std::move(bytes)});
+      return {};
+    };
+    WEFT_TRY_STATUS(
+        keep_tensor(source.name, source.type.dtype, held ? held->bytes() : std::span<const std::byte>()));
+    if (!averages_ || source.kind != SharedSource::Kind::parameter) continue;
+    if (const std::span<const float> momentum = averages_->momentum(source.name); !momentum.empty())
+      WEFT_TRY_STATUS(keep_tensor(ParameterAverages::momentum_name(source.name), plan::DType::f32,
+                                  std::as_bytes(momentum)));
   }
   return {};
+}
+
+Result<std::vector<std::byte>> Member::gather_shares(comm::Communicator& group,
+                                                     std::span<const std::int32_t> numbers,
+                                                     const SharedSource& source, const plan::Type& type,
+                                                     std::span<const std::byte> mine, bool everywhere) {
+  const bool keeps = everywhere || group.rank() == 0;
+  std::vector<std::byte> whole;
+  if (std::ranges::all_of(numbers, [&](std::int32_t rank) { return source.is_whole(rank); })) {
+    if (keeps) whole.assign(mine.begin(), mine.end());
+    return whole;
+  }
+  const std::vector<std::int64_t> counts = bytes_from(source, type.dtype, numbers);
+  if (std::reduce(counts.begin(), counts.end()) != type.bytes())
+    return world_error(fmt::format("nobody that is left has all of {}", source.name));
+  std::vector<std::byte> all(keeps ? static_cast<std::size_t>(type.bytes()) : 0);
+  WEFT_TRY_STATUS(group.run({.kind = everywhere ? comm::Kind::all_gather : comm::Kind::gather,
+                             .input = mine.data(),
+                             .output = all.data(),
+                             .type = ElementType::u8,
+                             .counts = counts}));
+  if (!keeps) return whole;
+  whole.resize(all.size());
+  std::span<const std::byte> rest = all;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const auto& share = source.shares[static_cast<std::size_t>(numbers[rank])];
+    if (counts[rank] > 0) put_share(type, share, rest, whole);
+    rest = rest.subspan(static_cast<std::size_t>(counts[rank]));
+  }
+  return whole;
 }
 
 Status Member::keep_copy(std::int64_t step) {

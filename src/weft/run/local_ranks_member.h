@@ -18,6 +18,7 @@
 #include "weft/run/feed.h"
 #include "weft/run/local_ranks.h"
 #include "weft/run/local_ranks_shares.h"
+#include "weft/run/parameter_averages.h"
 #include "weft/run/weights.h"
 
 namespace weft::run {
@@ -37,10 +38,18 @@ class Member {
   void feed(const Feed& feed, std::int64_t step);
   Result<double> loss() const;  // of the last step
 
+  // After how many steps ranks agree on what they learned; 1: they learn together.
+  std::int64_t steps_alone() const { return steps_alone_; }
+  // After a step: parameters that ranks learned by themselves are made alike; `wholly`: and their moments.
+  Status agree(bool wholly) { return averages_ ? averages_->agree(wholly) : Status(); }
+  void part() {
+    if (averages_) averages_->part();
+  }
+
   // The largest of what the ranks say, on all of them.
   Result<std::int64_t> hear(std::int64_t word);
   // Fails, on all ranks and naming those that differ, where ranks that hold copies of a tensor hold other bits,
-  // as far as a sample shows: another one after each step.
+  // as far as a sample shows: another one after each step. Of ranks that learn alone, parameters only.
   Status compare_replicas(std::int64_t step);
   // The tensors of the whole model, on rank 0, or on all where `everywhere`.
   Status gather(Weights& weights, bool everywhere);
@@ -67,6 +76,12 @@ class Member {
 
   Member(const distribute::DistributedPlan& plan, std::vector<SharedSource> sources);
   Status fill(const Weights& weights);
+  Status start_averages(const Weights& weights, const OuterUpdate& outer);
+  // One tensor of the model, of which this rank has `mine`. Empty where it is not to keep it.
+  Result<std::vector<std::byte>> gather_shares(comm::Communicator& group,
+                                               std::span<const std::int32_t> numbers,
+                                               const SharedSource& source, const plan::Type& type,
+                                               std::span<const std::byte> mine, bool everywhere);
   void take_input(const SharedSource& source, const program::Port* port);
   // From the ranks of a group: `numbers[r]` is the mesh's number of its rank r. Each share comes from the first
   // that has it.
@@ -82,6 +97,8 @@ class Member {
   std::unique_ptr<comm::Communicator> world_;
   std::unique_ptr<exec::CommExchanger> exchanger_;
   std::unique_ptr<exec::Rank> rank_;
+  std::int64_t steps_alone_ = 1;
+  std::optional<ParameterAverages> averages_;
   // For each input of the plan where the rank's rows of the batch go: its own memory, or, where rows are cut
   // too, whole rows from which its share is cut.
   std::vector<InputMemory> inputs_;

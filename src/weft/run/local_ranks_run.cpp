@@ -122,8 +122,13 @@ class Loop {
       changes_plan_ = word == kChangePlan;
       if (word >= kChangePlan) break;
       step = training.first_step + i;
-      if (run_.keep_every > 0 && i % run_.keep_every == 0) WEFT_TRY_STATUS(member_.keep_copy(step));
+      copy_is_due_ = copy_is_due_ || (run_.keep_every > 0 && i % run_.keep_every == 0);
+      if (copy_is_due_ && alike_) {
+        WEFT_TRY_STATUS(member_.keep_copy(step));
+        copy_is_due_ = false;
+      }
       WEFT_TRY_STATUS(one_step(i, step));
+      WEFT_TRY_STATUS(agree(step + 1, /*wholly=*/word == kGoOnAndKeep));
       WEFT_TRY(loss, member_.loss());
       outcome_.last_loss = loss;
       WEFT_TRY(further, further_losses(member_.rank(), training.losses));
@@ -131,13 +136,17 @@ class Loop {
       if (i == 0) outcome_.first_loss = outcome_.last_loss, outcome_.first_further = outcome_.last_further;
       outcome_.steps_done = i + 1;
       outcome_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-      if (run_.check_every > 0 && (step + 1) % run_.check_every == 0)
+      check_is_due_ = check_is_due_ || (run_.check_every > 0 && (step + 1) % run_.check_every == 0);
+      if (check_is_due_ && alike_) {
         WEFT_TRY_STATUS(member_.compare_replicas(step + 1));
+        check_is_due_ = false;
+      }
       if (is_first_) trouble = look_at(step + 1);
       if (word == kGoOnAndKeep) WEFT_TRY_STATUS(keep(step + 1, trouble));
       if (run_.look_every > 0 && (i + 1) % run_.look_every == 0) WEFT_TRY_STATUS(look_at_speeds(step + 1));
     }
     weights_.step = training.first_step + outcome_.steps_done;
+    WEFT_TRY_STATUS(member_.agree(/*wholly=*/true));
     WEFT_TRY_STATUS(member_.gather(weights_, everywhere_));
     WEFT_TRY_STATUS(gather_timelines());
     return member_.wait_for_all();
@@ -165,6 +174,15 @@ class Loop {
     if (looks) looked_at_.push_back(step_times(member_.rank().program(), timeline));
     if (measures) measured_.add(begin, std::move(timeline));
     return {};
+  }
+
+  // Ranks that learn by themselves part with a step, until it is time to agree, or what they hold is asked for.
+  Status agree(std::int64_t done, bool wholly) {
+    const std::int64_t alone = member_.steps_alone();
+    if (alone == 1) return {};
+    member_.part();
+    alike_ = wholly || done % alone == 0;
+    return alike_ ? member_.agree(wholly) : Status();
   }
 
   // The last steps before a look; the very first has things to do that no other has.
@@ -240,6 +258,8 @@ class Loop {
   const bool everywhere_, is_first_;
   TrainingOutcome outcome_;
   bool wants_other_plan_ = false, changes_plan_ = false;
+  bool alike_ = true;  // what ranks hold copies of
+  bool copy_is_due_ = false, check_is_due_ = false;
   std::vector<StepTimes> looked_at_;
   MeasuredSteps measured_;
   std::vector<std::vector<program::Timeline>> timelines_;

@@ -25,7 +25,8 @@ json print_options(const LocalRanksOptions& options) {
           {"shared_memory", options.shared_memory},
           {"spills", options.spills},
           {"spill_folder", options.spill_folder},
-          {"algorithms", print_algorithms(options.algorithms)}};
+          {"algorithms", print_algorithms(options.algorithms)},
+          {"outer", {options.outer.rate, options.outer.momentum}}};
 }
 
 Result<LocalRanksOptions> read_options(const json& from) {
@@ -40,6 +41,7 @@ Result<LocalRanksOptions> read_options(const json& from) {
   options.spill_folder = from.at("spill_folder");
   WEFT_TRY(algorithms, read_algorithms(from.at("algorithms")));
   options.algorithms = std::move(algorithms);
+  options.outer = {from.at("outer").at(0), from.at("outer").at(1)};
   return options;
 }
 

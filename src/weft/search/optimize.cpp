@@ -17,6 +17,7 @@
 #include "weft/search/codec/choose_codecs.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
+#include "weft/search/sync/sync_every.h"
 
 namespace weft::search {
 namespace {
@@ -150,6 +151,33 @@ bool is_off(const Problem& problem, std::string_view stage) {
   return std::ranges::find(problem.off, stage) != problem.off.end();
 }
 
+// The average's share of a step is said beside the step, which does not have it.
+Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(made, sync_every(choice.spread->chosen.plan, problem.sync_every));
+  const plan::Mesh& mesh = made.plan.mesh;
+  WEFT_TRY(costs, problem.machine->costs(mesh));
+  double seconds = 0;
+  for (const std::size_t axis : made.axes) {
+    program::Exchange exchange;
+    exchange.axis = mesh.axes[axis].name;
+    seconds += costs.exchange(exchange, axis, made.bytes).seconds();
+  }
+  const auto steps = static_cast<double>(problem.sync_every);
+  report.said = fmt::format(
+      "{} gradient{} stay on their ranks; every {} steps {} of parameters are averaged in {}: {} and {} a "
+      "step",
+      made.gradients, made.gradients == 1 ? "" : "s", problem.sync_every,
+      print_bytes(static_cast<double>(made.bytes)), print_seconds(seconds),
+      print_bytes(static_cast<double>(made.bytes) / steps), print_seconds(seconds / steps));
+  choice.averages = report.said;
+  report.changed = true;
+  WEFT_TRY(prediction,
+           sim::predict(made.plan.graph, mesh, made.plan.layouts, costs,
+                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+  choose_instead(problem, choice, {std::move(made.plan), std::move(prediction)});
+  return choice;
+}
+
 Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
   ChooseCodecsOptions options{.memory_bytes = problem.distribution.memory_bytes, .until = problem.until};
   // Small gradients may be quicker in buckets than as codes.
@@ -172,8 +200,8 @@ Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& 
 // that is then quicker is taken, unless hints, codecs or a given distribution say otherwise.
 void bucket_families(const Problem& problem, const BucketOptions& options, DistributionChoice& spread) {
   const FixedPart& fixed = problem.distribution.fixed;
-  const bool is_free = !problem.distribution.given && !problem.codecs.any() && fixed.slices.empty() &&
-                       fixed.exceptions.empty();
+  const bool is_free = !problem.distribution.given && !problem.codecs.any() && problem.sync_every == 1 &&
+                       fixed.slices.empty() && fixed.exceptions.empty();
   for (Alternative& family : spread.alternatives) {
     if (!family.fits || family.distribution == spread.distribution || Clock::now() >= problem.until) continue;
     ChooseOptions given = problem.distribution;
@@ -234,6 +262,8 @@ constexpr Stage kStages[] = {
     {"distribute", "the plan is spread over the devices of the cluster", true, distribute_stage},
     {"rewrite communication", "rules split, merge and move what the ranks exchange", true,
      rewrite_communication_stage},
+    {"sync", "ranks learn by themselves for some steps, and then average what they learned", true,
+     sync_stage},
     {"codecs", "gradients and weights are made small for the wires", true, codecs_stage},
     {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
     {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
@@ -264,7 +294,8 @@ Result<Choice> optimize(const Problem& problem) {
     StageReport report;
     report.stage = stage.name;
     const bool is_needed = !stage.several || problem.cluster->devices() >= 2;
-    if (!is_needed || (stage.run == codecs_stage && !problem.codecs.any()))
+    if (!is_needed || (stage.run == codecs_stage && !problem.codecs.any()) ||
+        (stage.run == sync_stage && problem.sync_every == 1))
       report.was = StageReport::Was::not_needed;
     else if (is_off(problem, stage.name))
       report.was = StageReport::Was::off;

@@ -3,6 +3,7 @@
 //   rewrite                  rules make the plan of one device cheaper
 //   distribute               the plan is spread over the devices of the cluster
 //   rewrite communication    rules split, merge and move what the ranks exchange
+//   sync                     ranks learn by themselves for some steps and then average, where a user asks for it
 //   codecs                   gradients and weights are made small for the wires, where a user allows it
 //   bucket                   gradients that are ready at about the same time are summed by one call
 //   choose algorithms        each exchange is done by what is quickest on its wires
@@ -46,8 +47,9 @@ struct Problem {
   double least_gain = kLeastGain;  // 0: whatever is cheaper at best is taken
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
-  Codecs codecs;                   // that are allowed: they lose something, so they are never chosen unasked
-  double bucket_bytes = 0;         // that gradients travel in; 0: as it is quickest
+  std::int64_t sync_every = 1;  // steps from one average of what ranks learned to the next; 1: none is needed
+  Codecs codecs;                // that are allowed: they lose something, so they are never chosen unasked
+  double bucket_bytes = 0;      // that gradients travel in; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
@@ -76,6 +78,7 @@ struct Choice {
   std::vector<Step> communication_trail;  // rules that led from there to the plan of the mesh
   std::vector<StageReport> reports;       // one for each stage
   std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
+  std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // the problem's
 };

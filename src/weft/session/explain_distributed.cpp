@@ -90,6 +90,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.hosts = prepared.hosts;
   about.stages = planned->reports;
   about.coded = planned->coded;
+  about.averages = planned->averages;
   WEFT_TRY(first, first_steps(state, prepared));
   about.rules = std::move(first);
   about.rules.insert(about.rules.end(), planned->trail.begin(), planned->trail.end());

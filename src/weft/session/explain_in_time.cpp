@@ -29,7 +29,7 @@ using distribute::Distribution;
 // Plans in time are looked for where devices are many; ranks of this machine run those that they are given.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
-         !prepared.settings.codecs.any();
+         !prepared.settings.codecs.any() && prepared.settings.sync_every == 1;
 }
 
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.

@@ -105,6 +105,7 @@ Result<run::LocalRanksOptions> local_ranks_of(const Prepared& prepared, const si
   options.memory_limit = static_cast<std::int64_t>(prepared.settings.memory_limit);
   options.spills = prepared.settings.spills;
   options.spill_folder = spill_folder_of(prepared.settings);
+  options.outer = {prepared.settings.running.outer_rate, prepared.settings.running.outer_momentum};
   options.overlap = overlaps(prepared.settings, here, options.workers);
   if (const auto transport = comm::find_transport(prepared.settings.running.transport))
     options.transport = *transport;

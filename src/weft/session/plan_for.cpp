@@ -165,6 +165,18 @@ Error no_offload(const Prepared& prepared) {
                     "on this machine memory_limit sends to a file what does not fit", prepared.run->span);
 }
 
+// What does not go with ranks that learn by themselves.
+Status check_sync(const Settings& settings) {
+  if (settings.sync_every == 1) return {};
+  if (settings.codecs.any())
+    return user_error("sync_every averages parameters as they are: codecs do not go with it",
+                      "leave out codecs, or sync_every");
+  if (settings.training.precision.compute == plan::DType::f16)
+    return user_error("sync_every does not go with f16: ranks that overflow skip steps, each by itself",
+                      "precision = bf16 has the range of f32");
+  return {};
+}
+
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
@@ -190,6 +202,10 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   }
   problem.off = settings.optimizer_off;
   problem.codecs = settings.codecs;
+  if (problem.learns) {
+    WEFT_TRY_STATUS(check_sync(settings));
+    problem.sync_every = settings.sync_every;
+  }
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
@@ -264,6 +280,7 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
   Settings plain = prepared.settings;
   plain.rules = false;
   plain.codecs = {};
+  plain.sync_every = 1;
   plain.optimizer_off.emplace_back("bucket");
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));

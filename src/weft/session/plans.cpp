@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
+#include "weft/distribute/local_steps.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
@@ -106,8 +107,10 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
   }
   const auto began = std::chrono::steady_clock::now();
   WEFT_TRY(proof, distribute::prove(one_device, plan));
-  return SmallProof{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+  SmallProof small{std::move(proof), fmt::format("its own sizes on {}", print(plan.mesh)),
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+  small.steps_alone = distribute::steps_between_sums(plan.graph);
+  return small;
 }
 
 Result<PlanVerdict> prove_written(const std::string& name, const std::string& text,

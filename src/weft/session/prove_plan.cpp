@@ -12,6 +12,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/distribute/local_steps.h"
 #include "weft/distribute/meaning.h"
 #include "weft/distribute/open_nodes.h"
 #include "weft/distribute/promises.h"
@@ -406,8 +407,11 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
 
 // What codecs lose has a bound and no proof: the plan is proven with what they code sent as it is.
 Result<SmallProof> prove_up_to_codecs(const Session::State& state, const Prepared& prepared, Claim claim) {
-  if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph))
-    return prove_claim(state, prepared, claim);
+  if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph)) {
+    WEFT_TRY(proof, prove_claim(state, prepared, claim));
+    if (claim.spread != nullptr) proof.steps_alone = distribute::steps_between_sums(claim.spread->graph);
+    return proof;
+  }
   WEFT_TRY(exact, distribute::without_codecs(*claim.spread));
   claim.spread = &exact;
   WEFT_TRY(proof, prove_claim(state, prepared, claim));
@@ -439,8 +443,13 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal{} to {}{}, over the field{}, at {}",
+  return fmt::format("proven equal{}{} to {}{}, over the field{}, at {}",
                      up_to_codecs ? " up to codecs (encode and decode taken for the identity)" : "",
+                     steps_alone > 1
+                         ? fmt::format(" but for gradients that are not summed until ranks average "
+                                       "what they learned, every {} steps,",
+                                       steps_alone)
+                         : "",
                      rewritten ? "the model as it was before rules" : "the plan of one device",
                      but_for_norms(norm_shares), in_time ? " as every stage runs it" : " and in f64", sizes);
 }
@@ -471,6 +480,7 @@ Result<SmallProof> prove_written_plan(const Session::State& state, const Prepare
                       state, prepared,
                       {.model = &prepared.plan.graph, .spread = &plan, .norm_shares = prepared.norm_shares}));
   proof.up_to_codecs = is_coded;
+  proof.steps_alone = distribute::steps_between_sums(written.graph);
   if (!proof.proof.holds()) return proof;
   WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));
   if (const plan::NodeId untold = distribute::find_untold(open, plan); untold.valid())

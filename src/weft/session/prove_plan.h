@@ -30,6 +30,7 @@ struct SmallProof {
   std::int64_t norm_shares = 1;  // of the batch, from which batch norms take their statistics
   bool in_time = false;          // as its ranks run it, stage by stage
   bool up_to_codecs = false;     // with what they code taken to arrive as it was
+  std::int64_t steps_alone = 1;  // with gradients taken for summed that are not, for so many steps
 
   // "proven equal to the plan of one device: ..", or what is wrong.
   std::string text() const;

@@ -8,6 +8,7 @@
 #include "weft/base/nearest.h"
 #include "weft/base/units.h"
 #include "weft/distribute/distribution.h"
+#include "weft/ops/communication.h"
 #include "weft/price/asked_algorithms.h"
 #include "weft/search/optimize.h"
 #include "weft/session/duration.h"
@@ -286,8 +287,8 @@ constexpr SettingSpec kSpecs[] = {
      "what may be made small on the wires, and by what: 'gradients: int8, weights: int8'; '' is nothing",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::text)
-         return user_error("expected codecs as text", "for example: codecs = 'gradients: int8, weights: int8'",
-                           value.span);
+         return user_error("expected codecs as text",
+                           "for example: codecs = 'gradients: int8, weights: int8'", value.span);
        auto read = search::read_codecs(value.text);
        if (!read.ok()) {
          Error error = std::move(read).error();
@@ -433,6 +434,19 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("'{}'", fmt::join(settings.optimizer_off, ", ")); }},
+    running_share<&RunOptions::outer_momentum>(
+        "outer_momentum",
+        "how much of the last average's change the next one keeps, where sync_every is above 1"),
+    {"outer_rate",
+     "how far parameters go towards the average, where sync_every is above 1; DiLoCo has 0.7, and a momentum "
+     "of "
+     "0.9",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 0, 10, "a number from 0 to 10"));
+       settings.running.outer_rate = given;
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.running.outer_rate); }},
     {"overlap",
      "whether ranks of LOCAL move bytes while they compute; automatic is where a processor is free",
      [](Settings& settings, const Value& value) -> Status {
@@ -555,6 +569,19 @@ constexpr SettingSpec kSpecs[] = {
      },
      [](const Settings& settings) { return fmt::format("{}", settings.seconds); }},
     running_count<&RunOptions::seed>("seed", "of initial values, of the order of the data and of dropout"),
+    {"sync_every",
+     "steps that ranks which slice the batch learn by themselves, until they average what they learned; 1 is "
+     "to "
+     "sum gradients in every step",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, number_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
+                                     "a whole number that is not below 1"));
+       if (given != std::floor(given))
+         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       settings.sync_every = static_cast<std::int64_t>(given);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.sync_every); }},
     {"synthesize", "whether algorithms made for the wires compete with those that ship",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, truth(value, "synthesize"));

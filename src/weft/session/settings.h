@@ -37,15 +37,16 @@ struct RunOptions {
   std::int64_t checkpoint_every = 0;  // steps; 0: only when training is over
   std::string checkpoint_best;        // a file for the best of them
   std::int64_t check_every = 100;     // steps from one comparison of ranks' copies to the next; 0: none
-  std::int64_t copy_every = 0;        // steps from one copy in LOCAL's ranks' own memory to the next; 0: none
-  std::int64_t replan_every = 0;      // steps from one look at the ranks' speeds to the next; 0: none
-  double wall_time = 0;               // seconds after which TRAIN saves and ends; 0: none
-  std::optional<bool> resume;         // from the checkpoint; none: where a launcher started ranks again
-  std::int64_t restarts = 0;          // of LOCAL's ranks, from the last checkpoint, when one died
-  bool follow_plan = true;            // with which the weights were trained before
+  double outer_rate = 1, outer_momentum = 0;  // of what averages do to parameters, where ranks learn alone
+  std::int64_t copy_every = 0;    // steps from one copy in LOCAL's ranks' own memory to the next; 0: none
+  std::int64_t replan_every = 0;  // steps from one look at the ranks' speeds to the next; 0: none
+  double wall_time = 0;           // seconds after which TRAIN saves and ends; 0: none
+  std::optional<bool> resume;     // from the checkpoint; none: where a launcher started ranks again
+  std::int64_t restarts = 0;      // of LOCAL's ranks, from the last checkpoint, when one died
+  bool follow_plan = true;        // with which the weights were trained before
   std::string transport = "automatic";      // between the ranks of LOCAL n
   std::optional<measure::Network> network;  // between the hosts of JOB; none: it is measured
-  std::string algorithm;  // what their collectives run (price/asked_algorithms.h); empty: as priced
+  std::string algorithm;    // what their collectives run (price/asked_algorithms.h); empty: as priced
   bool synthesize = false;  // whether trees made for the wires compete with the algorithms that ship
   std::optional<bool>
       remember;                 // whether EXPLAIN ANALYZE keeps its times; none: where no others disturbed it
@@ -70,6 +71,8 @@ struct Settings {
   // That gradients travel in; 0: as it is quickest; none: each by itself.
   std::optional<double> bucket_bytes = 0;
   search::Codecs codecs = {};  // what may be made small on the wires
+  // Steps that ranks which slice the batch learn by themselves before they average what they learned; 1: none.
+  std::int64_t sync_every = 1;
   bool local_norms = false;  // batch norms take their statistics from one device's share of a batch
   bool prove = true;         // plans for several ranks are proven before they are shown or run
   train::TrainingOptions training;

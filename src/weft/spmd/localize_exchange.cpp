@@ -63,6 +63,7 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
       local_.values[node.result(k).value] = local_.values[node.input(k).value];
     return {};
   }
+  if (ops::steps_between_sums(node) > 1) return own_addends(node, ranks);
   if (exchange.take == ops::Exchange::Take::bordered) return fetch_borders(node, op, exchange);
   plan::TypeId type;
   if (!is_empty_here) {
@@ -82,6 +83,18 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
   if (node.input_count() > 1) return exchange_bucket(node, what);
   WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
   if (!is_empty_here) result = value;
+  return {};
+}
+
+// What the rank adds, as if all added the same.
+Status Localizer::own_addends(const NodeView& node, std::int32_t ranks) {
+  for (std::size_t k = 0; k < node.result_count(); ++k) {
+    const ValueId addend = local_.values[node.input(k).value];
+    if (!addend.valid()) continue;
+    WEFT_TRY(times, ops::add_constant(local_.graph, ranks, node.input_type(k).dtype));
+    WEFT_TRY(sum, ops::add_pointwise(local_.graph, ops::mul(), {addend, times}));
+    local_.values[node.result(k).value] = sum;
+  }
   return {};
 }
 

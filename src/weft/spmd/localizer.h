@@ -42,6 +42,7 @@ class Localizer {
   // axis, nothing is sent.
   Status exchange(const plan::NodeView& node, const ops::Communication& op);
   // Of several values at once. What is empty here is empty on all ranks of the group, and stays away.
+  Status own_addends(const plan::NodeView& node, std::int32_t ranks);
   Status exchange_bucket(const plan::NodeView& node, const ops::LocalExchange& what);
   // Where it has nothing along another index, neither has the rest of its group.
   Status fetch_borders(const plan::NodeView& node, const ops::Communication& op,

@@ -70,8 +70,8 @@ return y=%6
 
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
-            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "codecs",
-                                           "bucket", "choose algorithms", "schedule"}));
+            (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "sync",
+                                           "codecs", "bucket", "choose algorithms", "schedule"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 
