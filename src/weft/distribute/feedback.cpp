@@ -24,9 +24,18 @@ std::vector<Feedback> find_feedback(const plan::Graph& graph) {
     if (source == sources.end()) continue;
     const NodeView state = graph.view(source->second);
     if (&state.op() != &ops::state() || state.word(2) != "zeros") continue;
-    // What is not finite is not kept: then the state stays as it is.
+    // What is not finite, or of a step that is skipped, is not kept; and it goes with the scale of the loss.
     NodeView lost = maker(output.value);
-    if (&lost.op() == &ops::select() && lost.input(2) == state.result(0)) lost = maker(lost.input(1));
+    for (;;) {
+      if (&lost.op() == &ops::mul())
+        lost = maker(lost.input(0));
+      else if (&lost.op() == &ops::select() && lost.input(2) == state.result(0))
+        lost = maker(lost.input(1));
+      else if (&lost.op() == &ops::select() && lost.input(1) == state.result(0))
+        lost = maker(lost.input(2));
+      else
+        break;
+    }
     if (&lost.op() != &ops::sub()) continue;
     const NodeView add = maker(lost.input(0)), decode = maker(lost.input(1));
     if (&add.op() != &ops::add() || add.input(1) != state.result(0) || &decode.op() != &ops::decode())

@@ -120,6 +120,7 @@ class CodecPlacer {
       WEFT_TRY_STATUS(is_gradient ? sum(node, cut, *rows, codec) : gather(node, cut, *rows, codec));
       for (std::size_t i = kept; i < lost_.size(); ++i) lost_[i].pick = pick;
     }
+    if (skips_steps_) WEFT_TRY_STATUS(follow_loss_scale());
     CodedPlan made;
     WEFT_TRY(plan, edit_.finish());
     made.plan = std::move(plan);
@@ -139,7 +140,7 @@ class CodecPlacer {
   // What a step loses and the next one adds.
   struct Lost {
     std::string name;
-    ValueId next;
+    ValueId now, next;
     std::size_t pick = 0;
   };
 
@@ -307,8 +308,28 @@ class CodecPlacer {
     return graph.add_value(ops::state(), {}, attributes);
   }
 
-  // What is encoded is x and what was lost of it before; what is lost now is for the next step. A step whose numbers
-  // are not finite leaves that as it was.
+  // Gradients are multiplied by the loss's scale, and so is what is lost of them: it goes with the scale. A step that
+  // halves it changes nothing else, and what it lost is not of this training.
+  Status follow_loss_scale() {
+    ValueId next;
+    for (const plan::Output& output : plan_.graph.outputs())
+      if (plan_.graph.text(output.name) == fmt::format("next {}", train::kLossScaleName))
+        next = edit_.now(output.value);
+    if (!next.valid() || lost_.empty()) return {};
+    const NodeId source = distribute::sources_of(plan_.graph).find(train::kLossScaleName)->second;
+    const ValueId scale = edit_.now(plan_.graph.result(source));
+    plan::Graph& graph = edit_.graph();
+    graph.set_label({});
+    graph.set_scope({});
+    graph.set_when({.phase = plan::Phase::update});
+    ops::Formula f(graph);
+    const ValueId ratio = f(ops::div(), {next, scale}), is_skipped = f(ops::less(), {next, scale});
+    for (Lost& lost : lost_)
+      lost.next = f(ops::mul(), {f(ops::select(), {is_skipped, lost.now, lost.next}), ratio});
+    return f.status();
+  }
+
+  // What is encoded is x and what was lost of it before; what is lost now is for the next step, where it is finite.
   Result<ValueId> encode_with_lost(const NodeView& node, ValueId x, const plan::Layout& layout,
                                    const SymbolList& keep, const CodedRows& rows, std::string name) {
     plan::Graph& graph = edit_.graph();
@@ -323,7 +344,7 @@ class CodecPlacer {
     ValueId next = f(ops::sub(), {wanted, arrives});
     if (skips_steps_) next = f(ops::select(), {f(ops::equal(), {next, next}), next, lost});
     WEFT_TRY_STATUS(f.status());
-    lost_.push_back({std::move(name), next});
+    lost_.push_back({std::move(name), lost, next});
     return codes;
   }
 
