@@ -6,6 +6,7 @@
 //                                          edit.become(its result, what stands for it);
 //   edit.finish()
 #pragma once
+#include <span>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -24,6 +25,12 @@ class PlanEdit {
 
   // As it is, over what its operands became.
   Status keep(plan::NodeId node);
+  // The same operator once more, over these values of graph(), as one of the plan's own; `last` as in
+  // plan::Transplant.
+  Result<plan::NodeId> add_again(plan::NodeId node, std::span<const plan::ValueId> inputs,
+                                 const plan::AttributeValue* last = nullptr) {
+    return moved_.node(node, inputs, last);
+  }
   // Nodes that are added from here on are of this one's label, scope and phase, and the plan's own.
   void stand_at(plan::NodeId node);
   plan::ValueId now(plan::ValueId value) const { return values_[value.value]; }

@@ -9,6 +9,7 @@
 #include "weft/distribute/other_sizes.h"
 #include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/seams.h"
+#include "weft/distribute/tiles.h"
 #include "weft/ops/communication.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
@@ -107,11 +108,13 @@ std::vector<ops::Borders> borders_needed(const DistributedPlan& plan, const plan
 
 // A slice of the plan's own, of what it is at these sizes.
 Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::span<const ValueId> inputs,
-                         plan::Transplant& moved, const OtherSizes& sizes) {
+                         plan::Transplant& moved, const OtherSizes& sizes, const TileSlices& tiles) {
   const Symbol along = moved.symbol(slice.symbol(0));
   if (graph.type(inputs[0]).size_of(along) == slice.input_type(0).size_of(slice.symbol(0)))
     return moved.node(slice.id(), inputs);
   Result<Stretch> stretch = resized_slice(slice, graph, inputs[0], along);
+  if (!stretch.ok())
+    if (const auto tile = tiles.at(slice.id(), graph.type(inputs[0]).size_of(along))) stretch = *tile;
   if (const Result<Stretch> known =
           sizes.of_slice(slice.text(slice.symbol(0)), slice.input_type(0).size_of(slice.symbol(0)),
                          {slice.integer(1), slice.integer(2)});
@@ -120,6 +123,25 @@ Result<NodeId> add_slice(plan::Graph& graph, const plan::NodeView& slice, std::s
   WEFT_TRY_STATUS(stretch);
   const std::array<plan::AttributeValue, 3> attributes = {along, stretch->begin, stretch->end};
   return graph.add(ops::slice(), inputs, attributes);
+}
+
+// A split of the plan's own: into the sizes that the model has for these indices, or into the blocks of the ranks.
+Result<NodeId> add_split(plan::Graph& graph, const plan::NodeView& split, std::span<const ValueId> inputs,
+                         plan::Transplant& moved, const OtherSizes& sizes, const DistributedPlan& plan,
+                         const plan::Mesh& mesh) {
+  Result<NodeId> sized = add_sized(graph, split, inputs, moved, sizes);
+  const auto blocks = sized.ok() ? std::nullopt : blocks_at(plan, split, mesh);
+  if (!blocks) return sized;
+  const Symbol along = moved.symbol(split.symbol(0));
+  const std::int64_t size = graph.type(inputs[0]).size_of(along);
+  if (size % *blocks != 0)
+    return user_error(fmt::format("{} of {} is not {} blocks that are alike", graph.text(along), size, *blocks));
+  const auto dims = split.type(1).dims;
+  const std::array<plan::Dim, 2> into = {plan::Dim{moved.symbol(dims[0].index), *blocks},
+                                         plan::Dim{moved.symbol(dims[1].index), size / *blocks}};
+  WEFT_TRY(type, graph.intern_type(split.type(1).dtype, into));
+  const std::array<plan::AttributeValue, 2> attributes = {along, type};
+  return graph.add(ops::split(), inputs, attributes);
 }
 
 // A permutation by as many ranks, whichever way is shorter on the plan's own mesh.
@@ -192,6 +214,7 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
   plan::Transplant moved(plan.graph, made.graph), computed(one_device, made.graph);
   const std::vector<ops::Borders> borders = borders_needed(plan, one_device, mesh);
   const OtherSizes sizes(original, other);
+  const TileSlices tiles(plan);
   std::vector<ValueId> values(plan.graph.value_count());
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const plan::NodeView node = plan.graph.view(NodeId(n));
@@ -208,8 +231,9 @@ Result<DistributedPlan> replay(const DistributedPlan& plan, const plan::Graph& o
         : op == &ops::addends()       ? add_addends(made.graph, node, inputs, moved, mesh)
         : op == &ops::permute_ranks() ? add_permutation(made.graph, node, inputs, plan.mesh)
         : !as_written ? computed.node(plan.origin[n], inputs, ops::is_source(node.op()) ? &layout : nullptr)
+        : op == &ops::split()  ? add_split(made.graph, node, inputs, moved, sizes, plan, mesh)
         : states_sizes(*op)    ? add_sized(made.graph, node, inputs, moved, sizes)
-        : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved, sizes)
+        : op == &ops::slice()  ? add_slice(made.graph, node, inputs, moved, sizes, tiles)
         : op == &ops::reduce() ? add_mean(made.graph, node, inputs, moved)
                                : moved.node(node.id(), inputs);
     if (!added.ok()) {

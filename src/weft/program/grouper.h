@@ -3,12 +3,14 @@
 //   grouping.cpp            what kind of group a node belongs to; copies, products, calls
 //   grouping_rows.cpp       which nodes share a pass over the same rows
 //   grouping_exchange.cpp   how shares lie in memory when they travel
+//   grouping_joined.cpp     parts that are made where they are put together
 //
 // Included by those alone.
 #pragma once
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "weft/ops/local_exchange.h"
@@ -85,6 +87,9 @@ class Grouper {
   void add_bucket(const plan::NodeView& node, const ops::LocalExchange& what, Group& group, BufferId fresh);
   // Whether nobody but a bucket reads the memory of this value, so that it may lie wherever the bucket does.
   bool is_movable(plan::ValueId value, const Place& place) const;
+  // Without a copy, or with fewer; false where a concat must copy all its operands.
+  bool add_joined(const plan::NodeView& node);
+  bool is_part(const plan::NodeView& node, std::size_t operand, const Place& place, const Order& order) const;
   // Where the place is once buffers have moved.
   Place moved(Place place) const;
   // An optimizer's results take the place of the parameter and the moments they renew.
@@ -107,7 +112,8 @@ class Grouper {
   std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far
   std::uint32_t last_exchange_ = kNoGroup;                 // the group of the latest
   std::unordered_map<std::uint32_t, std::size_t> copies_;  // by the buffer of the copy: its group
-  // By buffer: the one that it becomes a part of, and from which element on. See add_bucket().
+  std::unordered_set<std::uint32_t> joined_;  // buffers that others became parts of: these stay where they are
+  // By buffer: the one that it becomes a part of, and from which element on. See add_bucket(), add_joined().
   std::unordered_map<std::uint32_t, std::pair<BufferId, std::int64_t>> moves_;
 };
 

@@ -56,6 +56,8 @@ void Grouper::add(const NodeView& node) {
     add_view(node);
   } else if (&node.op() == &ops::local_exchange()) {
     add_exchange(node);
+  } else if (&node.op() == &ops::concat() && add_joined(node)) {
+    return;
   } else if (is_read_narrow(node)) {
     made_.places[node.result(0).value] = stored(node.input(0));
     made_.group[node.result(0).value] = made_.group[node.input(0).value];

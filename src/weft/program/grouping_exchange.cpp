@@ -70,7 +70,8 @@ void Grouper::add_bucket(const NodeView& node, const ops::LocalExchange& what, G
 }
 
 bool Grouper::is_movable(plan::ValueId value, const Place& place) const {
-  if (place.offset != 0 || moves_.contains(place.buffer.value)) return false;
+  if (place.offset != 0 || moves_.contains(place.buffer.value) || joined_.contains(place.buffer.value))
+    return false;
   while (true) {
     if (readers_.of(value).size() != 1) return false;
     for (const plan::Output& output : graph_.outputs())

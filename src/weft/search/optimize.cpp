@@ -18,6 +18,7 @@
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
 #include "weft/search/sync/sync_every.h"
+#include "weft/search/tile/tile_exchanges.h"
 
 namespace weft::search {
 namespace {
@@ -235,6 +236,17 @@ Result<Choice> bucket_stage(const Problem& problem, Choice choice, StageReport& 
   return choice;
 }
 
+Result<Choice> decompose_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, tile_exchanges(choice.spread->chosen, *problem.machine,
+                                 {.least_gain = problem.least_gain,
+                                  .memory_bytes = problem.distribution.memory_bytes,
+                                  .tiles = problem.tiles}));
+  report.said = found.said;
+  report.changed = found.plan.has_value();
+  if (found.plan) choose_instead(problem, choice, std::move(*found.plan));
+  return choice;
+}
+
 // Simulating a step names the algorithms in its programs by what was priced (cost/choose_algorithms.h).
 Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
   std::map<std::string, std::size_t> times;
@@ -266,13 +278,16 @@ constexpr Stage kStages[] = {
      sync_stage},
     {"codecs", "gradients and weights are made small for the wires", true, codecs_stage},
     {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
+    {"decompose", "collectives travel in tiles beside the products around them", true, decompose_stage},
     {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
      choose_algorithms_stage},
     {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},
 };
 
 // Left out where the search before it was ended by hand, or the time is up.
-bool is_search(const Stage& stage) { return stage.run == rewrite_communication_stage; }
+bool is_search(const Stage& stage) {
+  return stage.run == rewrite_communication_stage || stage.run == decompose_stage;
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 //   sync                     ranks learn by themselves for some steps and then average, where a user asks for it
 //   codecs                   gradients and weights are made small for the wires, where a user allows it
 //   bucket                   gradients that are ready at about the same time are summed by one call
+//   decompose                collectives travel in tiles beside the products around them
 //   choose algorithms        each exchange is done by what is quickest on its wires
 //   schedule                 each rank's tasks are put in order, and the step is simulated
 //
@@ -50,6 +51,7 @@ struct Problem {
   std::int64_t sync_every = 1;  // steps from one average of what ranks learned to the next; 1: none is needed
   Codecs codecs;                // that are allowed: they lose something, so they are never chosen unasked
   double bucket_bytes = 0;      // that gradients travel in; 0: as it is quickest
+  std::int64_t tiles = 0;       // that collectives are cut into beside products; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();

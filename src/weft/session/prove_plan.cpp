@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "weft/distribute/proof_meshes.h"
 #include "weft/distribute/replay.h"
 #include "weft/distribute/shrink.h"
+#include "weft/distribute/tiles.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/bind.h"
@@ -35,6 +37,7 @@ namespace weft::session {
 namespace {
 
 constexpr std::int32_t kSmallAxis = 2;  // ranks of an axis where larger meshes do not go with the model
+constexpr std::int64_t kProofAxis = 3;  // ranks of an axis that proofs like best (proof_meshes.h)
 constexpr double kMostFlops = 2e8;      // of the small plan: a few seconds over the field
 constexpr double kFewFlops = 2e7;       // of one that needs not be smaller
 constexpr int kMostMore = 16;           // attempts for a second mesh, once it is proven on a first
@@ -93,14 +96,23 @@ bool has_output(const plan::Graph& graph, std::string_view name) {
 
 class SmallModels {
  public:
-  SmallModels(const Session::State& state, const Prepared& prepared, const plan::Graph& model)
-      : state_(state), prepared_(prepared), model_(model), learns_(model.has(plan::Phase::update)) {}
+  // `at_least`: of the sizes that are found by name.
+  SmallModels(const Session::State& state, const Prepared& prepared, const plan::Graph& model,
+              std::map<std::string, std::int64_t> at_least)
+      : state_(state),
+        prepared_(prepared),
+        model_(model),
+        learns_(model.has(plan::Phase::update)),
+        at_least_(std::move(at_least)) {}
 
   // By the names that the model has for its sizes, as it accepts them.
   Result<SmallModel> found(std::int64_t multiple, std::vector<language::SizeOverride>& sizes) const {
     if (prepared_.norm_shares > 1) return user_error("sizes by name do not go in shares of the batch");
     auto found = find_small_sizes(state_, prepared_,
-                                  {.mode = mode(), .multiple = multiple, .other_than = std::move(sizes)});
+                                  {.mode = mode(),
+                                   .multiple = multiple,
+                                   .other_than = std::move(sizes),
+                                   .at_least = at_least_});
     if (!found) return user_error("the model has no names for its sizes");
     sizes = std::move(*found);
     SmallModel small;
@@ -161,6 +173,7 @@ class SmallModels {
   const Prepared& prepared_;
   const plan::Graph& model_;
   const bool learns_;
+  const std::map<std::string, std::int64_t> at_least_;
   std::optional<plan::Graph> forward_;
 };
 
@@ -342,8 +355,14 @@ bool has_own(const distribute::DistributedPlan* plan) {
   return plan != nullptr && std::ranges::any_of(plan->own, [](bool own) { return own; });
 }
 
+// Every tile is to have something in it, on as many ranks as proofs have on an axis.
+std::map<std::string, std::int64_t> sizes_of_tiles(const Claim& claim) {
+  if (claim.spread == nullptr) return {};
+  return distribute::TileSlices(*claim.spread).most(kProofAxis);
+}
+
 Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prepared, const Claim& claim) {
-  SmallModels models(state, prepared, *claim.model);
+  SmallModels models(state, prepared, *claim.model, sizes_of_tiles(claim));
   Attempts attempts(claim);
   if (auto broken = broken_promise(claim)) {
     attempts.refuse(std::move(*broken));

@@ -11,6 +11,7 @@
 #include "weft/ops/communication.h"
 #include "weft/price/asked_algorithms.h"
 #include "weft/search/optimize.h"
+#include "weft/search/tile/tile_exchanges.h"
 #include "weft/session/duration.h"
 
 namespace weft::session {
@@ -303,6 +304,25 @@ constexpr SettingSpec kSpecs[] = {
                                            "steps after which each of LOCAL's ranks copies what it holds, in "
                                            "memory: where one dies, restarts go on "
                                            "from there; 0 is never"),
+    {"decompose",
+     "tiles that a collective and the products around it are cut into, so that one travels while the next is "
+     "multiplied; automatic is what is quickest; off: none",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "automatic") return settings.tiles = 0, Status();
+       if (value.kind == ValueKind::word && value.text == "off") return settings.tiles = std::nullopt, Status();
+       constexpr std::string_view kExample = "for example: decompose = 4; automatic is what is quickest, off is none";
+       constexpr auto kMost = static_cast<double>(search::kMostTiles);
+       if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
+           !(value.number.value >= 2 && value.number.value <= kMost))
+         return user_error(fmt::format("expected automatic, off or from 2 to {} tiles", search::kMostTiles),
+                           std::string(kExample), value.span);
+       settings.tiles = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) {
+       if (!settings.tiles) return std::string("off");
+       return settings.tiles == 0 ? std::string("automatic") : fmt::format("{}", *settings.tiles);
+     }},
     {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)

@@ -70,6 +70,8 @@ struct Settings {
   bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
   // That gradients travel in; 0: as it is quickest; none: each by itself.
   std::optional<double> bucket_bytes = 0;
+  // That collectives are cut into beside products; 0: as it is quickest; none: they are not.
+  std::optional<std::int64_t> tiles = 0;
   search::Codecs codecs = {};  // what may be made small on the wires
   // Steps that ranks which slice the batch learn by themselves before they average what they learned; 1: none.
   std::int64_t sync_every = 1;

@@ -112,6 +112,9 @@ class SmallSizes {
     double score = std::log2(work + 1);
     std::multiset<std::int64_t> seen;
     for (const auto& [index, size] : extents_of(bound->graph)) {
+      const auto least = wanted_.at_least.find(std::string(index));
+      if (least != wanted_.at_least.end() && size < least->second)
+        return std::numeric_limits<double>::infinity();
       if (size == 1) score += kOneElement;
       score += kEqualSizes * static_cast<double>(seen.count(size));
       seen.insert(size);

@@ -11,7 +11,9 @@
 // Included by the files of session/ only.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "weft/language/bind.h"
@@ -23,6 +25,7 @@ struct SmallSizesWanted {
   language::Mode mode = language::Mode::infer;
   std::int64_t multiple = 1;                            // each size that changes becomes one of this
   std::vector<language::SizeOverride> other_than = {};  // sizes to differ from, one by one
+  std::map<std::string, std::int64_t> at_least = {};    // of some indices: tiles are of one element or more
 };
 
 // The sizes to bind the model with; those that follow from others are left to follow. Nothing where the model

@@ -12,7 +12,7 @@
 #include "weft/partition/buckets.h"
 #include "weft/search/bucket/gradient_sums.h"
 #include "weft/search/bucket/merge_exchanges.h"
-#include "weft/spmd/localize.h"
+#include "weft/search/distribution/rank_exchanges.h"
 
 namespace weft::search {
 namespace {
@@ -46,23 +46,14 @@ bool is_single_all_reduce(const plan::Node& node) {
 // When what each exchange of rank 0 moves is there, by node of the plan of the mesh.
 Result<std::map<std::size_t, SummedGradient>> ready_exchanges(const PredictedPlan& before) {
   std::map<std::size_t, SummedGradient> found;
-  const auto first = std::ranges::find_if(before.prediction.classes, [](const sim::RankClass& one) {
-    return std::ranges::find(one.ranks, 0) != one.ranks.end();
-  });
-  if (first == before.prediction.classes.end() || first->timeline.tasks.empty()) return found;
-  const distribute::DistributedPlan& plan = before.plan;
-  WEFT_TRY(local, spmd::localize(plan.graph, plan.mesh, plan.layouts, 0, spmd::Exchanges::stay));
-  const program::Program& program = *first->program;
-  for (std::size_t t = 0; t < program.tasks.size(); ++t) {
-    const program::Task& task = program.tasks[t];
-    const auto* const exchange = std::get_if<program::Exchange>(&program.units[task.unit].kernel);
-    if (exchange == nullptr) continue;
-    const auto n = static_cast<std::size_t>(std::ranges::upper_bound(local.ends, exchange->node.value) -
-                                            local.ends.begin());
-    SummedGradient gradient{NodeId(n), cost::message_bytes(*exchange), 0};
+  WEFT_TRY(first, exchanges_of_first_rank(before));
+  for (const RankExchange& one : first.exchanges) {
+    const program::Task& task = first.ranks->program->tasks[one.task];
+    const auto& exchange = std::get<program::Exchange>(first.ranks->program->units[task.unit].kernel);
+    SummedGradient gradient{one.node, cost::message_bytes(exchange), 0};
     for (const std::uint32_t wait : task.waits)
-      gradient.ready = std::max(gradient.ready, first->timeline.tasks[wait].end);
-    found[n] = gradient;
+      gradient.ready = std::max(gradient.ready, first.ranks->timeline.tasks[wait].end);
+    found[one.node.value] = gradient;
   }
   return found;
 }

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# decompose.sh -- what cutting collectives into tiles beside products gives and takes.
+#
+#   bench/decompose.sh build/release/weft
+#
+# Measured: tensor parallel on two ranks of this machine, whole and in tiles, in turns; the least time of a step is
+# what is shown, as others use the machine too. On processors collectives are copies that take the cores from products,
+# and what is tiled is put together by more of them: expect a loss. Predicted: one block of GPT-3 on the eight GPUs of a
+# node, with all-reduces and with sequences sliced between products, in bf16.
+set -euo pipefail
+weft=$(realpath "$1")
+steps=${STEPS:-20} rounds=${ROUNDS:-3}
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# step_time SETTING: seconds of a step on two ranks.
+step_time() {
+  "$weft" --format json -c "TRAIN char_gpt ON LOCAL 2 FROM '$root/docs/weftql.md' STEPS $steps
+    WITH (b = 4, s = 128, d = 192, layers = 2, distribution = 'rank=2: slice h, f', decompose = $1)" >"$work/out" 2>"$work/err" ||
+    { tail -n 5 "$work/out" "$work/err" >&2; return 1; }
+  python3 -c 'import json, sys; it = json.loads(sys.stdin.readlines()[-1]); print(it["seconds"] / it["steps"])' <"$work/out"
+}
+
+# predicted DISTRIBUTION BATCH SETTING: what EXPLAIN says of a step, and what was not hidden.
+predicted() {
+  "$weft" --format json -c "EXPLAIN TRAIN gpt3_175b ON dgx_h100
+    WITH (layers = 1, b = $2, precision = bf16, prove = false, distribution = '$1', decompose = $3)" >"$work/out" 2>"$work/err" ||
+    { tail -n 5 "$work/out" "$work/err" >&2; return 1; }
+  python3 -c 'import json, sys
+it = json.loads(sys.stdin.read().splitlines()[-1])["predicted"]
+print("%9.2f ms, %5.2f ms exposed" % (1e3 * it["seconds"], 1e3 * it["exposed_communication_seconds"]))' <"$work/out"
+}
+
+ways=(off 2 4)
+echo "char_gpt (b = 4, s = 128, d = 192, layers = 2) on 2 ranks: the least of $rounds rounds of $steps steps"
+declare -A least=()
+for ((round = 0; round < rounds; round++)); do
+  for way in "${ways[@]}"; do
+    seconds=$(step_time "$way")
+    least[$way]=$(python3 -c 'import sys; print(min(float(x) for x in sys.argv[1:]))' "$seconds" ${least[$way]:-})
+  done
+done
+for way in "${ways[@]}"; do printf '  decompose = %-10s %9.2f ms\n' "$way" "$(bc -l <<<"1000 * ${least[$way]}")"; done
+for distribution in 'gpu=8: slice h, f, v' 'gpu=8: slice h, f, v, s'; do
+  for batch in 1 4; do
+    echo "gpt3_175b (layers = 1, b = $batch) on dgx_h100, $distribution: predicted"
+    for way in off automatic 2 4 8; do
+      [ "$batch" = 1 ] && [[ "$distribution" == *" s" ]] && [ "$way" != off ] && [ "$way" != automatic ] && continue
+      printf '  decompose = %-10s %s\n' "$way" "$(predicted "$distribution" "$batch" "$way")"
+    done
+  done
+done
