@@ -4,11 +4,11 @@
 
 #include "distribute_case.h"
 #include "search_case.h"
+#include "tile_case.h"
 #include "weft/distribute/prove.h"
 #include "weft/distribute/replay.h"
 #include "weft/distribute/tiles.h"
 #include "weft/plan/text.h"
-#include "weft/search/tile/cut_in_tiles.h"
 #include "weft/search/tile/tile_exchanges.h"
 
 namespace weft::search {
@@ -20,14 +20,6 @@ using distribute::DistributedPlan;
 using distribute::training_plan;
 
 constexpr std::string_view kExchanges[] = {"all-reduce", "all-gather", "reduce-scatter", "all-to-all"};
-
-DistributedPlan tiled(const DistributedPlan& plain, std::string_view index, std::int64_t blocks, TileReach reach,
-                      std::int64_t tiles) {
-  const TileIndex along{plain.graph.symbols().find(index), blocks};
-  auto made = cut_in_tiles(plain, tile_region(plain, along, collectives_to_cut(plain, along), reach), along, tiles);
-  if (!made.ok()) throw std::runtime_error(made.error().message);
-  return std::move(made).value();
-}
 
 int exchanges(const DistributedPlan& plan) {
   int found = 0;
@@ -92,7 +84,7 @@ TEST(CutInTiles, ExpertsGetTheirTokensInTiles) {
   const DistributedPlan plain = distributed(model, "gpu=2: slice x, b");
   ASSERT_GT(count(plain, "all-to-all"), 0);
   for (const TileReach reach : {TileReach::near, TileReach::products}) {
-    const DistributedPlan made = tiled(plain, "c", 1, reach, 2);
+    const DistributedPlan made = tiled(plain, "b", 2, reach, 2);
     EXPECT_GT(count(made, "all-to-all"), count(plain, "all-to-all"));
     expect_equal(model, made);
   }

@@ -71,7 +71,8 @@ return y=%6
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
             (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "sync",
-                                           "codecs", "bucket", "choose algorithms", "schedule"}));
+                                           "codecs", "bucket", "decompose",
+                                           "choose algorithms", "schedule"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
 
@@ -91,12 +92,15 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   const StageReport& bucketed = report(*choice, "bucket");
   EXPECT_EQ(bucketed.was, StageReport::Was::run);
   EXPECT_EQ(bucketed.changed, bucketed.seconds < rewritten.seconds) << bucketed.said;
+  const StageReport& tiled = report(*choice, "decompose");
+  EXPECT_EQ(tiled.was, StageReport::Was::run);
+  EXPECT_EQ(tiled.changed, tiled.seconds < bucketed.seconds) << tiled.said;
   EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
 }
 
 TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   Case on(2);
-  on.problem.off = {"rewrite", "rewrite communication", "bucket"};
+  on.problem.off = {"rewrite", "rewrite communication", "bucket", "decompose"};
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);

@@ -1,6 +1,7 @@
 #include "weft/search/tile/tile_exchanges.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -23,6 +24,8 @@ using plan::ValueId;
 
 // Indices that are tried: those that cut most of what travels, and most around it.
 constexpr std::size_t kIndicesTried = 2;
+// Of those, the ways that are tried in more than two tiles.
+constexpr std::size_t kWaysInMoreTiles = 3;
 // Of what it takes, for an exchange to be worth cutting.
 constexpr double kExposed = 0.2;
 // What a plan may grow to: simulating it is to stay quick.
@@ -140,13 +143,11 @@ class TileSearch {
     result.said = "nothing that travels can be cut along with products";
     WEFT_TRY(wanted, exchanges_to_cut(before_, options_.tiles > 0));
     const std::vector<TileWay> ways = ways_to_try(before_.plan, wanted);
-    // Which way in the fewest tiles, then how many tiles that way.
-    const TileWay* best = nullptr;
-    const std::int64_t fewest = options_.tiles > 0 ? options_.tiles : 2;
-    for (const TileWay& way : ways)
-      if (try_way(way, fewest)) best = &way;
-    for (std::int64_t tiles = 2 * fewest; best != nullptr && options_.tiles == 0 && tiles <= kMostTilesTried; tiles *= 2)
-      if (!try_way(*best, tiles)) break;
+    if (options_.tiles > 0) {
+      for (const TileWay& way : ways) try_way(way, options_.tiles);
+    } else {
+      try_numbers(ways);
+    }
     if (!best_) {
       if (!why_not_.empty()) result.said = why_not_;
       return result;
@@ -168,28 +169,43 @@ class TileSearch {
                          .quick = quick});
   }
 
-  // Whether it is the quickest so far.
-  bool try_way(const TileWay& way, std::int64_t tiles) {
+  // All ways in two tiles, the quickest of them in more for as long as that is quicker.
+  void try_numbers(std::span<const TileWay> ways) {
+    std::vector<std::pair<double, const TileWay*>> quickest;
+    for (const TileWay& way : ways) quickest.emplace_back(try_way(way, 2), &way);
+    std::ranges::stable_sort(quickest, {}, [](const auto& tried) { return tried.first; });
+    if (quickest.size() > kWaysInMoreTiles) quickest.resize(kWaysInMoreTiles);
+    for (auto [seconds, way] : quickest)
+      for (std::int64_t tiles = 4; tiles <= kMostTilesTried && std::isfinite(seconds); tiles *= 2) {
+        const double now = try_way(*way, tiles);
+        if (now >= seconds) break;
+        seconds = now;
+      }
+  }
+
+  // The seconds of a step; infinitely many where the plan cannot be cut so.
+  double try_way(const TileWay& way, std::int64_t tiles) {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
     const auto cut_nodes = static_cast<std::size_t>(std::ranges::count(way.region, true));
     if (options_.tiles == 0 &&
         before_.plan.graph.node_count() + cut_nodes * static_cast<std::size_t>(tiles) > kMostTiledNodes)
-      return false;
+      return kNever;
     Result<distribute::DistributedPlan> made = cut_in_tiles(before_.plan, way.region, way.along, tiles);
-    if (!made.ok()) return note(made.error());
-    const Result<sim::Prediction> prediction = predict(*made, /*quick=*/true);
-    if (!prediction.ok()) return note(prediction.error());
-    if (prediction->seconds >= best_seconds_) return false;
-    best_seconds_ = prediction->seconds;
-    best_ = std::move(*made);
-    best_said_ = fmt::format("{} in {} tiles along {}{}", print_cut(before_.plan.graph, way.region), tiles,
-                             before_.plan.graph.text(way.along.index),
-                             way.along.blocks > 1 ? ", of every rank's block" : "");
-    return true;
-  }
-
-  bool note(const Error& error) {
-    if (why_not_.empty()) why_not_ = error.message;
-    return false;
+    Result<sim::Prediction> prediction =
+        made.ok() ? predict(*made, /*quick=*/true) : Result<sim::Prediction>(made.error());
+    if (!prediction.ok()) {
+      if (why_not_.empty()) why_not_ = prediction.error().message;
+      return kNever;
+    }
+    const double seconds = prediction->seconds;
+    if (seconds < best_seconds_) {
+      best_seconds_ = seconds;
+      best_ = std::move(*made);
+      best_said_ = fmt::format("{} in {} tiles along {}{}", print_cut(before_.plan.graph, way.region), tiles,
+                               before_.plan.graph.text(way.along.index),
+                               way.along.blocks > 1 ? ", of every rank's block" : "");
+    }
+    return seconds;
   }
 
   void judge(PredictedPlan made, TiledExchanges& result) const {
