@@ -253,8 +253,10 @@ class Compiler {
       if (!needed_[reader.value]) continue;
       const NodeView node = graph_.view(reader);
       if (node.result_count() == 0) return true;
-      // A view lies in memory, whoever reads it.
-      if (is_placed_view(node.op()) || grouping_.group[node.result(0).value] != group) return true;
+      // A view lies in memory, whoever reads it, and so do parts that are put together.
+      if (is_placed_view(node.op()) || &node.op() == &ops::concat() ||
+          grouping_.group[node.result(0).value] != group)
+        return true;
     }
     return std::ranges::any_of(graph_.outputs(), [&](const plan::Output& o) { return o.value == value; });
   }

@@ -89,7 +89,10 @@ class Grouper {
   bool is_movable(plan::ValueId value, const Place& place) const;
   // Without a copy, or with fewer; false where a concat must copy all its operands.
   bool add_joined(const plan::NodeView& node);
-  bool is_part(const plan::NodeView& node, std::size_t operand, const Place& place, const Order& order) const;
+  bool is_part(const plan::NodeView& node, std::size_t operand, const Place& place, const Order& order,
+               bool is_cut_again) const;
+  // Whether a part of it is read, through views or not.
+  bool is_sliced(plan::ValueId value) const;
   // Where the place is once buffers have moved.
   Place moved(Place place) const;
   // An optimizer's results take the place of the parameter and the moments they renew.

@@ -132,8 +132,8 @@ void Grouper::add_view(const NodeView& node) {
   std::optional<Place> place = view_place(node, of);
   if (!place) place = view_place(node, of = plain(from));
   made_.places[result.value] = *place;
-  // A view of a copy is made by the copy.
-  const auto copy = copies_.find(of.buffer.value);
+  // A view of a copy is made by the copy; of what is put together, by the last of its parts.
+  const auto copy = joined_.contains(of.buffer.value) ? copies_.end() : copies_.find(of.buffer.value);
   made_.group[result.value] =
       copy != copies_.end() ? static_cast<std::uint32_t>(copy->second) : made_.group[from.value];
 }

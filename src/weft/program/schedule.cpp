@@ -24,7 +24,7 @@ class Scheduler {
         writers_(program.buffers.size()),
         after_(units_.size()),
         waiting_(units_.size()),
-        over_(program.buffers.size()),
+        over_(units_.size()),
         unread_(program.buffers.size()) {
     for (std::uint32_t u = 0; u < units_.size(); ++u)
       for (const Place& place : units_[u].writes) writers_[place.buffer.value].push_back(u);
@@ -81,7 +81,20 @@ class Scheduler {
     for (std::size_t b = 0; b < writers_.size(); ++b)
       for (const std::uint32_t writer : writers_[b])
         for (const std::uint32_t reader : readers[b])
-          is_source(BufferId(b)) ? edge(reader, writer) : edge(writer, reader);
+          if (meet(writer, reader, BufferId(b)))
+            is_source(BufferId(b)) ? edge(reader, writer) : edge(writer, reader);
+  }
+
+  // Whether one reads what the other writes of a buffer: parts of it may be made one by one.
+  bool meet(std::uint32_t writer, std::uint32_t reader, BufferId buffer) const {
+    if (writers_[buffer.value].size() == 1) return true;
+    for (const Place& written : units_[writer].writes)
+      for (const Place& read : units_[reader].reads) {
+        if (written.buffer != buffer || read.buffer != buffer) continue;
+        const Extent to = extent(written), from = extent(read);
+        if (to.begin < from.end && from.begin < to.end) return true;
+      }
+    return false;
   }
 
   bool is_backward(std::uint32_t u) const {
@@ -187,7 +200,9 @@ class Scheduler {
       return;
     }
     Work when = 0;
-    for (const Place& place : units_[u].reads) when = std::max(when, over_[place.buffer.value]);
+    for (const Place& place : units_[u].reads)
+      for (const std::uint32_t writer : writers_[place.buffer.value])
+        if (over_[writer] > when && meet(writer, u, place.buffer)) when = over_[writer];
     if (when > now_)
       held_.push({when, u});
     else
@@ -225,10 +240,12 @@ class Scheduler {
     if (is_exchange(u)) {
       const std::int64_t bytes = std::max(bytes_of(unit.reads), bytes_of(unit.writes));
       line_free_ = std::max(now_, line_free_) + flops_per_byte_ * static_cast<double>(bytes);
-      for (const Place& written : unit.writes) {
-        over_[written.buffer.value] = line_free_;
-        if (is_fetch_[u]) unread_bytes_ += unread_[written.buffer.value] = bytes_of(unit.writes);
-      }
+      over_[u] = line_free_;
+      for (const Place& written : unit.writes)
+        if (is_fetch_[u]) {
+          unread_[written.buffer.value] += bytes_of(unit.writes);
+          unread_bytes_ += bytes_of(unit.writes);
+        }
     } else if (!is_message(u)) {
       now_ += work_of(unit);
     }
@@ -258,7 +275,7 @@ class Scheduler {
   Earliest<Work> held_;                    // by when the exchanges they read should be over
   std::optional<std::uint32_t> exchange_;  // the next one, when it is ready
   Work now_ = 0, line_free_ = 0;
-  std::vector<Work> over_;            // by buffer: when the exchange that fills it should be over
+  std::vector<Work> over_;            // by unit: when an exchange should be over; 0: it is none, or not begun
   std::vector<std::int64_t> unread_;  // by buffer: the bytes of a fetch that nobody has read yet
   std::int64_t unread_bytes_ = 0, most_unread_ = 0;
   std::vector<std::uint32_t> ordered_;

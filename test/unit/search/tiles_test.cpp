@@ -38,7 +38,7 @@ void expect_equal(const train::TrainingPlan& model, const DistributedPlan& made)
 }
 
 train::TrainingPlan small_gpt(std::int64_t b, std::int64_t s) {
-  return training_plan("char_gpt", {{"b", b, {}}, {"s", s, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}});
+  return training_plan("char_gpt", {{"b", b, {}}, {"s", s, {}}, {"d", 8, {}}, {"h", 2, {}}, {"layers", 2, {}}, {"v", 7, {}}});
 }
 
 TEST(TilesOf, CoverAllAndDifferByOneAtMost) {
@@ -95,7 +95,8 @@ TEST(CutInTiles, ProofsGoAtOtherSizesToo) {
   const train::TrainingPlan large = training_plan("char_gpt", {{"b", 16, {}}, {"s", 512, {}}, {"layers", 2, {}}}),
                             small = small_gpt(5, 6);
   for (const TileCase& one :
-       {TileCase{"gpu=6: slice h, f", "b", 1, 4}, TileCase{"gpu=2: slice h, f, s", "s", 2, 3}}) {
+       {TileCase{"gpu=6: slice h, f", "b", 1, 4}, TileCase{"gpu=2: slice h, f, v, s", "b", 1, 4},
+        TileCase{"gpu=2: slice h, f, s", "s", 2, 3}}) {
     SCOPED_TRACE(one.distribution);
     const DistributedPlan made =
         tiled(distributed(large, one.distribution, {}), one.index, one.blocks, TileReach::products, one.tiles);

@@ -27,6 +27,17 @@ bool is_in_type(const NodeView& node, Symbol index) {
   return false;
 }
 
+// Numbers that may be sizes of the model, classes or slots: what a tile of such a node would be at other sizes is not
+// known. Switches are 0 or 1; the count of a mean is.
+bool has_sizes(const NodeView& node) {
+  if (&node.op() == &ops::reduce()) return false;
+  const auto specs = node.op().attributes();
+  for (std::size_t k = 0; k < specs.size(); ++k)
+    if (specs[k].kind == AttributeKind::integer && (specs[k].required || node.integer(k) < 0 || node.integer(k) > 1))
+      return true;
+  return false;
+}
+
 bool is_named(const NodeView& node, Symbol index) {
   const auto specs = node.op().attributes();
   for (std::size_t k = 0; k < specs.size(); ++k) {
@@ -141,7 +152,7 @@ bool can_be_cut(const distribute::DistributedPlan& plan, NodeId id, const TileIn
     if (!is_whole(input)) return false;
   if (ops::find_communication(node.op()) != nullptr)
     return is_tileable_exchange(node, along) && has_parallel_loop(node, along.index);
-  if (is_in_type(node, along.index)) return false;
+  if (is_in_type(node, along.index) || has_sizes(node)) return false;
   // What is read as two indices must be written so: that is known of products.
   if (along.blocks > 1 && &node.op() != &ops::contract() && is_named(node, along.index)) return false;
   return has_parallel_loop(node, along.index);
