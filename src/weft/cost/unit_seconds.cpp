@@ -7,6 +7,7 @@
 
 #include "weft/cost/roofline.h"
 #include "weft/ops/operators.h"
+#include "weft/program/loss_tiles.h"
 
 namespace weft::cost {
 namespace {
@@ -20,12 +21,6 @@ constexpr double kConvolutionRate = 0.6;  // implicit products with small tiles 
 constexpr double kCoreHalf = 16;
 
 double as_double(std::int64_t number) { return static_cast<double>(number); }
-
-// Processors that state a rate for bf16 or f16 far above f32 have a matrix unit.
-bool has_matrix_unit(const cluster::Device& device) {
-  const double narrow = std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
-  return narrow > 3 * device.rate(cluster::Precision::f32);
-}
 
 // The side of a tile for a matrix side of this length, and the part of the tiles that it fills.
 double fill_of(double side) {
@@ -76,6 +71,12 @@ class Arithmetic {
     const plan::NodeView node = program_.graph->view(call.node);
     if (&node.op() == &ops::contract() && node.input_count() == 2) return contraction(node);
     const plan::Work work = node.op().work(node);
+    if (&node.op() == &ops::linear_cross_entropy()) {
+      const program::LossTiles tiles = program::loss_tiles(node);
+      const double reached = product_efficiency(device_, as_double(tiles.tile), as_double(tiles.classes),
+                                                as_double(tiles.width), 1);
+      return over(work.flops, reached * peak_rate(device_, dtype_of(unit_)));
+    }
     if (work.multiply_adds > 0)
       return over(work.flops, kConvolutionRate * peak_rate(device_, dtype_of(unit_)));
     return over(work.flops, device_.rate(cluster::Precision::f32));
@@ -103,6 +104,11 @@ class Arithmetic {
 };
 
 }  // namespace
+
+bool has_matrix_unit(const cluster::Device& device) {
+  const double narrow = std::max(device.rate(cluster::Precision::bf16), device.rate(cluster::Precision::f16));
+  return narrow > 3 * device.rate(cluster::Precision::f32);
+}
 
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points) {
   if (!has_matrix_unit(device)) return 1 / ((1 + kCoreHalf / m) * (1 + kCoreHalf / n) * (1 + kCoreHalf / k));

@@ -25,6 +25,9 @@
 
 namespace weft::cost {
 
+// Processors that state a rate for bf16 or f16 far above f32 have a matrix unit: GPUs and the like.
+bool has_matrix_unit(const cluster::Device& device);
+
 // The part of the peak rate that a product of this shape reaches, `points` of them being done at once.
 double product_efficiency(const cluster::Device& device, double m, double n, double k, double points);
 

@@ -24,6 +24,8 @@ std::int64_t picked_by(const NodeView& node, std::size_t operand) {
   if (op == &ops::scatter_add() && operand == 0) return node.integer(kScatterSize);
   if ((op == &ops::cross_entropy() || op == &ops::cross_entropy_gradient()) && operand == 1)
     return node.input_type(0).size_of(node.symbol(kOver));
+  if (op == &ops::linear_cross_entropy() && operand == 2)
+    return node.input_type(1).size_of(node.symbol(kOver));
   if (op == &ops::labelled()) return node.integer(kClasses);
   return 0;
 }

@@ -282,10 +282,14 @@ class Shrinker {
   void count_classes(const NodeView& labelled, std::vector<AttributeValue>& attributes) {
     for (std::size_t n = 0; n < graph_.node_count(); ++n) {
       const NodeView node = graph_.view(NodeId(n));
-      if (&node.op() != &ops::cross_entropy() || node.input(1) != labelled.input(0)) continue;
+      const bool is_linear = &node.op() == &ops::linear_cross_entropy();
+      if (&node.op() != &ops::cross_entropy() && !is_linear) continue;
+      const std::size_t classes = is_linear ? 1 : 0;  // the operand that has them; labels come after it
       const Symbol over = node.symbol(kEntropyOver);
-      if (node.input_type(0).size_of(over) != labelled.integer(kLabelledClasses)) continue;
-      attributes[kLabelledClasses] = size_of(class_of(node.input(0), over));
+      if (node.input(classes + 1) != labelled.input(0) ||
+          node.input_type(classes).size_of(over) != labelled.integer(kLabelledClasses))
+        continue;
+      attributes[kLabelledClasses] = size_of(class_of(node.input(classes), over));
       return;
     }
   }

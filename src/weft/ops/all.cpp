@@ -21,7 +21,7 @@ const plan::OperatorSet& all() {
       &silu_gradient(),
       // windows
       &softmax(), &layer_norm(), &rms_norm(), &batch_norm(), &cross_entropy(), &cross_entropy_gradient(),
-      &labelled(),
+      &linear_cross_entropy(), &labelled(),
       // joins on a value
       &gather(), &scatter_add(), &top_k(), &slot(),
       // images

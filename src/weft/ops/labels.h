@@ -17,6 +17,32 @@ Result<DimList> labelled_rows(const plan::NodeView& node, Symbol over);
 // Fails unless it is a share of the weight: at least 0 and below 1.
 Status expect_smoothing(double smoothing);
 
+// The logit that a row should have made largest; smoothed, it is mixed with the mean of all.
+template <class T>
+T wanted_of(const Numbers<T>& numbers, const T* x, const std::vector<std::int64_t>& columns,
+            std::int64_t label, double smoothing) {
+  const T own = x[columns[static_cast<std::size_t>(label)]];
+  if (smoothing == 0) return own;
+  T total = T();
+  for (const std::int64_t column : columns) total += x[column];
+  return numbers.from(1 - smoothing) * own +
+         numbers.from(smoothing / static_cast<double>(columns.size())) * total;
+}
+
+// The largest logit of a row and the sum of exp(logit - largest). The field, which has no
+// range to exceed, subtracts nothing.
+template <class T>
+std::pair<T, T> exponentials_of(const Numbers<T>& numbers, const T* x,
+                                const std::vector<std::int64_t>& columns) {
+  T shift = T(), total = T();
+  if constexpr (!std::is_same_v<T, Field>) {
+    shift = x[columns[0]];
+    for (const std::int64_t column : columns) shift = numbers.max(shift, x[column]);
+  }
+  for (const std::int64_t column : columns) total += numbers.apply(Function::exp, x[column] - shift);
+  return {shift, total};
+}
+
 template <class T>
 class Labels {
  public:
@@ -33,28 +59,10 @@ class Labels {
     return label >= 0 && label < static_cast<std::int64_t>(rows.columns.size()) ? label : -1;
   }
 
-  // The logit that the row should have made largest; smoothed, it is mixed with the mean of all.
   T wanted(const T* x, std::int64_t label, double smoothing) const {
-    const T own = x[rows.columns[static_cast<std::size_t>(label)]];
-    if (smoothing == 0) return own;
-    T total = T();
-    for (const std::int64_t column : rows.columns) total += x[column];
-    return at_.numbers.from(1 - smoothing) * own +
-           at_.numbers.from(smoothing / static_cast<double>(rows.columns.size())) * total;
+    return wanted_of(at_.numbers, x, rows.columns, label, smoothing);
   }
-
-  // The largest logit of a row and the sum of exp(logit - largest). The field, which has no
-  // range to exceed, subtracts nothing.
-  std::pair<T, T> exponentials(const T* x) const {
-    T shift = T(), total = T();
-    if constexpr (!std::is_same_v<T, Field>) {
-      shift = x[rows.columns[0]];
-      for (const std::int64_t column : rows.columns) shift = at_.numbers.max(shift, x[column]);
-    }
-    for (const std::int64_t column : rows.columns)
-      total += at_.numbers.apply(Function::exp, x[column] - shift);
-    return {shift, total};
-  }
+  std::pair<T, T> exponentials(const T* x) const { return exponentials_of(at_.numbers, x, rows.columns); }
 
  private:
   const Evaluation<T>& at_;

@@ -77,6 +77,7 @@ const Operator& rms_norm();
 const Operator& batch_norm();
 const Operator& cross_entropy();
 const Operator& cross_entropy_gradient();
+const Operator& linear_cross_entropy();
 const Operator& labelled();
 
 // Joins on a value, and routing.

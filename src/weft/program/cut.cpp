@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "weft/ops/operators.h"
 #include "weft/program/items.h"
+#include "weft/program/loss_tiles.h"
 
 namespace weft::program {
 namespace {
@@ -190,6 +192,76 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
   }
 }
 
+// What a part of a pass reads and writes; the room is the last result.
+void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTiles::Item& item, Task& task) {
+  using enum LossTiles::Pass;
+  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2, kRoom = 3;
+  const auto part_of = [](const Place& place, std::int64_t step, Range range) {
+    return extent_of(place.buffer, place.dtype,
+                     {place.offset + range.begin * step, place.offset + range.end * step - 1});
+  };
+  const Place& room = call.results[kRoom];
+  const std::int64_t held = item.rows.end - item.rows.begin;  // rows of the tile
+  const auto add_stretches = [&](std::vector<Extent>& extents, Range rows) {
+    for (std::int64_t part = 0; part < tiles.parts; ++part) {
+      const Range classes = tiles.stretch(part);
+      const std::int64_t n = classes.end - classes.begin, first = tiles.tile * classes.begin;
+      extents.push_back(part_of(room, 1, {first + rows.begin * n, first + rows.end * n}));
+    }
+  };
+  const auto add_stretch = [&](std::vector<Extent>& extents, Range classes) {
+    const std::int64_t first = tiles.tile * classes.begin;
+    extents.push_back(part_of(room, 1, {first, first + held * (classes.end - classes.begin)}));
+  };
+  const Range in_tile = {item.share.begin - item.rows.begin, item.share.end - item.rows.begin};
+  const Extent of_tile = part_of(call.operands[kHidden], tiles.width, item.rows);
+  const Range losses = {tiles.loss_at(item.share.begin), tiles.loss_at(item.share.end)};
+  switch (item.pass) {
+    case logits:
+      task.reads = {of_tile, tiles.by_class ? part_of(call.operands[kWords], tiles.width, item.share)
+                                           : extent(call.operands[kWords])};
+      add_stretch(task.writes, item.share);
+      break;
+    case slopes:
+      task.reads = {part_of(call.operands[kLabel], 1, item.share)};
+      add_stretches(task.reads, in_tile);
+      add_stretches(task.writes, in_tile);
+      task.writes.push_back(part_of(room, 1, losses));
+      break;
+    case hidden:
+      task.reads = {extent(call.operands[kWords])};
+      add_stretches(task.reads, in_tile);
+      task.writes = {part_of(call.results[kHiddenSlopes], tiles.width, item.share)};
+      break;
+    case words:
+      task.reads = {of_tile};
+      if (tiles.by_class)
+        add_stretch(task.reads, item.share);
+      else
+        add_stretches(task.reads, {0, held});
+      task.writes = {part_of(call.results[kWordSlopes], tiles.by_class ? tiles.width : tiles.classes, item.share)};
+      break;
+    case sum:
+      if (tiles.rows > 0) task.reads = {part_of(room, 1, {tiles.loss_at(0), tiles.loss_at(tiles.rows)})};
+      task.writes = {extent(call.results[kLoss])};
+      if (tiles.rows == 0) task.writes.push_back(extent(call.results[kWordSlopes]));
+      break;
+  }
+}
+
+void cut_loss(Program& program, std::uint32_t u, const OperatorCall& call, int workers) {
+  Unit& unit = program.units[u];
+  const LossTiles tiles = loss_tiles(program.graph->view(call.node), workers);
+  unit.items = tiles.items();
+  for (std::int64_t i = 0; i < unit.items; ++i) {
+    const LossTiles::Item item = tiles.item(i);
+    if (item.share.empty() && item.pass != LossTiles::Pass::sum) continue;
+    Task task{.unit = u, .begin = i, .end = i + 1, .chunk = static_cast<std::uint32_t>(i)};
+    add_extents(call, tiles, item, task);
+    program.tasks.push_back(std::move(task));
+  }
+}
+
 void cut_whole(Program& program, std::uint32_t u) {
   Unit& unit = program.units[u];
   unit.cut = Cut::nothing;
@@ -231,7 +303,11 @@ void cut_into_tasks(Program& program, int workers) {
       cut_product(program, u, *product, workers);
     } else if (const auto* call = std::get_if<OperatorCall>(&unit.kernel)) {
       unit.cut = unit.items > 1 ? Cut::items : Cut::nothing;
-      cut_call(program, u, *call);
+      const plan::NodeView node = program.graph->view(call->node);
+      if (&node.op() == &ops::linear_cross_entropy() && why_by_definition(node).empty())
+        cut_loss(program, u, *call, workers);
+      else
+        cut_call(program, u, *call);
     } else {
       cut_whole(program, u);
     }

@@ -9,6 +9,7 @@
 #include "weft/ops/pointwise.h"
 #include "weft/program/grouper.h"
 #include "weft/program/items.h"
+#include "weft/program/loss_tiles.h"
 #include "weft/program/matrix_product.h"
 
 namespace weft::program {
@@ -243,6 +244,11 @@ void Grouper::add_call(const NodeView& node) {
     group.results.push_back(row.empty() ? plain_place(buffer, type)
                                         : place_in_order(buffer, type, in_rows(type)));
     rounds |= in_f32 && is_narrow(type.dtype);
+  }
+  if (&node.op() == &ops::linear_cross_entropy() && why_by_definition(node).empty()) {
+    Place room{BufferId(made_.buffer_count++), 0, plan::DType::f32, {}};
+    room.axes.push_back({Symbol(), loss_tiles(node).room(), 1});
+    group.results.push_back(room);
   }
   if (!rounds) {
     if (is_optimizer(node.op())) write_in_place(node, group);

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 
 #include "weft/ops/attending.h"
+#include "weft/ops/classifying.h"
 #include "weft/ops/codec.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/pointwise.h"
+#include "weft/program/loss_tiles.h"
 
 namespace weft::program {
 
@@ -36,7 +38,8 @@ bool has_own_kernel(const NodeView& node) {
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
                 ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
-                ops::recurrence, ops::attention, ops::attention_gradient, ops::encode, ops::decode);
+                ops::recurrence, ops::attention, ops::attention_gradient, ops::linear_cross_entropy,
+                ops::encode, ops::decode);
 }
 
 std::vector<plan::Dim> row_of(const plan::Dim* begin, const plan::Dim* end) { return {begin, end}; }
@@ -55,6 +58,21 @@ bool sums_in_place(const NodeView& node) {
   for (const plan::Dim& dim : ops::attending(node).rows)
     if (k.has(dim.index) != v.has(dim.index)) return false;
   return true;
+}
+
+// Rows of hidden, words and labels one after the other, or words the other way round.
+bool lies_as_matrices(const NodeView& node) {
+  const ops::Classifying of = ops::classifying(node);
+  const auto joined = [](std::span<const plan::Dim> first, std::span<const plan::Dim> last) {
+    std::vector<plan::Dim> dims(first.begin(), first.end());
+    dims.insert(dims.end(), last.begin(), last.end());
+    return dims;
+  };
+  const Type words = node.input_type(1);
+  return std::ranges::equal(node.input_type(0).dims, joined(of.rows, of.inner)) &&
+         std::ranges::equal(node.input_type(2).dims, of.rows) &&
+         (std::ranges::equal(words.dims, joined({&of.over, 1}, of.inner)) ||
+          std::ranges::equal(words.dims, joined(of.inner, {&of.over, 1})));
 }
 
 // A queue for each expert is counted in a worker's own memory.
@@ -100,6 +118,8 @@ std::string why_by_definition(const NodeView& node) {
     return fmt::format("its result is {}", plan::name(node.result_type(0).dtype));
   if (is_any(node, ops::attention_gradient) && !sums_in_place(node))
     return fmt::format("its heads share keys and not values, in {}", plan::name(node.input_type(1).dtype));
+  if (is_any(node, ops::linear_cross_entropy) && !lies_as_matrices(node))
+    return "its rows and classes do not lie as matrices";
   if (is_any(node, ops::batch_norm) && !has_channels(node))
     return fmt::format("its statistics have {} indices", node.input_type(1).rank());
   if (is_any(node, ops::slot) && node.integer(0) > kMostExperts)
@@ -177,6 +197,7 @@ std::int64_t item_count(const NodeView& node) {
       if (node.input_type(1).has(dim.index) && node.input_type(2).has(dim.index)) apart *= dim.size;
     return apart;
   }
+  if (is_any(node, ops::linear_cross_entropy)) return loss_tiles(node).items();
   if (is_any(node, ops::gather)) return node.input_type(0).elements();
   if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
   if (is_any(node, ops::batch_norm, ops::conv2d_weight_gradient)) {
@@ -199,7 +220,7 @@ std::int64_t item_count(const NodeView& node) {
 bool operand_has_items(const NodeView& node, std::size_t operand) {
   if (is_optimizer_step(node)) return operand < 4 && node.input_type(operand).rank() > 0;
   if (is_class_loss(node) || is_any(node, ops::max_pool_gradient)) return true;
-  if (is_any(node, ops::attention, ops::attention_gradient)) return false;
+  if (is_any(node, ops::attention, ops::attention_gradient, ops::linear_cross_entropy)) return false;
   if (is_any(node, ops::scatter_add, ops::batch_norm, ops::concat, ops::pad, ops::conv2d_weight_gradient))
     return false;
   // A decay may lack the rows' indices, or have them in another order.
@@ -208,7 +229,8 @@ bool operand_has_items(const NodeView& node, std::size_t operand) {
 }
 
 bool results_have_items(const NodeView& node) {
-  return !is_any(node, ops::batch_norm, ops::conv2d_weight_gradient, ops::attention, ops::attention_gradient);
+  return !is_any(node, ops::batch_norm, ops::conv2d_weight_gradient, ops::attention, ops::attention_gradient,
+                 ops::linear_cross_entropy);
 }
 
 std::int64_t channels_per_item(const NodeView& node) {

@@ -37,6 +37,8 @@ class Inference {
       return Lists{operands_[0], operands_[1], operands_[2], replaced(named("over"), {})};
     if (&op == &ops::attention()) return attended();
     if (&op == &ops::attention_gradient()) return Lists{operands_[0], operands_[1], operands_[2]};
+    if (&op == &ops::cross_entropy()) return Lists{replaced(named("over"), {})};
+    if (&op == &ops::linear_cross_entropy()) return Lists{IndexList(), operands_[0], operands_[1]};
     if (keeps_first()) return Lists{operands_[0]};
     return Lists(results_of(op));
   }
@@ -140,7 +142,9 @@ class Inference {
 
 std::size_t results_of(const plan::Operator& op) {
   if (&op == &ops::batch_norm()) return 4;
-  if (&op == &ops::adam() || &op == &ops::adamw() || &op == &ops::attention_gradient()) return 3;
+  if (&op == &ops::adam() || &op == &ops::adamw() || &op == &ops::attention_gradient() ||
+      &op == &ops::linear_cross_entropy())
+    return 3;
   if (&op == &ops::layer_norm() || &op == &ops::rms_norm() || &op == &ops::top_k() ||
       &op == &ops::momentum() || &op == &ops::attention())
     return 2;

@@ -152,7 +152,7 @@ class InstanceDraw {
     return values;
   }
 
-  // A condition is a boolean and a position an integer; other inputs have the instance's dtype.
+  // A condition is a boolean, a position or a label an integer; other inputs have the instance's dtype.
   plan::DType dtype_of(std::size_t input) const {
     for (const PatternNode& node : rule_.left.nodes)
       for (std::size_t k = 0; node.op != nullptr && k < node.operands.size(); ++k) {
@@ -161,7 +161,7 @@ class InstanceDraw {
         if (row != nullptr && (row->takes == ops::Elements::boolean || (node.op == &ops::select() && k == 0)))
           return plan::DType::boolean;
         if ((k == 0 && (node.op == &ops::gather() || node.op == &ops::slot())) ||
-            (k == 1 && node.op == &ops::dropout()))
+            (k == 1 && (node.op == &ops::dropout() || node.op == &ops::cross_entropy())))
           return plan::DType::i32;
       }
     return dtype_;

@@ -29,6 +29,20 @@ bool has_cast(const plan::Graph& graph) {
   return false;
 }
 
+// By input: whether its whole numbers are labels. Hardly any number of the field names a class.
+std::vector<bool> labels_of(const plan::Graph& graph) {
+  std::vector<bool> read(graph.value_count()), labels;
+  for (std::size_t id = 0; id < graph.node_count(); ++id) {
+    const plan::NodeView node = graph.view(plan::NodeId(id));
+    if (&node.op() == &ops::cross_entropy()) read[node.input(1).value] = true;
+    if (&node.op() == &ops::linear_cross_entropy()) read[node.input(2).value] = true;
+  }
+  for (std::size_t id = 0; id < graph.node_count(); ++id)
+    if (const plan::NodeView node = graph.view(plan::NodeId(id)); is_input(node))
+      labels.push_back(read[node.result(0).value]);
+  return labels;
+}
+
 template <class T>
 class Run {
  public:
@@ -240,7 +254,10 @@ Result<InstanceRun<Field>> run_field(const RuleInstance& instance, Random& rando
   Numbers<Field> numbers;
   numbers.key = random.next();
   Run<Field> field(instance, random, numbers);
-  field.draw_inputs([&](plan::DType dtype, std::size_t) {
+  const std::vector<bool> labels = labels_of(instance.graph);
+  constexpr std::int64_t kFewClasses = 6;
+  field.draw_inputs([&](plan::DType dtype, std::size_t input) {
+    if (labels[input]) return numbers.from_integer(random.between(-1, kFewClasses));
     return Field(dtype == plan::DType::boolean ? random.below(2) : random.next());
   });
   WEFT_TRY(run, field.run());

@@ -22,8 +22,9 @@ void find_limit(const plan::Graph& graph, ValueId value, FeedInput& input) {
       if (node.input(i) != value) continue;
       std::int64_t limit = 0;
       if (&node.op() == &ops::gather() && i == 0) limit = node.input_type(1).size_of(node.symbol(0));
-      if (&node.op() == &ops::cross_entropy() && i == 1) {
-        limit = node.input_type(0).size_of(node.symbol(0));
+      const bool is_linear = &node.op() == &ops::linear_cross_entropy();
+      if ((&node.op() == &ops::cross_entropy() && i == 1) || (is_linear && i == 2)) {
+        limit = node.input_type(is_linear ? 1 : 0).size_of(node.symbol(0));
         input.may_be_negative = true;
       }
       // Where classes are cut the loss is written out; what counts its rows still says that these are labels.

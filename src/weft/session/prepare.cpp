@@ -9,6 +9,7 @@
 #include "weft/base/machine.h"
 #include "weft/base/nearest.h"
 #include "weft/cost/mesh_links.h"
+#include "weft/cost/unit_seconds.h"
 #include "weft/language/print.h"
 #include "weft/rule/library.h"
 #include "weft/run/local_ranks.h"
@@ -254,16 +255,29 @@ Status check_runs_here(const Prepared& prepared) {
 
 namespace {
 
+// Below this the tiles gain nothing: a processor's last cache holds a good part of the logits.
+constexpr std::int64_t kLeastLogits = std::int64_t{64} << 20;
+
+// From how many bytes of logits on a loss is tiled; none: never. It is the processor that has a kernel for it.
+std::optional<std::int64_t> logits_to_tile(const Prepared& prepared) {
+  const std::optional<bool> asked = prepared.settings.tiled_loss;
+  if (asked == false || prepared.gpu != nullptr || cost::has_matrix_unit(prepared.target.device))
+    return std::nullopt;
+  return asked == true ? 0 : kLeastLogits;
+}
+
 // What rules make of a model before it learns, where they are let.
 search::RewrittenForward rewritten_first(const Session::State& state, const Prepared& prepared,
-                                         const plan::Graph& forward) {
+                                         const plan::Graph& forward, language::Mode mode) {
   const std::vector<std::string>& off = prepared.settings.optimizer_off;
   if (prepared.settings.rules == false || std::ranges::find(off, "rewrite") != off.end()) return {};
   // On a GPU narrow numbers alone gain by what these rules make: attention of f32 has plain multiply-adds there,
   // products by TF32 are several times as fast.
-  if (prepared.gpu != nullptr && !train::is_narrow(prepared.settings.precision)) return {};
+  const search::ForwardRewrites which = {
+      .attention = prepared.gpu == nullptr || train::is_narrow(prepared.settings.precision),
+      .logits_from = mode == language::Mode::train ? logits_to_tile(prepared) : std::nullopt};
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
-  return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove);
+  return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove, which);
 }
 
 language::BindOptions binding_of(const Prepared& prepared, language::Mode mode,
@@ -280,7 +294,7 @@ language::BindOptions binding_of(const Prepared& prepared, language::Mode mode,
 Result<std::vector<search::Step>> first_steps(const Session::State& state, const Prepared& prepared) {
   const language::Mode mode = prepared.trains() ? language::Mode::train : language::Mode::infer;
   WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, binding_of(prepared, mode, {})));
-  return rewritten_first(state, prepared, bound.graph).trail;
+  return rewritten_first(state, prepared, bound.graph, mode).trail;
 }
 
 Result<language::BoundModel> bind_again(const Session::State& state, const Prepared& prepared,
@@ -292,7 +306,7 @@ Result<language::BoundModel> bind_again(const Session::State& state, const Prepa
     options.sizes.push_back(size);
   }
   WEFT_TRY(bound, language::bind(state.catalog, prepared.run->model, options));
-  if (auto found = rewritten_first(state, prepared, bound.graph); found.plan)
+  if (auto found = rewritten_first(state, prepared, bound.graph, mode); found.plan)
     bound.graph = std::move(*found.plan);
   if (prepared.settings.training.precision.mixed) {
     WEFT_TRY(wide, train::with_wide_losses(bound.graph));

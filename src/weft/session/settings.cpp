@@ -620,6 +620,13 @@ constexpr SettingSpec kSpecs[] = {
         "test_every", "steps from one test on the holdout to the next while TRAIN runs; 0 is one at the end"),
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),
+    {"tiled_loss",
+     "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or more, on "
+     "processors",
+     [](Settings& settings, const Value& value) -> Status {
+       return set_truth_or_automatic(settings.tiled_loss, value);
+     },
+     [](const Settings& settings) { return print_truth_or_automatic(settings.tiled_loss); }},
     {"transport", "between the ranks of LOCAL: automatic, shm, tcp, or inproc for threads of one process",
      [](Settings& settings, const Value& value) -> Status {
        constexpr std::string_view kTransports[] = {"automatic", "shm", "tcp", "inproc"};

@@ -66,6 +66,8 @@ struct Settings {
   double seconds = 0;                // that it may take; 0: as long as it needs
   std::optional<bool> rules =
       std::nullopt;  // whether rules rewrite plans; none: where a step gets faster by a margin
+  // Whether losses over classes keep a tile of logits alone; none: where these are large and it pays.
+  std::optional<bool> tiled_loss = std::nullopt;
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
   bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
   // That gradients travel in; 0: as it is quickest; none: each by itself.

@@ -27,12 +27,14 @@ DType wide(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? D
 std::span<const Symbol> rows_to_open(const plan::NodeView& node) {
   if (&node.op() == &ops::softmax()) return node.indices(0);
   if (&node.op() == &ops::batch_norm()) return node.indices(kNormOver);
-  if (&node.op() != &ops::cross_entropy() && &node.op() != &ops::cross_entropy_gradient()) return {};
-  // The loss names one index, which the logits have among theirs.
-  const plan::Type logits = node.input_type(0);
-  const auto at = static_cast<std::size_t>(logits.position(node.symbol(0)));
-  if (logits.dims[at].size > kMostClasses) return {};
-  return {&logits.dims[at].index, 1};
+  const bool is_linear = &node.op() == &ops::linear_cross_entropy();
+  if (&node.op() != &ops::cross_entropy() && &node.op() != &ops::cross_entropy_gradient() && !is_linear)
+    return {};
+  // The loss names one index, which the logits have among theirs, or the words.
+  const plan::Type classes = node.input_type(is_linear ? 1 : 0);
+  const auto at = static_cast<std::size_t>(classes.position(node.symbol(0)));
+  if (classes.dims[at].size > kMostClasses) return {};
+  return {&classes.dims[at].index, 1};
 }
 
 Result<std::vector<ValueId>> RowOpener::open(const plan::NodeView& node, std::span<const ValueId> inputs) {
@@ -41,6 +43,8 @@ Result<std::vector<ValueId>> RowOpener::open(const plan::NodeView& node, std::sp
     made = batch_norm_of(node, inputs);
   else if (&node.op() == &ops::softmax())
     made = {softmax_of(inputs[0], node.indices(0))};
+  else if (&node.op() == &ops::linear_cross_entropy())
+    made = linear_cross_entropy_of(ops::classifying(node), inputs);
   else if (&node.op() == &ops::cross_entropy())
     made = {cross_entropy_of(inputs[0], inputs[1], node.symbol(0), node.real(1))};
   else
@@ -136,6 +140,26 @@ ValueId RowOpener::cross_entropy_gradient_of(ValueId x, ValueId label, ValueId d
   }
   const ValueId one = f_(ops::select(), {is_label(label, classes), sure, zero});
   return f_(ops::select(), {has_label(label, classes), f_(ops::sub(), {share, one}), zero});
+}
+
+// With its logits as a value, of which each rank has the words it holds.
+std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& of,
+                                                        std::span<const ValueId> inputs) {
+  const ValueId hidden = inputs[0], words = inputs[1], label = inputs[2];
+  const Symbol over = of.over.index;
+  ops::DimList dims(of.rows);
+  dims.push_back(of.over);
+  const ValueId logits = f_.product({hidden, words}, dims);
+  const ValueId losses = cross_entropy_of(logits, label, over, of.smoothing);
+  if (!f_.status().ok()) return {};
+  const plan::DType narrow = graph_.type(hidden).dtype;
+  ValueId rows = f_.number(1, losses);
+  rows = f_.keep([&] { return ops::add_broadcast(graph_, rows, of.rows); });
+  const ValueId slopes =
+      f_.cast(cross_entropy_gradient_of(logits, label, rows, over, of.smoothing), narrow);
+  if (!f_.status().ok()) return {};
+  return {f_.reduce("sum", losses, {}), f_.product({slopes, words}, graph_.type(hidden).dims),
+          f_.product({slopes, hidden}, graph_.type(words).dims)};
 }
 
 // x is centered twice rather than kept: between the passes all ranks wait for one another's sums.

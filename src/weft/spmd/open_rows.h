@@ -7,6 +7,7 @@
 //
 //   its gradient                            exp(x - peak) * dloss / total - (dloss where v = label)
 //     with smoothing s                      1 - s of the label's part, and s / size(v) of every word's
+//   linear-cross-entropy                    its logits as a product, and both of the above
 //   softmax x over t                        exp(x - peak) / total
 //
 //   batch-norm x over b, h, w               mean     = reduce x {kind=mean}                    addends of sum
@@ -28,6 +29,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/ops/classifying.h"
 #include "weft/ops/formula.h"
 #include "weft/plan/graph.h"
 
@@ -59,6 +61,8 @@ class RowOpener {
   plan::ValueId cross_entropy_of(plan::ValueId x, plan::ValueId label, Symbol over, double smoothing);
   plan::ValueId cross_entropy_gradient_of(plan::ValueId x, plan::ValueId label, plan::ValueId dloss,
                                           Symbol over, double smoothing);
+  std::vector<plan::ValueId> linear_cross_entropy_of(const ops::Classifying& of,
+                                                     std::span<const plan::ValueId> inputs);
   std::vector<plan::ValueId> batch_norm_of(const plan::NodeView& node, std::span<const plan::ValueId> inputs);
 
   plan::Graph& graph_;

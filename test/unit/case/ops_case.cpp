@@ -59,6 +59,8 @@ cross-entropy | f32[c=3,b=2,s=2] | i32[s=2,b=2] < 3 | {over=c}
 cross-entropy | f32[b=4,c=3] | i32[b=4] < 3 | {over=c, smoothing=0.2}
 cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c}
 cross-entropy-gradient | f32[b=4,c=3] | i32[b=4] < 3 | f32[b=4] | {over=c, smoothing=0.2}
+linear-cross-entropy:3 | f32[b=4,d=2] | f32[v=3,d=2] | i32[b=4] < 3 | {over=v, inner=[d]}
+linear-cross-entropy:3 | f32[d=2,b=2,e=2,s=2] | f32[e=2,v=3,d=2] | i64[s=2,b=2] < 4 | {over=v, inner=[d,e], smoothing=0.2}
 labelled | i32[b=2,s=3] < 5 | {classes=3, dtype=f32}
 gather | i32[b=2,s=3] < 4 | f32[v=4,d=3] | {along=v}
 gather | i32[b=2,s=3] < 4 | f32[b=2,v=4] | {along=v}

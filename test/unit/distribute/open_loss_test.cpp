@@ -39,9 +39,12 @@ void expect_same_open(const ops::Case& c, std::uint64_t seed) {
   const auto inputs = ops::random_inputs<T>(c, graph, numbers, random);
   const auto expected = ops::outputs_of<T>(graph, inputs, numbers),
              found = ops::outputs_of<T>(open, inputs, numbers);
-  ASSERT_EQ(found[0].sizes, expected[0].sizes) << ops::text_of(c);
-  for (std::size_t i = 0; i < expected[0].data.size(); ++i)
-    ASSERT_TRUE(same(expected[0].data[i], found[0].data[i])) << ops::text_of(c) << i;
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    ASSERT_EQ(found[k].sizes, expected[k].sizes) << ops::text_of(c);
+    for (std::size_t i = 0; i < expected[k].data.size(); ++i)
+      ASSERT_TRUE(same(expected[k].data[i], found[k].data[i])) << ops::text_of(c) << k << ' ' << i;
+  }
 }
 
 // Labels run from -1 to one beyond the classes: rows without one are ignored.
@@ -57,11 +60,13 @@ cross-entropy-gradient | f32[b=3,v=5] | i32[b=3] < 6 | f32[b=3] | {over=v, smoot
 cross-entropy-gradient | f32[b=3,s=4,v=5] | i32[b=3,s=4] < 6 | f32[b=3,s=4] | {over=v}
 cross-entropy-gradient | f32[v=5,b=3,s=2] | i32[s=2,b=3] < 6 | f32[b=3,s=2] | {over=v}
 cross-entropy-gradient | bf16[b=3,v=5] | i32[b=3] < 6 | bf16[b=3] | {over=v}
+linear-cross-entropy:3 | f32[b=3,s=2,d=4] | f32[v=5,d=4] | i32[s=2,b=3] < 6 | {over=v, inner=[d]}
+linear-cross-entropy:3 | bf16[b=3,d=4] | bf16[d=4,v=5] | i64[b=3] < 6 | {over=v, inner=[d], smoothing=0.3}
 softmax | f32[b=2,h=3,s=4,t=5] | {over=[t]}
 softmax | f32[t=5,b=2,u=3] | {over=[u,t]}
 softmax | f16[t=5] | {over=[t]}
 )");
-  ASSERT_EQ(cases.size(), 13u);
+  ASSERT_EQ(cases.size(), 15u);
   for (const ops::Case& c : cases)
     for (const std::uint64_t seed : {1, 2, 3}) {
       expect_same_open<Field>(c, seed);

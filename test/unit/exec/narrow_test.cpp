@@ -84,6 +84,36 @@ TEST(OwnKernels, AttentionOfEveryWidthIsItsDefinition) {
   }
 }
 
+// Several tiles of rows, the last of them shorter, stretches of classes that are no multiple of anything; rows without
+// a label.
+TEST(OwnKernels, ATiledLossIsItsDefinition) {
+  if (on_another_device()) GTEST_SKIP() << "it is the processor's";
+  Random random(32);
+  for (const std::string_view type : {"f32", "bf16", "f16"}) {
+    std::string table(
+        "linear-cross-entropy:3 | TYPE[b=3,s=201,d=17] | TYPE[v=70,d=17] | i32[b=3,s=201] < 71 | {over=v, inner=[d]}\n"
+        "linear-cross-entropy:3 | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
+        "smoothing=0.1}\n"
+        "linear-cross-entropy:3 | TYPE[b=2,d=3,e=2] | TYPE[v=1,d=3,e=2] | i32[b=2] < 2 | {over=v, inner=[d,e]}\n");
+    for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))
+      table.replace(at, 4, type);
+    for (const ops::Case& c : ops::read_cases(table)) {
+      SCOPED_TRACE(ops::text_of(c));
+      const plan::Graph graph = ops::graph_of(c);
+      Tensors inputs = ops::random_inputs<double>(c, graph, {}, random);
+      round_sources(graph, inputs);
+      const Tensors expected = interpreted(graph, inputs);
+      for (const int workers : {1, 3}) {
+        const auto rank = start(graph, workers);
+        EXPECT_EQ(rank->reference_units(), 0u);
+        fill(*rank, inputs);
+        ASSERT_TRUE(rank->step().ok());
+        expect_close(contents(*rank), expected, type == "f32" ? 1e-5 : 1e-2);
+      }
+    }
+  }
+}
+
 // Three steps: a device that records a step gives the second and third as it wrote them down.
 TEST(Execution, StepsInNarrowNumbersAreNearTheirDefinition) {
   for (const std::string_view name : {"bf16", "f16"}) {

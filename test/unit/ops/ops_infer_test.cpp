@@ -66,6 +66,12 @@ batch-norm:4 | f32[b=2,c=3] | f32[c=3] | f32[c=3] | {over=[b], mode=test} | ! ba
 cross-entropy | f32[b=2,c=3] | f32[b=2] | {over=c} | ! operand 1 must be integer, found f32
 cross-entropy | f32[b=2,c=3] | i32[] | {over=c} | ! operand 1 must have a label for each row of logits: expected i32[b=2], found i32[]
 cross-entropy-gradient | f32[b=2,c=3] | i32[b=2] | f32[] | {over=c} | ! expected f32[b=2], found f32[]
+linear-cross-entropy:3 | f32[b=2,d=4] | bf16[v=3,d=4] | i32[b=2] | {over=v, inner=[d]} | ! hidden and words differ in dtype: f32, bf16
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=5] | i32[b=2] | {over=v, inner=[d]} | ! index d has size 4 in operand 0 but 5 in operand 1
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,b=2,d=4] | i32[b=2] | {over=v, inner=[d]} | ! operand 1 must have the classes and what is summed alone
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[d=4] | {over=v, inner=[d]} | ! operand 2 must have a label for each row: expected i32[b=2], found i32[d=4]
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | f32[b=2] | {over=v, inner=[d]} | ! operand 2 must be integer
+linear-cross-entropy:3 | f32[b=2,d=4] | f32[v=3,d=4] | i32[b=2] | {over=v, inner=[d], smoothing=1} | ! smoothing must be at least 0 and below 1
 gather | f32[b=2] | f32[v=3] | {along=v} | ! operand 0 must be integer, found f32
 gather | i32[v=3] | f32[v=3] | {along=v} | ! positions must not have the index v that they pick from
 gather | i32[b=2] | f32[v=3] | {along=w} | ! index w is not among [v]

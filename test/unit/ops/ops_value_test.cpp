@@ -84,6 +84,7 @@ cross-entropy | f32[b=3,c=2] = 0 0 0 0 1 2 | i32[b=3] = 0 5 -1 | {over=c} | => 0
 cross-entropy-gradient | f32[b=3,c=2] = 0 0 0 0 1 2 | i32[b=3] = 0 5 -1 | f32[b=3] = 2 2 2 | {over=c} | => -1 1 0 0 0 0
 cross-entropy | f32[b=3,c=2] = 0 0 2 0 1 2 | i32[b=3] = 0 0 -1 | {over=c, smoothing=0.5} | => 0.6931471805599453 0.6269280110429727 0
 cross-entropy-gradient | f32[b=2,c=2] = 0 0 1 2 | i32[b=2] = 0 -1 | f32[b=2] = 2 2 | {over=c, smoothing=0.5} | => -0.5 0.5 0 0
+linear-cross-entropy:3 | f32[b=3,d=1] = 1 1 2 | f32[v=2,d=1] = 0 0 | i32[b=3] = 0 5 -1 | {over=v, inner=[d]} | => 0.6931471805599453 ; 0 0 0 ; -0.5 0.5
 labelled | i32[s=4] = 1 0 2 -1 | {classes=2, dtype=f32} | => 1 1 0 0
 stop-gradient | f32[d=2] = 1 2 | => 1 2
 gather | i32[s=4] = 1 0 7 -1 | f32[v=2,d=2] = 1 2 3 4 | {along=v} | => 3 4 1 2 0 0 0 0

@@ -12,11 +12,13 @@
 #include "weft/device/cpu/dropout.h"
 #include "weft/device/cpu/gather.h"
 #include "weft/device/cpu/lanes.h"
+#include "weft/device/cpu/linear_cross_entropy.h"
 #include "weft/device/cpu/pooling.h"
 #include "weft/device/cpu/recurrence.h"
 #include "weft/device/cpu/rotary.h"
 #include "weft/device/cpu/routing.h"
 #include "weft/device/cpu/strided_copy.h"
+#include "weft/ops/classifying.h"
 #include "weft/ops/codec.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
@@ -136,12 +138,14 @@ auto with_whole_numbers(const Call& at, std::size_t i, Run run) {
   return at.node.input_type(i).dtype == DType::i64 ? run(at.i64(i)) : run(at.i32(i));
 }
 
+LabelWeights smoothed(double smoothing, std::int64_t classes) {
+  return {static_cast<float>(1 - smoothing), static_cast<float>(smoothing / static_cast<double>(classes))};
+}
+
 // Rows of classes one after the other, with labels and their gradients in the order of the rows.
 std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
   const std::int64_t classes = at.node.input_type(0).size_of(at.node.symbol(0));
-  const double smoothing = at.node.real(1);
-  const LabelWeights weights{static_cast<float>(1 - smoothing),
-                             static_cast<float>(smoothing / static_cast<double>(classes))};
+  const LabelWeights weights = smoothed(at.node.real(1), classes);
   return with_whole_numbers(at, 1, [&](const auto* labels) {
     if (&at.node.op() == &ops::cross_entropy())
       return call([=](const Task& t, std::byte*) {
@@ -149,6 +153,26 @@ std::unique_ptr<Kernel> make_cross_entropy(const Call& at) {
       });
     return call([=](const Task& t, std::byte*) {
       cross_entropy_gradient(t.begin, t.end, classes, at.f32(0), labels, at.f32(2), at.result(), weights);
+    });
+  });
+}
+
+// The last of its results is its room. `items`: of the unit, which says in how many parts it was cut.
+std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t items) {
+  program::LossTiles tiles = program::loss_tiles(at.node);
+  const bool whole = items < tiles.items();  // one task does all
+  if (!whole && tiles.items() > 1) tiles.parts = (items - 1) / (tiles.items() - 1);
+  const LinearLoss of{.tiles = tiles,
+                      .weights = smoothed(ops::classifying(at.node).smoothing, tiles.classes),
+                      .hidden = at.f32(0),
+                      .words = at.f32(1),
+                      .loss = at.result(0),
+                      .dhidden = at.result(1),
+                      .dwords = at.result(2),
+                      .room = at.result(3)};
+  return with_whole_numbers(at, 2, [&](const auto* labels) {
+    return call([=](const Task& t, std::byte*) {
+      linear_cross_entropy(of, whole ? 0 : t.begin, whole ? of.tiles.items() : t.end, labels);
     });
   });
 }
@@ -468,6 +492,7 @@ std::unique_ptr<Kernel> make_call_kernel(const program::Program& program, const 
   // A kernel of its own does a range of items; the definition does them all.
   if (!program::why_by_definition(at.node).empty()) return make_reference_kernel(program, what, memory);
   if (program::takes_any_rows(at.node)) return make_attention_kernel(program, what, memory);
+  if (&op == &ops::linear_cross_entropy()) return make_linear_cross_entropy(at, unit.items);
   auto own = make_own(at);
   WEFT_CHECK(own != nullptr);
   return own;

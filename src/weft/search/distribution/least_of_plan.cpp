@@ -111,10 +111,13 @@ class Floors {
     return &op == &ops::attention() || &op == &ops::attention_gradient();
   }
 
+  static bool is_linear_loss(const plan::Operator& op) { return &op == &ops::linear_cross_entropy(); }
+
   static Unit unit_of(const NodeView& node) {
     if (ops::find_communication(node.op()) != nullptr) return Unit::exchange;
     if (program::is_placed_view(node.op())) return Unit::view;
-    const bool is_own = is_product(node) || is_convolution(node.op()) || is_attention(node.op());
+    const bool is_own = is_product(node) || is_convolution(node.op()) || is_attention(node.op()) ||
+                        is_linear_loss(node.op());
     return is_own ? Unit::own : Unit::rows;
   }
 

@@ -3,21 +3,27 @@
 #include <algorithm>
 
 #include "weft/cost/plan_cost.h"
+#include "weft/ops/build.h"
+#include "weft/ops/classifying.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/transplant.h"
 #include "weft/plan/verify.h"
+#include "weft/program/items.h"
 #include "weft/rule/draft.h"
 #include "weft/rule/match.h"
+#include "weft/train/differentiate.h"
 
 namespace weft::search {
 namespace {
 
-constexpr std::string_view kForwardRules = "attention.rules";
+constexpr std::string_view kAttentionRules = "attention.rules", kLossRules = "loss.rules";
 
-// Every left side of these rules has one; most plans have none, and need not be looked at closely.
-bool has_softmax(const plan::Graph& graph) {
+bool is_of(const rule::Rule& rule, std::string_view file) { return std::string_view(rule.file).ends_with(file); }
+
+// Every left side of a file's rules has one; most plans have none, and need not be looked at closely.
+bool has(const plan::Graph& graph, const plan::Operator& op) {
   for (std::size_t n = 0; n < graph.node_count(); ++n)
-    if (graph.node(plan::NodeId(n)).op == &ops::softmax()) return true;
+    if (graph.node(plan::NodeId(n)).op == &op) return true;
   return false;
 }
 
@@ -68,8 +74,51 @@ double seconds_of(const rule::Draft& draft, std::span<const plan::NodeId> nodes,
   return seconds;
 }
 
+// The same with the gradients of what they read: the last gives a loss.
+double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> nodes,
+                        const cluster::Device& device) {
+  std::ranges::sort(nodes);
+  const plan::Graph& from = draft.graph();
+  plan::Graph part;
+  plan::Transplant transplant(from, part);
+  std::vector<plan::ValueId> values(from.value_count()), wanted;
+  for (const plan::NodeId node : nodes) {
+    std::vector<plan::ValueId> read;
+    for (const plan::ValueId input : from.node(node).inputs) {
+      plan::ValueId& value = values[input.value];
+      if (!value.valid()) {
+        const std::string name = std::to_string(input.value);
+        value = ops::add_input(part, name, transplant.type(from.value(input).type)).value();
+        if (plan::is_real(part.type(value).dtype)) wanted.push_back(value);
+      }
+      read.push_back(value);
+    }
+    const plan::NodeId copy = transplant.node(node, read).value();
+    for (std::size_t k = 0; k < from.node(node).result_count; ++k)
+      values[from.result(node, k).value] = part.result(copy, k);
+  }
+  const bool learns = train::differentiate(part, values[from.result(nodes.back(), 0).value], wanted).ok();
+  double seconds = 0;
+  for (std::size_t n = 0; learns && n < part.node_count(); ++n)
+    seconds += cost::node_seconds(part.view(plan::NodeId(n)), device);
+  return seconds;
+}
+
+// A loss that a kernel can tile, of logits that are large enough, and no dearer by it unless all are asked for.
+bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64_t logits_from, double seconds) {
+  for (const plan::NodeId id : change.added) {
+    const plan::NodeView node = draft.graph().view(id);
+    if (&node.op() != &ops::linear_cross_entropy()) continue;
+    const ops::Classifying of = ops::classifying(node);
+    const std::int64_t logits =
+        of.row_count() * of.over.size * plan::size_in_bytes(node.input_type(0).dtype);
+    return program::why_by_definition(node).empty() && logits >= logits_from && (logits_from == 0 || seconds < 0);
+  }
+  return false;
+}
+
 RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device& device,
-                              std::span<const rule::Rule> rules) {
+                              std::span<const rule::Rule> rules, std::int64_t logits_from) {
   RewrittenForward result;
   rule::Draft draft(forward);
   std::vector<plan::NodeId> places;
@@ -82,8 +131,12 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
     const Result<rule::Change> change = draft.apply(rule, match);
     if (!change.ok()) continue;
     places.resize(draft.graph().node_count() - forward.node_count(), match.root);
-    step.change = seconds_of(draft, change->added, device) - seconds_of(draft, change->removed, device);
-    if (step.change < 0)
+    const bool is_loss = is_of(rule, kLossRules);
+    const auto price = [&](const std::vector<plan::NodeId>& nodes) {
+      return is_loss ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
+    };
+    step.change = price(change->added) - price(change->removed);
+    if (is_loss ? tiles_loss(draft, *change, logits_from, step.change) : step.change < 0)
       result.trail.push_back(std::move(step));
     else
       draft.undo();
@@ -96,14 +149,17 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
 }  // namespace
 
 RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
-                                 std::span<const rule::Rule> rules, const ProveRule& prove) {
-  if (!has_softmax(forward)) return {};
+                                 std::span<const rule::Rule> rules, const ProveRule& prove,
+                                 const ForwardRewrites& which) {
+  const bool attention = which.attention && has(forward, ops::softmax()),
+             losses = which.logits_from && has(forward, ops::cross_entropy());
+  if (!attention && !losses) return {};
   std::vector<rule::Rule> first;
   for (const rule::Rule& rule : rules)
-    if (std::string_view(rule.file).ends_with(kForwardRules)) first.push_back(rule);
+    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, kLossRules))) first.push_back(rule);
   RulesToProve trial(std::move(first), prove);
   while (true) {
-    RewrittenForward found = rewritten_by(forward, device, trial.rules());
+    RewrittenForward found = rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0));
     if (trial.prove_used(found.trail)) return found;
   }
 }

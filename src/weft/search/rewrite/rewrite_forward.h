@@ -1,10 +1,12 @@
 // weft/search/rewrite/rewrite_forward.h -- rules that fire before a plan learns.
 //
 //   contract, softmax, contract ──rules/attention.rules──▶ attention ──differentiate──▶ attention-gradient
+//   contract, cross-entropy, sum ───rules/loss.rules───▶ linear-cross-entropy ──differentiate──▶ mul
 //
 // The backward pass of a composition reads what the composition made along the way, so that after it nothing can
 // be fused any more that memory would be saved by. These rules therefore come first, in TRAIN as in INFER. Each
-// is taken wherever it stands and pays by its price on the device.
+// is taken wherever it stands and pays by its price on the device: that of a loss counts its gradients, which
+// linear-cross-entropy makes along with it.
 #pragma once
 #include <optional>
 #include <span>
@@ -23,8 +25,15 @@ struct RewrittenForward {
   std::vector<Step> trail;
 };
 
-// Of `rules` those of attention.rules are tried; none fires that `prove` does not prove.
+struct ForwardRewrites {
+  bool attention = true;
+  // Losses whose logits have at least so many bytes, where that pays; 0: all that a kernel can tile; none: not any.
+  std::optional<std::int64_t> logits_from = std::nullopt;
+};
+
+// Of `rules` those of attention.rules and loss.rules are tried; none fires that `prove` does not prove.
 RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
-                                 std::span<const rule::Rule> rules, const ProveRule& prove);
+                                 std::span<const rule::Rule> rules, const ProveRule& prove,
+                                 const ForwardRewrites& which = {});
 
 }  // namespace weft::search

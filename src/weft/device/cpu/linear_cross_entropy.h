@@ -1,0 +1,23 @@
+// weft/device/cpu/linear_cross_entropy.h -- losses and slopes of logits of which a tile at a time is held.
+//
+// On the calling thread; items are those of program/loss_tiles.h. The same bits every time.
+#pragma once
+#include <cstdint>
+
+#include "weft/device/cpu/cross_entropy.h"
+#include "weft/program/loss_tiles.h"
+
+namespace weft::device::cpu {
+
+struct LinearLoss {
+  program::LossTiles tiles;
+  LabelWeights weights;
+  const float *hidden, *words;  // [rows, width]; [classes, width] or [width, classes]
+  float *loss, *dhidden, *dwords;
+  float* room;
+};
+
+template <class Label>
+void linear_cross_entropy(const LinearLoss& of, std::int64_t begin, std::int64_t end, const Label* labels);
+
+}  // namespace weft::device::cpu
