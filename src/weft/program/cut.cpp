@@ -249,6 +249,7 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
   }
 }
 
+// Chunks are counted in each pass by itself, so that the next waits for it (waits.cpp).
 void cut_loss(Program& program, std::uint32_t u, const OperatorCall& call, int workers) {
   Unit& unit = program.units[u];
   const LossTiles tiles = loss_tiles(program.graph->view(call.node), workers);
@@ -256,7 +257,7 @@ void cut_loss(Program& program, std::uint32_t u, const OperatorCall& call, int w
   for (std::int64_t i = 0; i < unit.items; ++i) {
     const LossTiles::Item item = tiles.item(i);
     if (item.share.empty() && item.pass != LossTiles::Pass::sum) continue;
-    Task task{.unit = u, .begin = i, .end = i + 1, .chunk = static_cast<std::uint32_t>(i)};
+    Task task{.unit = u, .begin = i, .end = i + 1, .chunk = static_cast<std::uint32_t>(i % tiles.parts)};
     add_extents(call, tiles, item, task);
     program.tasks.push_back(std::move(task));
   }

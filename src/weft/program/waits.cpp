@@ -27,21 +27,21 @@ class Scoreboard {
     }
   }
 
-  // The first task of a unit that writes a segment succeeds those before it; the others join it.
-  void write(std::uint32_t task, std::uint32_t unit, std::int64_t begin, std::int64_t end) {
+  // The first task of a pass that writes a segment succeeds those before it; the others join it.
+  void write(std::uint32_t task, std::uint32_t pass, std::int64_t begin, std::int64_t end) {
     if (begin >= end) return;
     const auto last = split(end), first = split(begin);
     // What it succeeds everywhere is one segment from now on, however it was cut before.
-    if (std::none_of(first, last, [&](const auto& entry) { return entry.second.written_by == unit; })) {
+    if (std::none_of(first, last, [&](const auto& entry) { return entry.second.written_by == pass; })) {
       segments_.erase(first, last);
-      segments_.emplace_hint(last, begin, Segment{end, {task}, {}, unit});
+      segments_.emplace_hint(last, begin, Segment{end, {task}, {}, pass});
       return;
     }
     visit(begin, end, [&](Segment& segment) {
-      if (segment.written_by != unit) {
+      if (segment.written_by != pass) {
         segment.writers.clear();
         segment.readers.clear();
-        segment.written_by = unit;
+        segment.written_by = pass;
       }
       segment.writers.push_back(task);
     });
@@ -57,7 +57,7 @@ class Scoreboard {
   struct Segment {
     std::int64_t end;
     FewTasks writers = {}, readers = {};
-    std::uint32_t written_by = kNobody;  // the writers' unit
+    std::uint32_t written_by = kNobody;  // the writers' pass: its first task
   };
 
   // Calls `act` on segments that cover [begin, end) exactly.
@@ -108,8 +108,10 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
   };
   for (std::size_t first = 0, end = 0; first < tasks.size(); first = end) {
     // Tasks of one unit have no part of memory in common, though their extents, which are intervals,
-    // may: columns of one matrix lie between each other. So none waits for another.
-    while (end < tasks.size() && tasks[end].unit == tasks[first].unit) ++end;
+    // may: columns of one matrix lie between each other. So none waits for another, but for those of an earlier pass:
+    // a pass is over where chunks are counted from the first again.
+    do ++end;
+    while (end < tasks.size() && tasks[end].unit == tasks[first].unit && tasks[end].chunk > tasks[end - 1].chunk);
     for (std::size_t t = first; t < end; ++t) {
       TaskList& waits = tasks[t].waits;
       waits.clear();
@@ -126,7 +128,7 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
     }
     for (std::size_t t = first; t < end; ++t)
       each(tasks[t].writes, [&](std::int64_t low, std::int64_t high) {
-        board.write(static_cast<std::uint32_t>(t), tasks[t].unit, low, high);
+        board.write(static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(first), low, high);
       });
     for (std::size_t t = first; t < end; ++t)
       each(tasks[t].reads, [&](std::int64_t low, std::int64_t high) {

@@ -5,7 +5,8 @@
 //   t1 waits for t0 (it reads what t0 writes), t2 for t1 (it overwrites what t1 reads)
 //
 // The tasks are in an order that runs, those of a unit next to each other; each waits for the tasks of
-// earlier units that it must not overtake. Tasks of one unit share no memory that one of them writes.
+// earlier units that it must not overtake. Tasks of one unit share no memory that one of them writes, unless it goes in
+// passes, of which each counts its chunks from 0: then they wait for earlier passes likewise.
 #pragma once
 #include <span>
 #include <vector>

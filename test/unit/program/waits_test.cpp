@@ -29,6 +29,7 @@ TEST(FindWaits, OrdersAllThatMeetAndNothingElse) {
     std::vector<Buffer> buffers(6);
     for (Buffer& buffer : buffers) buffer.bytes = 40, buffer.offset = static_cast<std::int64_t>(below(120));
     std::vector<Task> tasks;
+    std::vector<std::size_t> passes;  // by task
     for (std::uint32_t unit = 0; unit < 24; ++unit) {
       const auto extents = [&](std::size_t most) {
         std::vector<Extent> made(below(most + 1));
@@ -40,9 +41,13 @@ TEST(FindWaits, OrdersAllThatMeetAndNothingElse) {
         }
         return made;
       };
-      for (std::size_t t = 0, of_unit = 1 + below(3); t < of_unit; ++t) {
+      std::uint32_t chunk = 0;
+      for (std::size_t t = 0, of_unit = 1 + below(5); t < of_unit; ++t) {
+        if (t > 0) chunk = below(3) == 0 ? 0 : chunk + 1;
+        passes.push_back(chunk > 0 ? passes.back() : tasks.size());
         Task task;
         task.unit = unit;
+        task.chunk = chunk;
         task.reads = extents(3);
         task.writes = extents(2);
         tasks.push_back(std::move(task));
@@ -53,7 +58,7 @@ TEST(FindWaits, OrdersAllThatMeetAndNothingElse) {
     for (std::size_t t = 0; t < tasks.size(); ++t)
       for (const std::uint32_t wait : tasks[t].waits) {
         ASSERT_LT(wait, t);
-        EXPECT_TRUE(conflict(tasks[wait], tasks[t], buffers))
+        EXPECT_TRUE(conflict(tasks[wait], tasks[t], buffers) && passes[wait] != passes[t])
             << "round " << round << ": " << t << ", " << wait;
         after[t][wait] = true;
         for (std::size_t k = 0; k < wait; ++k)
@@ -61,7 +66,7 @@ TEST(FindWaits, OrdersAllThatMeetAndNothingElse) {
       }
     for (std::size_t t = 0; t < tasks.size(); ++t)
       for (std::size_t k = 0; k < t; ++k) {
-        const bool must = tasks[k].unit != tasks[t].unit && conflict(tasks[k], tasks[t], buffers);
+        const bool must = passes[k] != passes[t] && conflict(tasks[k], tasks[t], buffers);
         EXPECT_TRUE(!must || after[t][k]) << "round " << round << ": " << t << " overtakes " << k;
       }
   }

@@ -104,8 +104,11 @@ double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> node
   return seconds;
 }
 
-// A loss that a kernel can tile, of logits that are large enough, and no dearer by it unless all are asked for.
+// A loss that a kernel can tile, of logits that are large enough and that nobody else reads, and no dearer by it unless
+// all are asked for.
 bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64_t logits_from, double seconds) {
+  const auto is_product = [&](plan::NodeId id) { return draft.graph().node(id).op == &ops::contract(); };
+  if (std::ranges::none_of(change.removed, is_product)) return false;
   for (const plan::NodeId id : change.added) {
     const plan::NodeView node = draft.graph().view(id);
     if (&node.op() != &ops::linear_cross_entropy()) continue;
