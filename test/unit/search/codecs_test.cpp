@@ -61,8 +61,9 @@ TEST(PlaceCodecs, ThePlanIsProvenButForWhatCodecsLose) {
     const train::TrainingPlan model = training_plan("digits_mlp", digits(5, f));
     for (const std::string_view spread : kSpreads) {
       SCOPED_TRACE(fmt::format("{} of f = {}", spread, f));
-      for (const std::string_view codecs : {kBoth, std::string_view("gradients: int4, weights: int8"),
-                                            std::string_view("gradients: top_k(0.3)")}) {
+      for (const std::string_view codecs :
+           {kBoth, std::string_view("gradients: int4 with feedback, weights: int8"),
+            std::string_view("gradients: top_k(0.3)")}) {
         SCOPED_TRACE(codecs);
         const CodedPlan made = coded(distributed(model, spread), codecs);
         EXPECT_TRUE(made.any());
@@ -132,7 +133,7 @@ DistributedPlan rewritten(const DistributedPlan& plan, std::string_view from, st
 // What is kept must be what the codes lack, and begin at zero; else it is a state that the model does not have.
 TEST(PlaceCodecs, WhatIsKeptOtherwiseIsNoFeedback) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7));
-  const DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), "gradients: int4").plan;
+  const DistributedPlan plan = coded(distributed(model, "gpu=3: slice b"), "gradients: one_bit").plan;
   const std::size_t all = distribute::find_feedback(plan.graph).size();
   ASSERT_GT(all, 1u);
   const DistributedPlan wrong = rewritten(plan, "= sub %", "= add %");
@@ -147,7 +148,8 @@ TEST(PlaceCodecs, FeedbackLosesNothingInTheLongRun) {
   const train::TrainingPlan model = training_plan("digits_mlp", digits(5, 7), train::Optimizer::sgd);
   for (const std::string_view spread :
        {"gpu=3: slice b", "node=2: slice b; gpu=2: slice b", "gpu=3: slice b, shard parameters"})
-    for (const std::string_view codec : {"int4", "one_bit", "top_k(0.2)", "int8 with feedback"}) {
+    for (const std::string_view codec :
+         {"int4 with feedback", "one_bit", "top_k(0.2)", "int8 with feedback"}) {
       SCOPED_TRACE(fmt::format("{} on {}", codec, spread));
       const DistributedPlan plan =
           coded(distributed(model, spread), fmt::format("gradients: {}", codec)).plan;
@@ -221,7 +223,7 @@ TEST(PlaceCodecs, WhatIsLostIsLittleAndAllRanksHoldTheSame) {
     const DistributedPlan exact = distributed(model, spread);
     EXPECT_LT(off_by(model.graph, exact), 1e-9);
     double last = 0;
-    for (const std::string_view codec : {"int8", "bf16", "e4m3", "e5m2", "int4 without feedback"}) {
+    for (const std::string_view codec : {"int8", "bf16", "e4m3", "e5m2", "int4"}) {
       SCOPED_TRACE(codec);
       const double off = off_by(model.graph, coded(exact, fmt::format("gradients: {}", codec)).plan);
       EXPECT_LT(off, 0.01);
@@ -268,7 +270,7 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int8,"), "expected what is coded and by what, found ''");
   for (const std::string_view text :
        {"gradients: int8 or int4(32) always", "gradients: top_k(0.01), weights: int4",
-        "gradients: int4 without feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
+        "gradients: int4 with feedback", "gradients: int8 with feedback or one_bit, weights: bf16 always"})
     EXPECT_EQ(print(*read_codecs(text)), text);
   EXPECT_EQ(complaint("gradients: top_k"), "top_k keeps a share of the numbers between 0 and 1, found ''");
   EXPECT_EQ(complaint("gradients: top_k(1.5)"),
@@ -276,8 +278,7 @@ TEST(ReadCodecs, SaysWhatIsWrong) {
   EXPECT_EQ(complaint("gradients: int8(12)"),
             "a block of int8 has 8 to 65536 numbers, a multiple of 8, found '(12)'");
   EXPECT_EQ(complaint("gradients: bf16(8)"), "bf16 takes no number, found '(8)'");
-  EXPECT_EQ(complaint("gradients: one_bit without feedback"),
-            "one_bit needs what it loses to be added to what is sent next");
+  EXPECT_EQ(complaint("gradients: int4 without feedback"), "no codec: 'int4 without feedback'");
   EXPECT_EQ(complaint("gradients: int8 or int8"), "gradients are given int8 twice");
   for (const std::string_view text : {"weights: one_bit", "weights: int8 with feedback"})
     EXPECT_NE(complaint(text).find("is for gradients"), std::string::npos);

@@ -81,7 +81,7 @@ class CodecSearch {
           return user_error(
               fmt::format("codecs take {} of a rank's {}", print_bytes(bytes),
                           print_bytes(options_.memory_bytes)),
-              "without `always` they are used where they fit; `without feedback` keeps nothing");
+              "without `always` they are used where they fit; without feedback they keep nothing");
         if (!fits || (!must && predicted.prediction.seconds >= seconds_)) continue;
         must = false;
         seconds_ = predicted.prediction.seconds;

@@ -17,7 +17,7 @@ namespace {
 using ops::CodecKind;
 
 constexpr std::string_view kExample = "for example: codecs = 'gradients: int8, weights: int8'";
-constexpr std::string_view kWith = " with feedback", kWithout = " without feedback", kAlways = " always";
+constexpr std::string_view kWith = " with feedback", kAlways = " always";
 constexpr std::array<std::string_view, 2> kCoded = {"gradients", "weights"};
 
 std::string_view trimmed(std::string_view text) {
@@ -34,7 +34,6 @@ bool take_end(std::string_view& text, std::string_view end) {
 
 // What remains is of no use by itself.
 bool needs_feedback(CodecKind kind) { return kind == CodecKind::one_bit || kind == CodecKind::top_k; }
-bool has_feedback_unasked(CodecKind kind) { return needs_feedback(kind) || kind == CodecKind::int4; }
 
 // Where few codes are to span a block, a small one loses less; a scale takes as much as 8 codes of 4 bits.
 constexpr std::int64_t kInt4Block = 64, kMostOfBlock = 65536;
@@ -70,7 +69,7 @@ Result<double> read_kept(std::string_view text) {
 
 Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
   AllowedCodec codec;
-  const bool with = take_end(text, kWith), without = !with && take_end(text, kWithout);
+  const bool with = take_end(text, kWith);
   const std::size_t open = std::min(text.find('('), text.size());
   const std::string_view word = trimmed(text.substr(0, open));
   const auto found = ops::find_codec(word);
@@ -95,11 +94,7 @@ Result<AllowedCodec> read_codec(std::string_view text, bool is_weight) {
         fmt::format("{} is for gradients: what is lost of weights is not added to what is sent next",
                     needs_feedback(codec.kind) ? std::string(word) : "feedback"),
         "weights: int8");
-  if (without && needs_feedback(codec.kind))
-    return user_error(fmt::format("{} needs what it loses to be added to what is sent next", word),
-                      "leave out: without feedback");
-  codec.of_weights = is_weight;
-  codec.feedback = !is_weight && (with || (!without && has_feedback_unasked(codec.kind)));
+  codec.feedback = with || needs_feedback(codec.kind);
   return codec;
 }
 
@@ -167,8 +162,7 @@ std::string print(const AllowedCodec& codec) {
   std::string text(ops::name(codec.kind));
   if (codec.kind == CodecKind::top_k) text += fmt::format("({})", codec.kept);
   if (codec.block > 0) text += fmt::format("({})", codec.block);
-  if (codec.feedback && !has_feedback_unasked(codec.kind)) text += kWith;
-  if (!codec.feedback && !codec.of_weights && has_feedback_unasked(codec.kind)) text += kWithout;
+  if (codec.feedback && !needs_feedback(codec.kind)) text += kWith;
   return text;
 }
 

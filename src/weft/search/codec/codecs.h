@@ -7,8 +7,8 @@
 //            'gradients: int8 with feedback'            what is lost is added to what is encoded next
 //            'gradients: int4 always'                   wherever it can be, whether it pays or not
 //
-// Feedback goes without saying for int4, one_bit and top_k, which learn badly without it; `int4 without feedback` is
-// int4 alone. Weights have none: what is lost of them is lost in one step and not in the next.
+// Feedback goes without saying for one_bit and top_k, which are of no use without it. Weights have none: what is lost of
+// them is lost in one step and not in the next.
 #pragma once
 #include <string>
 #include <string_view>
@@ -24,7 +24,6 @@ struct AllowedCodec {
   double kept = 0;         // by top_k, of all numbers
   std::int64_t block = 0;  // numbers that share a scale; 0: as many as the kind has unasked
   bool feedback = false;   // what is lost is added to what is encoded next
-  bool of_weights = false;
 
   // Of a segment of so many numbers; `block_unasked` of them share a scale where nothing else is said.
   ops::Codec of(std::int64_t block_unasked, std::int64_t numbers) const;
