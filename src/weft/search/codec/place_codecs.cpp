@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "weft/base/units.h"
 #include "weft/distribute/edit_plan.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/ops/build.h"
@@ -458,10 +457,6 @@ class CodecPlacer {
 
 }  // namespace
 
-bool CodedPlan::any() const {
-  return std::ranges::any_of(exchanges, [](const CodedExchanges& kind) { return kind.coded > 0; });
-}
-
 std::vector<CodableExchange> codable_exchanges(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                                std::int64_t block) {
   return CodecPlacer(plan, codecs, block).codable();
@@ -475,28 +470,6 @@ Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Co
 Result<CodedPlan> place_codecs(const distribute::DistributedPlan& plan, const Codecs& codecs,
                                std::int64_t block) {
   return place_codecs(plan, codecs, CodecPicks(plan.graph.node_count(), std::size_t{0}), block);
-}
-
-std::string print(const CodedExchanges& kind) {
-  const std::size_t all = kind.coded + kind.exact;
-  const std::string name = fmt::format("{} {}", kind.what, print(kind.codec));
-  if (kind.coded == 0) {
-    if (all == 0) return name + ": none are exchanged";
-    if (kind.unworthy > 0) return fmt::format("{}: none of {} exchanges is worth it", name, all);
-    return name + ": nothing that is exchanged can be coded, and it goes as it is";
-  }
-  std::string text =
-      fmt::format("{}: {} of {} exchanges, {} as {}, off by at most {}", name, kind.coded, all,
-                  print_bytes(static_cast<double>(kind.bytes)),
-                  print_bytes(static_cast<double>(kind.code_bytes)), ops::error_bound_text(kind.codec.kind));
-  if (kind.times > 1) text += fmt::format(" each of {} times", kind.times);
-  if (kind.lost_bytes > 0)
-    text += fmt::format(", which is added to what is sent next ({} a rank)",
-                        print_bytes(static_cast<double>(kind.lost_bytes)));
-  if (kind.unworthy > 0) text += fmt::format("; {} not worth it", kind.unworthy);
-  if (kind.exact > 0)
-    text += fmt::format("; {} go as they are", print_bytes(static_cast<double>(kind.exact_bytes)));
-  return text;
 }
 
 }  // namespace weft::search
