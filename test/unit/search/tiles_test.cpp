@@ -98,13 +98,15 @@ TEST(CutInTiles, ProofsGoAtOtherSizesToo) {
        {TileCase{"gpu=6: slice h, f", "b", 1, 4}, TileCase{"gpu=2: slice h, f, v, s", "b", 1, 4},
         TileCase{"gpu=2: slice h, f, s", "s", 2, 3}}) {
     SCOPED_TRACE(one.distribution);
-    const DistributedPlan made =
-        tiled(distributed(large, one.distribution, {}), one.index, one.blocks, TileReach::products, one.tiles);
-    const auto replayed = distribute::replay(made, large.graph, small.graph, plan::Mesh{{{"gpu", 2}}});
-    ASSERT_TRUE(replayed.ok()) << replayed.error().message;
-    const auto proof = distribute::prove(small.graph, *replayed);
-    ASSERT_TRUE(proof.ok()) << proof.error().message;
-    EXPECT_TRUE(proof->holds()) << proof->wrong->what;
+    for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
+      const DistributedPlan made =
+          tiled(distributed(large, one.distribution, {}), one.index, one.blocks, reach, one.tiles);
+      const auto replayed = distribute::replay(made, large.graph, small.graph, plan::Mesh{{{"gpu", 2}}});
+      ASSERT_TRUE(replayed.ok()) << replayed.error().message;
+      const auto proof = distribute::prove(small.graph, *replayed);
+      ASSERT_TRUE(proof.ok()) << proof.error().message;
+      EXPECT_TRUE(proof->holds()) << proof->wrong->what;
+    }
   }
 }
 

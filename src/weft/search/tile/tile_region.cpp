@@ -27,14 +27,17 @@ bool is_in_type(const NodeView& node, Symbol index) {
   return false;
 }
 
-// Numbers that may be sizes of the model, classes or slots: what a tile of such a node would be at other sizes is not
-// known. Switches are 0 or 1; the count of a mean is.
+// Numbers that may follow from sizes of the model, as classes, slots and the scale of attention do: what a tile of such
+// a node would be at other sizes is not known. Switches are 0 or 1; the count of a mean and what norms add are known.
 bool has_sizes(const NodeView& node) {
-  if (&node.op() == &ops::reduce()) return false;
+  if (&node.op() == &ops::reduce() || &node.op() == &ops::layer_norm() || &node.op() == &ops::rms_norm())
+    return false;
   const auto specs = node.op().attributes();
-  for (std::size_t k = 0; k < specs.size(); ++k)
+  for (std::size_t k = 0; k < specs.size(); ++k) {
+    if (specs[k].kind == AttributeKind::real) return true;
     if (specs[k].kind == AttributeKind::integer && (specs[k].required || node.integer(k) < 0 || node.integer(k) > 1))
       return true;
+  }
   return false;
 }
 
