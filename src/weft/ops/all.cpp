@@ -32,8 +32,8 @@ const plan::OperatorSet& all() {
       // optimizers
       &sgd(), &momentum(), &adam(), &adamw(),
       // between ranks
-      &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &addends(),
-      &halo(), &broadcast_from(), &permute_ranks(), &local_exchange(),
+      &all_reduce(), &reduce_scatter(), &all_gather(), &all_to_all(), &slice_across(), &addends(), &halo(),
+      &broadcast_from(), &permute_ranks(), &local_exchange(),
       // made small for the wire
       &encode(), &decode()});
   return kSet;

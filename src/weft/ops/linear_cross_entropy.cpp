@@ -105,7 +105,8 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
   void evaluate(Evaluation<T>& at) const {
     const NodeView& node = at.node();
     const Classifying of = classifying(node);
-    const auto h_rows = offsets_along(node.input_type(0), of.rows), h_inner = offsets_along(node.input_type(0), of.inner);
+    const auto h_rows = offsets_along(node.input_type(0), of.rows),
+               h_inner = offsets_along(node.input_type(0), of.inner);
     const auto w_words = offsets_along(node.input_type(1), {&of.over, 1}),
                w_inner = offsets_along(node.input_type(1), of.inner);
     const auto places = offsets_along(node.input_type(2), of.rows);
@@ -125,8 +126,8 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
         for (std::size_t e = 0; e < h_inner.size(); ++e) logits[c] += h[h_inner[e]] * w[w_inner[e]];
       }
       const auto [shift, total] = exponentials_of(n, logits.data(), columns);
-      at.result(0).data[0] += shift + n.apply(Function::log, total) -
-                              wanted_of(n, logits.data(), columns, label, of.smoothing);
+      at.result(0).data[0] +=
+          shift + n.apply(Function::log, total) - wanted_of(n, logits.data(), columns, label, of.smoothing);
       for (std::size_t c = 0; c < logits.size(); ++c) {
         T slope = n.divide(n.apply(Function::exp, logits[c] - shift), total) - each;
         if (static_cast<std::int64_t>(c) == label) slope -= sure;
@@ -148,7 +149,8 @@ Classifying classifying(const NodeView& node) {
   Classifying of;
   of.over = {node.symbol(kLinearLossOver), words.size_of(node.symbol(kLinearLossOver))};
   of.rows = without(hidden.dims, node.indices(kLinearLossInner));
-  for (const Symbol index : node.indices(kLinearLossInner)) of.inner.push_back({index, hidden.size_of(index)});
+  for (const Symbol index : node.indices(kLinearLossInner))
+    of.inner.push_back({index, hidden.size_of(index)});
   of.smoothing = node.real(kLinearLossSmoothing);
   return of;
 }

@@ -195,7 +195,8 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
 // What a part of a pass reads and writes; the room is the last result.
 void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTiles::Item& item, Task& task) {
   using enum LossTiles::Pass;
-  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2, kRoom = 3;
+  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2,
+                        kRoom = 3;
   const auto part_of = [](const Place& place, std::int64_t step, Range range) {
     return extent_of(place.buffer, place.dtype,
                      {place.offset + range.begin * step, place.offset + range.end * step - 1});
@@ -219,7 +220,7 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
   switch (item.pass) {
     case logits:
       task.reads = {of_tile, tiles.by_class ? part_of(call.operands[kWords], tiles.width, item.share)
-                                           : extent(call.operands[kWords])};
+                                            : extent(call.operands[kWords])};
       add_stretch(task.writes, item.share);
       break;
     case slopes:
@@ -239,7 +240,8 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
         add_stretch(task.reads, item.share);
       else
         add_stretches(task.reads, {0, held});
-      task.writes = {part_of(call.results[kWordSlopes], tiles.by_class ? tiles.width : tiles.classes, item.share)};
+      task.writes = {
+          part_of(call.results[kWordSlopes], tiles.by_class ? tiles.width : tiles.classes, item.share)};
       break;
     case sum:
       if (tiles.rows > 0) task.reads = {part_of(room, 1, {tiles.loss_at(0), tiles.loss_at(tiles.rows)})};

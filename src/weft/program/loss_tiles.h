@@ -25,8 +25,8 @@ struct LossTiles {
   };
 
   std::int64_t rows = 0, classes = 0, width = 0;
-  std::int64_t tile = 0;     // rows of a tile, the last perhaps fewer
-  bool by_class = true;      // whether words are [classes, width] rather than [width, classes]
+  std::int64_t tile = 0;  // rows of a tile, the last perhaps fewer
+  bool by_class = true;   // whether words are [classes, width] rather than [width, classes]
   std::int64_t parts = 1;
 
   std::int64_t tiles() const;

@@ -133,7 +133,7 @@ struct Unit {
 struct Task {
   std::uint32_t unit = 0;
   std::int64_t begin = 0, end = 0;  // of the unit's items
-  std::uint32_t chunk = 0;          // which task of its unit it is, or of the pass that it belongs to (waits.h)
+  std::uint32_t chunk = 0;  // which task of its unit it is, or of the pass that it belongs to (waits.h)
   std::vector<Extent> reads = {}, writes = {};
   std::vector<std::uint32_t> waits = {};  // earlier tasks, in order, without those that others imply
 };

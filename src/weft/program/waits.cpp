@@ -111,7 +111,8 @@ void find_waits(std::span<Task> tasks, std::span<const Buffer> buffers) {
     // may: columns of one matrix lie between each other. So none waits for another, but for those of an earlier pass:
     // a pass is over where chunks are counted from the first again.
     do ++end;
-    while (end < tasks.size() && tasks[end].unit == tasks[first].unit && tasks[end].chunk > tasks[end - 1].chunk);
+    while (end < tasks.size() && tasks[end].unit == tasks[first].unit &&
+           tasks[end].chunk > tasks[end - 1].chunk);
     for (std::size_t t = first; t < end; ++t) {
       TaskList& waits = tasks[t].waits;
       waits.clear();

@@ -621,7 +621,8 @@ constexpr SettingSpec kSpecs[] = {
     running_count<&RunOptions::threads>("threads",
                                         "that TRAIN and INFER run on; 0 is one for each processor"),
     {"tiled_loss",
-     "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or more, on "
+     "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or "
+     "more, on "
      "processors",
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.tiled_loss, value);

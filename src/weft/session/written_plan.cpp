@@ -22,8 +22,8 @@ using plan::NodeView;
 
 // Settings that change what the plan of one device is.
 constexpr std::string_view kOfThePlan[] = {
-    "beta1",    "beta2",     "epsilon",   "gradients", "learning_rate", "loss_scale",  "loss_scale_steps",
-    "momentum", "optimizer", "precision", "recompute", "rules",         "tiled_loss",  "weight_decay"};
+    "beta1",    "beta2",     "epsilon",   "gradients", "learning_rate", "loss_scale", "loss_scale_steps",
+    "momentum", "optimizer", "precision", "recompute", "rules",         "tiled_loss", "weight_decay"};
 constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ";
 
 template <class Map>

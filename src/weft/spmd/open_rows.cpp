@@ -155,8 +155,7 @@ std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& 
   const plan::DType narrow = graph_.type(hidden).dtype;
   ValueId rows = f_.number(1, losses);
   rows = f_.keep([&] { return ops::add_broadcast(graph_, rows, of.rows); });
-  const ValueId slopes =
-      f_.cast(cross_entropy_gradient_of(logits, label, rows, over, of.smoothing), narrow);
+  const ValueId slopes = f_.cast(cross_entropy_gradient_of(logits, label, rows, over, of.smoothing), narrow);
   if (!f_.status().ok()) return {};
   return {f_.reduce("sum", losses, {}), f_.product({slopes, words}, graph_.type(hidden).dims),
           f_.product({slopes, hidden}, graph_.type(words).dims)};

@@ -52,14 +52,14 @@ TEST(KernelsLoss, IsItsDefinition) {
     const auto hidden = random_floats(shape.rows * shape.width, random),
                words = random_floats(shape.classes * shape.width, random);
     const auto labels = random_positions(shape.rows, shape.classes, random);  // some name no class
-    const auto expected = reference(
-        "linear-cross-entropy",
-        {{fmt::format("f32[b={},d={}]", shape.rows, shape.width), hidden},
-         {shape.by_class ? fmt::format("f32[v={},d={}]", shape.classes, shape.width)
-                         : fmt::format("f32[d={},v={}]", shape.width, shape.classes),
-          words},
-         {fmt::format("i32[b={}]", shape.rows), labels}},
-        fmt::format("{{over=v, inner=[d], smoothing={}}}", shape.smoothing), 3);
+    const auto expected =
+        reference("linear-cross-entropy",
+                  {{fmt::format("f32[b={},d={}]", shape.rows, shape.width), hidden},
+                   {shape.by_class ? fmt::format("f32[v={},d={}]", shape.classes, shape.width)
+                                   : fmt::format("f32[d={},v={}]", shape.width, shape.classes),
+                    words},
+                   {fmt::format("i32[b={}]", shape.rows), labels}},
+                  fmt::format("{{over=v, inner=[d], smoothing={}}}", shape.smoothing), 3);
     for (const std::int64_t parts : {1, 2, 5}) {
       if (parts > shape.classes) continue;
       SCOPED_TRACE(fmt::format("{} rows, {} classes, {} parts", shape.rows, shape.classes, parts));

@@ -91,10 +91,12 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
   Random random(32);
   for (const std::string_view type : {"f32", "bf16", "f16"}) {
     std::string table(
-        "linear-cross-entropy:3 | TYPE[b=3,s=201,d=17] | TYPE[v=70,d=17] | i32[b=3,s=201] < 71 | {over=v, inner=[d]}\n"
+        "linear-cross-entropy:3 | TYPE[b=3,s=201,d=17] | TYPE[v=70,d=17] | i32[b=3,s=201] < 71 | {over=v, "
+        "inner=[d]}\n"
         "linear-cross-entropy:3 | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
         "smoothing=0.1}\n"
-        "linear-cross-entropy:3 | TYPE[b=2,d=3,e=2] | TYPE[v=1,d=3,e=2] | i32[b=2] < 2 | {over=v, inner=[d,e]}\n");
+        "linear-cross-entropy:3 | TYPE[b=2,d=3,e=2] | TYPE[v=1,d=3,e=2] | i32[b=2] < 2 | {over=v, "
+        "inner=[d,e]}\n");
     for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))
       table.replace(at, 4, type);
     for (const ops::Case& c : ops::read_cases(table)) {

@@ -60,7 +60,8 @@ void find_row_slopes(const LinearLoss& of, std::int64_t row, std::int64_t in_til
   const auto share = static_cast<float>(1 / total);
   const float each = -of.weights.each;
   each_stretch([&](float* x, std::int64_t n, std::int64_t own) {
-    const std::array<LaneOperand, 2> shared = {{{x, false}, {&share, true}}}, less = {{{x, false}, {&each, true}}};
+    const std::array<LaneOperand, 2> shared = {{{x, false}, {&share, true}}},
+                                     less = {{{x, false}, {&each, true}}};
     run_lane(Lane::mul, n, shared.data(), x);
     if (each < 0) run_lane(Lane::add, n, less.data(), x);
     if (own >= 0 && own < n) x[own] -= of.weights.sure;
@@ -76,7 +77,8 @@ void find_hidden_slopes(const LinearLoss& of, const LossTiles::Item& item) {
     const std::int64_t n = classes.end - classes.begin;
     gemm(Transpose::no, t.by_class ? Transpose::no : Transpose::yes, m, t.width, n, 1,
          stretch_of(of, classes) + before * n, n, of.words + classes.begin * (t.by_class ? t.width : 1),
-         t.by_class ? t.width : t.classes, part == 0 ? 0 : 1, of.dhidden + item.share.begin * t.width, t.width);
+         t.by_class ? t.width : t.classes, part == 0 ? 0 : 1, of.dhidden + item.share.begin * t.width,
+         t.width);
   }
 }
 
@@ -87,15 +89,16 @@ void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
   const float before = item.rows.begin == 0 ? 0 : 1;
   const std::int64_t m = item.share.end - item.share.begin, k = item.rows.end - item.rows.begin;
   if (t.by_class) {
-    gemm(Transpose::yes, Transpose::no, m, t.width, k, 1, stretch_of(of, item.share), m, hidden, t.width, before,
-         of.dwords + item.share.begin * t.width, t.width);
+    gemm(Transpose::yes, Transpose::no, m, t.width, k, 1, stretch_of(of, item.share), m, hidden, t.width,
+         before, of.dwords + item.share.begin * t.width, t.width);
     return;
   }
   for (std::int64_t part = 0; part < t.parts; ++part) {
     const Range classes = t.stretch(part);
     const std::int64_t n = classes.end - classes.begin;
-    gemm(Transpose::yes, Transpose::no, m, n, k, 1, hidden + item.share.begin, t.width, stretch_of(of, classes), n,
-         before, of.dwords + item.share.begin * t.classes + classes.begin, t.classes);
+    gemm(Transpose::yes, Transpose::no, m, n, k, 1, hidden + item.share.begin, t.width,
+         stretch_of(of, classes), n, before, of.dwords + item.share.begin * t.classes + classes.begin,
+         t.classes);
   }
 }
 

@@ -116,8 +116,8 @@ class Floors {
   static Unit unit_of(const NodeView& node) {
     if (ops::find_communication(node.op()) != nullptr) return Unit::exchange;
     if (program::is_placed_view(node.op())) return Unit::view;
-    const bool is_own = is_product(node) || is_convolution(node.op()) || is_attention(node.op()) ||
-                        is_linear_loss(node.op());
+    const bool is_own =
+        is_product(node) || is_convolution(node.op()) || is_attention(node.op()) || is_linear_loss(node.op());
     return is_own ? Unit::own : Unit::rows;
   }
 

@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::string_view kAttentionRules = "attention.rules", kLossRules = "loss.rules";
 
-bool is_of(const rule::Rule& rule, std::string_view file) { return std::string_view(rule.file).ends_with(file); }
+bool is_of(const rule::Rule& rule, std::string_view file) {
+  return std::string_view(rule.file).ends_with(file);
+}
 
 // Every left side of a file's rules has one; most plans have none, and need not be looked at closely.
 bool has(const plan::Graph& graph, const plan::Operator& op) {
@@ -106,16 +108,17 @@ double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> node
 
 // A loss that a kernel can tile, of logits that are large enough and that nobody else reads, and no dearer by it unless
 // all are asked for.
-bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64_t logits_from, double seconds) {
+bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64_t logits_from,
+                double seconds) {
   const auto is_product = [&](plan::NodeId id) { return draft.graph().node(id).op == &ops::contract(); };
   if (std::ranges::none_of(change.removed, is_product)) return false;
   for (const plan::NodeId id : change.added) {
     const plan::NodeView node = draft.graph().view(id);
     if (&node.op() != &ops::linear_cross_entropy()) continue;
     const ops::Classifying of = ops::classifying(node);
-    const std::int64_t logits =
-        of.row_count() * of.over.size * plan::size_in_bytes(node.input_type(0).dtype);
-    return program::why_by_definition(node).empty() && logits >= logits_from && (logits_from == 0 || seconds < 0);
+    const std::int64_t logits = of.row_count() * of.over.size * plan::size_in_bytes(node.input_type(0).dtype);
+    return program::why_by_definition(node).empty() && logits >= logits_from &&
+           (logits_from == 0 || seconds < 0);
   }
   return false;
 }
@@ -159,7 +162,8 @@ RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Devi
   if (!attention && !losses) return {};
   std::vector<rule::Rule> first;
   for (const rule::Rule& rule : rules)
-    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, kLossRules))) first.push_back(rule);
+    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, kLossRules)))
+      first.push_back(rule);
   RulesToProve trial(std::move(first), prove);
   while (true) {
     RewrittenForward found = rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0));
