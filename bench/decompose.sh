@@ -5,7 +5,7 @@
 #
 # Measured: tensor parallel on two ranks of this machine, whole and in tiles, in turns; the least time of a step is
 # what is shown, as others use the machine too. On processors collectives are copies that take the cores from products,
-# and what is tiled is put together by more of them: expect a loss. Predicted: one block of GPT-3 on the eight GPUs of a
+# so expect little, or a loss. Predicted: one block of GPT-3 on the eight GPUs of a
 # node, with all-reduces and with sequences sliced between products, in bf16.
 set -euo pipefail
 weft=$(realpath "$1")
