@@ -79,6 +79,7 @@ double seconds_of(const rule::Draft& draft, std::span<const plan::NodeId> nodes,
 // The same with the gradients of what they read: the last gives a loss.
 double learning_seconds(const rule::Draft& draft, std::vector<plan::NodeId> nodes,
                         const cluster::Device& device) {
+  if (nodes.empty()) return 0;
   std::ranges::sort(nodes);
   const plan::Graph& from = draft.graph();
   plan::Graph part;
