@@ -14,11 +14,14 @@
 
 #include <fmt/format.h>
 
+#include "own_data.h"
 #include "shell.h"
 #include "temporary_folder.h"
 #include "weft/formats/safetensors.h"
 
 namespace {
+
+[[maybe_unused]] const auto* const own_data = testing::AddGlobalTestEnvironment(new weft::OwnData);
 
 using weft::Outcome;
 using weft::TemporaryFolder;

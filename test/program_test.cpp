@@ -19,10 +19,13 @@
 
 #include <fmt/format.h>
 
+#include "own_data.h"
 #include "shell.h"
 #include "temporary_folder.h"
 
 namespace {
+
+[[maybe_unused]] const auto* const own_data = testing::AddGlobalTestEnvironment(new weft::OwnData);
 
 using namespace std::chrono_literals;
 using weft::Outcome;
