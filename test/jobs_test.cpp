@@ -276,8 +276,7 @@ TEST(Jobs, RanksOfThisMachineStartAgain) {
 TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
   const Job job;
   job.write("job.weft",
-            train(800, "copy_every = 5, restarts = 3, log = 'log.csv'") +
-                "SAVE digits_mlp TO 'kept';");
+            train(800, "copy_every = 5, restarts = 3, log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
   const Outcome again = job.shell(
       "$weft run job.weft & weft=$!; for i in $(seq 600); do "
       "test -f log.csv && test $(wc -l < log.csv) -gt 40 && break; sleep 0.02; done; "
@@ -288,6 +287,21 @@ TEST(Jobs, RanksOfThisMachineGoOnFromTheMemoryOfTheOthers) {
   EXPECT_EQ(count(again.text, "warning: ranks start again from step 0,"), 0) << again.text;
   EXPECT_EQ(count(again.text, " to 800: loss"), 1) << again.text;
   EXPECT_EQ(job.run(train(800, "checkpoint = 'whole'")).exit_code, 0);
+  EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
+}
+
+// Moments that ranks had alone are made alike before they are copied: none are lost with a rank.
+TEST(Jobs, RanksThatLearnByThemselvesGoOnFromTheMemoryOfTheOthers) {
+  const Job job;
+  const std::string alone = "sync_every = 7, copy_every = 5, restarts = 3";
+  job.write("job.weft", train(800, alone + ", log = 'log.csv'") + "SAVE digits_mlp TO 'kept';");
+  const Outcome again = job.shell(
+      "$weft run job.weft & weft=$!; for i in $(seq 600); do "
+      "test -f log.csv && test $(wc -l < log.csv) -gt 40 && break; sleep 0.02; done; "
+      "kill -9 $(cat /proc/$weft/task/$weft/children); wait $weft");
+  EXPECT_EQ(again.exit_code, 0) << again.text;
+  EXPECT_EQ(count(again.text, ", which those that are left had in memory, 1 of 3 times"), 1) << again.text;
+  EXPECT_EQ(job.run(train(800, alone + ", checkpoint = 'whole'")).exit_code, 0);
   EXPECT_EQ(job.tensors("kept"), job.tensors("whole"));
 }
 

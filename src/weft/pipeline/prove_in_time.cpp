@@ -60,8 +60,9 @@ class TimedProof {
       const auto found = held_.find(name);
       return found == held_.end() ? nullptr : &found->second.parts[inner_of(rank)];
     };
-    // Of such plans nothing is known: other sizes may leave no share empty.
+    // Of such plans nothing is known: other sizes may leave no share empty, and micro-batches alike.
     WEFT_TRY_STATUS(check_interpretable(ranks));
+    WEFT_TRY_STATUS(check_sources(ranks, shares));
     PlanProof proof;
     proof.draws = 1;
     auto outputs = interpret_ranks<Field>(ranks, plan_.time->distribution.mesh, shares, numbers_,
@@ -75,6 +76,18 @@ class TimedProof {
   }
 
  private:
+  static Status check_sources(std::span<const Graph* const> ranks, const RankSources<Field>& shares) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank)
+      for (std::size_t n = 0; n < ranks[rank]->node_count(); ++n) {
+        const NodeView node = ranks[rank]->view(NodeId(n));
+        if (!ops::is_source(node.op())) continue;
+        const Tensor<Field>* const given = shares(static_cast<std::int32_t>(rank), node.word(0));
+        if (given != nullptr && given->sizes != ops::sizes_of(node.result_type(0).dims))
+          return user_error(fmt::format("{} is not cut alike at these sizes", node.word(0)));
+      }
+    return {};
+  }
+
   std::size_t inner_of(std::int32_t rank) const {
     return static_cast<std::size_t>(inner_rank(plan_.time->distribution, rank));
   }

@@ -124,6 +124,7 @@ class Loop {
       step = training.first_step + i;
       copy_is_due_ = copy_is_due_ || (run_.keep_every > 0 && i % run_.keep_every == 0);
       if (copy_is_due_ && alike_) {
+        WEFT_TRY_STATUS(member_.agree(/*wholly=*/true));  // what a rank has alone would be lost with it
         WEFT_TRY_STATUS(member_.keep_copy(step));
         copy_is_due_ = false;
       }

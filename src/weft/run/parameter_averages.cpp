@@ -63,8 +63,9 @@ Status ParameterAverages::add(const program::Port& port, bool is_parameter,
 
 Status ParameterAverages::agree(bool wholly) {
   for (Averaged& tensor : tensors_)
-    if (tensor.is_learned ? parted_ : wholly) WEFT_TRY_STATUS(average(tensor));
-  parted_ = false;
+    if (tensor.is_learned ? parameters_parted_ : wholly && states_parted_) WEFT_TRY_STATUS(average(tensor));
+  parameters_parted_ = false;
+  if (wholly) states_parted_ = false;
   return {};
 }
 
@@ -79,6 +80,11 @@ Status ParameterAverages::average(Averaged& tensor) {
   for (float& value : values_) value /= ranks;
   if (!tensor.anchor.empty()) update(tensor);
   WEFT_TRY_STATUS(store_floats(rank_, *tensor.port, values_));
+  if (!tensor.anchor.empty()) {
+    // As the rank has it, which may have rounded it: so it is in a checkpoint.
+    WEFT_TRY(held, rank_.read(*tensor.port));
+    load_floats(tensor.port->place.dtype, held.bytes(), tensor.anchor);
+  }
   return tensor.rounded != nullptr ? store_floats(rank_, *tensor.rounded, values_) : Status();
 }
 
@@ -89,7 +95,6 @@ void ParameterAverages::update(Averaged& tensor) {
     tensor.momentum[i] = momentum * tensor.momentum[i] + change;
     values_[i] = tensor.anchor[i] - rate * (change + momentum * tensor.momentum[i]);
   }
-  tensor.anchor = values_;
 }
 
 std::string ParameterAverages::momentum_name(std::string_view parameter) {

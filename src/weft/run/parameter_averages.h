@@ -31,9 +31,9 @@ class ParameterAverages {
   // Takes a parameter or state of the rank's. `start`: momentum that was kept before; empty: none was.
   Status add(const program::Port& port, bool is_parameter, std::span<const std::byte> start);
 
-  // After a step of the rank's own: parameters are alike no more.
-  void part() { parted_ = true; }
-  // Parameters that are not alike are made so; `wholly`: and states.
+  // After a step of the rank's own: parameters and states are alike no more.
+  void part() { parameters_parted_ = states_parted_ = true; }
+  // Parameters that are not alike are made so; `wholly`: and states. What is alike keeps its bits.
   Status agree(bool wholly);
 
   static std::string momentum_name(std::string_view parameter);
@@ -57,7 +57,7 @@ class ParameterAverages {
   const OuterUpdate outer_;
   std::vector<Averaged> tensors_;
   std::vector<float> values_;  // of the tensor at hand
-  bool parted_ = false;
+  bool parameters_parted_ = false, states_parted_ = false;
 };
 
 }  // namespace weft::run

@@ -174,6 +174,8 @@ Status check_sync(const Settings& settings) {
   if (settings.training.precision.compute == plan::DType::f16)
     return user_error("sync_every does not go with f16: ranks that overflow skip steps, each by itself",
                       "precision = bf16 has the range of f32");
+  if (settings.training.precision.compute == plan::DType::f64)
+    return user_error("sync_every does not go with f64: averages are made in f32", "precision = f32");
   return {};
 }
 

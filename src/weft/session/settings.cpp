@@ -78,8 +78,9 @@ Result<bool> truth(const Value& value, std::string_view name) {
 
 Status set_truth_or_automatic(std::optional<bool>& setting, const Value& value) {
   if (value.kind == ValueKind::boolean) return setting = value.truth, Status();
-  constexpr std::string_view kAutomatic[] = {"automatic"};
-  WEFT_TRY_STATUS(word_of(value, kAutomatic));
+  constexpr std::string_view kTruths[] = {"true", "false", "automatic"};
+  WEFT_TRY(word, word_of(value, kTruths));
+  if (word != kTruths[2]) return setting = word == kTruths[0], Status();
   setting.reset();
   return {};
 }
@@ -309,8 +310,10 @@ constexpr SettingSpec kSpecs[] = {
      "multiplied; automatic is what is quickest; off: none",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::word && value.text == "automatic") return settings.tiles = 0, Status();
-       if (value.kind == ValueKind::word && value.text == "off") return settings.tiles = std::nullopt, Status();
-       constexpr std::string_view kExample = "for example: decompose = 4; automatic is what is quickest, off is none";
+       if (value.kind == ValueKind::word && value.text == "off")
+         return settings.tiles = std::nullopt, Status();
+       constexpr std::string_view kExample =
+           "for example: decompose = 4; automatic is what is quickest, off is none";
        constexpr auto kMost = static_cast<double>(search::kMostTiles);
        if (value.kind != ValueKind::number || value.number.value != std::floor(value.number.value) ||
            !(value.number.value >= 2 && value.number.value <= kMost))
@@ -595,7 +598,7 @@ constexpr SettingSpec kSpecs[] = {
      "sum gradients in every step",
      [](Settings& settings, const Value& value) -> Status {
        WEFT_TRY(given, number_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
-                                     "a whole number that is not below 1"));
+                                     "a whole number from 1 to 1,000,000,000"));
        if (given != std::floor(given))
          return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
        settings.sync_every = static_cast<std::int64_t>(given);
@@ -622,8 +625,7 @@ constexpr SettingSpec kSpecs[] = {
                                         "that TRAIN and INFER run on; 0 is one for each processor"),
     {"tiled_loss",
      "whether a loss over classes holds a tile of its logits alone; automatic is where they have 64 MiB or "
-     "more, on "
-     "processors",
+     "more, on processors",
      [](Settings& settings, const Value& value) -> Status {
        return set_truth_or_automatic(settings.tiled_loss, value);
      },

@@ -115,6 +115,16 @@ TEST(TrainInTime, BatchNormsSayWhatTheyDo) {
       << reply.output;
 }
 
+// Sizes at which micro-batches are not alike prove nothing, and refute nothing.
+TEST(ExplainInTime, ProvesALossInTiles) {
+  Session session;
+  EXPECT_TRUE(answer(session,
+                     "EXPLAIN TRAIN char_gpt WITH (b = 4, s = 8, d = 16, h = 2, layers = 1, micro_batches = 2, "
+                     "tiled_loss = true)")
+                  .at("proven")
+                  .get<bool>());
+}
+
 // One that is run here is priced as it is cut, and proven as its ranks run it.
 TEST(ExplainInTime, PricesWhatRunsHere) {
   Session session;

@@ -61,15 +61,18 @@ Result<LocalSteps> sync_every(const distribute::DistributedPlan& plan, std::int6
     edit.stand_at(node.id());
     std::vector<plan::ValueId> inputs;
     for (const plan::ValueId input : node.node().inputs) inputs.push_back(edit.now(input));
-    const plan::AttributeValue attributes[] = {edit.symbol(node.symbol(0)), edit.symbol(node.symbol(1)), steps};
+    const plan::AttributeValue attributes[] = {edit.symbol(node.symbol(0)), edit.symbol(node.symbol(1)),
+                                               steps};
     WEFT_TRY(sum, edit.graph().add(ops::all_reduce(), inputs, attributes));
     for (std::size_t k = 0; k < node.result_count(); ++k)
       edit.become(node.result(k), edit.graph().result(sum, k));
     made.gradients += static_cast<std::int64_t>(node.result_count());
   }
   if (made.gradients == 0)
-    return user_error("sync_every: this plan sums no gradients among ranks that slice the batch",
-                      "sync_every = 1, or a distribution that slices the batch");
+    return user_error(
+        "sync_every: this plan sums no gradients among ranks that slice the batch",
+        "sync_every = 1, or a distribution that slices the batch; a batch of fewer examples than "
+        "ranks is not sliced");
   WEFT_TRY(edited, edit.finish());
   made.plan = std::move(edited);
   return made;
