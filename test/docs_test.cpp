@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -22,6 +21,7 @@
 
 #include <fmt/format.h>
 
+#include "own_data.h"
 #include "weft/language/complaint.h"
 #include "weft/language/parser.h"
 
@@ -247,7 +247,7 @@ TEST(Docs, RelativeLinksLeadSomewhere) {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
-  setenv("XDG_DATA_HOME", "/nowhere", 1);  // documents show what a new machine prints
+  testing::AddGlobalTestEnvironment(new weft::OwnData);  // documents show what a new machine prints
   for (int i = 1; i < argc; ++i) rewrite |= std::string_view(argv[i]) == "--rewrite";
   return RUN_ALL_TESTS();
 }

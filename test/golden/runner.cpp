@@ -9,6 +9,7 @@
 
 #include "diff.h"
 #include "doors.h"
+#include "temporary_folder.h"
 #include "weft/base/nearest.h"
 #include "weft/run/rank_program.h"
 
@@ -77,7 +78,8 @@ void run(const std::string& file, bool rewrite, Tally& tally) {
 int main(int argc, char** argv) {
   if (const auto code = weft::run::rank_main()) return *code;
   // What was measured on this machine would price plans otherwise than elsewhere.
-  setenv("XDG_DATA_HOME", "/nowhere", 1);
+  const weft::TemporaryFolder measured;
+  setenv("XDG_DATA_HOME", measured.path().c_str(), 1);
   bool rewrite = false;
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {

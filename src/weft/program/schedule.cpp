@@ -27,7 +27,7 @@ class Scheduler {
         over_(units_.size()),
         unread_(program.buffers.size()) {
     for (std::uint32_t u = 0; u < units_.size(); ++u)
-      for (const Place& place : units_[u].writes) writers_[place.buffer.value].push_back(u);
+      for (const Place& place : units_[u].writes) writers_[place.buffer.value].push_back({u, extent(place)});
     find_edges();
     find_fetches();
     find_priorities();
@@ -74,27 +74,26 @@ class Scheduler {
     ++waiting_[to];
   }
 
+  // What a unit reads or writes of a buffer.
+  struct Part {
+    std::uint32_t unit;
+    Extent extent;
+  };
+
   void find_edges() {
-    std::vector<std::vector<std::uint32_t>> readers(program_.buffers.size());
+    std::vector<std::vector<Part>> readers(program_.buffers.size());
     for (std::uint32_t u = 0; u < units_.size(); ++u)
-      for (const Place& place : units_[u].reads) readers[place.buffer.value].push_back(u);
+      for (const Place& place : units_[u].reads) readers[place.buffer.value].push_back({u, extent(place)});
     for (std::size_t b = 0; b < writers_.size(); ++b)
-      for (const std::uint32_t writer : writers_[b])
-        for (const std::uint32_t reader : readers[b])
-          if (meet(writer, reader, BufferId(b)))
-            is_source(BufferId(b)) ? edge(reader, writer) : edge(writer, reader);
+      for (const Part& writer : writers_[b])
+        for (const Part& reader : readers[b])
+          if (meet(writer, reader.extent))
+            is_source(BufferId(b)) ? edge(reader.unit, writer.unit) : edge(writer.unit, reader.unit);
   }
 
-  // Whether one reads what the other writes of a buffer: parts of it may be made one by one.
-  bool meet(std::uint32_t writer, std::uint32_t reader, BufferId buffer) const {
-    if (writers_[buffer.value].size() == 1) return true;
-    for (const Place& written : units_[writer].writes)
-      for (const Place& read : units_[reader].reads) {
-        if (written.buffer != buffer || read.buffer != buffer) continue;
-        const Extent to = extent(written), from = extent(read);
-        if (to.begin < from.end && from.begin < to.end) return true;
-      }
-    return false;
+  // Whether what is read of a buffer is what the writer writes of it: parts may be made one by one.
+  bool meet(const Part& writer, const Extent& read) const {
+    return writers_[read.buffer.value].size() == 1 || writer.extent.overlaps(read);
   }
 
   bool is_backward(std::uint32_t u) const {
@@ -126,8 +125,8 @@ class Scheduler {
       if (program_.graph->phase(units_[u].nodes.front()) == plan::Phase::update) continue;
       bool reads_forward = false, reads_backward = false;
       for (const Place& place : units_[u].reads)
-        for (const std::uint32_t writer : writers_[place.buffer.value])
-          if (!is_source(place.buffer)) (is_backward(writer) ? reads_backward : reads_forward) = true;
+        for (const Part& writer : writers_[place.buffer.value])
+          if (!is_source(place.buffer)) (is_backward(writer.unit) ? reads_backward : reads_forward) = true;
       const bool could_always = is_backward(u) && reads_forward && !reads_backward;
       if (could_always && before) edge(*before, u);
       if (!could_always) before = u;
@@ -146,14 +145,14 @@ class Scheduler {
           !units_[u].reads.empty() && std::ranges::all_of(units_[u].reads, [&](const Place& place) {
             return is_source(place.buffer) ||
                    std::ranges::all_of(writers_[place.buffer.value],
-                                       [&](std::uint32_t writer) { return is_copy_of_source(writer); });
+                                       [&](const Part& writer) { return is_copy_of_source(writer.unit); });
           });
       if (is_fetch_[u]) {
         most_unread_ = std::max(most_unread_, kFetchedAhead * bytes_of(units_[u].writes));
         if (last)
           for (const Place& place : units_[u].reads)
             if (!is_source(place.buffer))
-              for (const std::uint32_t copy : writers_[place.buffer.value]) edge(*last, copy);
+              for (const Part& copy : writers_[place.buffer.value]) edge(*last, copy.unit);
       }
       last = u;
     }
@@ -201,8 +200,8 @@ class Scheduler {
     }
     Work when = 0;
     for (const Place& place : units_[u].reads)
-      for (const std::uint32_t writer : writers_[place.buffer.value])
-        if (over_[writer] > when && meet(writer, u, place.buffer)) when = over_[writer];
+      for (const Part& writer : writers_[place.buffer.value])
+        if (over_[writer.unit] > when && meet(writer, extent(place))) when = over_[writer.unit];
     if (when > now_)
       held_.push({when, u});
     else
@@ -258,7 +257,7 @@ class Scheduler {
   Program& program_;
   std::vector<Unit>& units_;
   const double flops_per_byte_;
-  std::vector<std::vector<std::uint32_t>> writers_;  // by buffer
+  std::vector<std::vector<Part>> writers_;  // by buffer
   std::vector<std::vector<std::uint32_t>> after_;
   std::vector<std::uint32_t> waiting_;
   using Priority =

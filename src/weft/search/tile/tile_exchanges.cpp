@@ -30,6 +30,8 @@ constexpr std::size_t kWaysInMoreTiles = 3;
 constexpr double kExposed = 0.2;
 // What a plan may grow to: simulating it is to stay quick.
 constexpr std::size_t kMostTiledNodes = 150'000;
+// Of all plans that are tried together, after the first: what simulating them takes grows with it.
+constexpr std::size_t kMostNodesTried = 25'000;
 
 // A way to cut a plan, but for the number of tiles.
 struct TileWay {
@@ -41,7 +43,8 @@ struct TileWay {
 std::int64_t blocks_of(const distribute::DistributedPlan& plan, Symbol index) {
   std::int64_t blocks = 1;
   for (std::size_t axis = 0; axis < plan.mesh.axes.size(); ++axis)
-    if (std::ranges::any_of(plan.layouts, [&](const plan::Layout& layout) { return layout.axes[axis].slices(index); }))
+    if (std::ranges::any_of(plan.layouts,
+                            [&](const plan::Layout& layout) { return layout.axes[axis].slices(index); }))
       blocks *= plan.mesh.axes[axis].ranks;
   return blocks;
 }
@@ -55,14 +58,16 @@ struct TileProspect {
 };
 
 // Nothing where an index has too few elements, or no product can be cut with what travels.
-std::optional<TileProspect> prospect_of(const distribute::DistributedPlan& plan, const std::vector<bool>& wanted,
-                                        const TileIndex& along) {
+std::optional<TileProspect> prospect_of(const distribute::DistributedPlan& plan,
+                                        const std::vector<bool>& wanted, const TileIndex& along) {
   TileProspect found{.along = along};
   for (const NodeId node : collectives_to_cut(plan, along)) {
     if (!wanted[node.value]) continue;
     const plan::Type type = plan.graph.type(plan.graph.result(node));
-    if (type.size_of(along.index) < 2 * along.blocks || type.size_of(along.index) % along.blocks != 0) return {};
-    found.bytes += static_cast<double>(type.elements()) * static_cast<double>(plan::size_in_bytes(type.dtype));
+    if (type.size_of(along.index) < 2 * along.blocks || type.size_of(along.index) % along.blocks != 0)
+      return {};
+    found.bytes +=
+        static_cast<double>(type.elements()) * static_cast<double>(plan::size_in_bytes(type.dtype));
     found.collectives.push_back(node);
   }
   if (found.collectives.empty()) return {};
@@ -73,11 +78,13 @@ std::optional<TileProspect> prospect_of(const distribute::DistributedPlan& plan,
 }
 
 // The best first; where two are alike by name, so that all ranks find the same.
-std::vector<TileProspect> prospects(const distribute::DistributedPlan& plan, const std::vector<bool>& wanted) {
+std::vector<TileProspect> prospects(const distribute::DistributedPlan& plan,
+                                    const std::vector<bool>& wanted) {
   std::set<Symbol> indices;
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n)
     if (wanted[n])
-      for (const plan::Dim& dim : plan.graph.type(plan.graph.result(NodeId(n))).dims) indices.insert(dim.index);
+      for (const plan::Dim& dim : plan.graph.type(plan.graph.result(NodeId(n))).dims)
+        indices.insert(dim.index);
   std::vector<TileProspect> found;
   for (const Symbol index : indices)
     for (const std::int64_t blocks : std::set<std::int64_t>{1, blocks_of(plan, index)})
@@ -97,9 +104,8 @@ std::vector<TileWay> ways_to_try(const distribute::DistributedPlan& plan, const 
   for (const TileProspect& prospect : prospects(plan, wanted))
     for (const TileReach reach : {TileReach::near, TileReach::products, TileReach::all}) {
       TileWay way{prospect.along, tile_region(plan, prospect.along, prospect.collectives, reach)};
-      const bool is_new = std::ranges::none_of(ways, [&](const TileWay& other) {
-        return other.along == way.along && other.region == way.region;
-      });
+      const bool is_new = std::ranges::none_of(
+          ways, [&](const TileWay& other) { return other.along == way.along && other.region == way.region; });
       if (is_new && std::ranges::find(way.region, true) != way.region.end()) ways.push_back(std::move(way));
     }
   return ways;
@@ -128,7 +134,8 @@ std::string print_cut(const plan::Graph& graph, const std::vector<bool>& region)
     if (region[n] && op != nullptr && ops::collective_of(op->exchange(node))) ++counts[op->name()];
   }
   std::vector<std::string> said;
-  for (const auto& [name, count] : counts) said.push_back(fmt::format("{} {}{}", count, name, count == 1 ? "" : "s"));
+  for (const auto& [name, count] : counts)
+    said.push_back(fmt::format("{} {}{}", count, name, count == 1 ? "" : "s"));
   return fmt::format("{}", fmt::join(said, ", "));
 }
 
@@ -162,11 +169,9 @@ class TileSearch {
 
  private:
   Result<sim::Prediction> predict(const distribute::DistributedPlan& plan, bool quick) const {
-    return sim::predict(plan.graph, plan.mesh, plan.layouts, costs_,
-                        {.overlap = machine_.overlap,
-                         .timeline = !quick,
-                         .workers = machine_.workers,
-                         .quick = quick});
+    return sim::predict(
+        plan.graph, plan.mesh, plan.layouts, costs_,
+        {.overlap = machine_.overlap, .timeline = !quick, .workers = machine_.workers, .quick = quick});
   }
 
   // All ways in two tiles, the quickest of them in more for as long as that is quicker.
@@ -187,9 +192,10 @@ class TileSearch {
   double try_way(const TileWay& way, std::int64_t tiles) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     const auto cut_nodes = static_cast<std::size_t>(std::ranges::count(way.region, true));
-    if (options_.tiles == 0 &&
-        before_.plan.graph.node_count() + cut_nodes * static_cast<std::size_t>(tiles) > kMostTiledNodes)
+    const std::size_t nodes = before_.plan.graph.node_count() + cut_nodes * static_cast<std::size_t>(tiles);
+    if (options_.tiles == 0 && (nodes > kMostTiledNodes || (best_ && nodes_tried_ + nodes > kMostNodesTried)))
       return kNever;
+    nodes_tried_ += nodes;
     Result<distribute::DistributedPlan> made = cut_in_tiles(before_.plan, way.region, way.along, tiles);
     Result<sim::Prediction> prediction =
         made.ok() ? predict(*made, /*quick=*/true) : Result<sim::Prediction>(made.error());
@@ -212,8 +218,8 @@ class TileSearch {
     const double now = made.prediction.seconds, was = before_.prediction.seconds;
     const bool is_asked_for = options_.tiles > 0;
     if (!is_asked_for && !(now <= was * (1 - options_.least_gain))) {
-      result.said = fmt::format("{}: {} instead of {}, less than {:.0f} % faster", best_said_, print_seconds(now),
-                                print_seconds(was), 100 * options_.least_gain);
+      result.said = fmt::format("{}: {} instead of {}, less than {:.0f} % faster", best_said_,
+                                print_seconds(now), print_seconds(was), 100 * options_.least_gain);
       return;
     }
     if (options_.memory_bytes > 0 &&
@@ -232,6 +238,7 @@ class TileSearch {
   const cost::StepCosts& costs_;
   std::optional<distribute::DistributedPlan> best_;
   std::string best_said_, why_not_;
+  std::size_t nodes_tried_ = 0;
   double best_seconds_ = std::numeric_limits<double>::infinity();
 };
 
@@ -246,8 +253,9 @@ Result<TiledExchanges> tile_exchanges(const PredictedPlan& before, const Machine
   }
   const double exposed = before.prediction.exposed_communication_seconds;
   if (options.tiles == 0 && (!machine.overlap || exposed < options.least_gain * before.prediction.seconds)) {
-    result.said = machine.overlap ? fmt::format("{} of communication not hidden: little to gain", print_seconds(exposed))
-                                  : "nothing travels beside computing here";
+    result.said = machine.overlap
+                      ? fmt::format("{} of communication not hidden: little to gain", print_seconds(exposed))
+                      : "nothing travels beside computing here";
     return result;
   }
   WEFT_TRY(costs, machine.costs(before.plan.mesh));
