@@ -122,7 +122,8 @@ class Loop {
       changes_plan_ = word == kChangePlan;
       if (word >= kChangePlan) break;
       step = training.first_step + i;
-      copy_is_due_ = copy_is_due_ || (run_.keep_every > 0 && i % run_.keep_every == 0);
+      // By the model's steps: ranks that start again copy, and agree, where those that did not die would.
+      copy_is_due_ = copy_is_due_ || (run_.keep_every > 0 && (i == 0 || step % run_.keep_every == 0));
       if (copy_is_due_ && alike_) {
         WEFT_TRY_STATUS(member_.agree(/*wholly=*/true));  // what a rank has alone would be lost with it
         WEFT_TRY_STATUS(member_.keep_copy(step));
