@@ -12,51 +12,13 @@
 #include "weft/price/asked_algorithms.h"
 #include "weft/search/optimize.h"
 #include "weft/search/tile/tile_exchanges.h"
-#include "weft/session/duration.h"
+#include "weft/session/setting_values.h"
 
 namespace weft::session {
 namespace {
 
 using language::syntax::Value;
 using language::syntax::ValueKind;
-
-// A quantity, also as a string: SET memory_limit = '40 GiB'.
-Result<double> quantity(const Value& value, Dimension wanted) {
-  Quantity found = value.quantity;
-  if (value.kind == ValueKind::text) {
-    auto parsed = parse_quantity(value.text);
-    if (!parsed.ok()) {
-      Error error = std::move(parsed).error();
-      error.span = value.span;
-      return error;
-    }
-    found = *parsed;
-  } else if (value.kind != ValueKind::quantity && value.kind != ValueKind::number) {
-    return user_error(fmt::format("expected {}", name(wanted)),
-                      fmt::format("for example: {}", example(wanted)), value.span);
-  }
-  if (found.dimension != wanted)
-    return user_error(fmt::format("expected {}, found {}", name(wanted), name(found.dimension)),
-                      fmt::format("for example: {}", example(wanted)), value.span);
-  return found.value;
-}
-
-Result<double> number_within(const Value& value, double low, double high, std::string_view range) {
-  if (value.kind != ValueKind::number)
-    return user_error("expected a number", fmt::format("{}", range), value.span);
-  if (!(value.number.value >= low && value.number.value <= high))
-    return user_error(fmt::format("expected {}, found {}", range, value.number.value), {}, value.span);
-  return value.number.value;
-}
-
-Result<std::string_view> word_of(const Value& value, std::span<const std::string_view> words) {
-  const bool is_word = value.kind == ValueKind::word || value.kind == ValueKind::text;
-  if (is_word && std::ranges::find(words, value.text) != words.end()) return value.text;
-  std::string hint = is_word ? did_you_mean(value.text, words) : std::string();
-  const std::string found = is_word ? fmt::format(", found {}", value.text) : std::string();
-  return user_error(fmt::format("expected one of {}{}", fmt::join(words, ", "), found), std::move(hint),
-                    value.span);
-}
 
 // What a plain number of the training options may be.
 enum class Range : std::uint8_t { share, not_negative };
@@ -70,96 +32,11 @@ Status set_training(Settings& settings, const Value& value) {
   return {};
 }
 
-Result<bool> truth(const Value& value, std::string_view name) {
-  if (value.kind != ValueKind::boolean)
-    return user_error("expected TRUE or FALSE", fmt::format("for example: {} = true", name), value.span);
-  return value.truth;
-}
-
-Status set_truth_or_automatic(std::optional<bool>& setting, const Value& value) {
-  if (value.kind == ValueKind::boolean) return setting = value.truth, Status();
-  constexpr std::string_view kTruths[] = {"true", "false", "automatic"};
-  WEFT_TRY(word, word_of(value, kTruths));
-  if (word != kTruths[2]) return setting = word == kTruths[0], Status();
-  setting.reset();
-  return {};
-}
-
-std::string print_truth_or_automatic(const std::optional<bool>& setting) {
-  return !setting ? "automatic" : *setting ? "true" : "false";
-}
-
 Status set_seconds(Settings& settings, double given, const Value& value) {
   if (given < 0)
     return user_error("expected a time that is not negative", "0 is as long as it needs", value.span);
   settings.seconds = given;
   return {};
-}
-
-// '1.2 GB/s, 30 us', or '' for what is measured.
-Result<std::optional<measure::Network>> network_of(const Value& value) {
-  constexpr std::string_view kExample = "for example: network = '1.2 GB/s, 30 us'; '' is to measure it";
-  if (value.kind != ValueKind::text)
-    return user_error("expected a rate and a latency as text", std::string(kExample), value.span);
-  if (value.text.empty()) return std::optional<measure::Network>();
-  const std::size_t comma = std::min(value.text.find(','), value.text.size());
-  const auto part = [&](std::string_view text, Dimension wanted) -> Result<double> {
-    while (text.starts_with(' ')) text.remove_prefix(1);
-    const auto found = parse_quantity(text);
-    if (found.ok() && found->dimension == wanted && found->value > 0) return found->value;
-    return user_error(fmt::format("expected {} in the network, found '{}'", name(wanted), text),
-                      std::string(kExample), value.span);
-  };
-  WEFT_TRY(rate, part(value.text.substr(0, comma), Dimension::bytes_per_second));
-  WEFT_TRY(latency, part(value.text.substr(std::min(comma + 1, value.text.size())), Dimension::seconds));
-  return std::optional(measure::Network{latency, rate});
-}
-
-// '3h50m', '230 min', 13800 s, '03:50:00' as batch systems have it.
-Result<double> wall_time_of(const Value& value) {
-  const Error wrong =
-      user_error("expected a time such as '3h50m'", "for example: wall_time = '3h50m'", value.span);
-  if (value.kind == ValueKind::number && value.number.value == 0) return 0.0;
-  double seconds = 0;
-  if (value.kind == ValueKind::text) {
-    const auto given = read_duration(value.text);
-    if (!given) return wrong;
-    seconds = *given;
-  } else {
-    WEFT_TRY(given, quantity(value, Dimension::seconds));
-    seconds = given;
-  }
-  constexpr double kLongest = 366 * 86400.0;
-  if (!(seconds > 0 && seconds <= kLongest)) return wrong;
-  return seconds;
-}
-
-// Names between commas. A plan that no stage spreads would run nowhere, so that one stays.
-Result<std::vector<std::string>> stages_to_leave_out(const Value& value) {
-  constexpr std::string_view kExample = "for example: optimizer_off = 'rewrite, rewrite communication'";
-  if (value.kind != ValueKind::text)
-    return user_error("expected stages of the optimizer as text", std::string(kExample), value.span);
-  std::vector<std::string> off;
-  for (std::string_view rest = value.text; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view stage = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    while (stage.starts_with(' ')) stage.remove_prefix(1);
-    while (stage.ends_with(' ')) stage.remove_suffix(1);
-    std::vector<std::string_view> names = search::stage_names();
-    std::erase(names, "distribute");
-    if (stage == "distribute")
-      return user_error("distribute cannot be left out: a plan for several devices is spread over them",
-                        "distribution = '..' says how, without a search", value.span);
-    if (std::ranges::find(names, stage) == names.end()) {
-      std::string hint = did_you_mean(stage, names);
-      return user_error(fmt::format("no stage of the optimizer: {}", stage),
-                        hint.empty() ? fmt::format("stages are {}", fmt::join(names, ", ")) : std::move(hint),
-                        value.span);
-    }
-    off.emplace_back(stage);
-  }
-  return off;
 }
 
 // The row of one of them.
@@ -175,9 +52,7 @@ constexpr SettingSpec running_count(std::string_view name, std::string_view summ
   return {name, summary,
           [](Settings& settings, const Value& value) -> Status {
             constexpr double kMost = 1e15;
-            WEFT_TRY(given, number_within(value, 0, kMost, "a whole number that is not negative"));
-            if (given != std::floor(given))
-              return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+            WEFT_TRY(given, whole_within(value, 0, kMost, "a whole number that is not negative"));
             settings.running.*kField = static_cast<std::int64_t>(given);
             return {};
           },
@@ -220,9 +95,7 @@ constexpr std::string_view kSumPrecisions[] = {"f32", "bf16", "f16"};
 constexpr SettingSpec kSpecs[] = {
     {"accumulate", "steps whose gradients are averaged for one update of the parameters",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number_within(value, 1, 1e6, "a whole number from 1 to 1,000,000"));
-       if (given != std::floor(given))
-         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       WEFT_TRY(given, whole_within(value, 1, 1e6, "a whole number from 1 to 1,000,000"));
        settings.training.accumulate = given;
        return {};
      },
@@ -397,9 +270,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return fmt::format("{}", settings.training.loss_scale); }},
     {"loss_scale_steps", "steps without an overflow after which it doubles",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
-       if (given != std::floor(given))
-         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.training.loss_scale_steps = given;
        return {};
      },
@@ -420,9 +291,7 @@ constexpr SettingSpec kSpecs[] = {
      }},
     {"micro_batches", "parts of a step's batch, one after the other; their gradients add up to one update",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number_within(value, 1, 65536, "a whole number from 1 to 65,536"));
-       if (given != std::floor(given))
-         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       WEFT_TRY(given, whole_within(value, 1, 65536, "a whole number from 1 to 65,536"));
        settings.micro_batches = static_cast<std::int64_t>(given);
        return {};
      },
@@ -478,9 +347,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return print_truth_or_automatic(settings.running.overlap); }},
     {"plan_limit", "nodes a plan may have; a runaway REPEAT ends here",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(nodes, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
-       if (nodes != std::floor(nodes))
-         return user_error(fmt::format("expected a whole number, found {}", nodes), {}, value.span);
+       WEFT_TRY(nodes, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.plan_limit = static_cast<std::int64_t>(nodes);
        return {};
      },
@@ -559,9 +426,7 @@ constexpr SettingSpec kSpecs[] = {
      [](const Settings& settings) { return print_truth_or_automatic(settings.rules); }},
     {"search_limit", "distributions that the search for a plan may look at",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
-       if (given != std::floor(given))
-         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       WEFT_TRY(given, whole_within(value, 1, 1e9, "a whole number from 1 to 1,000,000,000"));
        settings.search_limit = static_cast<std::int64_t>(given);
        return {};
      },
@@ -597,10 +462,8 @@ constexpr SettingSpec kSpecs[] = {
      "to "
      "sum gradients in every step",
      [](Settings& settings, const Value& value) -> Status {
-       WEFT_TRY(given, number_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
-                                     "a whole number from 1 to 1,000,000,000"));
-       if (given != std::floor(given))
-         return user_error(fmt::format("expected a whole number, found {}", given), {}, value.span);
+       WEFT_TRY(given, whole_within(value, 1, static_cast<double>(ops::kMostStepsBetweenSums),
+                                    "a whole number from 1 to 1,000,000,000"));
        settings.sync_every = static_cast<std::int64_t>(given);
        return {};
      },
