@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A step of training on this machine's GPU, beside PyTorch's, in one run.
 
-  bench/gpu.py build/release/weft [--models gpt2,mlp,llama] [--steps 30] [--compile gpt2] [--precision bf16]
+  bench/gpu.py build/release/weft [--models gpt2,bert,llama,resnet,moe,mlp] [--steps 30] [--compile gpt2] [--precision bf16]
 
-Weft trains on a text of bytes (TRAIN .. ON GPU .. log); PyTorch runs the same model on random tokens with autocast,
-fused Adam and its own attention, as written (eager) and by torch.compile. A step's time is the median of the last
+Weft trains on a text of bytes or on random arrays (TRAIN .. ON GPU .. log); PyTorch runs the same model on random
+inputs with autocast, fused Adam and its own attention, as written (eager) and by torch.compile. A step's time is the median of the last
 two thirds; memory is what each took of the device at most.
 """
 import argparse
@@ -20,7 +20,22 @@ MODELS = {
     "gpt2": dict(name="gpt2", sizes=dict(b=16, s=1024)),
     "mlp": dict(name="wide_mlp", sizes=dict(b=16, s=1024, d=2048, f=8192, layers=4)),
     "llama": dict(name="llama3_8b", sizes=dict(b=4, s=2048, d=2048, h=8, g=4, e=64, f=5632, layers=16, v=32000)),
+    "bert": dict(name="bert_words", sizes=dict(b=16, s=512)),
+    "resnet": dict(name="resnet50", sizes=dict(b=64)),
+    "moe": dict(name="mixtral_8x7b", sizes=dict(b=8, s=1024, d=1024, h=4, g=4, f=3584, layers=8, v=32000)),
 }
+# BERT large with a loss over its words.
+BERT_WORDS = """CREATE MODEL bert_words (b = 16, s = 512, d = 1024, h = 16, layers = 24, v = 30522, p = 512)
+  INPUT tokens[b, s] OF int32, targets[b, s] OF int32, mask[b, s] OF bool
+  PARAMETER word[v, d] INIT normal(0, 0.02), place[p, d] INIT normal(0, 0.02), ln_gain[d] INIT ones, ln_bias[d]
+AS WITH
+  summed AS (SELECT word + place FROM tokens JOIN word ON v = tokens JOIN place ON p = s),
+  x      AS (SELECT layer_norm(summed, epsilon => 1e-12) OVER (PARTITION BY b, s) * ln_gain + ln_bias
+             FROM summed, ln_gain, ln_bias),
+  REPEAT layers TIMES x AS (SELECT * FROM bert_block(x, mask, h = h)),
+  logits AS (SELECT sum(x * word) FROM x, word GROUP BY b, s, v)
+SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets;
+"""
 # Residual blocks of two products each, over bytes.
 WIDE_MLP = """CREATE LAYER wide_block(x[b, s, d]) (b = 1, s = 1, d = 2048, f = 8192)
   PARAMETER up[d, f] INIT normal(0, 0.02), down[f, d] INIT normal(0, 0.02)
@@ -41,15 +56,34 @@ def middle(seconds):
     return statistics.median(seconds[len(seconds) // 3:])
 
 
-def run_weft(weft, model, steps, precision, folder):
+def data_of(model, folder):
+    """What FROM is given: files in the folder."""
+    def array(name, values):
+        import numpy
+        file = os.path.join(folder, name + ".npy")
+        numpy.save(file, values)
+        return f"{name} = '{file}'"
+    if model["name"] in ("resnet50", "bert_words"):
+        import numpy
+        draw = numpy.random.default_rng(0)
+        rows = 2 * model["sizes"]["b"]
+        if model["name"] == "resnet50":
+            return ", ".join([array("image", draw.standard_normal((rows, 3, 224, 224), dtype=numpy.float32)),
+                              array("label", draw.integers(0, 1000, rows, dtype=numpy.int32))])
+        words = draw.integers(0, 30522, (rows, 512), dtype=numpy.int32)
+        return ", ".join([array("tokens", words), array("targets", words),
+                          array("mask", numpy.ones((rows, 512), dtype=numpy.bool_))])
     text = os.path.join(folder, "text.txt")
-    if not os.path.exists(text):
-        with open(text, "wb") as file:
-            file.write(bytes((i * 7919 + i // 13 * 31) % 251 for i in range(1 << 20)))
+    with open(text, "wb") as file:
+        file.write(bytes((i * 7919 + i // 13 * 31) % 251 for i in range(1 << 20)))
+    return f"'{text}'"
+
+
+def run_weft(weft, model, steps, precision, folder):
     log = os.path.join(folder, "log.csv")
     sizes = ", ".join(f"{name} = {size}" for name, size in model["sizes"].items())
-    script = WIDE_MLP if model["name"] == "wide_mlp" else ""
-    script += (f"TRAIN {model['name']} ON GPU FROM '{text}' STEPS {steps} "
+    script = {"wide_mlp": WIDE_MLP, "bert_words": BERT_WORDS}.get(model["name"], "")
+    script += (f"TRAIN {model['name']} ON GPU FROM {data_of(model, folder)} STEPS {steps} "
                f"WITH ({sizes}, precision = {precision}, learning_rate = 0.0001, log = '{log}');\n")
     file = os.path.join(folder, "bench.weft")
     with open(file, "w") as out:
@@ -135,6 +169,8 @@ def torch_model(key, sizes):
             k, v = self.kv(n).view(b, s, 2 * keys, e).transpose(1, 2).chunk(2, 1)
             y = F.scaled_dot_product_attention(q, turned(k), v, is_causal=True, enable_gqa=True)
             x = x + self.out(y.transpose(1, 2).reshape(b, s, -1))
+            if hasattr(self, "experts"):
+                return self.experts(x)
             n = self.n2(x)
             return x + self.down(F.silu(self.gate(n)) * self.up(n))
 
@@ -154,7 +190,68 @@ def torch_model(key, sizes):
                 x = block(x, cosine, sine)
             return self.head(self.norm(x))
 
-    return {"gpt2": Gpt2, "mlp": WideMlp, "llama": Llama}[key]()
+    class BertBlock(nn.Module):
+        def __init__(self, d=1024, h=16):
+            super().__init__()
+            self.h = h
+            self.ln1, self.ln2 = nn.LayerNorm(d, eps=1e-12), nn.LayerNorm(d, eps=1e-12)
+            self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
+            self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+        def forward(self, x, mask):
+            b, s, d = x.shape
+            q, k, v = (t.view(b, s, self.h, d // self.h).transpose(1, 2) for t in self.qkv(x).split(d, 2))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+            x = self.ln1(x + self.out(y.transpose(1, 2).reshape(b, s, d)))
+            return self.ln2(x + self.down(F.gelu(self.up(x))))
+
+    class Bert(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.word, self.place = nn.Embedding(30522, 1024), nn.Embedding(512, 1024)
+            self.ln = nn.LayerNorm(1024, eps=1e-12)
+            self.blocks = nn.ModuleList(BertBlock() for _ in range(24))
+
+        def forward(self, tokens):
+            mask = torch.ones(tokens.shape[0], 1, 1, tokens.shape[1], dtype=torch.bool, device=tokens.device)
+            x = self.ln(self.word(tokens) + self.place(torch.arange(tokens.shape[1], device=tokens.device)))
+            for block in self.blocks:
+                x = block(x, mask)
+            return F.linear(x, self.word.weight)
+
+    class Experts(nn.Module):
+        """Two of eight experts a token, each expert over the tokens that chose it: none is dropped."""
+        def __init__(self):
+            super().__init__()
+            d, f = z["d"], z["f"]
+            self.norm, self.router = nn.RMSNorm(d), nn.Linear(d, 8, bias=False)
+            self.gate, self.up = (nn.ModuleList(nn.Linear(d, f, bias=False) for _ in range(8)) for _ in range(2))
+            self.down = nn.ModuleList(nn.Linear(f, d, bias=False) for _ in range(8))
+
+        def forward(self, x):
+            n = self.norm(x).flatten(0, 1)
+            weight, chosen = self.router(n).float().topk(2, -1)
+            weight = weight.softmax(-1).to(n.dtype)
+            made = torch.zeros_like(n)
+            for i in range(8):
+                rows, which = torch.where(chosen == i)
+                taken = n[rows]
+                done = self.down[i](F.silu(self.gate[i](taken)) * self.up[i](taken))
+                made.index_add_(0, rows, (done * weight[rows, which, None]).to(made.dtype))
+            return x + made.view_as(x)
+
+    class Mixtral(Llama):
+        def __init__(self):
+            z["e"] = z["d"] // (z["h"] * z["g"])
+            super().__init__()
+            for block in self.blocks:
+                block.experts = Experts()
+                del block.gate, block.up, block.down
+
+    if key == "resnet":
+        import torchvision
+        return torchvision.models.resnet50()
+    return {"gpt2": Gpt2, "mlp": WideMlp, "llama": Llama, "bert": Bert, "moe": Mixtral}[key]()
 
 
 def run_torch(key, model, steps, precision, compiled):
@@ -163,7 +260,7 @@ def run_torch(key, model, steps, precision, compiled):
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.manual_seed(0)
     sizes = model["sizes"]
-    vocabulary = {"gpt2": 50257, "mlp": 256}.get(key, sizes.get("v"))
+    vocabulary = {"gpt2": 50257, "mlp": 256, "bert": 30522}.get(key, sizes.get("v"))
     net = torch_model(key, sizes).cuda()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-4, fused=True)
     narrow = {"bf16": torch.bfloat16, "f16": torch.float16}.get(precision)
@@ -171,10 +268,14 @@ def run_torch(key, model, steps, precision, compiled):
     def loss_of(tokens, targets):
         with torch.autocast("cuda", dtype=narrow or torch.bfloat16, enabled=narrow is not None):
             logits = net(tokens)
-            return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            return F.cross_entropy(logits.flatten(0, -2), targets.flatten())
     call = torch.compile(loss_of) if compiled else loss_of
-    tokens = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
-    targets = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
+    if key == "resnet":
+        tokens = torch.randn(sizes["b"], 3, 224, 224, device="cuda")
+        targets = torch.randint(1000, (sizes["b"],), device="cuda")
+    else:
+        tokens = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
+        targets = torch.randint(vocabulary, (sizes["b"], sizes["s"]), device="cuda")
     seconds = []
     for _ in range(steps):
         torch.cuda.synchronize()
@@ -190,8 +291,8 @@ def run_torch(key, model, steps, precision, compiled):
 def main():
     args = argparse.ArgumentParser()
     args.add_argument("weft")
-    args.add_argument("--models", default="gpt2,mlp,llama")
-    args.add_argument("--compile", default="gpt2,mlp,llama")
+    args.add_argument("--models", default="gpt2,bert,llama,resnet,moe,mlp")
+    args.add_argument("--compile", default="gpt2,bert,llama,resnet,moe,mlp")
     args.add_argument("--steps", type=int, default=30)
     args.add_argument("--precision", default="bf16")
     args.add_argument("--torch", help=argparse.SUPPRESS)  # one measurement, in a process of its own

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # gpu.sh -- a step of training on this machine's GPU, beside PyTorch's, in one run; see gpu.py for what it takes.
 #
-#   bench/gpu.sh build/release/weft [--models gpt2,mlp,llama] [--steps 30] [--compile gpt2] [--precision bf16]
+#   bench/gpu.sh build/release/weft [--models gpt2,bert,llama,resnet,moe,mlp] [--steps 30] [--compile gpt2] [--precision bf16]
 #
 # Needs a GPU, the CUDA toolkit's NVRTC and cuBLAS, and PyTorch 2.5 or later for the other side.
 set -euo pipefail

@@ -136,6 +136,11 @@ class Device {
   virtual Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) = 0;
   virtual Result<std::unique_ptr<Event>> make_event() = 0;
 
+  // What making the program's kernels takes long for, done at once; they may be made without it.
+  virtual Status prepare(const program::Program& program) {
+    (void)program;
+    return {};
+  }
   // For a rank whose program lies at `memory`, buffers at their offsets. The program must outlive the kernel.
   // Fails where the device cannot run the unit. REQUIRES: not an exchange, which is no rank's alone.
   virtual Result<std::unique_ptr<Kernel>> make_kernel(const program::Program& program,

@@ -249,6 +249,7 @@ Result<std::unique_ptr<Rank>> Rank::start(program::Program program, const RankOp
   for (const program::Port& port : state->program.inputs)
     WEFT_TRY_STATUS(state->memory->make_input(state->at(port.place), bytes_of(port)));
 
+  WEFT_TRY_STATUS(state->device->prepare(state->program));
   WorkerBytes needed;
   for (const program::Unit& unit : state->program.units) {
     if (std::holds_alternative<program::Exchange>(unit.kernel)) {

@@ -52,7 +52,8 @@ class Compiler {
         readers_(graph_),
         needed_(needed_nodes(graph_)),
         masked_(find_masked_regions(graph_, needed_)),
-        grouping_(group_nodes(graph_, readers_, needed_, options.any_float, options.turns)) {
+        grouping_(
+            group_nodes(graph_, readers_, needed_, options.any_float, options.turns, options.accelerated)) {
     program_.graph = std::move(graph);
   }
 
@@ -97,7 +98,9 @@ class Compiler {
     program_.buffers.resize(grouping_.buffer_count);
     for (const Group& group : grouping_.groups) {
       for (const Place& place : group.results)
-        if (group.kind == GroupKind::copy || place.buffer.value >= graph_.value_count()) size_buffer(place);
+        if (group.kind == GroupKind::copy || options_.accelerated ||
+            place.buffer.value >= graph_.value_count())
+          size_buffer(place);
       if (group.kind != GroupKind::exchange || group.operands.size() < 2) continue;
       for (const std::vector<Place>* bucket : {&group.operands, &group.results})
         for (const Place& place : *bucket) size_buffer(place);

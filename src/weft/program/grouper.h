@@ -21,7 +21,7 @@ namespace weft::program {
 class Grouper {
  public:
   Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed, bool any_float,
-          std::span<const std::uint32_t> turns);
+          std::span<const std::uint32_t> turns, bool accelerated);
 
   Grouping run();
 
@@ -49,10 +49,17 @@ class Grouper {
   // Constants, positions, and pointwise functions of these alone.
   bool is_recomputed(const plan::NodeView& node) const;
   bool is_product(const plan::NodeView& node) const;
-  // A cast to f32 for losses over classes alone, whose kernels on accelerators read narrow numbers themselves.
+  // A cast to f32 for losses over classes and optimizers alone, whose kernels on accelerators read narrow numbers
+  // themselves.
   bool is_read_narrow(const plan::NodeView& node) const;
   // Such a loss's gradient goes to a cast to a narrow type alone: what that makes, which the kernel then writes.
   std::optional<plan::ValueId> narrow_result(const plan::NodeView& node) const;
+  // Where rows may begin at multiples of 16 bytes: logits that losses over classes read alone, which lie in rows of
+  // classes, and such losses' gradients that products read alone.
+  bool is_logits(const plan::NodeView& product, const Place& place) const;
+  bool feeds_products(plan::ValueId value) const;
+  // The operand of a loss over classes as it lies, where its rows are evenly spaced.
+  std::optional<Place> in_even_rows(const plan::NodeView& loss);
   bool runs_by_rows(const plan::NodeView& node) const;
 
   // The place of a value, stored now if it was not meant to be.
@@ -110,6 +117,7 @@ class Grouper {
   const std::vector<bool>& needed_;
   const bool any_float_;
   const std::span<const std::uint32_t> turns_;
+  const bool accelerated_;
   const std::vector<plan::ValueId> next_;
   Grouping made_;
   std::uint32_t heavy_ = 0;                                // products, calls and exchanges so far

@@ -20,13 +20,14 @@ using plan::NodeView;
 using plan::ValueId;
 
 Grouper::Grouper(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                 bool any_float, std::span<const std::uint32_t> turns)
+                 bool any_float, std::span<const std::uint32_t> turns, bool accelerated)
     : graph_(graph),
       readers_(readers),
       orders_(readers),
       needed_(needed),
       any_float_(any_float),
       turns_(turns),
+      accelerated_(accelerated),
       next_(next_values(graph)) {
   made_.places.resize(graph.value_count());
   made_.group.assign(graph.value_count(), kNoGroup);
@@ -153,7 +154,7 @@ bool is_graph_output(const plan::Graph& graph, ValueId value) {
 }  // namespace
 
 bool Grouper::is_read_narrow(const NodeView& node) const {
-  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
+  if (!accelerated_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
   const ValueId wide = node.result(0);
   // A value of a loop over rows is stored for those outside that read it; this cast would not be one of them.
   const std::uint32_t maker = made_.group[node.input(0).value];
@@ -161,20 +162,65 @@ bool Grouper::is_read_narrow(const NodeView& node) const {
   return is_narrow(node.input_type(0).dtype) && graph_.type(wide).dtype == plan::DType::f32 &&
          !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) &&
          !readers_.of(wide).empty() && std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
-           const NodeView loss = graph_.view(reader);
-           return is_loss_over_classes(loss.op()) && std::ranges::count(loss.node().inputs, wide) == 1 &&
-                  loss.input(0) == wide;
+           const NodeView kernel = graph_.view(reader);
+           const std::size_t taken = is_optimizer(kernel.op()) ? 1 : 0;  // its gradient; the logits
+           return (taken == 1 || is_loss_over_classes(kernel.op())) && kernel.input(taken) == wide &&
+                  std::ranges::count(kernel.node().inputs, wide) == 1;
          });
 }
 
 std::optional<ValueId> Grouper::narrow_result(const NodeView& node) const {
-  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cross_entropy_gradient()) return {};
+  if (!accelerated_ || !turns_.empty() || &node.op() != &ops::cross_entropy_gradient()) return {};
   const auto readers = readers_.of(node.result(0));
   if (readers.size() != 1 || is_graph_output(graph_, node.result(0))) return {};
   const NodeView cast = graph_.view(readers.front());
   if (&cast.op() != &ops::cast() || !is_narrow(cast.result_type(0).dtype) || !needed_[cast.id().value])
     return {};
   return cast.result(0);
+}
+
+namespace {
+
+// Rows, along what runs fastest, that begin at multiples of eight elements.
+Place with_even_rows(Place place) {
+  std::int64_t row = 1;
+  for (const Axis& axis : place.axes)
+    if (axis.stride == 1 && axis.size > 1) row = axis.size;
+  for (Axis& axis : place.axes)
+    if (axis.stride >= row && row > 1) axis.stride = axis.stride / row * ((row + 7) / 8 * 8);
+  return place;
+}
+
+}  // namespace
+
+bool Grouper::is_logits(const NodeView& product, const Place& place) const {
+  const ValueId logits = product.result(0);
+  const auto loss_reads = [&](NodeId reader, ValueId value) {
+    const NodeView loss = graph_.view(reader);
+    return is_loss_over_classes(loss.op()) && loss.input(0) == value && place.stride(loss.symbol(0)) == 1;
+  };
+  return accelerated_ && turns_.empty() && !is_graph_output(graph_, logits) && !readers_.of(logits).empty() &&
+         std::ranges::all_of(readers_.of(logits), [&](NodeId reader) {
+           const NodeView cast = graph_.view(reader);
+           if (!is_read_narrow(cast)) return loss_reads(reader, logits);
+           return std::ranges::all_of(readers_.of(cast.result(0)),
+                                      [&](NodeId loss) { return loss_reads(loss, cast.result(0)); });
+         });
+}
+
+bool Grouper::feeds_products(ValueId value) const {
+  return accelerated_ && turns_.empty() && !is_graph_output(graph_, value) && !readers_.of(value).empty() &&
+         std::ranges::all_of(readers_.of(value),
+                             [&](NodeId reader) { return is_product(graph_.view(reader)); });
+}
+
+std::optional<Place> Grouper::in_even_rows(const NodeView& loss) {
+  if (!accelerated_ || !is_loss_over_classes(loss.op())) return {};
+  const Place place = stored(loss.input(0));
+  std::vector<Dim> row, rest;
+  for (const Dim& dim : loss.input_type(0).dims) (dim.index == loss.symbol(0) ? row : rest).push_back(dim);
+  if (!has_rows(place, row) || !step_along(place, rest)) return {};
+  return place;
 }
 
 bool Grouper::is_product(const NodeView& node) const {
@@ -199,6 +245,8 @@ void Grouper::add_product(const NodeView& node) {
       if (!as_matrix_product(a, b, c)) return add_call(node);
     }
   }
+  if (is_logits(node, c))
+    if (const Place even = with_even_rows(c); as_matrix_product(a, b, even)) c = even;
   Group group{.kind = GroupKind::product, .nodes = {node.id()}};
   group.operands = {a, b};
   group.results = {c};
@@ -233,6 +281,10 @@ void Grouper::add_call(const NodeView& node) {
   const bool in_f32 = !any_float_ && computes_in_f32(node);
   bool rounds = false;
   for (const ValueId input : node.node().inputs) {
+    if (const auto even = in_even_rows(node); even && group.operands.empty()) {
+      group.operands.push_back(*even);
+      continue;
+    }
     Place place = row.empty() ? plain(input) : ordered(input, in_rows(graph_.type(input)));
     group.operands.push_back(in_f32 && is_narrow(place.dtype) ? widened(input, place) : place);
   }
@@ -243,6 +295,8 @@ void Grouper::add_call(const NodeView& node) {
     const BufferId buffer(result.value);
     group.results.push_back(row.empty() ? plain_place(buffer, type)
                                         : place_in_order(buffer, type, in_rows(type)));
+    if (&node.op() == &ops::cross_entropy_gradient() && feeds_products(result))
+      group.results.back() = with_even_rows(group.results.back());
     rounds |= in_f32 && is_narrow(type.dtype);
   }
   if (&node.op() == &ops::linear_cross_entropy() && why_by_definition(node).empty()) {
@@ -381,8 +435,8 @@ bool is_accumulated(const Group& group, const NodeView& node) {
 }
 
 Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                     bool any_float, std::span<const std::uint32_t> turns) {
-  return Grouper(graph, readers, needed, any_float, turns).run();
+                     bool any_float, std::span<const std::uint32_t> turns, bool accelerated) {
+  return Grouper(graph, readers, needed, any_float, turns, accelerated).run();
 }
 
 }  // namespace weft::program

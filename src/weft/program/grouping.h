@@ -57,9 +57,10 @@ std::vector<plan::ValueId> next_values(const plan::Graph& graph);
 
 bool is_optimizer(const plan::Operator& op);
 
-// `any_float`: floats of every width run by rows and as products, not f32 alone.
+// `any_float`: floats of every width run by rows and as products, not f32 alone. `accelerated`: see CompileOptions.
 Grouping group_nodes(const plan::Graph& graph, const Readers& readers, const std::vector<bool>& needed,
-                     bool any_float = false, std::span<const std::uint32_t> turns = {});
+                     bool any_float = false, std::span<const std::uint32_t> turns = {},
+                     bool accelerated = false);
 
 // True when the group keeps that result of a node until its loop is over: a sum over its rows.
 bool is_accumulated(const Group& group, const plan::NodeView& node);

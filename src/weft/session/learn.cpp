@@ -124,9 +124,11 @@ Result<std::unique_ptr<exec::Rank>> start_rank(plan::Graph graph, const Prepared
   // A GPU is given units whole: it cuts them itself.
   const bool here = prepared.gpu == nullptr;
   const int workers = here ? prepared.threads : 1;
-  WEFT_TRY(fitted, run::fit_program(std::make_shared<plan::Graph>(std::move(graph)),
-                                    {.workers = workers, .any_float = !here, .tiles = here, .turns = turns},
-                                    prepared.settings.spills && here ? limit - held_bytes : 0));
+  WEFT_TRY(fitted,
+           run::fit_program(
+               std::make_shared<plan::Graph>(std::move(graph)),
+               {.workers = workers, .any_float = !here, .accelerated = !here, .tiles = here, .turns = turns},
+               prepared.settings.spills && here ? limit - held_bytes : 0));
   return exec::Rank::start(std::move(fitted.program), {.device = prepared.gpu,
                                                        .workers = workers,
                                                        .memory_limit = limit,

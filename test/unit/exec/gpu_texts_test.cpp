@@ -30,8 +30,9 @@ class CompiledOnly final : public device::cuda::Functions {
 };
 
 void compile_all(const plan::Graph& graph, CompiledOnly& functions) {
-  const auto program = program::compile(std::make_shared<plan::Graph>(graph.clone()),
-                                        {.workers = 1, .any_float = true, .tiles = false});
+  const auto program =
+      program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                       {.workers = 1, .any_float = true, .accelerated = true, .tiles = false});
   ASSERT_TRUE(program.ok()) << program.error().message;
   alignas(256) static std::byte nowhere[256];
   for (const program::Unit& unit : program->units) {
@@ -69,14 +70,45 @@ attention-gradient:3 | f32[s=20,e=24] | f32[t=9,e=24] | f32[t=9,f=136] | f32[s=2
     compile_all(ops::graph_of(c), functions);
 }
 
+// Casts that kernels of an accelerator do themselves leave nothing unwritten, and logits lie in even rows.
+TEST(GpuTexts, WhatIsReadWasWritten) {
+  for (const std::string_view precision : {"bf16", "f16"}) {
+    const plan::Graph graph = narrow_training_plan(
+        "char_gpt",
+        {{"b", 2, {}}, {"s", 16, {}}, {"d", 24, {}}, {"h", 2, {}}, {"layers", 1, {}}, {"v", 17, {}}},
+        precision);
+    const auto program =
+        program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                         {.workers = 1, .any_float = true, .accelerated = true, .tiles = false});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    std::set<std::uint32_t> written;
+    for (std::size_t b = 0; b < program->buffers.size(); ++b)
+      if (is_persistent(program->buffers[b].role)) written.insert(static_cast<std::uint32_t>(b));
+    bool even = false;
+    for (const program::Task& task : program->tasks) {
+      const program::Unit& unit = program->units[task.unit];
+      for (const program::Place& place : unit.reads)
+        EXPECT_TRUE(written.contains(place.buffer.value)) << program::describe(*program, unit);
+      for (const program::Place& place : unit.writes) {
+        written.insert(place.buffer.value);
+        EXPECT_LE(extent(place).end, program->buffer(place.buffer).bytes)
+            << program::describe(*program, unit);
+      }
+      if (const auto* product = std::get_if<program::MatrixProduct>(&unit.kernel))
+        even |= product->n == 17 && product->c.row_stride == 24;
+    }
+    EXPECT_TRUE(even);
+  }
+}
+
 TEST(GpuTexts, WhatIsTooWideIsSaid) {
   CompiledOnly functions;
   const plan::Graph graph = ops::graph_of(
       ops::read_cases(
           "attention:2 | bf16[s=2,e=300] | bf16[t=2,e=300] | bf16[t=2,e=4] | {over=t, along=s, inner=[e]}")
           .front());
-  const auto program =
-      program::compile(std::make_shared<plan::Graph>(graph.clone()), {.any_float = true, .tiles = false});
+  const auto program = program::compile(std::make_shared<plan::Graph>(graph.clone()),
+                                        {.any_float = true, .accelerated = true, .tiles = false});
   ASSERT_TRUE(program.ok());
   alignas(256) static std::byte nowhere[256];
   const auto kernel =

@@ -143,6 +143,41 @@ Result<Blas> load_blas() {
   return blas;
 }
 
+Result<Dnn> load_dnn() {
+  Dnn dnn;
+  const std::initializer_list<Wanted> wanted = {
+      {"cudnnCreate", slot(dnn.create)},
+      {"cudnnSetStream", slot(dnn.set_stream)},
+      {"cudnnGetErrorString", slot(dnn.error_text)},
+      {"cudnnCreateTensorDescriptor", slot(dnn.create_tensor)},
+      {"cudnnDestroyTensorDescriptor", slot(dnn.destroy_tensor)},
+      {"cudnnSetTensor4dDescriptor", slot(dnn.set_tensor)},
+      {"cudnnCreateFilterDescriptor", slot(dnn.create_filter)},
+      {"cudnnDestroyFilterDescriptor", slot(dnn.destroy_filter)},
+      {"cudnnSetFilter4dDescriptor", slot(dnn.set_filter)},
+      {"cudnnCreateConvolutionDescriptor", slot(dnn.create_convolution)},
+      {"cudnnDestroyConvolutionDescriptor", slot(dnn.destroy_convolution)},
+      {"cudnnSetConvolution2dDescriptor", slot(dnn.set_convolution)},
+      {"cudnnSetConvolutionGroupCount", slot(dnn.set_groups)},
+      {"cudnnSetConvolutionMathType", slot(dnn.set_math)},
+      {"cudnnGetConvolutionForwardAlgorithm_v7", slot(dnn.rank[0])},
+      {"cudnnGetConvolutionBackwardDataAlgorithm_v7", slot(dnn.rank[1])},
+      {"cudnnGetConvolutionBackwardFilterAlgorithm_v7", slot(dnn.rank[2])},
+      {"cudnnGetConvolutionForwardWorkspaceSize", slot(dnn.workspace[0])},
+      {"cudnnGetConvolutionBackwardDataWorkspaceSize", slot(dnn.workspace[1])},
+      {"cudnnGetConvolutionBackwardFilterWorkspaceSize", slot(dnn.workspace[2])},
+      {"cudnnConvolutionForward", slot(dnn.forward)},
+      {"cudnnConvolutionBackwardData", slot(dnn.input_gradient)},
+      {"cudnnConvolutionBackwardFilter", slot(dnn.filter_gradient)},
+  };
+  WEFT_TRY_STATUS(load({"libcudnn",
+                        {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"},
+                        "convolutions on the GPU are slow: libcudnn is not there",
+                        "cuDNN 8 or 9 has it; LD_LIBRARY_PATH may say where"},
+                       wanted));
+  return dnn;
+}
+
 template <class Table>
 Result<const Table*> once(const Result<Table>& loaded) {
   if (!loaded.ok()) return loaded.error();
@@ -163,6 +198,11 @@ Result<const Compiler*> compiler() {
 
 Result<const Blas*> blas() {
   static const Result<Blas> loaded = load_blas();
+  return once(loaded);
+}
+
+Result<const Dnn*> dnn() {
+  static const Result<Dnn> loaded = load_dnn();
   return once(loaded);
 }
 

@@ -3,6 +3,7 @@
 //   libcuda     the driver: memory, streams, events, launches         comes with the driver
 //   libnvrtc    compiles the kernels that we write                     comes with the toolkit
 //   libcublas   matrix products                                        likewise
+//   libcudnn    convolutions, where it is there                        a package of its own
 //
 // Nothing of theirs is needed to build: a machine without them runs all but the GPU, and says what it lacks.
 #pragma once
@@ -88,10 +89,47 @@ struct Blas {
                    int batch, int compute_type, int algorithm);
 };
 
+// Shapes are described to it by objects of its own: a tensor, a filter, a convolution.
+struct Dnn {
+  Code (*create)(Handle* dnn);
+  Code (*set_stream)(Handle dnn, Handle stream);
+  const char* (*error_text)(Code code);
+  Code (*create_tensor)(Handle* tensor);
+  Code (*destroy_tensor)(Handle tensor);
+  Code (*set_tensor)(Handle tensor, int format, int type, int n, int c, int h, int w);
+  Code (*create_filter)(Handle* filter);
+  Code (*destroy_filter)(Handle filter);
+  Code (*set_filter)(Handle filter, int type, int format, int k, int c, int h, int w);
+  Code (*create_convolution)(Handle* convolution);
+  Code (*destroy_convolution)(Handle convolution);
+  Code (*set_convolution)(Handle convolution, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,
+                          int dilation_w, int mode, int compute_type);
+  Code (*set_groups)(Handle convolution, int groups);
+  Code (*set_math)(Handle convolution, int math);
+  // One of each for the forward pass, the gradient of the input and that of the filter, in this order. The first
+  // and second description are of what is read, the third of what is written.
+  using Rank = Code (*)(Handle dnn, Handle a, Handle b, Handle convolution, Handle c, int asked, int* given,
+                        void* results);
+  using Workspace = Code (*)(Handle dnn, Handle a, Handle b, Handle convolution, Handle c, int algorithm,
+                             std::size_t* bytes);
+  Rank rank[3];
+  Workspace workspace[3];
+  Code (*forward)(Handle dnn, const void* one, Handle x, const void* x_at, Handle w, const void* w_at,
+                  Handle convolution, int algorithm, void* workspace, std::size_t bytes, const void* zero,
+                  Handle y, void* y_at);
+  Code (*input_gradient)(Handle dnn, const void* one, Handle w, const void* w_at, Handle dy, const void* dy_at,
+                         Handle convolution, int algorithm, void* workspace, std::size_t bytes,
+                         const void* zero, Handle dx, void* dx_at);
+  Code (*filter_gradient)(Handle dnn, const void* one, Handle x, const void* x_at, Handle dy,
+                          const void* dy_at, Handle convolution, int algorithm, void* workspace,
+                          std::size_t bytes, const void* zero, Handle dw, void* dw_at);
+};
+
 // Loaded once a process. Fail, naming what is not there and what has it.
 Result<const Driver*> driver();
 Result<const Compiler*> compiler();
 Result<const Blas*> blas();
+Result<const Dnn*> dnn();
 
 // "the GPU cannot do WHAT: out of memory (code 2)"; none where the code is 0.
 Status check(Code code, std::string_view what);

@@ -95,8 +95,8 @@ AttentionTiles forward_tiles(const AttentionShape& shape) {
 
 AttentionTiles queries_back_tiles(const AttentionShape& shape) {
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 2, 1);
-  const std::int64_t queries = 128, keys = 64;
-  return {.threads = 256,
+  const std::int64_t queries = 64, keys = 64;
+  return {.threads = 128,
           .queries = queries,
           .keys = keys,
           .shared_bytes = (queries + 2 * keys) * (tile_row(shape.inner) + tile_row(shape.values))};
@@ -104,8 +104,8 @@ AttentionTiles queries_back_tiles(const AttentionShape& shape) {
 
 AttentionTiles keys_back_tiles(const AttentionShape& shape) {
   if (!on_tensor_cores(shape)) return plain_tiles(shape, 2, 2, 2);
-  const std::int64_t queries = padded(std::max(shape.inner, shape.values)) <= 128 ? 64 : 32, keys = 128;
-  return {.threads = 256,
+  const std::int64_t queries = padded(std::max(shape.inner, shape.values)) <= 128 ? 64 : 32, keys = 64;
+  return {.threads = 128,
           .queries = queries,
           .keys = keys,
           .shared_bytes =

@@ -22,14 +22,15 @@ std::string parameters(const Call& call) {
   return text;
 }
 
-std::string over_elements(const Call& call, const std::string& body, const std::string& before) {
+std::string over_elements(const Call& call, const std::string& body, const std::string& before,
+                          std::string_view helpers) {
   return fmt::format(
-      "{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
+      "{}{}extern \"C\" __global__ void weft_call({}long long begin, long long end) {{\n"
       "  const long long step = (long long)gridDim.x * blockDim.x;\n{}"
       "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
       "{{\n"
       "{}  }}\n}}\n",
-      prelude(), parameters(call), before, body);
+      prelude(), helpers, parameters(call), before, body);
 }
 
 std::string over_blocks(const Call& call, const std::string& body, std::string_view helpers) {
@@ -77,7 +78,7 @@ Result<std::unique_ptr<Kernel>> make_call_kernel(Functions& gpu, const program::
   for (const program::Place& place : what.operands) call.in.push_back(pointer(program, place, memory));
   for (const program::Place& place : what.results) call.out.push_back(pointer(program, place, memory));
   for (const auto make : {make_elementwise, make_contraction, make_classes, make_table, make_optimizer,
-                          make_moved, make_routing, make_image, make_attention}) {
+                          make_moved, make_routing, make_image, make_batch_norm, make_attention}) {
     WEFT_TRY(kernel, make(call));
     if (kernel != nullptr) return std::unique_ptr<Kernel>(std::move(kernel));
   }

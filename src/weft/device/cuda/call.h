@@ -25,8 +25,9 @@ using Made = Result<std::unique_ptr<Kernel>>;
 // "const float* a, const int* b, float* r0, ": operands are a, b, c.., results r0, r1..
 std::string parameters(const Call& call);
 // A kernel over [begin, end) in strides of all threads, `i` its place; or of all blocks.
-std::string over_elements(const Call& call, const std::string& body, const std::string& before = {});
-// `helpers` stand before the kernel.
+// `before` stands before the loop, `helpers` before the kernel.
+std::string over_elements(const Call& call, const std::string& body, const std::string& before = {},
+                          std::string_view helpers = {});
 std::string over_blocks(const Call& call, const std::string& body, std::string_view helpers = {});
 Made elements_kernel(const Call& call, const std::string& text, std::int64_t elements);
 Made blocks_kernel(const Call& call, const std::string& text, std::int64_t items);
@@ -50,7 +51,8 @@ Made make_table(const Call& call);    // gather, scatter-add
 Made make_optimizer(const Call& call);
 Made make_moved(const Call& call);      // concat, pad, rotary, dropout
 Made make_routing(const Call& call);    // top-k, slot, recurrence
-Made make_image(const Call& call);      // convolutions, pooling, batch norm
+Made make_image(const Call& call);      // convolutions, pooling
+Made make_batch_norm(const Call& call);
 Made make_attention(const Call& call);  // and its gradient
 
 }  // namespace weft::device::cuda

@@ -10,34 +10,46 @@ namespace {
 // Rows of classes may begin anywhere: what lies before and after the stretches of 16 bytes goes one by one.
 constexpr std::string_view kRows = R"(
 template <class T, int kCount>
-struct alignas(16) weft_stretch { T x[kCount]; };
+struct alignas(sizeof(T) * kCount) weft_stretch { T x[kCount]; };
 template <class T, class F, class G>
-__device__ __forceinline__ void weft_row(const T* x, long long n, F stretch, G single) {
+__device__ __forceinline__ void weft_row(const T* x, int n, F stretch, G single) {
   constexpr int kCount = 16 / sizeof(T);
-  long long head = ((16 - (reinterpret_cast<unsigned long long>(x) & 15)) & 15) / sizeof(T);
+  int head = int(((16 - (reinterpret_cast<unsigned long long>(x) & 15)) & 15) / sizeof(T));
   if (head > n) head = n;
-  if (threadIdx.x < head) single((long long)threadIdx.x);
-  const long long whole = (n - head) / kCount;
-  for (long long p = threadIdx.x; p < whole; p += 256)
-    stretch(head + p * kCount);
-  for (long long j = head + whole * kCount + threadIdx.x; j < n; j += 256) single(j);
+  if (threadIdx.x < head) single(int(threadIdx.x));
+  const int whole = (n - head) / kCount;
+  #pragma unroll 4
+  for (int p = threadIdx.x; p < whole; p += 256) stretch(head + p * kCount);
+  for (int j = head + whole * kCount + threadIdx.x; j < n; j += 256) single(j);
 }
 // The largest so far and the sum of exp(x - largest), as softmax goes along.
+__device__ __forceinline__ float weft_exp(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
+  return y;
+}
 struct weft_sum {
   float largest = -WEFT_INFINITY, total = 0.0f, whole = 0.0f;
-  __device__ __forceinline__ void add(float x) {
-    whole += x;
-    if (x > largest || x != x) {
-      total *= expf(largest - x);
-      largest = x;
+  template <class T, int kCount>
+  __device__ __forceinline__ void add(const weft_stretch<T, kCount>& some) {
+    float most = largest;
+    #pragma unroll
+    for (int u = 0; u < kCount; ++u) most = fmaxf(most, float(some.x[u]));
+    const float shift = most == -WEFT_INFINITY ? 0.0f : most;
+    total *= weft_exp(largest - shift);
+    #pragma unroll
+    for (int u = 0; u < kCount; ++u) {
+      total += weft_exp(float(some.x[u]) - shift);
+      whole += float(some.x[u]);
     }
-    total += largest == -WEFT_INFINITY ? 0.0f : expf(x - largest);
+    largest = most;
   }
+  // Of the block; `largest` is then a number that may be taken off.
   __device__ __forceinline__ void over_row() {
     const float most = weft_over_row<256>(largest, -WEFT_INFINITY, weft_join_max());
-    total = largest == -WEFT_INFINITY ? 0.0f : total * expf(largest - most);
-    largest = most;
-    total = weft_over_row<256>(total, 0.0f, weft_join_sum());
+    const float shift = most == -WEFT_INFINITY ? 0.0f : most;
+    total = weft_over_row<256>(total * weft_exp(largest - shift), 0.0f, weft_join_sum());
+    largest = shift;
   }
 };
 )";
@@ -57,48 +69,54 @@ Made make_classes(const Call& call) {
   const std::int64_t classes = node.input_type(0).size_of(node.symbol(0));
   const double smoothing = node.real(1);
   const std::string sure = number(1 - smoothing), each = number(smoothing / static_cast<double>(classes));
-  // The program may hand narrow logits over as they are, and have the gradient narrow too.
-  const plan::DType from = call.what.operands[0].dtype;
+  // The program may hand narrow logits over as they are, with rows some way apart, and want the gradient so too.
+  const program::Place& from = call.what.operands[0];
+  std::vector<plan::Dim> rest;
+  for (const plan::Dim& dim : node.input_type(0).dims)
+    if (dim.index != node.symbol(0)) rest.push_back(dim);
+  const auto apart = [&](const program::Place& place) { return step_along(place, rest).value_or(classes); };
+  const std::int64_t count = 16 / plan::size_in_bytes(from.dtype);
   std::string body = fmt::format(
       "    const long long label = b[i];\n"
-      "    const bool counts = label >= 0 && label < {0}ll;\n"
-      "    const {1}* const x = a + i * {0}ll;\n"
+      "    const bool counts = label >= 0 && label < {0};\n"
+      "    const {1}* const x = a + i * {2}ll;\n"
+      "    typedef weft_stretch<{1}, {3}> Stretch;\n"
       "    weft_sum sum;\n"
-      "    weft_row(x, {0}ll,\n"
-      "             [&](long long j) {{\n"
-      "               const auto some = *reinterpret_cast<const weft_stretch<{1}, {2}>*>(x + j);\n"
-      "               #pragma unroll\n"
-      "               for (int u = 0; u < {2}; ++u) sum.add(float(some.x[u]));\n"
-      "             }},\n"
-      "             [&](long long j) {{ sum.add(float(x[j])); }});\n"
+      "    weft_row(x, {0}, [&](int j) {{ sum.add(*reinterpret_cast<const Stretch*>(x + j)); }},\n"
+      "             [&](int j) {{ sum.add(*reinterpret_cast<const weft_stretch<{1}, 1>*>(x + j)); }});\n"
       "    sum.over_row();\n",
-      classes, type_name(from), 16 / plan::size_in_bytes(from));
+      classes, type_name(from.dtype), apart(from), count);
   if (gradient) {
-    const plan::DType to = call.what.results[0].dtype;
+    const program::Place& to = call.what.results[0];
     body += fmt::format(
         "    const float factor = counts ? float(c[i]) : 0.0f;\n"
-        "    const float share = sum.total == 0.0f ? 0.0f : 1.0f / sum.total;\n"
-        "    {3}* const dx = r0 + i * {0}ll;\n"
-        "    const auto slope = [&](long long j, float value) {{\n"
-        "      const float p = sum.largest == -WEFT_INFINITY ? 0.0f : expf(value - sum.largest) * share;\n"
-        "      return !counts ? 0.0f : (p - {1}) * factor - (j == label ? {2} * factor : 0.0f);\n"
-        "    }};\n",
-        classes, each, sure, type_name(to));
-    body += "    const auto single = [&](long long j) { dx[j] = slope(j, float(x[j])); };\n";
-    if (plan::size_in_bytes(from) == plan::size_in_bytes(to))
+        "    const float share = sum.total == 0.0f ? 0.0f : factor / sum.total, less = {0} * factor;\n"
+        "    {1}* const dx = r0 + i * {2}ll;\n"
+        "    const auto slope = [&](float value) {{\n"
+        "      return counts ? weft_exp(value - sum.largest) * share - less : 0.0f;\n"
+        "    }};\n"
+        "    const auto single = [&](int j) {{ dx[j] = slope(float(x[j])); }};\n",
+        each, type_name(to.dtype), apart(to));
+    // Stretches of both lie alike.
+    if (plan::size_in_bytes(from.dtype) == plan::size_in_bytes(to.dtype) &&
+        (apart(from) - apart(to)) % count == 0 && (from.offset - to.offset) % count == 0)
       body += fmt::format(
-          "    weft_row(dx, {0}ll,\n"
-          "             [&](long long j) {{\n"
-          "               const auto some = *reinterpret_cast<const weft_stretch<{1}, {2}>*>(x + j);\n"
-          "               weft_stretch<{3}, {2}> made;\n"
+          "    weft_row(dx, {0},\n"
+          "             [&](int j) {{\n"
+          "               const Stretch some = *reinterpret_cast<const Stretch*>(x + j);\n"
+          "               weft_stretch<{1}, {2}> made;\n"
           "               #pragma unroll\n"
-          "               for (int u = 0; u < {2}; ++u) made.x[u] = slope(j + u, float(some.x[u]));\n"
-          "               *reinterpret_cast<weft_stretch<{3}, {2}>*>(dx + j) = made;\n"
+          "               for (int u = 0; u < {2}; ++u) made.x[u] = slope(float(some.x[u]));\n"
+          "               *reinterpret_cast<weft_stretch<{1}, {2}>*>(dx + j) = made;\n"
           "             }},\n"
           "             single);\n",
-          classes, type_name(from), 16 / plan::size_in_bytes(from), type_name(to));
+          classes, type_name(to.dtype), count);
     else
-      body += fmt::format("    for (long long j = threadIdx.x; j < {}ll; j += 256) single(j);\n", classes);
+      body += fmt::format("    for (int j = threadIdx.x; j < {}; j += 256) single(j);\n", classes);
+    body += fmt::format(
+        "    __syncthreads();\n"
+        "    if (threadIdx.x == 0 && counts) dx[label] = slope(float(x[label])) - {} * factor;\n",
+        sure);
   } else {
     if (smoothing > 0)
       body += "    const float whole = weft_over_row<256>(sum.whole, 0.0f, weft_join_sum());\n";

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "weft/device/cuda/call.h"
+#include "weft/device/cuda/convolution.h"
 #include "weft/device/cuda/expression.h"
 #include "weft/ops/convolution.h"
 #include "weft/ops/operators.h"
@@ -130,60 +131,18 @@ Made make_pool(const Call& call) {
   return elements_kernel(call, over_elements(call, body), node.result_type(0).elements());
 }
 
-// A block a channel, or a channel of a share of the batch.
-Made make_batch_norm(const Call& call) {
-  const plan::NodeView& node = call.node;
-  const plan::Type x = node.input_type(0), channel = node.input_type(1);
-  const bool shared = channel.rank() == 2;
-  const auto middle = static_cast<std::size_t>(x.position(channel.dims.back().index));
-  const std::int64_t shares = shared ? x.dims[0].size : 1, channels = channel.dims.back().size;
-  std::int64_t batch = 1, inner = 1;
-  for (std::size_t i = shared ? 1 : 0; i < middle; ++i) batch *= x.dims[i].size;
-  for (std::size_t i = middle + 1; i < x.rank(); ++i) inner *= x.dims[i].size;
-  const bool trains = node.word(3) == "train";
-  const double points = static_cast<double>(batch * inner);
-  std::string body = fmt::format(
-      "    const long long inner = {}ll, batch = {}ll, C = {}ll, points = batch * inner;\n"
-      "    const long long base = i / C * C * points + i % C * inner;\n",
-      inner, batch, channels);
-  const std::string each =
-      "    for (long long k = threadIdx.x; k < points; k += 256) {\n"
-      "      const long long at = base + k / inner * C * inner + k % inner;\n";
-  if (trains) {
-    body += "    float total = 0.0f;\n" + each + "      total += a[at];\n    }\n";
-    body += fmt::format("    const float mean = weft_over_row<256>(total, 0.0f, weft_join_sum()) / {};\n",
-                        number(points));
-    body +=
-        "    float squares = 0.0f;\n" + each + "      squares += (a[at] - mean) * (a[at] - mean);\n    }\n";
-    body += fmt::format(
-        "    const float variance = weft_over_row<256>(squares, 0.0f, weft_join_sum()) / {};\n"
-        "    const float rstd = 1.0f / sqrtf(variance + {});\n"
-        "    if (threadIdx.x == 0) {{\n"
-        "      r3[i] = rstd;\n"
-        "      r1[i] = {} * b[i] + {} * mean;\n"
-        "      r2[i] = {} * c[i] + {} * (variance * {});\n    }}\n",
-        number(points), number(node.real(1)), number(1 - node.real(2)), number(node.real(2)),
-        number(1 - node.real(2)), number(node.real(2)), number(points > 1 ? points / (points - 1) : 1));
-  } else {
-    body += fmt::format(
-        "    const float mean = b[i], rstd = 1.0f / sqrtf(c[i] + {});\n"
-        "    if (threadIdx.x == 0) r3[i] = rstd, r1[i] = b[i], r2[i] = c[i];\n",
-        number(node.real(1)));
-  }
-  body += each + "      r0[at] = (a[at] - mean) * rstd;\n    }\n";
-  return blocks_kernel(call, over_blocks(call, body), shares * channels);
-}
-
 }  // namespace
 
 Made make_image(const Call& call) {
   const plan::Operator* const op = &call.node.op();
   const auto is_any = [&](auto... accessors) { return ((op == &accessors()) || ...); };
-  if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient))
+  if (is_any(ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient)) {
+    WEFT_TRY(by_library, make_library_convolution(call));
+    if (by_library != nullptr) return std::unique_ptr<Kernel>(std::move(by_library));
     return make_convolution(call);
+  }
   if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
     return make_pool(call);
-  if (is_any(ops::batch_norm)) return make_batch_norm(call);
   return {nullptr};
 }
 

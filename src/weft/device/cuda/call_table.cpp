@@ -74,7 +74,7 @@ Made make_scatter(const Call& call) {
       first, rows, walk("q", summed, {"at", "xs", "ys"}), first);
   // Places of the row in turns of 256 threads; the points in turns of 256 that are looked at together.
   body += fmt::format(
-      "    __shared__ long long found[256];\n"
+      "    __shared__ long long found[256];\n    __shared__ int counts[8];\n"
       "    for (long long e0 = 0; e0 < {0}ll; e0 += 256) {{\n"
       "      const long long e = e0 + threadIdx.x;\n"
       "      long long xe = x0, ye = y0 + row * {1}ll, pe = 0;\n"
@@ -86,10 +86,18 @@ Made make_scatter(const Call& call) {
       "        {{\n{4}        }}\n        (void)ys;\n"
       "        const bool mine = q < {3}ll && (long long)a[q < {3}ll ? at : p1] - {5}ll == row;\n"
       "        __syncthreads();\n"
-      "        found[threadIdx.x] = mine ? xq : -1;\n"
-      "        if (__syncthreads_or(mine))\n"
-      "          for (int k = 0; k < 256; ++k)\n"
-      "            if (found[k] >= 0 && e < {0}ll) {6}\n"
+      "        const unsigned votes = __ballot_sync(0xffffffffu, mine), lane = threadIdx.x % 32;\n"
+      "        if (lane == 0) counts[threadIdx.x / 32] = __popc(votes);\n"
+      "        __syncthreads();\n"
+      "        int before = 0, all = 0;\n"
+      "        for (int w = 0; w < 8; ++w) {{\n"
+      "          if (w < int(threadIdx.x / 32)) before += counts[w];\n"
+      "          all += counts[w];\n"
+      "        }}\n"
+      "        if (mine) found[before + __popc(votes & ((1u << lane) - 1))] = xq;\n"
+      "        __syncthreads();\n"
+      "        for (int k = 0; k < all; ++k)\n"
+      "          if (e < {0}ll) {6}\n"
       "      }}\n"
       "      if (e < {0}ll) r0[ye] = total;\n    }}\n",
       elements, row, walk("e", inner, {"pe", "xe", "ye"}), points, walk("q", summed, {"at", "xq", "ys"}),

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <set>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -140,13 +143,70 @@ Result<std::unique_ptr<device::Kernel>> Gpu::make_kernel(const program::Program&
   return std::unique_ptr<device::Kernel>(std::move(kernel));
 }
 
+namespace {
+
+// Makes kernels that nobody launches, to see their texts.
+class SeenTexts final : public Functions {
+ public:
+  Result<Handle> function(const std::string& text, const std::string&, std::int64_t) override {
+    if (seen_.insert(text).second) texts.push_back(text);
+    return Handle{nullptr};
+  }
+  std::vector<std::string> texts;
+
+ private:
+  std::set<std::string> seen_;
+};
+
+}  // namespace
+
+Digest Gpu::digest(const std::string& text) const { return Hasher().text(text).text(architecture_).digest(); }
+
+Status Gpu::prepare(const program::Program& program) {
+  enter();
+  SeenTexts all;
+  alignas(256) static std::byte nowhere[256];
+  for (const program::Unit& unit : program.units)
+    if (!std::holds_alternative<program::Exchange>(unit.kernel))
+      if (const auto made = cuda::make_kernel(all, program, unit, Address(nowhere)); !made.ok())
+        return made.error();
+  std::vector<std::string> missing;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::string& text : all.texts)
+      if (const Digest of = digest(text); !modules_.contains(of) && !images_.contains(of))
+        missing.push_back(std::move(text));
+  }
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    // What does not compile is said when its kernel is made.
+    for (std::size_t i = next++; i < missing.size(); i = next++)
+      if (auto image = compiled(missing[i], digest(missing[i])); image.ok()) {
+        const std::lock_guard lock(mutex_);
+        images_.emplace(digest(missing[i]), std::move(*image));
+      }
+  };
+  std::vector<std::jthread> threads;
+  const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
+  for (std::size_t i = 1; i < std::min(most, missing.size()); ++i) threads.emplace_back(work);
+  work();
+  return {};
+}
+
 Result<Handle> Gpu::function(const std::string& text, const std::string& name, std::int64_t shared_bytes) {
-  const Digest digest = Hasher().text(text).text(architecture_).digest();
+  const Digest digest = this->digest(text);
   const std::lock_guard lock(mutex_);
   enter();
   auto found = modules_.find(digest);
   if (found == modules_.end()) {
-    WEFT_TRY(image, compiled(text, digest));
+    std::string image;
+    if (const auto ahead = images_.find(digest); ahead != images_.end()) {
+      image = std::move(ahead->second);
+      images_.erase(ahead);
+    } else {
+      WEFT_TRY(made, compiled(text, digest));
+      image = std::move(made);
+    }
     Handle module = nullptr;
     WEFT_TRY_STATUS(check(driver_.load_module(&module, image.data()), "load a kernel"));
     found = modules_.emplace(digest, module).first;

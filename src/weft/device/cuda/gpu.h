@@ -21,11 +21,13 @@ class Functions {
   // The function of a text, compiled once for alike texts; its blocks share so many bytes beside what it declares.
   virtual Result<Handle> function(const std::string& text, const std::string& name,
                                   std::int64_t shared_bytes = 0) = 0;
+  // Products of f32 in f32; else by TF32, whose factors have 10 bits behind the point.
+  virtual bool exact() const { return false; }
 };
 
 class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
  public:
-  // The GPU of this number. `exact`: products in f32; else by TF32, whose factors have 10 bits behind the point.
+  // The GPU of this number.
   static Result<std::shared_ptr<Gpu>> open(int ordinal, bool exact);
   ~Gpu() override;
 
@@ -37,11 +39,13 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   Result<std::unique_ptr<HostMemory>> allocate_host(std::int64_t bytes) override;
   Result<std::unique_ptr<Stream>> make_stream(const StreamOptions& options) override;
   Result<std::unique_ptr<Event>> make_event() override;
+  // Compiles the texts of all its kernels, as many at a time as there are processors.
+  Status prepare(const program::Program& program) override;
   Result<std::unique_ptr<device::Kernel>> make_kernel(const program::Program& program,
                                                       const program::Unit& unit, Address memory) override;
 
   const Driver& driver() const { return driver_; }
-  bool exact() const { return exact_; }
+  bool exact() const override { return exact_; }
   unsigned processors() const { return processors_; }
   // The context is a thread's own affair: whoever calls the driver says which it means.
   void enter() const { driver_.set_context(context_); }
@@ -61,8 +65,11 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   std::string model_;
   std::string architecture_;  // "sm_90a"
   unsigned processors_ = 1;
-  std::mutex mutex_;  // of the modules
+  Digest digest(const std::string& text) const;
+
+  std::mutex mutex_;  // of what follows
   std::map<Digest, Handle> modules_;
+  std::map<Digest, std::string> images_;  // compiled ahead, not loaded yet
 };
 
 // What a launch needs of its stream.

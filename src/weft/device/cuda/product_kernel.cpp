@@ -5,11 +5,11 @@
 #include "weft/device/cuda/expression.h"
 #include "weft/device/cuda/kernels.h"
 #include "weft/device/cuda/launch.h"
+#include "weft/device/cuda/product_pieces.h"
 
 namespace weft::device::cuda {
 namespace {
 
-using program::Cut;
 using program::MatrixProduct;
 using program::ProductLoop;
 
@@ -47,101 +47,104 @@ class ProductKernel final : public Kernel {
   };
 
   // `round`: rounding_text()'s function, where sums of several products are rounded.
-  ProductKernel(const Blas& blas, const MatrixProduct& product, Cut cut, const Sides& sides, Handle round)
-      : blas_(blas), product_(product), cut_(cut), sides_(sides), round_(round) {
-    for (const ProductLoop& loop : product.outer) points_ *= loop.size;
+  ProductKernel(const Blas& blas, const MatrixProduct& product, const Sides& sides, Handle round)
+      : blas_(blas), product_(product), sides_(sides), round_(round) {
     // The longest outer loop is cuBLAS's own, the others are calls.
-    if (cut != Cut::outer)
-      for (std::size_t i = 0; i < product.outer.size(); ++i)
-        if (batch_ < 0 || product.outer[i].size > product.outer[static_cast<std::size_t>(batch_)].size)
-          batch_ = static_cast<int>(i);
+    for (const ProductLoop& loop : product_.outer) {
+      points_ *= loop.size;
+      if (batch_ == nullptr || loop.size > batch_->size) batch_ = &loop;
+    }
+    for (const ProductLoop& loop : product.summed) terms_ *= loop.size;
+    // Small products are over before it matters.
+    constexpr std::int64_t kLarge = std::int64_t{1} << 31;
+    const bool cuts = sides.dtype != plan::DType::f32 && round == nullptr;
+    pieces_ = even_pieces(product, cuts ? kLarge : INT64_MAX);
   }
 
   std::int64_t scratch_bytes() const override {
     return round_ != nullptr ? product_.m * product_.n * batch().size * 4 : 0;
   }
 
-  Code launch(const LaunchPlace& at, const program::Task& task) const override {
-    std::int64_t first = 0, last = points_, m0 = 0, m1 = product_.m, n0 = 0, n1 = product_.n;
-    if (cut_ == Cut::outer) first = task.begin, last = task.end;
-    if (cut_ == Cut::rows) m0 = task.begin, m1 = task.end;
-    if (cut_ == Cut::columns) n0 = task.begin, n1 = task.end;
-    if (m1 <= m0 || n1 <= n0) return 0;
-    const std::int64_t a0 = m0 * (product_.a.transposed ? 1 : product_.a.row_stride);
-    const std::int64_t b0 = n0 * (product_.b.transposed ? product_.b.row_stride : 1);
-    const std::int64_t c0 = m0 * product_.c.row_stride + n0;
-    for (std::int64_t point = first; point < last; ++point) {
-      std::int64_t rest = point, to_a = a0, to_b = b0, to_c = c0;
+  // Whole: the device cuts it, whatever its tasks are for others.
+  Code launch(const LaunchPlace& at, const program::Task&) const override {
+    if (product_.m == 0 || product_.n == 0) return 0;
+    for (std::int64_t point = 0; point < points_; ++point) {
+      std::int64_t rest = point, a = 0, b = 0, c = 0;
       bool inside = true;
       for (std::size_t i = product_.outer.size(); i-- > 0;) {
         const ProductLoop& loop = product_.outer[i];
         const std::int64_t step = rest % loop.size;
         rest /= loop.size;
-        if (static_cast<int>(i) == batch_ && step != 0) inside = false;
-        to_a += step * loop.a, to_b += step * loop.b, to_c += step * loop.c;
+        if (&loop == batch_ && step != 0) inside = false;
+        a += step * loop.a, b += step * loop.b, c += step * loop.c;
       }
       if (!inside) continue;
-      if (const Code code = sum(at, {m0, m1}, {n0, n1}, to_a, to_b, to_c); code != 0) return code;
+      if (const Code code = sum(at, a, b, c); code != 0) return code;
     }
     return 0;
   }
 
  private:
-  Code sum(const LaunchPlace& at, program::Range m, program::Range n, std::int64_t a, std::int64_t b,
-           std::int64_t c) const {
-    std::int64_t terms = 1;
-    for (const ProductLoop& loop : product_.summed) terms *= loop.size;
-    const ProductLoop batch = this->batch();
-    const std::int64_t rows = m.end - m.begin, columns = n.end - n.begin;
-    const int type = cuda_type(sides_.dtype);
-    const auto element = [&](DevicePointer base, std::int64_t index) {
-      return reinterpret_cast<void*>(base +
-                                     static_cast<DevicePointer>(index * plan::size_in_bytes(sides_.dtype)));
-    };
-    const bool apart = round_ != nullptr;  // in f32, beside c
-    const DevicePointer to = reinterpret_cast<DevicePointer>(element(sides_.c, c));
-    for (std::int64_t term = 0; term < terms; ++term) {
+  DevicePointer element(DevicePointer base, std::int64_t index) const {
+    return base + static_cast<DevicePointer>(index * plan::size_in_bytes(sides_.dtype));
+  }
+
+  Code sum(const LaunchPlace& at, std::int64_t a, std::int64_t b, std::int64_t c) const {
+    for (std::int64_t term = 0; term < terms_; ++term) {
       std::int64_t rest = term, to_a = a, to_b = b;
       for (std::size_t i = product_.summed.size(); i-- > 0;) {
         const ProductLoop& loop = product_.summed[i];
         to_a += rest % loop.size * loop.a, to_b += rest % loop.size * loop.b;
         rest /= loop.size;
       }
-      const float one = 1, beta = term == 0 ? 0.0f : 1.0f;
-      const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
-      // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
-      const auto stride = [](std::int64_t given, std::int64_t least) {
-        return static_cast<int>(std::max({given, least, std::int64_t{1}}));
-      };
-      const Code code = blas_.multiply(
-          at.blas, product_.b.transposed ? kTransposed : kAsIs, product_.a.transposed ? kTransposed : kAsIs,
-          whole(columns), whole(rows), whole(product_.k), &one, element(sides_.b, to_b), type,
-          stride(product_.b.row_stride, product_.b.transposed ? product_.k : columns), batch.b,
-          element(sides_.a, to_a), type,
-          stride(product_.a.row_stride, product_.a.transposed ? rows : product_.k), batch.a, &beta,
-          reinterpret_cast<void*>(apart ? at.scratch : to), apart ? kF32 : type,
-          apart ? whole(columns) : stride(product_.c.row_stride, columns), apart ? rows * columns : batch.c,
-          whole(batch.size), type != kF32 || at.gpu.exact() ? kComputeF32 : kComputeTf32, kDefault);
-      if (code != 0) return code;
+      for (const ProductPiece& piece : pieces_)
+        if (const Code code = multiply(
+                at, piece,
+                {element(sides_.a, to_a), element(sides_.b, to_b), element(sides_.c, c), sides_.dtype},
+                term > 0 || piece.adds);
+            code != 0)
+          return code;
     }
-    if (!apart) return 0;
+    if (round_ == nullptr) return 0;
     Parameters parameters;
-    parameters.pointer(at.scratch).pointer(to).whole(columns).whole(rows).whole(batch.size);
-    parameters.whole(product_.c.row_stride).whole(batch.c);
-    return parameters.launch(at, round_, {blocks_for(at.gpu, rows * columns * batch.size, 256), 1}, {256, 1});
+    parameters.pointer(at.scratch).pointer(element(sides_.c, c));
+    parameters.whole(product_.n).whole(product_.m).whole(batch().size);
+    parameters.whole(product_.c.row_stride).whole(batch().c);
+    const std::int64_t elements = product_.m * product_.n * batch().size;
+    return parameters.launch(at, round_, {blocks_for(at.gpu, elements, 256), 1}, {256, 1});
   }
 
-  ProductLoop batch() const {
-    return batch_ >= 0 ? product_.outer[static_cast<std::size_t>(batch_)] : ProductLoop{};
+  Code multiply(const LaunchPlace& at, const ProductPiece& piece, const Sides& from, bool adds) const {
+    const program::Operand &a = product_.a, &b = product_.b;
+    const ProductLoop outer = batch();
+    const int type = cuda_type(sides_.dtype);
+    const bool apart = round_ != nullptr;  // in f32, beside c
+    const float one = 1, beta = adds ? 1.0f : 0.0f;
+    const auto whole = [](std::int64_t value) { return static_cast<int>(value); };
+    const auto place = [](DevicePointer pointer) { return reinterpret_cast<void*>(pointer); };
+    // A side of length 1 may have any stride; cuBLAS wants one that its rows fit in.
+    const auto stride = [](std::int64_t given, std::int64_t least) {
+      return static_cast<int>(std::max({given, least, std::int64_t{1}}));
+    };
+    return blas_.multiply(
+        at.blas, b.transposed ? kTransposed : kAsIs, a.transposed ? kTransposed : kAsIs, whole(piece.n),
+        whole(piece.m), whole(piece.k), &one, place(element(from.b, piece.b)), type,
+        stride(b.row_stride, b.transposed ? piece.k : piece.n), outer.b, place(element(from.a, piece.a)),
+        type, stride(a.row_stride, a.transposed ? piece.m : piece.k), outer.a, &beta,
+        place(apart ? at.scratch : element(from.c, piece.c)), apart ? kF32 : type,
+        apart ? whole(piece.n) : stride(product_.c.row_stride, piece.n), apart ? piece.m * piece.n : outer.c,
+        whole(outer.size), type != kF32 || at.gpu.exact() ? kComputeF32 : kComputeTf32, kDefault);
   }
+
+  ProductLoop batch() const { return batch_ != nullptr ? *batch_ : ProductLoop{}; }
 
   const Blas& blas_;
   const MatrixProduct product_;
-  const Cut cut_;
   const Sides sides_;
   const Handle round_;
-  std::int64_t points_ = 1;
-  int batch_ = -1;  // of the outer loops
+  std::int64_t points_ = 1, terms_ = 1;
+  const ProductLoop* batch_ = nullptr;  // of the outer loops
+  std::vector<ProductPiece> pieces_;
 };
 
 }  // namespace
@@ -166,8 +169,7 @@ Result<std::unique_ptr<Kernel>> make_product_kernel(Functions& gpu, const progra
     round = function;
   }
   return std::unique_ptr<Kernel>(std::make_unique<ProductKernel>(
-      *blas, product, unit.cut,
-      ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
+      *blas, product, ProductKernel::Sides{find(product.a), find(product.b), find(product.c), dtype}, round));
 }
 
 }  // namespace weft::device::cuda

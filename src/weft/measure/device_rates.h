@@ -1,0 +1,45 @@
+// weft/measure/device_rates.h -- what an accelerator does by itself, measured by plans that run on it.
+//
+//   WEFT_TRY(gpu, device::open_device("cuda:0"));
+//   WEFT_TRY(rates, measure::measure_device({.as_is = gpu, .exact = exact}));
+//
+// Products of square matrices by type and side, a loop over more memory than any cache holds, a chain of kernels that
+// have nothing to do, and copies from and to the host: what a roofline and its ridges need.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "weft/cluster/device.h"
+#include "weft/device/device.h"
+
+namespace weft::measure {
+
+struct ProductRate {
+  cluster::Precision precision = cluster::Precision::f32;
+  std::int64_t side = 0;
+  double flops_per_second = 0;
+};
+
+struct DeviceRates {
+  std::vector<ProductRate> products;  // by type, sides growing
+  double bytes_per_second = 0;        // read and written, both counted
+  double launch_seconds = 0;          // of one more kernel in a step
+  double in_bytes_per_second = 0, out_bytes_per_second = 0;
+  std::int64_t memory_bytes = 0;  // that was free
+
+  double best(cluster::Precision precision) const;  // 0: not measured
+};
+
+struct DeviceToMeasure {
+  std::shared_ptr<device::Device> as_is;  // multiplies f32 by TF32
+  std::shared_ptr<device::Device> exact;  // and in f32; none: not measured
+  bool quick = false;                     // fewer sides and repetitions
+  std::function<void(std::string_view)> on_note = {};
+};
+
+Result<DeviceRates> measure_device(const DeviceToMeasure& what);
+
+}  // namespace weft::measure
