@@ -26,12 +26,13 @@ MODELS = {
 }
 # BERT large with a loss over its words.
 BERT_WORDS = """CREATE MODEL bert_words (b = 16, s = 512, d = 1024, h = 16, layers = 24, v = 30522, p = 512)
-  INPUT tokens[b, s] OF int32, targets[b, s] OF int32, mask[b, s] OF bool
+  INPUT tokens[b, s] OF int32, targets[b, s] OF int32
   PARAMETER word[v, d] INIT normal(0, 0.02), place[p, d] INIT normal(0, 0.02), ln_gain[d] INIT ones, ln_bias[d]
 AS WITH
   summed AS (SELECT word + place FROM tokens JOIN word ON v = tokens JOIN place ON p = s),
   x      AS (SELECT layer_norm(summed, epsilon => 1e-12) OVER (PARTITION BY b, s) * ln_gain + ln_bias
              FROM summed, ln_gain, ln_bias),
+  mask   AS (SELECT tokens >= 0 FROM tokens),
   REPEAT layers TIMES x AS (SELECT * FROM bert_block(x, mask, h = h)),
   logits AS (SELECT sum(x * word) FROM x, word GROUP BY b, s, v)
 SELECT mean(cross_entropy(logits, targets) OVER (PARTITION BY b, s)) AS loss FROM logits, targets;
@@ -71,8 +72,7 @@ def data_of(model, folder):
             return ", ".join([array("image", draw.standard_normal((rows, 3, 224, 224), dtype=numpy.float32)),
                               array("label", draw.integers(0, 1000, rows, dtype=numpy.int32))])
         words = draw.integers(0, 30522, (rows, 512), dtype=numpy.int32)
-        return ", ".join([array("tokens", words), array("targets", words),
-                          array("mask", numpy.ones((rows, 512), dtype=numpy.bool_))])
+        return ", ".join([array("tokens", words), array("targets", words)])
     text = os.path.join(folder, "text.txt")
     with open(text, "wb") as file:
         file.write(bytes((i * 7919 + i // 13 * 31) % 251 for i in range(1 << 20)))

@@ -21,6 +21,7 @@ usage:
   weft profile [--ranks N] [--transport shm,tcp] [-o FILE.weft] [--name here] [--quick] [--statistics FILE]
                [--format text|json]
   weft profile --model NAME [--with 'b = 8'] [--ranks N] [--quick]      the units of a model's step
+  weft profile --device gpu [-o FILE.weft] [--name NAME] [--quick]      this machine's GPU
 
 Under mpirun, srun, torchrun or weft launch each rank takes part and rank 0 answers.
 `weft help profile` explains what is measured and what it is good for.
@@ -35,6 +36,7 @@ void add_options(CLI::App& app, session::Profile& profile) {
   app.add_flag("--quick", profile.quick);
   app.add_option("--model", profile.model);
   app.add_option("--with", profile.with);
+  app.add_option("--device", profile.device);
   add_format(&app, profile.format);
 }
 

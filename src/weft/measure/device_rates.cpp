@@ -12,7 +12,7 @@
 #include "weft/exec/rank.h"
 #include "weft/ops/operators.h"
 #include "weft/plan/text.h"
-#include "weft/program/compile.h"
+#include "weft/program/program.h"
 
 namespace weft::measure {
 namespace {
@@ -65,7 +65,7 @@ std::string products_text(std::string_view dtype, std::int64_t side, int product
       dtype, side);
   for (int i = 0; i < products; ++i) {
     const bool even = i % 2 == 0;
-    text += fmt::format("%{} = contract %{}, %{} {{keep=[m,{}]}} : {}[m={},{}={}]\n", i + 3, i == 0 ? 0 : i + 2,
+    text += fmt::format("%{} = contract %{}, %{} {{to=[m,{}]}} : {}[m={},{}={}]\n", i + 3, i == 0 ? 0 : i + 2,
                         even ? 1 : 2, even ? "n" : "k", dtype, side, even ? "n" : "k", side);
   }
   return text + fmt::format("return y=%{}\n", products + 2);

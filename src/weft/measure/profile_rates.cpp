@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRuns = 5;
 
-double seconds_since(Clock::time_point start) {
+double seconds_from(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
@@ -34,7 +34,7 @@ double times_a_second(std::chrono::nanoseconds each, const std::function<void()>
       work();
       ++done;
     } while (Clock::now() - start < each / kRuns);
-    best = std::max(best, static_cast<double>(done) / seconds_since(start));
+    best = std::max(best, static_cast<double>(done) / seconds_from(start));
   }
   return best;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/device/cpu/narrow.h"
 #include "weft/device/element_access.h"
 #include "weft/run/feed.h"
 
@@ -58,6 +59,11 @@ void write_numbers(const InputMemory& input, std::int64_t first, std::span<const
                     (std::is_same_v<T, std::int64_t> && dtype == plan::DType::i64);
   if (same) {
     std::memcpy(memory + first * static_cast<std::int64_t>(sizeof(T)), numbers.data(), numbers.size_bytes());
+    return;
+  }
+  if (std::is_same_v<T, float> && device::cpu::is_narrow(dtype)) {
+    device::cpu::narrow(dtype, reinterpret_cast<const float*>(numbers.data()),
+                        memory + first * plan::size_in_bytes(dtype), static_cast<std::int64_t>(numbers.size()));
     return;
   }
   for (std::size_t i = 0; i < numbers.size(); ++i)

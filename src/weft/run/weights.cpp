@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "weft/base/do_all.h"
 #include "weft/base/hash.h"
 #include "weft/base/random.h"
 #include "weft/device/element_access.h"
@@ -68,15 +69,21 @@ void write_initial(const plan::NodeView& source, std::uint64_t seed, std::span<s
   if (name.ends_with(train::kMasterSuffix)) name.remove_suffix(train::kMasterSuffix.size());
   const std::uint64_t stream = Hasher().text(name).digest().low;
   const plan::Type type = source.result_type(0);
-  for (std::int64_t i = 0; i < type.elements(); ++i) {
-    const auto place = static_cast<std::uint64_t>(i);
-    const double value = kind == "normal"     ? a + b * normal_at(seed, stream, place)
-                         : kind == "uniform"  ? a + (b - a) * uniform_at(seed, stream, place)
-                         : kind == "constant" ? a
-                         : kind == "ones"     ? 1
-                                              : 0;
-    device::store_element(type.dtype, memory.data(), i, value);
-  }
+  const bool is_normal = kind == "normal", is_uniform = kind == "uniform";
+  const double all = kind == "constant" ? a : kind == "ones" ? 1 : 0;
+  // A number goes by its place alone, so that parts may be written in any order. Small ones are not worth a thread.
+  constexpr std::int64_t kPart = 1 << 18;
+  const std::int64_t elements = type.elements();
+  do_all(static_cast<std::size_t>((elements + kPart - 1) / kPart), [&](std::size_t part) {
+    const std::int64_t first = static_cast<std::int64_t>(part) * kPart;
+    for (std::int64_t i = first; i < std::min(first + kPart, elements); ++i) {
+      const auto place = static_cast<std::uint64_t>(i);
+      const double value = is_normal    ? a + b * normal_at(seed, stream, place)
+                           : is_uniform ? a + (b - a) * uniform_at(seed, stream, place)
+                                        : all;
+      device::store_element(type.dtype, memory.data(), i, value);
+    }
+  });
 }
 
 Status write_initial(exec::Rank& rank, std::uint64_t seed) {

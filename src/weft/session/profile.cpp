@@ -9,7 +9,11 @@
 
 #include "weft/base/file.h"
 #include "weft/base/machine.h"
+#include "weft/base/letters.h"
+#include "weft/device/device.h"
 #include "weft/explain/profile_cluster.h"
+#include "weft/explain/profile_device.h"
+#include "weft/measure/device_rates.h"
 #include "weft/measure/machine_profile.h"
 #include "weft/run/own_ranks.h"
 #include "weft/session/profile_model.h"
@@ -70,6 +74,20 @@ Result<std::string> start_ranks(const Profile& request) {
   return run::run_own_ranks(own);
 }
 
+// The device's own name where none is given: "NVIDIA H200" is an h200.
+Result<std::string> profile_gpu(const Profile& request) {
+  if (!same_word(request.device, "gpu"))
+    return user_error(fmt::format("unknown device: {}", request.device), "--device gpu is the one there is");
+  if (request.ranks > 0 || !request.transports.empty() || !request.model.empty())
+    return user_error("--device gpu goes with none of --ranks, --transport and --model",
+                      "it measures what the GPU does by itself");
+  WEFT_TRY(gpu, device::open_device("cuda:0"));
+  WEFT_TRY(exact, device::open_device("cuda:0 exact"));
+  WEFT_TRY(rates, measure::measure_device(
+                      {.as_is = gpu, .exact = exact, .quick = request.quick, .on_note = request.on_note}));
+  return explain::print_device(rates, gpu->model(), request.name);
+}
+
 Result<std::string> answer(const Profile& request) {
   WEFT_TRY_STATUS(check_profile(request));
   if (!request.model.empty()) {
@@ -78,7 +96,10 @@ Result<std::string> answer(const Profile& request) {
     return profile_model(request);
   }
   std::string text;
-  if (run::part_in("profile", request.ranks > 0) == run::Part::starts_ranks) {
+  if (!request.device.empty()) {
+    WEFT_TRY(measured, profile_gpu(request));
+    text = std::move(measured);
+  } else if (run::part_in("profile", request.ranks > 0) == run::Part::starts_ranks) {
     WEFT_TRY(measured, start_ranks(request));
     text = std::move(measured);
   } else {

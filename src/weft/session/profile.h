@@ -3,6 +3,7 @@
 //   weft profile --ranks 4 -o here.weft       starts 4 ranks of itself on this machine
 //   mpirun -n 8 weft profile -o there.weft    takes part as one of the ranks that a launcher started
 //   weft profile --model char_gpt             runs the model's step: see profile_model.h
+//   weft profile --device gpu                 what this machine's GPU does by itself: measure/device_rates.h
 //
 //   weft collective cost all_reduce_ring --on here.weft
 //
@@ -29,6 +30,7 @@ struct Profile {
   bool quick = false;                        // a tenth of the time
   std::string model = {};                    // measure the units of its step instead of the machine
   std::string with = {};                     // sizes and settings of that: "b = 8"
+  std::string device = {};                   // "gpu": this machine's GPU instead of its processor
   Format format = Format::text;
   std::function<void(std::string_view)> on_note = {};  // told what is being measured, a line each
 };

@@ -18,36 +18,44 @@ __device__ __forceinline__ float weft_parts(const float* parts) {
   for (int p = 0; p < kParts; ++p) total += parts[p];
   return total;
 }
+struct alignas(sizeof(T) * kPack) Pack { T x[kPack]; };
+// What of a channel is this block's, counted in packs.
 template <class F>
 __device__ __forceinline__ void weft_points(unsigned channel, F each) {
   const long long base = (long long)(channel / kChannels) * kChannels * kPoints + (long long)(channel % kChannels) * kInner;
   const unsigned end = min((blockIdx.y + 1) * kEach, kPoints);
+  #pragma unroll 4
   for (unsigned k = blockIdx.y * kEach + threadIdx.x; k < end; k += 256)
     each(base + (long long)(k / kInner) * kChannels * kInner + k % kInner);
 }
-extern "C" __global__ void __launch_bounds__(256) weft_means(const T* x, float* sums) {
+extern "C" __global__ void __launch_bounds__(256) weft_means(const Pack* x, float* sums) {
   float total = 0.0f;
-  weft_points(blockIdx.x, [&](long long at) { total += float(x[at]); });
+  weft_points(blockIdx.x, [&](long long at) {
+    const Pack some = x[at];
+    #pragma unroll
+    for (int u = 0; u < kPack; ++u) total += float(some.x[u]);
+  });
   total = weft_over_row<256>(total, 0.0f, weft_join_sum());
   if (threadIdx.x == 0) sums[blockIdx.x * kParts + blockIdx.y] = total;
 }
-extern "C" __global__ void __launch_bounds__(256) weft_squares(const T* x, const float* sums, float* squares) {
-  const float mean = weft_parts(sums + blockIdx.x * kParts) / float(kPoints);
+extern "C" __global__ void __launch_bounds__(256) weft_squares(const Pack* x, const float* sums, float* squares) {
+  const float mean = weft_parts(sums + blockIdx.x * kParts) / float(kPoints * kPack);
   float total = 0.0f;
   weft_points(blockIdx.x, [&](long long at) {
-    const float away = float(x[at]) - mean;
-    total += away * away;
+    const Pack some = x[at];
+    #pragma unroll
+    for (int u = 0; u < kPack; ++u) total += (float(some.x[u]) - mean) * (float(some.x[u]) - mean);
   });
   total = weft_over_row<256>(total, 0.0f, weft_join_sum());
   if (threadIdx.x == 0) squares[blockIdx.x * kParts + blockIdx.y] = total;
 }
-extern "C" __global__ void __launch_bounds__(256) weft_norm(const T* x, const S* mean_before, const S* variance_before,
-    const float* sums, const float* squares, T* y, S* mean_after, S* variance_after, R* rstd_after) {
+extern "C" __global__ void __launch_bounds__(256) weft_norm(const Pack* x, const S* mean_before, const S* variance_before,
+    const float* sums, const float* squares, Pack* y, S* mean_after, S* variance_after, R* rstd_after) {
   const unsigned i = blockIdx.x;
   float mean, rstd;
   if (kTrains) {
-    mean = weft_parts(sums + i * kParts) / float(kPoints);
-    const float variance = weft_parts(squares + i * kParts) / float(kPoints);
+    mean = weft_parts(sums + i * kParts) / float(kPoints * kPack);
+    const float variance = weft_parts(squares + i * kParts) / float(kPoints * kPack);
     rstd = 1.0f / sqrtf(variance + kEpsilon);
     if (threadIdx.x == 0 && blockIdx.y == 0) {
       rstd_after[i] = rstd;
@@ -63,7 +71,13 @@ extern "C" __global__ void __launch_bounds__(256) weft_norm(const T* x, const S*
       variance_after[i] = variance_before[i];
     }
   }
-  weft_points(i, [&](long long at) { y[at] = (float(x[at]) - mean) * rstd; });
+  weft_points(i, [&](long long at) {
+    const Pack some = x[at];
+    Pack made;
+    #pragma unroll
+    for (int u = 0; u < kPack; ++u) made.x[u] = (float(some.x[u]) - mean) * rstd;
+    y[at] = made;
+  });
 }
 )";
 
@@ -121,20 +135,25 @@ Made make_batch_norm(const Call& call) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31, kLeast = 4096;
   if (points >= kMost || channels * shares >= kMost)
     return user_error("a batch norm is too large for the GPU: channels of less than 2^31 points are normed");
+  // As much at once as lies side by side.
+  std::int64_t pack = 16 / plan::size_in_bytes(call.what.operands[0].dtype);
+  if (call.in[0] % 16 != 0 || call.out[0] % 16 != 0) pack = 1;
+  while (inner % pack != 0) pack /= 2;
   // Enough blocks to fill the device, each with enough to do.
   const std::int64_t parts =
       std::clamp((1024 + channels * shares - 1) / (channels * shares), std::int64_t{1},
                  std::max<std::int64_t>(points / kLeast, 1));
-  const std::int64_t each = (points + parts - 1) / parts;
+  const std::int64_t each = (points / pack + parts - 1) / parts;
   const auto n = static_cast<double>(points);
   const std::string text = fmt::format(
       "{}typedef {} T;\ntypedef {} S;\ntypedef {} R;\n"
       "constexpr unsigned kInner = {}u, kPoints = {}u, kChannels = {}u, kEach = {}u;\n"
-      "constexpr int kParts = {};\nconstexpr bool kTrains = {};\n"
+      "constexpr int kParts = {}, kPack = {};\nconstexpr bool kTrains = {};\n"
       "constexpr float kEpsilon = {}, kKept = {}, kNew = {}, kUnbiased = {};\n{}",
       prelude(), type_name(call.what.operands[0].dtype), type_name(call.what.operands[1].dtype),
-      type_name(call.what.results[3].dtype), inner, points, channels, each, parts, node.word(3) == "train", number(node.real(1)), number(1 - node.real(2)),
-      number(node.real(2)), number(points > 1 ? n / (n - 1) : 1), kSteps);
+      type_name(call.what.results[3].dtype), inner / pack, points / pack, channels, each, parts, pack,
+      node.word(3) == "train", number(node.real(1)), number(1 - node.real(2)), number(node.real(2)),
+      number(points > 1 ? n / (n - 1) : 1), kSteps);
   std::array<Handle, 3> steps = {};
   for (std::size_t i = 0; const char* const name : {"weft_means", "weft_squares", "weft_norm"}) {
     WEFT_TRY(function, call.gpu.function(text, name));

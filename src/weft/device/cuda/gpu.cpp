@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "weft/base/check.h"
+#include "weft/base/do_all.h"
 #include "weft/base/private_folder.h"
 #include "weft/device/cuda/compile.h"
 #include "weft/device/cuda/kernels.h"
@@ -177,19 +176,13 @@ Status Gpu::prepare(const program::Program& program) {
       if (const Digest of = digest(text); !modules_.contains(of) && !images_.contains(of))
         missing.push_back(std::move(text));
   }
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    // What does not compile is said when its kernel is made.
-    for (std::size_t i = next++; i < missing.size(); i = next++)
-      if (auto image = compiled(missing[i], digest(missing[i])); image.ok()) {
-        const std::lock_guard lock(mutex_);
-        images_.emplace(digest(missing[i]), std::move(*image));
-      }
-  };
-  std::vector<std::jthread> threads;
-  const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
-  for (std::size_t i = 1; i < std::min(most, missing.size()); ++i) threads.emplace_back(work);
-  work();
+  do_all(missing.size(), [&](std::size_t i) {
+    const Digest of = digest(missing[i]);
+    auto image = compiled(missing[i], of);
+    if (!image.ok()) return;  // said when its kernel is made
+    const std::lock_guard lock(mutex_);
+    images_.emplace(of, std::move(*image));
+  });
   return {};
 }
 
