@@ -57,6 +57,9 @@ class Grouper {
   // Where rows may begin at multiples of 16 bytes: logits that losses over classes read alone, which lie in rows of
   // classes, and such losses' gradients that products read alone.
   bool is_logits(const plan::NodeView& product, const Place& place) const;
+  // Sums that do not lie side by side make many products of one, which add up in memory: on accelerators a copy that
+  // puts them so is far cheaper.
+  void join_sums(const plan::NodeView& node, Place& a, Place& b, const Place& c);
   bool feeds_products(plan::ValueId value) const;
   // The operand of a loss over classes as it lies, where its rows are evenly spaced.
   std::optional<Place> in_even_rows(const plan::NodeView& loss);

@@ -245,12 +245,64 @@ void Grouper::add_product(const NodeView& node) {
       if (!as_matrix_product(a, b, c)) return add_call(node);
     }
   }
+  if (accelerated_) join_sums(node, a, b, c);
   if (is_logits(node, c))
     if (const Place even = with_even_rows(c); as_matrix_product(a, b, even)) c = even;
   Group group{.kind = GroupKind::product, .nodes = {node.id()}};
   group.operands = {a, b};
   group.results = {c};
   finish(std::move(group), node);
+}
+
+namespace {
+
+// Indices of a place, the slowest first.
+Order slowest_first(const Place& place) {
+  std::vector<Axis> axes(place.axes.begin(), place.axes.end());
+  std::ranges::stable_sort(axes, std::greater{}, &Axis::stride);
+  Order order;
+  for (const Axis& axis : axes) order.push_back(axis.index);
+  return order;
+}
+
+// How many products add up in one place; nothing where it is no product.
+std::optional<std::int64_t> sums_apart(const Place& a, const Place& b, const Place& c) {
+  const auto product = as_matrix_product(a, b, c);
+  if (!product) return {};
+  std::int64_t terms = 1;
+  for (const ProductLoop& loop : product->summed) terms *= loop.size;
+  return terms;
+}
+
+}  // namespace
+
+void Grouper::join_sums(const NodeView& node, Place& a, Place& b, const Place& c) {
+  if (sums_apart(a, b, c).value_or(1) <= 1) return;
+  // Of an operand's indices those of c, in c's order, then the summed ones, in the order of the other operand.
+  const auto with_joined = [&](std::size_t operand, const Place& other) {
+    const plan::Type type = node.input_type(operand);
+    Order order;
+    for (const Symbol index : slowest_first(c))
+      if (type.has(index)) order.push_back(index);
+    for (const Symbol index : slowest_first(other))
+      if (type.has(index) && !node.result_type(0).has(index)) order.push_back(index);
+    for (const Dim& dim : type.dims)  // summed in this operand alone
+      if (std::ranges::find(order, dim.index) == order.end()) order.push_back(dim.index);
+    return place_in_order({}, type, order);
+  };
+  const Place joined_a = with_joined(0, b), joined_b = with_joined(1, a), both_b = with_joined(1, joined_a);
+  const auto smaller = node.input_type(0).elements() <= node.input_type(1).elements() ? 0 : 1;
+  for (const int which : {smaller, 1 - smaller})
+    if (sums_apart(which == 0 ? joined_a : a, which == 1 ? joined_b : b, c) == 1) {
+      if (which == 0)
+        a = copied(node.input(0), joined_a);
+      else
+        b = copied(node.input(1), joined_b);
+      return;
+    }
+  if (sums_apart(joined_a, both_b, c) != 1) return;
+  a = copied(node.input(0), joined_a);
+  b = copied(node.input(1), both_b);
 }
 
 Place Grouper::with_sums_last(const NodeView& node, std::size_t operand) const {

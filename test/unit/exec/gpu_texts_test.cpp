@@ -101,6 +101,30 @@ TEST(GpuTexts, WhatIsReadWasWritten) {
   }
 }
 
+// Heads that lie apart are copied side by side before they are summed over: one product, and the definition's numbers.
+TEST(GpuTexts, SumsThatLieApartAreJoined) {
+  for (const std::string_view text :
+       {"contract | f32[b=2,h=3,g=2,s=5,e=4] | f32[h=3,g=2,e=4,d=7] | {to=[b,s,d]}",
+        "contract | f32[b=2,x=3,c=4,d=5] | f32[b=2,x=3,c=4,f=6] | {to=[x,d,f]}"}) {
+    const ops::Case one = ops::read_cases(text).front();
+    const auto graph = std::make_shared<plan::Graph>(ops::graph_of(one));
+    for (const bool accelerated : {false, true}) {
+      const auto program = program::compile(graph, {.accelerated = accelerated, .tiles = false});
+      ASSERT_TRUE(program.ok()) << program.error().message;
+      std::int64_t terms = 0;
+      for (const program::Unit& unit : program->units)
+        if (const auto* product = std::get_if<program::MatrixProduct>(&unit.kernel)) {
+          terms = 1;
+          for (const program::ProductLoop& loop : product->summed) terms *= loop.size;
+        }
+      if (accelerated)
+        EXPECT_EQ(terms, 1) << text;
+      else
+        EXPECT_GT(terms, 1) << text;
+    }
+  }
+}
+
 TEST(GpuTexts, WhatIsTooWideIsSaid) {
   CompiledOnly functions;
   const plan::Graph graph = ops::graph_of(

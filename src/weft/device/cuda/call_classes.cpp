@@ -22,6 +22,36 @@ __device__ __forceinline__ void weft_row(const T* x, int n, F stretch, G single)
   for (int p = threadIdx.x; p < whole; p += 256) stretch(head + p * kCount);
   for (int j = head + whole * kCount + threadIdx.x; j < n; j += 256) single(j);
 }
+// to[j] = f(from[j]) where stretches of both lie alike: some are read before any is written, for the compiler cannot
+// know that the two do not overlap.
+template <int kCount, class T, class U, class F>
+__device__ __forceinline__ void weft_map(const T* from, U* to, int n, F f) {
+  typedef weft_stretch<T, kCount> In;
+  typedef weft_stretch<U, kCount> Out;
+  constexpr int kAtOnce = 4;
+  int head = int(((16 - (reinterpret_cast<unsigned long long>(to) & 15)) & 15) / sizeof(U));
+  if (head > n) head = n;
+  if (threadIdx.x < head) to[threadIdx.x] = f(float(from[threadIdx.x]));
+  const int whole = (n - head) / kCount;
+  const In* const in = reinterpret_cast<const In*>(from + head);
+  Out* const out = reinterpret_cast<Out*>(to + head);
+  const auto made = [&](const In& some) {
+    Out all;
+    #pragma unroll
+    for (int u = 0; u < kCount; ++u) all.x[u] = f(float(some.x[u]));
+    return all;
+  };
+  int p = threadIdx.x;
+  for (; p + (kAtOnce - 1) * 256 < whole; p += kAtOnce * 256) {
+    In some[kAtOnce];
+    #pragma unroll
+    for (int v = 0; v < kAtOnce; ++v) some[v] = in[p + v * 256];
+    #pragma unroll
+    for (int v = 0; v < kAtOnce; ++v) out[p + v * 256] = made(some[v]);
+  }
+  for (; p < whole; p += 256) out[p] = made(in[p]);
+  for (int j = head + whole * kCount + threadIdx.x; j < n; j += 256) to[j] = f(float(from[j]));
+}
 // The largest so far and the sum of exp(x - largest), as softmax goes along.
 __device__ __forceinline__ float weft_exp(float x) {
   float y;
@@ -94,25 +124,14 @@ Made make_classes(const Call& call) {
         "    {1}* const dx = r0 + i * {2}ll;\n"
         "    const auto slope = [&](float value) {{\n"
         "      return counts ? weft_exp(value - sum.largest) * share - less : 0.0f;\n"
-        "    }};\n"
-        "    const auto single = [&](int j) {{ dx[j] = slope(float(x[j])); }};\n",
+        "    }};\n",
         each, type_name(to.dtype), apart(to));
     // Stretches of both lie alike.
     if (plan::size_in_bytes(from.dtype) == plan::size_in_bytes(to.dtype) &&
         (apart(from) - apart(to)) % count == 0 && (from.offset - to.offset) % count == 0)
-      body += fmt::format(
-          "    weft_row(dx, {0},\n"
-          "             [&](int j) {{\n"
-          "               const Stretch some = *reinterpret_cast<const Stretch*>(x + j);\n"
-          "               weft_stretch<{1}, {2}> made;\n"
-          "               #pragma unroll\n"
-          "               for (int u = 0; u < {2}; ++u) made.x[u] = slope(float(some.x[u]));\n"
-          "               *reinterpret_cast<weft_stretch<{1}, {2}>*>(dx + j) = made;\n"
-          "             }},\n"
-          "             single);\n",
-          classes, type_name(to.dtype), count);
+      body += fmt::format("    weft_map<{}>(x, dx, {}, slope);\n", count, classes);
     else
-      body += fmt::format("    for (int j = threadIdx.x; j < {}; j += 256) single(j);\n", classes);
+      body += fmt::format("    for (int j = threadIdx.x; j < {}; j += 256) dx[j] = slope(float(x[j]));\n", classes);
     body += fmt::format(
         "    __syncthreads();\n"
         "    if (threadIdx.x == 0 && counts) dx[label] = slope(float(x[label])) - {} * factor;\n",

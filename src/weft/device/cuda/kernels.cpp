@@ -9,6 +9,25 @@
 namespace weft::device::cuda {
 namespace {
 
+// How many elements along an axis lie side by side in both, and begin where so many may be moved at once.
+std::int64_t copy_pack(const program::Program& program, const program::Copy& copy, std::size_t axis,
+                       Address memory) {
+  if (copy.from.dtype != copy.to.dtype || copy.from.axes[axis].stride != 1 || copy.to.axes[axis].stride != 1)
+    return 1;
+  const std::int64_t size = plan::size_in_bytes(copy.to.dtype);
+  const auto fits = [&](std::int64_t pack) {
+    for (const program::Place* place : {&copy.from, &copy.to}) {
+      if (pointer(program, *place, memory) % static_cast<DevicePointer>(pack * size) != 0) return false;
+      for (std::size_t i = 0; i < place->axes.size(); ++i)
+        if (i != axis && place->axes[i].size != 1 && place->axes[i].stride % pack != 0) return false;
+    }
+    return copy.to.axes[axis].size % pack == 0;
+  };
+  std::int64_t pack = 16 / size;
+  while (pack > 1 && !fits(pack)) pack /= 2;
+  return pack;
+}
+
 // Elements in the order of where they go, so that what is written lies side by side.
 Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program& program,
                                           const program::Copy& copy, Address memory) {
@@ -18,25 +37,33 @@ Result<std::unique_ptr<Kernel>> make_copy(Functions& gpu, const program::Program
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return copy.to.axes[a].stride < copy.to.axes[b].stride;
   });
+  // What lies side by side in both goes in packs.
+  const std::int64_t pack = order.empty() ? 1 : copy_pack(program, copy, order.front(), memory);
   std::string walk;
-  for (const std::size_t i : order)
+  for (const std::size_t i : order) {
+    const bool packed = i == order.front() && pack > 1;
     walk += fmt::format(
         "    {{ const long long k = rest % {0}ll; rest /= {0}ll; f += k * {1}ll; t += k * {2}ll; }}\n",
-        copy.to.axes[i].size, copy.from.axes[i].stride, copy.to.axes[i].stride);
+        packed ? copy.to.axes[i].size / pack : copy.to.axes[i].size,
+        packed ? 1 : copy.from.axes[i].stride / pack, packed ? 1 : copy.to.axes[i].stride / pack);
+  }
   const std::string text = fmt::format(
-      "{0}extern \"C\" __global__ void weft_call(const {1}* from, {2}* to, long long begin, long long end) "
+      "{0}struct alignas({4}) Pack {{ {1} x[{5}]; }};\n"
+      "extern \"C\" __global__ void weft_call(const {6}* from, {7}* to, long long begin, long long end) "
       "{{\n"
       "  const long long step = (long long)gridDim.x * blockDim.x;\n"
       "  for (long long i = begin + (long long)blockIdx.x * blockDim.x + threadIdx.x; i < end; i += step) "
       "{{\n"
-      "    long long rest = i, f = 0, t = 0;\n{3}"
-      "    to[t] = {4};\n  }}\n}}\n",
-      prelude(), type_name(copy.from.dtype), type_name(copy.to.dtype), walk,
-      copy.from.dtype == copy.to.dtype ? "from[f]" : "float(from[f])");
+      "    long long rest = i, f = 0, t = 0;\n{2}"
+      "    to[t] = {3};\n  }}\n}}\n",
+      prelude(), type_name(copy.from.dtype), walk,
+      copy.from.dtype == copy.to.dtype ? "from[f]" : "float(from[f])",
+      pack * plan::size_in_bytes(copy.from.dtype), pack, pack > 1 ? "Pack" : type_name(copy.from.dtype),
+      pack > 1 ? "Pack" : type_name(copy.to.dtype));
   WEFT_TRY(function, gpu.function(text, "weft_call"));
   return std::unique_ptr<Kernel>(std::make_unique<TextKernel>(
       function, std::vector{pointer(program, copy.from, memory), pointer(program, copy.to, memory)},
-      TextKernel::Shape{.items = copy.to.elements()}));
+      TextKernel::Shape{.items = copy.to.elements() / pack}));
 }
 
 Result<std::unique_ptr<Kernel>> make_combine(Functions& gpu, const program::Program& program,
