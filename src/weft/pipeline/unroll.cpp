@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,6 +56,7 @@ class Unroller {
     const std::vector<Pass>& order = schedule_.orders[static_cast<std::size_t>(stage_)];
     for (turn_ = 0; turn_ < order.size(); ++turn_) WEFT_TRY_STATUS(take_turn(order[turn_]));
     work_ = train::Pass::update;
+    has_sent_ = false;
     WEFT_TRY_STATUS(update());
     WEFT_TRY_STATUS(add_outputs());
     note_work();
@@ -206,6 +208,7 @@ class Unroller {
                                   .dtype = graph().type(value).dtype,
                                   .tag = tag};
     WEFT_TRY_STATUS(ops::add_local_exchange(graph(), what, value, {}));
+    has_sent_ = true;
     return {};
   }
 
@@ -219,6 +222,12 @@ class Unroller {
     if (from == stage_)
       return user_error(fmt::format("the schedule {} reads {} before it is made", schedule_.name,
                                     describe(local(), NodeId(like))));
+    // At the end of a step what is received may be made of what was sent. Nothing here says so: a turn of its own
+    // keeps what waits for the one apart from what makes the other.
+    if (work_ == train::Pass::update && std::exchange(has_sent_, false)) {
+      note_turns();
+      ++turn_;
+    }
     set_place(like);
     const ops::LocalExchange what{.kind = ops::ExchangeKind::receive,
                                   .axis = stage_axis_,
@@ -520,6 +529,7 @@ class Unroller {
   std::vector<ValueId> once_;               // likewise of what is there once a step
   std::map<std::uint32_t, ValueId> sums_;   // by addend: added up so far
   std::size_t turn_ = 0;
+  bool has_sent_ = false;  // in this turn
   train::Pass work_ = train::Pass::forward;
   Unrolled made_;
 };

@@ -33,7 +33,7 @@ namespace weft::pipeline {
 struct Unrolled {
   plan::Graph graph;
   std::vector<std::uint32_t> turns;  // by node
-  std::vector<Pass> passes;          // by turn; the last turn is the update and has none
+  std::vector<Pass> passes;          // by turn; those after them are of the update, and have none
   std::vector<train::Pass> work;     // by node: which pass of its micro-batch it belongs to, or the update
 };
 
