@@ -127,6 +127,8 @@ double best_bandwidth_efficiency() { return kReachedBandwidth; }
 
 double unit_seconds(const program::Program& program, const Unit& unit, const cluster::Device& device) {
   if (std::holds_alternative<program::Exchange>(unit.kernel)) return 0;
+  // Of steps that are taken back one in hundreds is; then it is done again.
+  if (unit.unless) return device.launch_seconds;
   const double compute = std::visit(Arithmetic(program, unit, device), unit.kernel);
   const double memory = over(moved_bytes(unit), kReachedBandwidth * device.memory_bytes_per_second);
   return device.launch_seconds + std::max(compute, memory);

@@ -103,7 +103,8 @@ struct Rank::State {
   bool run(std::uint32_t task, int worker) {
     const program::Task& what = program.tasks[task];
     if (const device::Kernel* const kernel = kernels[what.unit].get()) {
-      streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
+      if (!is_left_out(program.units[what.unit], *streams[static_cast<std::size_t>(worker)]))
+        streams[static_cast<std::size_t>(worker)]->launch(*kernel, what);
       if (!released.empty())
         for (const program::Extent& extent : released[task]) let_go_of(extent);
       if (launched && movers > 0) launched->record(task, *streams[static_cast<std::size_t>(worker)]);
@@ -119,6 +120,13 @@ struct Rank::State {
     // Other streams have exchanges under way that may wait for what this rank does not do any more.
     if (movers > 1) exchanger->stop(failure.error());
     return false;
+  }
+
+  // Only where what the task waits for is done by now, and the host can look.
+  bool is_left_out(const program::Unit& unit, const device::Stream& stream) const {
+    if (!unit.unless || !stream.on_caller()) return false;
+    const std::byte* const flag = device->host(at(*unit.unless));
+    return flag != nullptr && device::load_element(unit.unless->dtype, flag, 0) != 0;
   }
 
   Status move(const program::Task& task) {

@@ -8,6 +8,7 @@
 #include "weft/program/exchange.h"
 #include "weft/program/grouping.h"
 #include "weft/program/items.h"
+#include "weft/program/left_out.h"
 #include "weft/program/masked_regions.h"
 #include "weft/program/program.h"
 #include "weft/program/row_code.h"
@@ -63,6 +64,7 @@ class Compiler {
     keep_next_values();
     add_ports();
     take_turns();
+    leave_out();
     order_units(program_, options_.flops_per_exchanged_byte);
     assign_streams(program_);
     share_buffers(program_);
@@ -243,6 +245,26 @@ class Compiler {
     for (std::size_t u = 1; u < program_.units.size(); ++u)
       if (std::holds_alternative<Combine>(program_.units[u].kernel))
         program_.units[u].turn = program_.units[u - 1].turn;
+  }
+
+  // A unit waits for the flag that leaves it out, so its group must come after the flag's in any case.
+  void leave_out() {
+    const std::vector<ValueId> flags = flags_to_leave_out(graph_, readers_, needed_);
+    for (Unit& unit : program_.units) {
+      if (unit.nodes.empty() || unit.writes.empty()) continue;
+      const ValueId flag = flags[unit.nodes.front().value];
+      if (!flag.valid() ||
+          std::ranges::any_of(unit.nodes, [&](NodeId node) { return flags[node.value] != flag; }))
+        continue;
+      const std::uint32_t maker = grouping_.group[flag.value],
+                          own = grouping_.group[graph_.result(unit.nodes.front()).value];
+      if (maker == kNoGroup || own == kNoGroup || !is_read_outside(flag, maker) ||
+          grouping_.groups[maker].depth >= grouping_.groups[own].depth)
+        continue;
+      if (!options_.turns.empty() && options_.turns[graph_.value(flag).producer.value] > unit.turn) continue;
+      unit.unless = grouping_.places[flag.value];
+      unit.reads.push_back(*unit.unless);
+    }
   }
 
   static Place partials_place(const Accumulator& accumulator, std::int64_t chunks) {

@@ -299,6 +299,7 @@ std::int64_t row_loop_chunks(const RowLoop& loop) {
 void cut_into_tasks(Program& program, int workers) {
   for (std::uint32_t u = 0; u < program.units.size(); ++u) {
     Unit& unit = program.units[u];
+    const std::size_t first = program.tasks.size();
     if (const auto* loop = std::get_if<RowLoop>(&unit.kernel)) {
       unit.cut = Cut::rows;
       cut_rows(program, u, *loop);
@@ -314,6 +315,8 @@ void cut_into_tasks(Program& program, int workers) {
     } else {
       cut_whole(program, u);
     }
+    if (!unit.unless) continue;
+    for (Task& task : std::span(program.tasks).subspan(first)) task.reads.push_back(extent(*unit.unless));
   }
 }
 

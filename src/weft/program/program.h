@@ -128,6 +128,9 @@ struct Unit {
   std::vector<Place> reads, writes;  // whole values
   std::uint32_t stream = 0;          // of the program's
   std::uint32_t turn = 0;            // of the step: CompileOptions::turns
+  // A flag, one of the places that it reads: where it holds nobody reads what the unit writes, and whoever can
+  // look at it in time leaves the unit out (left_out.h).
+  std::optional<Place> unless = {};
 };
 
 struct Task {

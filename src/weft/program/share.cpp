@@ -129,6 +129,7 @@ void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& 
   for (Unit& unit : program.units) {
     std::ranges::for_each(unit.reads, visit_place);
     std::ranges::for_each(unit.writes, visit_place);
+    if (unit.unless) visit_place(*unit.unless);
     if (auto* product = std::get_if<MatrixProduct>(&unit.kernel)) {
       for (Operand* operand : {&product->a, &product->b, &product->c}) visit(operand->buffer);
     } else if (auto* loop = std::get_if<RowLoop>(&unit.kernel)) {

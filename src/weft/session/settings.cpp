@@ -352,6 +352,16 @@ constexpr SettingSpec kSpecs[] = {
        return {};
      },
      [](const Settings& settings) { return fmt::format("{}", settings.plan_limit); }},
+    {"post_validation",
+     "whether parameters change before clip_norm's norm is known, and that is taken back where it is too large",
+     [](Settings& settings, const Value& value) -> Status {
+       WEFT_TRY(given, truth(value, "post_validation"));
+       settings.training.post_validation = given;
+       return {};
+     },
+     [](const Settings& settings) {
+       return std::string(settings.training.post_validation ? "true" : "false");
+     }},
     {"precision",
      "policy of types: f32, f64, bf16 or f16 with f32 master weights and losses, pure_bf16 or pure_f16 "
      "without",

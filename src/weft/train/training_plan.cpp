@@ -139,46 +139,66 @@ class Updater {
     return mean;
   }
 
-  // REQUIRES: the gradient is as_taken().
-  Status update(ValueId parameter, ValueId gradient) {
+  // REQUIRES: the gradient is as_taken(). `stands`: whether the gradient is the one to go by, else it is the clipped
+  // one; invalid: it is.
+  Status update(ValueId parameter, ValueId gradient, ValueId clipped = {}, ValueId stands = {}) {
     const std::string name(graph_.view(graph_.value(parameter).producer).word(0));
     WEFT_TRY(weight, weight_of(parameter, name));
-    switch (options_.optimizer) {
-      case Optimizer::sgd: {
-        WEFT_TRY(next, ops::add_sgd(graph_, weight, gradient, options_.learning_rate, rate_));
-        return put_weight(name, parameter, weight, next);
-      }
-      case Optimizer::momentum: {
-        WEFT_TRY(moment, add_moment(weight, name, "momentum"));
-        WEFT_TRY(next, ops::add_momentum(graph_, weight, gradient, moment, options_.learning_rate,
-                                         options_.momentum, rate_));
-        WEFT_TRY_STATUS(put_weight(name, parameter, weight, next.weight));
-        return put(name + ".momentum", moment, next.momentum);
-      }
-      case Optimizer::adam:
-      case Optimizer::adamw: {
-        WEFT_TRY_STATUS(count_steps());
-        WEFT_TRY(first, add_moment(weight, name, "first"));
-        WEFT_TRY(second, add_moment(weight, name, "second"));
-        const ops::AdamSettings settings{.lr = options_.learning_rate,
-                                         .beta1 = options_.beta1,
-                                         .beta2 = options_.beta2,
-                                         .epsilon = options_.epsilon};
-        WEFT_TRY(next, options_.optimizer == Optimizer::adam
-                           ? ops::add_adam(graph_, weight, gradient, first, second, step_, settings, rate_)
-                           : ops::add_adamw(graph_, weight, gradient, first, second, step_, settings,
-                                            decay_of(parameter), rate_));
-        WEFT_TRY_STATUS(put_weight(name, parameter, weight, next.weight));
-        WEFT_TRY_STATUS(put(name + ".first", first, next.first));
-        return put(name + ".second", second, next.second);
-      }
+    Renewed now{weight, {}, {}};
+    if (options_.optimizer == Optimizer::momentum) {
+      WEFT_TRY(moment, add_moment(weight, name, "momentum"));
+      now.first = moment;
+    } else if (options_.optimizer != Optimizer::sgd) {
+      WEFT_TRY_STATUS(count_steps());
+      WEFT_TRY(first, add_moment(weight, name, "first"));
+      WEFT_TRY(second, add_moment(weight, name, "second"));
+      now.first = first, now.second = second;
     }
-    return {};
+    WEFT_TRY(next, renew(parameter, gradient, now));
+    if (stands.valid()) {
+      WEFT_TRY(again, renew(parameter, clipped, now));
+      ops::Formula f(graph_);
+      for (ValueId Renewed::* which : {&Renewed::weight, &Renewed::first, &Renewed::second})
+        if (now.*which != ValueId()) next.*which = f(ops::select(), {stands, next.*which, again.*which});
+      WEFT_TRY_STATUS(f.status());
+    }
+    WEFT_TRY_STATUS(put_weight(name, parameter, weight, next.weight));
+    if (options_.optimizer == Optimizer::momentum) return put(name + ".momentum", now.first, next.first);
+    if (options_.optimizer == Optimizer::sgd) return {};
+    WEFT_TRY_STATUS(put(name + ".first", now.first, next.first));
+    return put(name + ".second", now.second, next.second);
   }
 
   double moment_bytes() const { return moment_bytes_; }
 
  private:
+  // A weight and its moments: momentum has the first alone, sgd none.
+  struct Renewed {
+    ValueId weight, first, second;
+  };
+
+  Result<Renewed> renew(ValueId parameter, ValueId gradient, const Renewed& now) {
+    if (options_.optimizer == Optimizer::sgd) {
+      WEFT_TRY(next, ops::add_sgd(graph_, now.weight, gradient, options_.learning_rate, rate_));
+      return Renewed{next, {}, {}};
+    }
+    if (options_.optimizer == Optimizer::momentum) {
+      WEFT_TRY(next, ops::add_momentum(graph_, now.weight, gradient, now.first, options_.learning_rate,
+                                       options_.momentum, rate_));
+      return Renewed{next.weight, next.momentum, {}};
+    }
+    const ops::AdamSettings settings{.lr = options_.learning_rate,
+                                     .beta1 = options_.beta1,
+                                     .beta2 = options_.beta2,
+                                     .epsilon = options_.epsilon};
+    WEFT_TRY(next, options_.optimizer == Optimizer::adam
+                       ? ops::add_adam(graph_, now.weight, gradient, now.first, now.second, step_, settings,
+                                       rate_)
+                       : ops::add_adamw(graph_, now.weight, gradient, now.first, now.second, step_, settings,
+                                        decay_of(parameter), rate_));
+    return Renewed{next.weight, next.first, next.second};
+  }
+
   Status take(std::string_view name, std::string_view who) {
     if (taken_.insert(std::string(name)).second) return {};
     return user_error(fmt::format("{} under the name {}, which is taken", who, name),
@@ -286,17 +306,19 @@ Result<ValueId> sum_of_squares(plan::Graph& graph, std::span<const ValueId> grad
   return total;
 }
 
-// Scales all gradients by one number, so that the norm of them together is `most` at most.
-Status clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, ValueId total, double most) {
+// Scales all gradients by one number, so that the norm of them together is `most` at most. Returns that number.
+Result<ValueId> clip_gradients(plan::Graph& graph, std::vector<ValueId>& gradients, ValueId total,
+                               double most) {
   constexpr double kLittle = 1e-6;  // keeps a norm of zero from dividing
-  if (!total.valid()) return {};
+  if (!total.valid()) return ValueId();
   ops::Formula f(graph);
   const ValueId norm = f(ops::add(), {f(ops::sqrt(), {total}), f.number(kLittle, total)});
   const ValueId ratio = f(ops::div(), {f.number(most, total), norm});
   const ValueId scale = f(ops::minimum(), {ratio, f.number(1, total)});
   for (ValueId& gradient : gradients)
     if (gradient.valid()) gradient = f(ops::mul(), {gradient, f.cast(scale, graph.type(gradient).dtype)});
-  return f.status();
+  WEFT_TRY_STATUS(f.status());
+  return scale;
 }
 
 // Gradients that are summed in f32 are so from the start: before ranks, and micro-batches, add theirs. A parameter
@@ -538,15 +560,25 @@ Result<TrainingPlan> make_training_plan_for(plan::Graph forward, std::span<const
   }
   for (Descent& descent : descents) {
     const std::vector<ValueId>& wanted = descent.parameters;
-    std::vector<ValueId>& gradients = descent.gradients;
+    const std::vector<ValueId>& gradients = descent.gradients;
+    std::vector<ValueId> clipped = gradients;
+    ValueId stands;  // whether what all parameters do at once may stay; invalid: it always may
     WEFT_TRY_STATUS(updater.begin(*descent.goal));
     if (const double most = descent.goal->options.clip_norm; most > 0) {
       WEFT_TRY(squares, sum_of_squares(graph, gradients));
-      WEFT_TRY_STATUS(clip_gradients(graph, gradients, squares, most));
+      WEFT_TRY(scale_of_all, clip_gradients(graph, clipped, squares, most));
+      if (descent.goal->options.post_validation && scale_of_all.valid()) {
+        // Of one a product by it is the gradient itself, to the bit; one that is no number does not stand.
+        ops::Formula f(graph);
+        stands = f(ops::equal(), {scale_of_all, f.number(1, scale_of_all)});
+        WEFT_TRY_STATUS(f.status());
+      }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i)
       // A parameter that the loss does not depend on has no gradient and stays as it is.
-      if (gradients[i].valid()) WEFT_TRY_STATUS(updater.update(wanted[i], gradients[i]));
+      if (gradients[i].valid())
+        WEFT_TRY_STATUS(stands.valid() ? updater.update(wanted[i], gradients[i], clipped[i], stands)
+                                       : updater.update(wanted[i], clipped[i]));
   }
   graph.set_when({});
   made.optimizer_bytes = updater.moment_bytes();
