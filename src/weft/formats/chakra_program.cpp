@@ -1,12 +1,13 @@
 #include "weft/formats/chakra_program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "weft/cost/step_costs.h"
+#include "weft/base/check.h"
 #include "weft/formats/chakra.h"
 
 namespace weft::formats {
@@ -82,6 +83,13 @@ class RankTraceWriter {
     node.bytes = cost::message_bytes(exchange);
     if (exchange.kind == Exchange::Kind::permute_ranks)
       return add_permutation(exchange, axis, ranks, std::move(node));
+    if (plan::is_message(exchange.kind)) {
+      node.kind =
+          exchange.kind == Exchange::Kind::send ? TraceNode::Kind::send : TraceNode::Kind::receive;
+      node.peer = ranks[static_cast<std::size_t>(exchange.shift)];
+      node.tag = exchange.tag;
+      return add(std::move(node));
+    }
     node.kind = TraceNode::Kind::collective;
     node.collective = collective_of(exchange.kind);
     if (exchange.kind == Exchange::Kind::all_gather) node.bytes /= size;  // what each rank gives
@@ -134,6 +142,33 @@ Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, c
     if (alike == nullptr || alike->timeline.tasks.size() != alike->program->tasks.size())
       return user_error("the prediction has no timelines to export");
     add_rank(*alike->program, alike->timeline, mesh, rank, trace);
+  }
+  return trace;
+}
+
+Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs, const plan::Mesh& mesh,
+                                            const cost::StepCosts& costs) {
+  WEFT_CHECK(programs.size() == static_cast<std::size_t>(mesh.ranks()), "a program a rank");
+  sim::ExecutionTrace trace;
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    const program::Program& program = programs[rank];
+    program::Timeline timeline;
+    for (const program::Task& task : program.tasks) {
+      const auto* exchange = std::get_if<Exchange>(&program.units[task.unit].kernel);
+      double seconds = 0;
+      if (exchange == nullptr)
+        seconds = costs.compute(program, task).seconds;
+      else if (exchange->kind != Exchange::Kind::receive)  // which takes as long as its message is under way
+        seconds = costs
+                      .exchange(*exchange, static_cast<std::size_t>(mesh.find(exchange->axis)),
+                                cost::message_bytes(*exchange))
+                      .seconds();
+      if (!std::isfinite(seconds))
+        return user_error(fmt::format("{} of rank {} must cross a link that has no bandwidth",
+                                      describe(program, program.units[task.unit]), rank));
+      timeline.tasks.push_back({.begin = 0, .end = seconds});
+    }
+    add_rank(program, timeline, mesh, static_cast<std::int32_t>(rank), trace);
   }
   return trace;
 }

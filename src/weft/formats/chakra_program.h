@@ -8,9 +8,11 @@
 // receive. What a collective is called, its bytes and its group of ranks are written for others to simulate
 // on wires of theirs; run_trace() with TraceSystem::replay gives the predicted step again.
 #pragma once
+#include <span>
 #include <string>
 
 #include "weft/base/result.h"
+#include "weft/cost/step_costs.h"
 #include "weft/plan/layout.h"
 #include "weft/program/program.h"
 #include "weft/program/timeline.h"
@@ -25,6 +27,11 @@ void add_rank(const program::Program& program, const program::Timeline& timeline
 
 // Fails when the prediction was made without timelines.
 Result<sim::ExecutionTrace> execution_trace(const sim::Prediction& prediction, const plan::Mesh& mesh);
+
+// Where ranks do not do the same, as stages do not: programs[r] is what rank r runs. Every task is priced by itself, and
+// when it comes follows from what it waits for, messages of other ranks among it.
+Result<sim::ExecutionTrace> execution_trace(std::span<const program::Program> programs, const plan::Mesh& mesh,
+                                            const cost::StepCosts& costs);
 
 Status write_chakra(const sim::Prediction& prediction, const plan::Mesh& mesh, const std::string& prefix);
 

@@ -13,6 +13,7 @@
 #include "weft/pipeline/library.h"
 #include "weft/pipeline/roles.h"
 #include "weft/pipeline/verify.h"
+#include "weft/plan/verify.h"
 #include "weft/train/chain.h"
 
 namespace weft::pipeline {
@@ -66,7 +67,47 @@ Status check_batch(const Graph& graph, Symbol batch, const Distribution& distrib
   return {};
 }
 
+// Of a stage, with the micro-batches as its last axis where there are several.
+plan::Mesh mesh_in_time(const Distribution& distribution) {
+  plan::Mesh mesh = distribute::within_stage(distribution).mesh;
+  if (distribution.micro_batches > 1 || mesh.axes.empty())
+    mesh.axes.push_back({std::string(kMicroAxis), static_cast<std::int32_t>(distribution.micro_batches)});
+  return mesh;
+}
+
 }  // namespace
+
+Status take_places(distribute::DistributedPlan& plan) {
+  WEFT_CHECK(plan.time.has_value());
+  const Distribution& distribution = plan.time->distribution;
+  WEFT_TRY(schedule, schedule_of(distribution));
+  if (const plan::Mesh wanted = mesh_in_time(distribution); plan.mesh != wanted)
+    return user_error(fmt::format("the plan is of the mesh {}, and its distribution of stages with {}",
+                                  print(plan.mesh), print(wanted)),
+                      fmt::format("# mesh: {}", print(wanted)));
+  std::vector<std::int32_t>& places = plan.time->position;
+  if (places.size() != plan.graph.node_count())
+    return user_error(fmt::format("places are said a line a node: there are {} nodes on {} lines",
+                                  plan.graph.node_count(), places.size()));
+  for (std::size_t n = 0; n < places.size(); ++n)
+    if (places[n] >= schedule.positions())
+      return user_error(fmt::format("{} lies at place {}, and {} has the places 0 to {}",
+                                    describe(plan.graph, NodeId(n)), places[n], print(distribution),
+                                    schedule.positions() - 1));
+  WEFT_TRY(roles, roles_of(plan));
+  const std::vector<std::int32_t> said = places;
+  settle_positions(plan.graph, roles, places);
+  for (std::size_t n = 0; n < places.size(); ++n)
+    if (said[n] >= 0 && said[n] != places[n])
+      return user_error(
+          places[n] < 0
+              ? fmt::format("{} is said to lie at place {}, and is made wherever it is read",
+                            describe(plan.graph, NodeId(n)), said[n])
+              : fmt::format("{} cannot lie at place {}: what it reads lies at place {}, and micro-batches go one "
+                            "way through the stages and gradients the other",
+                            describe(plan.graph, NodeId(n)), said[n], places[n]));
+  return {};
+}
 
 plan::Mesh inner_mesh(const Distribution& distribution) {
   return distribute::within_stage(distribution).mesh;

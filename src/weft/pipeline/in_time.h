@@ -37,6 +37,10 @@ Result<distribute::DistributedPlan> distribute_in_time(const plan::Graph& graph,
                                                        const distribute::DistributeOptions& options = {},
                                                        std::span<const double> work = {});
 
+// A plan that was written down: the places that its nodes are said to have, -1 where none is, become those that they
+// have. Fails, with the node, where there is no such place, and where what flows on would have to go back.
+Status take_places(distribute::DistributedPlan& plan);
+
 // The mesh of one stage, without micro-batches; and the part of it that a rank of the whole mesh is.
 plan::Mesh inner_mesh(const distribute::Distribution& distribution);
 std::int32_t stage_of(const distribute::Distribution& distribution, std::int32_t rank);

@@ -10,6 +10,10 @@
 #include "weft/cost/mesh_links.h"
 #include "weft/cost/plan_cost.h"
 #include "weft/explain/in_time.h"
+#include "weft/formats/chakra.h"
+#include "weft/formats/chakra_program.h"
+#include "weft/pipeline/unroll.h"
+#include "weft/program/program.h"
 #include "weft/search/distribution/lower_bound.h"
 #include "weft/session/explain_recipe.h"
 #include "weft/session/measure_in_time.h"
@@ -19,6 +23,7 @@
 #include "weft/session/step_page.h"
 #include "weft/session/time_problem.h"
 #include "weft/session/trace.h"
+#include "weft/session/written_plan.h"
 #include "weft/train/local_norms.h"
 
 namespace weft::session {
@@ -80,7 +85,7 @@ class InTimeExplainer {
       fits = fits || family.fits;
     }
     std::optional<Result<search::ChosenInTime>> found;
-    if (!fits && !needs_program()) {
+    if (!fits) {
       found = search::choose_in_time(problem_);
       if (found->ok() && (**found).priced.seconds <= kFarQuicker * quickest) return said(**found);
     }
@@ -91,7 +96,7 @@ class InTimeExplainer {
       if (untimed->ok()) {
         const search::Choice& choice = **untimed;
         const search::Evaluation step = choice.spread->chosen.evaluation();
-        if (!found && !needs_program() && !was_interrupted(choice) && may_gain(choice, step))
+        if (!found && !was_interrupted(choice) && may_gain(choice, step))
           found = quicker_than(step.seconds);
         if (!found || !found->ok() || (**found).priced.seconds >= kWorthStages * step.seconds) return nothing;
         explained_.without_stages.insert(
@@ -123,8 +128,28 @@ class InTimeExplainer {
     return std::optional<std::string>(std::move(text));
   }
 
-  // What plans in time do not have yet.
-  bool needs_program() const { return options_.plan || !options_.chakra.empty(); }
+  // Every rank's program, as it is priced.
+  Status write_chakra(const distribute::DistributedPlan& plan) const {
+    constexpr double kMostNodes = 1e7;
+    const plan::Mesh& mesh = plan.whole_mesh();
+    const auto micro_batches = static_cast<double>(plan.time->distribution.micro_batches);
+    if (static_cast<double>(plan.graph.node_count()) * micro_batches * mesh.ranks() > kMostNodes)
+      return user_error(fmt::format("{} ranks with {} micro-batches of {} nodes each are too many for traces",
+                                    mesh.ranks(), micro_batches, plan.graph.node_count()),
+                        "fewer ranks or micro-batches");
+    WEFT_TRY(costs, problem_.machine->costs(made_.as_priced(plan.time->distribution).mesh));
+    std::vector<program::Program> programs;
+    for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+      WEFT_TRY(unrolled, pipeline::unroll(plan, rank));
+      program::CompileOptions how = costs.compile;
+      how.tiles = how.pack = false;
+      how.turns = unrolled.turns;
+      WEFT_TRY(compiled, program::compile(std::make_shared<plan::Graph>(std::move(unrolled.graph)), how));
+      programs.push_back(std::move(compiled));
+    }
+    WEFT_TRY(trace, formats::execution_trace(programs, mesh, costs));
+    return formats::write_chakra(trace, options_.chakra);
+  }
 
   Status write_files() const {
     if (!options_.page.empty()) {
@@ -167,13 +192,29 @@ class InTimeExplainer {
     return {};
   }
 
+  // The plan itself in place of what is said of it, or beside it.
+  Result<std::optional<std::string>> write_plan(const search::ChosenInTime& choice) const {
+    const auto written = [&](const search::Choice& made) -> Result<std::optional<std::string>> {
+      const distribute::DistributedPlan& plan = made.spread->chosen.plan;
+      if (options_.plan) return std::optional(print_written(plan, prepared_));
+      WEFT_TRY_STATUS(write_chakra(plan));
+      return std::optional<std::string>();
+    };
+    if (!options_.plan && options_.chakra.empty()) return std::optional<std::string>();
+    if (running_) return written(*running_);
+    if (!choice.priced.stages.front().device.empty())
+      return user_error("stages on devices that differ have no text and no Chakra trace yet",
+                        fmt::format("EXPLAIN without them says: {}", print(choice.distribution)));
+    WEFT_TRY(made, plan_in_time(state_, &context_, prepared_, choice.distribution));
+    return written(made);
+  }
+
   Result<std::string> say(const search::ChosenInTime& choice) {
     if (is_recipe(options_.form))
       return explain_recipe(state_, context_, prepared_, choice.distribution, choice.priced.seconds,
                             options_.form);
-    if (needs_program())
-      return user_error("a plan in stages has no text and no Chakra trace yet",
-                        fmt::format("EXPLAIN without them says: {}", print(choice.distribution)));
+    WEFT_TRY(text, write_plan(choice));
+    if (text) return *std::move(text);
     explain::DistributedExplanation& about = explained_.about;
     explained_.choice = &choice;
     search::LowerBound bound = search::lower_bound(prepared_.plan.graph, *problem_.cluster);

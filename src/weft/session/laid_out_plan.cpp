@@ -39,11 +39,12 @@ Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& gi
   if (!is_plan_text(text))
     return user_error(fmt::format("no plan's text: {}", file),
                       "weft -c \"EXPLAIN (FORMAT plan) TRAIN ..\" prints one");
-  WEFT_TRY(mesh, mesh_of(given_mesh, read_head(text)));
+  const PlanHead head = read_head(text);
+  WEFT_TRY(mesh, mesh_of(given_mesh, head));
   auto graph = plan::read(text, ops::all());
   if (!graph.ok()) return in_text(text, std::move(graph).error());
   WEFT_TRY(layouts, spmd::infer_layouts(*graph, mesh));
-  return LaidOutPlan{std::move(*graph), std::move(mesh), std::move(layouts)};
+  return LaidOutPlan{std::move(*graph), std::move(mesh), std::move(layouts), is_cut_in_time(head)};
 }
 
 }  // namespace weft::session

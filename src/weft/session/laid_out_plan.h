@@ -23,6 +23,7 @@ struct LaidOutPlan {
   plan::Graph graph;
   plan::Mesh mesh;
   std::vector<plan::Layout> layouts;
+  bool in_time = false;  // it is of one stage and of micro-batches
 };
 Result<LaidOutPlan> read_laid_out(const std::string& file, const std::string& given_mesh);
 

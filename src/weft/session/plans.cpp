@@ -12,6 +12,7 @@
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
+#include "weft/pipeline/prove_in_time.h"
 #include "weft/plan/text.h"
 #include "weft/session/laid_out_plan.h"
 #include "weft/session/plan_for.h"
@@ -113,6 +114,18 @@ Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribut
   return small;
 }
 
+// What every rank runs, over the field.
+Result<SmallProof> prove_stages_as_they_are(const plan::Graph& one_device,
+                                            const distribute::DistributedPlan& plan) {
+  const auto began = std::chrono::steady_clock::now();
+  WEFT_TRY(proof, pipeline::prove_in_time(one_device, plan));
+  SmallProof small{std::move(proof),
+                   fmt::format("its own sizes on {}", distribute::print(plan.time->distribution)),
+                   std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()};
+  small.in_time = true;
+  return small;
+}
+
 Result<PlanVerdict> prove_written(const std::string& name, const std::string& text,
                                   const PlanProve& request) {
   const PlanHead head = read_head(text);
@@ -129,13 +142,16 @@ Result<PlanVerdict> prove_written(const std::string& name, const std::string& te
   const auto prove = [&](const Session::State& state, const language::syntax::Run& run) -> Status {
     WEFT_TRY(prepared, prepare(state, run, Purpose::plan));
     const plan::Graph& one_device = prepared.plan.graph;
-    auto written = read_written(text, mesh, one_device);
+    WEFT_TRY(in_time, asked_in_time(prepared.settings));
+    auto written = read_written(text, mesh, one_device, in_time);
     if (!written.ok()) {
       verdict = in_text(text, std::move(written).error());
       return {};
     }
-    auto proof = is_small(one_device, mesh) ? prove_as_it_is(one_device, *written)
-                                            : prove_written_plan(state, prepared, *written);
+    auto proof = !is_small(one_device, written->whole_mesh())
+                     ? prove_written_plan(state, prepared, *written)
+                 : in_time ? prove_stages_as_they_are(one_device, *written)
+                           : prove_as_it_is(one_device, *written);
     if (!proof.ok()) return std::move(proof).error();
     verdict = judged({name, {}, std::move(*proof)});
     return {};

@@ -60,6 +60,10 @@ Arithmetic arithmetic_of(const plan::Graph& graph) {
 
 Result<std::string> priced(const PlanPrice& request) {
   WEFT_TRY(plan, read_laid_out(request.file, request.mesh));
+  if (plan.in_time)
+    return user_error(fmt::format("{} is cut in stages or micro-batches, which a plan's text is not priced with",
+                                  request.file),
+                      "EXPLAIN prices its distribution: EXPLAIN TRAIN m ON c WITH (distribution = '..')");
   WEFT_TRY(cluster, cluster_for(request.cluster, plan.mesh));
   const Settings settings;
   const search::Machine machine = machine_of(settings, cluster);

@@ -1,6 +1,7 @@
 #include "weft/session/written_plan.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/print.h"
 #include "weft/ops/operators.h"
+#include "weft/pipeline/in_time.h"
 #include "weft/plan/text.h"
 #include "weft/spmd/layouts.h"
 
@@ -22,9 +24,11 @@ using plan::NodeView;
 
 // Settings that change what the plan of one device is.
 constexpr std::string_view kOfThePlan[] = {
-    "beta1",    "beta2",     "epsilon",   "gradients", "learning_rate", "loss_scale", "loss_scale_steps",
-    "momentum", "optimizer", "precision", "recompute", "rules",         "tiled_loss", "weight_decay"};
-constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ";
+    "accumulate",       "beta1",      "beta2",        "clip_norm",      "epsilon",   "gradients",
+    "learning_rate",    "loss_scale", "loss_scale_steps", "momentum",   "optimizer", "post_validation",
+    "precision",        "recompute",  "rules",        "tiled_loss",     "weight_decay", "weight_decay_on"};
+constexpr std::string_view kMesh = "# mesh: ", kModel = "# model: ", kPlace = "  # place ";
+constexpr std::string_view kDistribution = "distribution = '";
 
 template <class Map>
 std::vector<std::string_view> names_of(const Map& map) {
@@ -84,6 +88,51 @@ Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) 
   return {};
 }
 
+// A line a node, and at its end the place where it lies on a micro-batch's way.
+std::string with_places(std::string_view text, std::span<const std::int32_t> places) {
+  std::string said;
+  std::size_t node = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    said += line;
+    if (line.starts_with('%') && node < places.size()) {
+      if (places[node] >= 0) said += fmt::format("{}{}", kPlace, places[node]);
+      ++node;
+    }
+    said += '\n';
+    begin = end + 1;
+  }
+  return said;
+}
+
+// By node: the place that its line says; -1: none.
+Result<std::vector<std::int32_t>> read_places(std::string_view text) {
+  constexpr std::string_view kWord = "# place";
+  std::vector<std::int32_t> places;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    const std::size_t first = line.find_first_not_of(" \t");
+    if (first != std::string_view::npos && line[first] == '%') {
+      places.push_back(-1);
+      if (const std::size_t at = line.rfind(kWord); at != std::string_view::npos) {
+        std::string_view number = line.substr(at + kWord.size());
+        number.remove_prefix(std::min(number.find_first_not_of(' '), number.size()));
+        number = number.substr(0, number.find_last_not_of(" \t\r") + 1);
+        const char* const stop = number.data() + number.size();
+        const auto read = std::from_chars(number.data(), stop, places.back());
+        if (read.ec != std::errc() || read.ptr != stop || places.back() < 0)
+          return user_error(fmt::format("expected the number of a place, found '{}'", number),
+                            "for example: # place 1",
+                            Span{static_cast<std::uint32_t>(begin + at), static_cast<std::uint32_t>(end - begin - at)});
+      }
+    }
+    begin = end + 1;
+  }
+  return places;
+}
+
 }  // namespace
 
 std::string print_written(const distribute::DistributedPlan& plan, const Prepared& prepared) {
@@ -94,10 +143,20 @@ std::string print_written(const distribute::DistributedPlan& plan, const Prepare
     if (std::ranges::find(kOfThePlan, spec.name) != std::end(kOfThePlan) &&
         spec.show(prepared.settings) != spec.show(Settings{}))
       with.push_back(fmt::format("{} = {}", spec.name, spec.show(prepared.settings)));
+  if (plan.time) with.push_back(fmt::format("{}{}'", kDistribution, distribute::print(plan.time->distribution)));
+  const std::string text = plan::print(plan.graph);
   return fmt::format("{}{}\n{}{} {}{}\n{}", kMesh, print(plan.mesh), kModel,
                      prepared.trains() ? "TRAIN" : "INFER", language::print_name(prepared.run->model.text),
                      with.empty() ? std::string() : fmt::format(" WITH ({})", fmt::join(with, ", ")),
-                     plan::print(plan.graph));
+                     plan.time ? with_places(text, plan.time->position) : text);
+}
+
+bool is_cut_in_time(const PlanHead& head) {
+  const std::size_t begin = head.model.find(kDistribution);
+  if (begin == std::string::npos) return false;
+  const std::string_view rest = std::string_view(head.model).substr(begin + kDistribution.size());
+  const auto read = distribute::read_distribution(rest.substr(0, rest.find('\'')));
+  return read.ok() && distribute::is_in_time(*read);
 }
 
 PlanHead read_head(std::string_view text) {
@@ -126,18 +185,24 @@ bool is_plan_text(std::string_view text) {
 }
 
 Result<distribute::DistributedPlan> read_written(std::string_view text, const plan::Mesh& mesh,
-                                                 const plan::Graph& one_device) {
+                                                 const plan::Graph& one_device,
+                                                 const std::optional<distribute::Distribution>& in_time) {
   WEFT_TRY(graph, plan::read(text, ops::all()));
   WEFT_TRY_STATUS(check_sources(graph, one_device));
   WEFT_TRY_STATUS(check_outputs(graph, one_device));
   WEFT_TRY(layouts, spmd::infer_layouts(graph, mesh));
   WEFT_TRY(origins, distribute::trace_origins(one_device, graph));
-  return distribute::DistributedPlan{.graph = std::move(graph),
-                                     .mesh = mesh,
-                                     .layouts = std::move(layouts),
-                                     .opened = std::move(origins.opened),
-                                     .origin = std::move(origins.origin),
-                                     .own = std::move(origins.own)};
+  distribute::DistributedPlan plan{.graph = std::move(graph),
+                                   .mesh = mesh,
+                                   .layouts = std::move(layouts),
+                                   .opened = std::move(origins.opened),
+                                   .origin = std::move(origins.origin),
+                                   .own = std::move(origins.own)};
+  if (!in_time) return plan;
+  WEFT_TRY(places, read_places(text));
+  plan.time = distribute::InTime{*in_time, std::move(places)};
+  WEFT_TRY_STATUS(pipeline::take_places(plan));
+  return plan;
 }
 
 }  // namespace weft::session

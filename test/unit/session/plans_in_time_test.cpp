@@ -1,0 +1,158 @@
+// Plans in stages and micro-batches as text and as traces: written, read again, proven, refused where they are wrong.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "chakra_case.h"
+#include "session_case.h"
+#include "temporary_folder.h"
+#include "weft/formats/chakra.h"
+#include "weft/session/plans.h"
+#include "weft/sim/trace/trace_run.h"
+
+namespace weft::session {
+namespace {
+
+const std::string kSizes = "b = 8, s = 4, d = 4, h = 2, layers = 2, v = 6";
+
+class PlansInTime : public testing::Test {
+ protected:
+  std::string explain(const std::string& on, const std::string& with) {
+    Session session;
+    const Reply reply = session.execute(
+        fmt::format("EXPLAIN (FORMAT plan) TRAIN char_gpt ON {} WITH ({}, {})", on, kSizes, with));
+    EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.complaint;
+    return reply.output;
+  }
+  std::string write(const std::string& text) {
+    const std::string file = folder_ / "step.plan";
+    std::ofstream(file) << text;
+    return file;
+  }
+  // What is said of it: that it is proven, or why it is not.
+  std::string prove(const std::string& text) {
+    const Reply reply = run(PlanProve{.what = {write(text)}});
+    return reply.output + reply.complaint;
+  }
+  // The text with one more change, at the first of its lines that has all of these.
+  static std::string changed(std::string text, std::initializer_list<std::string_view> in,
+                             std::string_view was, std::string_view now) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = std::string_view(text).substr(begin, end - begin);
+      if (std::ranges::all_of(in, [&](std::string_view has) { return line.find(has) != line.npos; })) {
+        const std::size_t at = text.find(was, begin);
+        if (at != std::string::npos && at < end) return text.replace(at, was.size(), now);
+      }
+      begin = end + 1;
+    }
+    ADD_FAILURE() << "no line to change: " << was;
+    return text;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(PlansInTime, WhatIsWrittenIsReadAndProven) {
+  for (const auto& [ranks, distribution] : {std::pair{"LOCAL 2", "stage=2: stage; micro=4; schedule zb_h1"},
+                                            {"LOCAL 4", "stage=2: stage; data=2: slice b; micro=2"},
+                                            {"LOCAL 2", "stage=2: stage, chunks=2; micro=2; schedule interleaved"},
+                                            {"LOCAL 2", "rank=2: slice b; micro=2"}}) {
+    const std::string text = explain(ranks, fmt::format("clip_norm = 1, distribution = '{}'", distribution));
+    EXPECT_NE(text.find("clip_norm = 1"), std::string::npos);
+    EXPECT_NE(text.find("# place 0"), std::string::npos) << text;
+    const std::string said = prove(text);
+    EXPECT_NE(said.find("proven equal to the plan of one device, over the field as every stage runs it"),
+              std::string::npos)
+        << distribution << "\n"
+        << said;
+  }
+}
+
+TEST_F(PlansInTime, WhatIsRecomputedIsWrittenToo) {
+  const std::string text =
+      explain("LOCAL 2", "recompute = layers, distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
+  EXPECT_NE(prove(text).find("proven equal"), std::string::npos) << prove(text);
+}
+
+TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
+  const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
+  // Micro-batches whose gradients are not summed.
+  std::string wrong = changed(text, {"all-reduce", "axis=micro", "in backward"}, "all-reduce", "slice-across");
+  EXPECT_EQ(prove(wrong).find("proven equal"), std::string::npos);
+  // Another operator where the schedule is right.
+  wrong = changed(text, {"= relu"}, "relu", "tanh");
+  EXPECT_NE(prove(wrong).find("not the plan of one device"), std::string::npos) << prove(wrong);
+  // A schedule that there is not, and one for other stages.
+  wrong = changed(text, {"# model"}, "schedule 1f1b", "schedule nobodys");
+  EXPECT_NE(prove(wrong).find("nobodys"), std::string::npos) << prove(wrong);
+}
+
+TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
+  const std::string text = explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2; schedule 1f1b'");
+  // The first product of the last place, moved to where nobody is.
+  EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place 7")).find("lies at place 7"),
+            std::string::npos);
+  EXPECT_NE(prove(changed(text, {"contract", "# place 1"}, "# place 1", "# place first"))
+                .find("expected the number of a place, found 'first'"),
+            std::string::npos);
+  // Back against the way.
+  const std::size_t last = text.find("cross-entropy %");
+  ASSERT_NE(last, std::string::npos);
+  const std::string back = changed(text, {"= cross-entropy %", "# place 1"}, "# place 1", "# place 0");
+  EXPECT_NE(prove(back).find("cannot lie at place 0"), std::string::npos) << prove(back);
+  // On: from there on everything else has to as well.
+  const std::string on = changed(text, {"contract", "# place 0"}, "# place 0", "# place 1");
+  EXPECT_NE(prove(on).find("cannot lie at place 0"), std::string::npos) << prove(on);
+  // Without any of its own the reader finds one.
+  const std::string none = changed(text, {"contract", "# place 1"}, "# place 1", "");
+  EXPECT_NE(prove(none).find("proven equal"), std::string::npos) << prove(none);
+  const std::string mesh = changed(text, {"# mesh: micro=2"}, "micro=2", "micro=4");
+  EXPECT_NE(prove(mesh).find("# mesh: micro=2"), std::string::npos) << prove(mesh);
+}
+
+TEST_F(PlansInTime, IsNotPricedForAPlanWithoutTime) {
+  const std::string file = write(explain("LOCAL 2", "distribution = 'stage=2: stage; micro=2'"));
+  EXPECT_NE(run(PlanPrice{.file = file}).complaint.find("cut in stages or micro-batches"), std::string::npos);
+}
+
+// With a norm of all gradients: what stages receive at the end of a step is made of what they sent.
+TEST_F(PlansInTime, EveryMessageOfATraceIsSentAndReceivedOnce) {
+  Session session;
+  const std::string prefix = folder_ / "step";
+  const auto said = answer(
+      session, fmt::format("EXPLAIN (CHAKRA '{}') TRAIN char_gpt ON LOCAL 4 WITH ({}, clip_norm = 1, distribution = "
+                           "'stage=2: stage; data=2: slice b; micro=4; schedule zb_h1')",
+                           prefix, kSizes));
+  EXPECT_TRUE(said.at("proven").get<bool>());
+  const sim::ExecutionTrace trace = formats::read_chakra(folder_.path()).value();
+  ASSERT_EQ(trace.ranks.size(), 4u);
+  using Message = std::tuple<std::int32_t, std::int32_t, std::int64_t, std::int64_t>;  // from, to, tag, bytes
+  std::multiset<Message> sent, received;
+  for (std::int32_t rank = 0; rank < 4; ++rank)
+    for (const sim::TraceNode& node : trace.ranks[static_cast<std::size_t>(rank)].nodes) {
+      if (node.kind == sim::TraceNode::Kind::send) sent.insert({rank, node.peer, node.tag, node.bytes});
+      if (node.kind == sim::TraceNode::Kind::receive) received.insert({node.peer, rank, node.tag, node.bytes});
+    }
+  EXPECT_FALSE(sent.empty());
+  EXPECT_EQ(sent, received);
+  EXPECT_EQ(std::set(sent.begin(), sent.end()).size(), sent.size());
+  // It runs to its end, and takes at least what its busiest rank computes.
+  sim::TraceSystem system;
+  system.replay = true;
+  system.communications = 4;
+  const auto run = sim::run_trace(trace, sim::network_of({{sim::TraceDimension::Kind::switched, 4}}), system);
+  ASSERT_TRUE(run.ok()) << run.error().message;
+  double busiest = 0;
+  for (const auto& rank : run->ranks) busiest = std::max(busiest, rank.compute_seconds);
+  EXPECT_GE(run->seconds, busiest);
+}
+
+}  // namespace
+}  // namespace weft::session
