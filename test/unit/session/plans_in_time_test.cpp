@@ -87,7 +87,7 @@ TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
   std::string wrong = changed(text, {"all-reduce", "axis=micro", "in backward"}, "all-reduce", "slice-across");
   EXPECT_EQ(prove(wrong).find("proven equal"), std::string::npos);
   // Another operator where the schedule is right.
-  wrong = changed(text, {"= relu"}, "relu", "tanh");
+  wrong = changed(text, {"= gelu-tanh %"}, "gelu-tanh", "tanh");
   EXPECT_NE(prove(wrong).find("not the plan of one device"), std::string::npos) << prove(wrong);
   // A schedule that there is not, and one for other stages.
   wrong = changed(text, {"# model"}, "schedule 1f1b", "schedule nobodys");
