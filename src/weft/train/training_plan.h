@@ -35,7 +35,7 @@ struct TrainingOptions {
       true;                // whether it shrinks parameters of fewer than two indices: biases, gains of norms
   double clip_norm = 0;    // what the gradients' norm, of all of them together, may be at most; 0: anything
   // Parameters are renewed before that norm is known, as though it were small enough; where it is not, that is
-  // taken back and done again with the clipped gradients. The same bits of one plan, for the memory of a second copy.
+  // taken back and done again with the clipped gradients. The same bits, for the memory of a second copy.
   bool post_validation = false;
   double accumulate = 1;   // steps whose gradients are averaged for one update
   bool scheduled = false;  // the learning rate is multiplied by the state kRateName, which the run writes
