@@ -1,10 +1,13 @@
 #include "weft/distribute/prove.h"
 
+#include <algorithm>
+
 #include "weft/base/random.h"
 #include "weft/distribute/compare_plans.h"
 #include "weft/distribute/half_dropout.h"
 #include "weft/distribute/open_nodes.h"
 #include "weft/distribute/promises.h"
+#include "weft/ops/operators.h"
 #include "weft/plan/hash.h"
 
 namespace weft::distribute {
@@ -41,6 +44,15 @@ Status prepare_halved(const plan::Graph& original, const DistributedPlan& plan, 
   return open_and_place(plan, made);
 }
 
+// Whether a single flag decides which of two values the plan takes: one draw shows one of them alone.
+bool has_choice(const plan::Graph& graph) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n)
+    if (const plan::NodeView node = graph.view(plan::NodeId(n));
+        &node.op() == &ops::select() && node.input_type(0).rank() == 0 && node.result_type(0).rank() > 0)
+      return true;
+  return false;
+}
+
 }  // namespace
 
 Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan,
@@ -58,7 +70,9 @@ Result<PlanProof> prove(const plan::Graph& original, const DistributedPlan& plan
   if (drops) WEFT_TRY_STATUS(prepare_halved(original, plan, halved));
   // Another plan meets other values: none can be made to fit those that will be drawn.
   Random random(options.seed, plan::structural_hash(plan.graph).low);
-  for (; proof.draws < options.draws && proof.holds(); ++proof.draws) {
+  constexpr std::int64_t kDrawsOfChoices = 6;
+  const std::int64_t draws = has_choice(original) ? std::max(options.draws, kDrawsOfChoices) : options.draws;
+  for (; proof.draws < draws && proof.holds(); ++proof.draws) {
     // Streams show at one half, rates as they are; what runs in floats drops one half too.
     const bool halves = drops && proof.draws % 2 == (options.in_floats ? 1 : 0);
     WEFT_TRY(wrong, compare<ops::Field>(halves ? halved.compared : as_is.compared, random, proof.elements));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <tuple>
@@ -92,6 +93,23 @@ TEST_F(PlansInTime, APlanChangedByHandIsProvenAsItIs) {
   // A schedule that there is not, and one for other stages.
   wrong = changed(text, {"# model"}, "schedule 1f1b", "schedule nobodys");
   EXPECT_NE(prove(wrong).find("nobodys"), std::string::npos) << prove(wrong);
+}
+
+// Whichever of two values the numbers drawn lead to, the other is proven as well: here a step that is never taken back.
+TEST_F(PlansInTime, BothSidesOfAChoiceAreProven) {
+  const std::string text = explain(
+      "LOCAL 2", "clip_norm = 1, post_validation = true, distribution = 'stage=2: stage; micro=2; schedule zb_h1'");
+  EXPECT_NE(prove(text).find("proven equal"), std::string::npos) << prove(text);
+  const std::regex choice("= select (%[0-9]+), (%[0-9]+), (%[0-9]+) : f32\\[[a-z][^\n]* in update");
+  int tried = 0;
+  for (auto found = std::sregex_iterator(text.begin(), text.end(), choice);
+       found != std::sregex_iterator() && tried < 6; ++found, ++tried) {
+    std::string wrong = text;
+    wrong.replace(static_cast<std::size_t>(found->position(3)), static_cast<std::size_t>(found->length(3)),
+                  found->str(2));
+    EXPECT_NE(prove(wrong).find("not the plan of one device"), std::string::npos) << found->str();
+  }
+  EXPECT_EQ(tried, 6);
 }
 
 TEST_F(PlansInTime, PlacesThatAreNoneAreRefused) {
