@@ -71,6 +71,22 @@ class Communication : public OperatorOf<Communication> {
 std::int64_t steps_between_sums(const plan::NodeView& node);
 inline constexpr std::int64_t kMostStepsBetweenSums = 1'000'000'000;
 
+// Of an all-reduce: in how many calls, one after the other, what it moves goes; 1 of all else.
+std::int64_t parts_of(const plan::NodeView& node);
+inline constexpr std::int64_t kMostParts = 4096;
+
+// An all-reduce's attributes.
+struct AllReduceHow {
+  std::string_view axis;
+  std::string_view kind = "sum";
+  std::int64_t every = 1, parts = 1;
+  std::string_view priority = "normal";
+};
+// REQUIRES: node.op() is all_reduce()
+AllReduceHow how_reduced(const plan::NodeView& node);
+Result<plan::NodeId> add_all_reduce(plan::Graph& graph, std::span<const plan::ValueId> inputs,
+                                    const AllReduceHow& how);
+
 // Null when the operator computes.
 const Communication* find_communication(const plan::Operator& op);
 

@@ -16,7 +16,7 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 14> kExchangeAttributes = {
+constexpr std::array<plan::AttributeSpec, 15> kExchangeAttributes = {
     {{"kind", AttributeKind::word},
      {"axis", AttributeKind::word},
      {"ranks", AttributeKind::integer},
@@ -30,11 +30,12 @@ constexpr std::array<plan::AttributeSpec, 14> kExchangeAttributes = {
      {"before", AttributeKind::integer, false},
      {"after", AttributeKind::integer, false},
      {"tag", AttributeKind::integer, false},
+     {"parts", AttributeKind::integer, false, 1},
      {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
 constexpr std::size_t kExchangeKind = 0, kExchangeAxis = 1, kExchangeRanks = 2, kExchangeType = 3,
                       kExchangeAlong = 4, kExchangeTo = 5, kExchangeMonoid = 6, kExchangeBy = 7,
                       kExchangeTakes = 8, kExchangeSize = 9, kExchangeBefore = 10, kExchangeAfter = 11,
-                      kExchangeTag = 12, kExchangePriority = 13;
+                      kExchangeTag = 12, kExchangeParts = 13, kExchangePriority = 14;
 
 bool is_block(std::int64_t size, std::int64_t whole, std::int32_t ranks) {
   const std::int64_t first = plan::share_of(whole, ranks, 0).size;
@@ -63,6 +64,9 @@ class Exchanging final : public OperatorOf<Exchanging> {
     WEFT_TRY_STATUS(expect_between("after", node.integer(kExchangeAfter), 0, plan::kWidestBorder));
     const LocalExchange what = read_local_exchange(node);
     WEFT_TRY_STATUS(expect_between("tag", what.tag, 0, plan::kLargestTag));
+    WEFT_TRY_STATUS(expect_between("parts", what.calls, 1, kMostParts));
+    if (what.calls > 1 && what.kind != ExchangeKind::all_reduce)
+      return user_error(fmt::format("an exchange in parts is an all-reduce, found {}", name_of(node)));
     WEFT_TRY_STATUS(check_priority(what.priority));
     if (what.priority != kNormalPriority && what.kind != ExchangeKind::all_reduce)
       return user_error(
@@ -190,6 +194,7 @@ LocalExchange read_local_exchange(const NodeView& node) {
   what.before = node.integer(kExchangeBefore);
   what.after = node.integer(kExchangeAfter);
   what.tag = node.integer(kExchangeTag);
+  what.calls = node.integer(kExchangeParts);
   what.priority = node.word(kExchangePriority);
   return what;
 }
@@ -209,7 +214,7 @@ Result<plan::NodeId> add_exchange_node(plan::Graph& graph, const LocalExchange& 
                                        bool takes) {
   const Symbol none = graph.symbol("");
   const Symbol along = what.joins.valid() ? what.joins : what.parts.valid() ? what.parts : none;
-  const std::array<plan::AttributeValue, 14> attributes = {
+  const std::array<plan::AttributeValue, 15> attributes = {
       graph.symbol(name(what.kind)),
       graph.symbol(what.axis),
       std::int64_t{what.ranks},
@@ -223,6 +228,7 @@ Result<plan::NodeId> add_exchange_node(plan::Graph& graph, const LocalExchange& 
       what.before,
       what.after,
       what.tag,
+      what.calls,
       graph.symbol(what.priority)};
   return graph.add(local_exchange(), operands, attributes);
 }

@@ -22,7 +22,8 @@
 //
 // A halo's blocks are those of `size` elements along `along`, and this rank's is number `by`.
 //
-// An all-reduce may have several operands, a bucket, and a result for each of them, of its type.
+// An all-reduce may have several operands, a bucket, and a result for each of them, of its type; and it may go as
+// several calls, its parts.
 //
 // A rank takes part even where its share is empty, as the others wait for it. One that gives nothing has no
 // operand; one that gets nothing says takes=0, and its result is a number that nobody reads.
@@ -58,6 +59,7 @@ struct LocalExchange {
   plan::DType dtype = plan::DType::f32;          // of what moves
   std::int64_t tag = 0;                          // of a message: tells it from others between the two
   std::string_view priority = kNormalPriority;   // of an all-reduce
+  std::int64_t calls = 1;                        // likewise: in how many parts it goes
   bool gives = true, takes = true;               // whether it has anything to give, or to take
 };
 

@@ -6,6 +6,7 @@
 #include "weft/ops/operators.h"
 #include "weft/program/cut.h"
 #include "weft/program/exchange.h"
+#include "weft/program/exchange_parts.h"
 #include "weft/program/grouping.h"
 #include "weft/program/items.h"
 #include "weft/program/left_out.h"
@@ -68,6 +69,7 @@ class Compiler {
     order_units(program_, options_.flops_per_exchanged_byte);
     assign_streams(program_);
     share_buffers(program_);
+    if (take_exchanges_in_parts(program_)) find_lives(program_);
     drop_unused_buffers();
     if (options_.tiles)
       cut_into_tasks(program_, options_.workers);

@@ -5,7 +5,7 @@
 namespace weft::program {
 namespace {
 
-void find_lives(Program& program) {
+void find_spans(Program& program) {
   constexpr std::uint32_t kNever = 0xffffffff;
   for (Buffer& buffer : program.buffers) buffer.born = kNever, buffer.dies = 0;
   for (std::uint32_t u = 0; u < program.units.size(); ++u)
@@ -156,11 +156,15 @@ void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& 
     for (Port& port : *ports) visit_place(port.place);
 }
 
+void find_lives(Program& program) {
+  find_spans(program);
+  keep_during_exchanges(program);
+}
+
 void share_buffers(Program& program) {
-  find_lives(program);
+  find_spans(program);
   Sharing(program).run();
   find_lives(program);
-  keep_during_exchanges(program);
 }
 
 }  // namespace weft::program

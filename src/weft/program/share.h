@@ -13,6 +13,9 @@ namespace weft::program {
 // operands that die where the loop reads each element before it writes it.
 void share_buffers(Program& program);
 
+// Buffer::born and dies alone, for units that were cut since.
+void find_lives(Program& program);
+
 // Every mention of a buffer in units and ports.
 void for_each_buffer_id(Program& program, const std::function<void(BufferId&)>& visit);
 

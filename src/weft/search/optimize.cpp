@@ -14,6 +14,7 @@
 #include "weft/cost/plan_cost.h"
 #include "weft/ops/operators.h"
 #include "weft/search/bucket/bucket_exchanges.h"
+#include "weft/search/bucket/cut_exchanges.h"
 #include "weft/search/codec/choose_codecs.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
@@ -247,6 +248,17 @@ Result<Choice> decompose_stage(const Problem& problem, Choice choice, StageRepor
   return choice;
 }
 
+Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(found, cut_exchanges(choice.spread->chosen, *problem.machine,
+                                {.least_gain = problem.least_gain,
+                                 .memory_bytes = problem.distribution.memory_bytes,
+                                 .credit = problem.credit}));
+  report.said = found.said;
+  report.changed = found.plan.has_value();
+  if (found.plan) choose_instead(problem, choice, std::move(*found.plan));
+  return choice;
+}
+
 // Simulating a step names the algorithms in its programs by what was priced (cost/choose_algorithms.h).
 Result<Choice> choose_algorithms_stage(const Problem&, Choice choice, StageReport& report) {
   std::map<std::string, std::size_t> times;
@@ -279,6 +291,7 @@ constexpr Stage kStages[] = {
     {"codecs", "gradients and weights are made small for the wires", true, codecs_stage},
     {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
     {"decompose", "collectives travel in tiles beside the products around them", true, decompose_stage},
+    {"credit", "long all-reduces go in parts, so that what is there first is read first", true, credit_stage},
     {"choose algorithms", "each exchange is done by what is quickest on its wires", true,
      choose_algorithms_stage},
     {"schedule", "each rank's tasks are put in order, and the step is simulated", true, schedule_stage},
@@ -286,7 +299,8 @@ constexpr Stage kStages[] = {
 
 // Left out where the search before it was ended by hand, or the time is up.
 bool is_search(const Stage& stage) {
-  return stage.run == rewrite_communication_stage || stage.run == decompose_stage;
+  return stage.run == rewrite_communication_stage || stage.run == decompose_stage ||
+         stage.run == credit_stage;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 //   codecs                   gradients and weights are made small for the wires, where a user allows it
 //   bucket                   gradients that are ready at about the same time are summed by one call
 //   decompose                collectives travel in tiles beside the products around them
+//   credit                   long all-reduces go in parts, so that what is there first is read first
 //   choose algorithms        each exchange is done by what is quickest on its wires
 //   schedule                 each rank's tasks are put in order, and the step is simulated
 //
@@ -52,6 +53,7 @@ struct Problem {
   Codecs codecs;                // that are allowed: they lose something, so they are never chosen unasked
   double bucket_bytes = 0;      // that gradients travel in; 0: as it is quickest
   std::int64_t tiles = 0;       // that collectives are cut into beside products; 0: as it is quickest
+  double credit = 0;            // bytes of all-reduces under way along an axis; 0: as it is quickest
   // When the time is up: what is found by then is chosen from, and stages that would only look for more are left
   // out.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();

@@ -34,7 +34,8 @@ using distribute::Distribution;
 // Plans in time are looked for where devices are many; ranks of this machine run those that they are given.
 bool is_searched(const Prepared& prepared) {
   return prepared.trains() && prepared.ranks > 1 && !cost::is_local(prepared.target) &&
-         !prepared.settings.codecs.any() && prepared.settings.sync_every == 1;
+         !prepared.settings.codecs.any() && prepared.settings.sync_every == 1 &&
+         prepared.settings.credit.value_or(0) == 0;
 }
 
 // Where the families of plans without stages need so many times the memory, none of their neighbours fits.

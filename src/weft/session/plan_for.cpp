@@ -212,6 +212,8 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
   problem.tiles = settings.tiles.value_or(0);
   if (!settings.tiles) problem.off.emplace_back("decompose");
+  problem.credit = settings.credit.value_or(0);
+  if (!settings.credit) problem.off.emplace_back("credit");
   if (settings.rules == false) problem.off.insert(problem.off.end(), {"rewrite", "rewrite communication"});
   search::ChooseOptions& options = problem.distribution;
   options.memory_bytes = memory_of_a_rank(settings, target);
@@ -285,7 +287,7 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
   plain.rules = false;
   plain.codecs = {};
   plain.sync_every = 1;
-  plain.optimizer_off.insert(plain.optimizer_off.end(), {"bucket", "decompose"});
+  plain.optimizer_off.insert(plain.optimizer_off.end(), {"bucket", "decompose", "credit"});
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));
   WEFT_TRY(mesh, plan::read_mesh(read_head(text).mesh));

@@ -10,6 +10,7 @@
 #include "weft/distribute/distribution.h"
 #include "weft/ops/communication.h"
 #include "weft/price/asked_algorithms.h"
+#include "weft/search/bucket/cut_exchanges.h"
 #include "weft/search/optimize.h"
 #include "weft/search/tile/tile_exchanges.h"
 #include "weft/session/setting_values.h"
@@ -178,6 +179,27 @@ constexpr SettingSpec kSpecs[] = {
                                            "steps after which each of LOCAL's ranks copies what it holds, in "
                                            "memory: where one dies, restarts go on "
                                            "from there; 0 is never"),
+    {"credit",
+     "bytes of all-reduces that may be under way along an axis: '4 MiB'; longer ones go in parts of it; automatic "
+     "is what is quickest; off: each is one call",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind == ValueKind::word && value.text == "automatic") return settings.credit = 0, Status();
+       if (value.kind == ValueKind::word && value.text == "off")
+         return settings.credit = std::nullopt, Status();
+       WEFT_TRY(bytes, quantity(value, Dimension::bytes));
+       if (!(bytes >= search::kLeastCredit))
+         return user_error(
+             fmt::format("expected a credit of {} or more, which is the least piece that ranks pass on, found {}",
+                         print_bytes(search::kLeastCredit), print_bytes(bytes)),
+             "for example: credit = '4 MiB'; automatic is what is quickest, off is none", value.span);
+       settings.credit = bytes;
+       return {};
+     },
+     [](const Settings& settings) {
+       if (!settings.credit) return std::string("off");
+       return settings.credit == 0 ? std::string("automatic")
+                                   : fmt::format("'{}'", print_bytes(*settings.credit));
+     }},
     {"decompose",
      "tiles that a collective and the products around it are cut into, so that one travels while the next is "
      "multiplied; automatic is what is quickest; off: none",

@@ -72,6 +72,8 @@ struct Settings {
   bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
   // That gradients travel in; 0: as it is quickest; none: each by itself.
   std::optional<double> bucket_bytes = 0;
+  // Bytes of all-reduces under way along an axis; 0: as it is quickest; none: each is one call.
+  std::optional<double> credit = 0;
   // That collectives are cut into beside products; 0: as it is quickest; none: they are not.
   std::optional<std::int64_t> tiles = 0;
   search::Codecs codecs = {};  // what may be made small on the wires

@@ -79,7 +79,8 @@ Status Localizer::exchange(const NodeView& node, const ops::Communication& op) {
       .monoid = exchange.monoid == plan::Monoid::none ? plan::Monoid::sum : exchange.monoid,
       .by = exchange.rank,
       .dtype = node.result_type(0).dtype,
-      .priority = priority_of(node)};
+      .priority = priority_of(node),
+      .calls = ops::parts_of(node)};
   if (node.input_count() > 1) return exchange_bucket(node, what);
   WEFT_TRY(value, add_local_exchange(local_.graph, what, operand, type));
   if (!is_empty_here) result = value;

@@ -1,0 +1,107 @@
+#include "weft/search/bucket/cut_exchanges.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "weft/base/units.h"
+#include "weft/cost/step_costs.h"
+#include "weft/distribute/edit_plan.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/operators.h"
+#include "weft/search/distribution/rank_exchanges.h"
+
+namespace weft::search {
+namespace {
+
+using plan::NodeId;
+using plan::NodeView;
+
+constexpr double kTriedCredits[] = {16.0 * (1 << 20), 4.0 * (1 << 20), 1 << 20, 256 << 10};
+
+// What each exchange of rank 0 moves, by node of the plan of the mesh.
+Result<std::vector<std::int64_t>> bytes_by_node(const PredictedPlan& plan) {
+  std::vector<std::int64_t> bytes(plan.plan.graph.node_count());
+  WEFT_TRY(first, exchanges_of_first_rank(plan));
+  for (const RankExchange& one : first.exchanges) {
+    const program::Task& task = first.ranks->program->tasks[one.task];
+    bytes[one.node.value] +=
+        cost::message_bytes(std::get<program::Exchange>(first.ranks->program->units[task.unit].kernel));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<const std::int64_t> bytes,
+                         double credit) {
+  InParts made;
+  distribute::PlanEdit edit(plan);
+  for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
+    const NodeView node = plan.graph.view(NodeId(n));
+    const auto parts = std::min(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes[n]) / credit)),
+                                ops::kMostParts);
+    if (&node.op() != &ops::all_reduce() || parts < 2 || ops::steps_between_sums(node) > 1) {
+      WEFT_TRY_STATUS(edit.keep(node.id()));
+      continue;
+    }
+    edit.stand_at(node.id());
+    std::vector<plan::ValueId> inputs;
+    for (const plan::ValueId input : node.node().inputs) inputs.push_back(edit.now(input));
+    ops::AllReduceHow how = ops::how_reduced(node);
+    how.parts = parts;
+    WEFT_TRY(cut, ops::add_all_reduce(edit.graph(), inputs, how));
+    for (std::size_t k = 0; k < node.result_count(); ++k)
+      edit.become(node.result(k), edit.graph().result(cut, k));
+    ++made.cut;
+    made.parts += static_cast<std::size_t>(parts);
+  }
+  WEFT_TRY(edited, edit.finish());
+  made.plan = std::move(edited);
+  return made;
+}
+
+Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& machine,
+                                   const CreditOptions& options) {
+  CutExchanges result;
+  result.said = "no all-reduce is longer than its credit";
+  if (before.plan.time) return result;
+  WEFT_TRY(bytes, bytes_by_node(before));
+  WEFT_TRY(costs, machine.costs(before.plan.mesh));
+  const bool is_asked_for = options.credit > 0;
+  const std::span<const double> credits =
+      is_asked_for ? std::span(&options.credit, 1) : std::span(kTriedCredits);
+  std::size_t tried = 0;  // in so many parts
+  for (const double credit : credits) {
+    WEFT_TRY(cut, in_parts(before.plan, bytes, credit));
+    if (cut.cut == 0 || cut.parts == tried) continue;
+    tried = cut.parts;
+    PredictedPlan made;
+    made.plan = std::move(cut.plan);
+    WEFT_TRY(prediction, sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
+                                      {.overlap = machine.overlap, .workers = machine.workers}));
+    made.prediction = std::move(prediction);
+    const double now = made.prediction.seconds, was = before.prediction.seconds;
+    if (result.plan && !(now < result.plan->prediction.seconds * (1 - 1e-3))) continue;
+    if (!is_asked_for && !(now <= was * (1 - options.least_gain))) {
+      if (!result.plan)
+        result.said = fmt::format("{} instead of {}: less than {:.0f} % faster", print_seconds(now),
+                                  print_seconds(was), 100 * options.least_gain);
+      continue;
+    }
+    if (options.memory_bytes > 0 &&
+        made.prediction.peak_bytes > std::max(options.memory_bytes, before.prediction.peak_bytes)) {
+      if (!result.plan)
+        result.said = fmt::format("{} a rank: too large", print_bytes(made.prediction.peak_bytes));
+      continue;
+    }
+    result.said = fmt::format("{} all-reduce{} in {} parts of {} at most", cut.cut, cut.cut == 1 ? "" : "s",
+                              cut.parts, print_bytes(credit));
+    result.credit = credit;
+    result.plan = std::move(made);
+  }
+  return result;
+}
+
+}  // namespace weft::search
