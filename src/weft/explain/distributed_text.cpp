@@ -170,6 +170,8 @@ std::string step_notes(const DistributedExplanation& explanation) {
 
 std::string wire_lines(const DistributedExplanation& explanation) {
   std::string text;
+  if (!explanation.delayed.empty())
+    text += wrap(fmt::format("delay: {}\n", explanation.delayed), explanation.width);
   if (!explanation.averages.empty())
     text += wrap(fmt::format("sync: {}\n", explanation.averages), explanation.width);
   for (const search::CodedExchanges& kind : explanation.coded)

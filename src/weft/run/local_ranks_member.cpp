@@ -12,6 +12,7 @@
 #include "weft/base/hash.h"
 #include "weft/base/machine.h"
 #include "weft/base/units.h"
+#include "weft/distribute/delayed.h"
 #include "weft/distribute/feedback.h"
 #include "weft/distribute/local_steps.h"
 #include "weft/run/local_ranks_run.h"
@@ -128,6 +129,7 @@ Status Member::fill(const Weights& weights) {
   std::set<std::string_view> lost;
   for (const distribute::Feedback& feedback : distribute::find_feedback(plan_.graph))
     lost.insert(feedback.name);
+  for (const distribute::Delayed& delayed : distribute::find_delayed(plan_.graph)) lost.insert(delayed.name);
   for (const SharedSource& source : sources_) {
     const Port* const port = port_of(source);
     if (source.kind == SharedSource::Kind::input) {

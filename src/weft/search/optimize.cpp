@@ -18,6 +18,7 @@
 #include "weft/search/codec/choose_codecs.h"
 #include "weft/search/rewrite/rewrite_communication.h"
 #include "weft/search/rewrite/rewrite_step.h"
+#include "weft/search/sync/delay_gradients.h"
 #include "weft/search/sync/sync_every.h"
 #include "weft/search/tile/tile_exchanges.h"
 
@@ -180,6 +181,22 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
   return choice;
 }
 
+Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& report) {
+  WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan));
+  const plan::Mesh& mesh = made.plan.mesh;
+  WEFT_TRY(costs, problem.machine->costs(mesh));
+  report.said = fmt::format("{} gradient{} {} summed and applied a step later; {} of them are kept on a rank",
+                            made.gradients, made.gradients == 1 ? "" : "s",
+                            made.gradients == 1 ? "is" : "are", print_bytes(static_cast<double>(made.bytes)));
+  choice.delayed = report.said;
+  report.changed = true;
+  WEFT_TRY(prediction,
+           sim::predict(made.plan.graph, mesh, made.plan.layouts, costs,
+                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+  choose_instead(problem, choice, {std::move(made.plan), std::move(prediction)});
+  return choice;
+}
+
 Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& report) {
   ChooseCodecsOptions options{.memory_bytes = problem.distribution.memory_bytes, .until = problem.until};
   // Small gradients may be quicker in buckets than as codes.
@@ -202,7 +219,7 @@ Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& 
 // that is then quicker is taken, unless hints, codecs or a given distribution say otherwise.
 void bucket_families(const Problem& problem, const BucketOptions& options, DistributionChoice& spread) {
   const FixedPart& fixed = problem.distribution.fixed;
-  const bool is_free = !problem.distribution.given && !problem.codecs.any() && problem.sync_every == 1 &&
+  const bool is_free = !problem.distribution.given && !problem.codecs.any() && problem.sync_every == 1 && problem.delay == 0 &&
                        fixed.slices.empty() && fixed.exceptions.empty();
   for (Alternative& family : spread.alternatives) {
     if (!family.fits || family.distribution == spread.distribution || Clock::now() >= problem.until) continue;
@@ -288,6 +305,7 @@ constexpr Stage kStages[] = {
      rewrite_communication_stage},
     {"sync", "ranks learn by themselves for some steps, and then average what they learned", true,
      sync_stage},
+    {"delay", "gradients are summed beside the next step, and applied by it", true, delay_stage},
     {"codecs", "gradients and weights are made small for the wires", true, codecs_stage},
     {"bucket", "gradients that are ready at about the same time are summed by one call", true, bucket_stage},
     {"decompose", "collectives travel in tiles beside the products around them", true, decompose_stage},
@@ -324,7 +342,8 @@ Result<Choice> optimize(const Problem& problem) {
     report.stage = stage.name;
     const bool is_needed = !stage.several || problem.cluster->devices() >= 2;
     if (!is_needed || (stage.run == codecs_stage && !problem.codecs.any()) ||
-        (stage.run == sync_stage && problem.sync_every == 1))
+        (stage.run == sync_stage && problem.sync_every == 1) ||
+        (stage.run == delay_stage && problem.delay == 0))
       report.was = StageReport::Was::not_needed;
     else if (is_off(problem, stage.name))
       report.was = StageReport::Was::off;

@@ -4,6 +4,7 @@
 //   distribute               the plan is spread over the devices of the cluster
 //   rewrite communication    rules split, merge and move what the ranks exchange
 //   sync                     ranks learn by themselves for some steps and then average, where a user asks for it
+//   delay                    gradients are summed beside the next step, and applied by it, where a user asks for it
 //   codecs                   gradients and weights are made small for the wires, where a user allows it
 //   bucket                   gradients that are ready at about the same time are summed by one call
 //   decompose                collectives travel in tiles beside the products around them
@@ -50,6 +51,7 @@ struct Problem {
   std::int64_t rewrites = 300;     // of the plan of one device, tried in one region
   std::vector<std::string> off;    // stages, by name
   std::int64_t sync_every = 1;  // steps from one average of what ranks learned to the next; 1: none is needed
+  std::int64_t delay = 0;       // steps from making a gradient to applying it: 0 or 1
   Codecs codecs;                // that are allowed: they lose something, so they are never chosen unasked
   double bucket_bytes = 0;      // that gradients travel in; 0: as it is quickest
   std::int64_t tiles = 0;       // that collectives are cut into beside products; 0: as it is quickest
@@ -83,6 +85,7 @@ struct Choice {
   std::vector<StageReport> reports;       // one for each stage
   std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
   std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
+  std::string delayed;                    // of gradients that are applied a step later: which, and what is kept
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // the problem's
 };

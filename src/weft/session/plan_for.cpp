@@ -179,6 +179,23 @@ Status check_sync(const Settings& settings) {
   return {};
 }
 
+Status check_delay(const Settings& settings) {
+  if (settings.delay == 0) return {};
+  if (settings.sync_every > 1)
+    return user_error("delay is of gradients that are summed in every step: sync_every does not go with it",
+                      "leave out sync_every, or delay");
+  if (settings.codecs.any())
+    return user_error("delay keeps gradients as they are: codecs do not go with it",
+                      "leave out codecs, or delay");
+  const plan::DType type = settings.training.precision.compute;
+  if (type == plan::DType::f16)
+    return user_error("delay does not go with f16: the loss's scale is another when a gradient is applied",
+                      "precision = bf16 has the range of f32");
+  if (type == plan::DType::f64)
+    return user_error("delay does not go with f64: gradients are kept in f32", "precision = f32");
+  return {};
+}
+
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
@@ -207,6 +224,8 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   if (problem.learns) {
     WEFT_TRY_STATUS(check_sync(settings));
     problem.sync_every = settings.sync_every;
+    WEFT_TRY_STATUS(check_delay(settings));
+    problem.delay = settings.delay;
   }
   problem.bucket_bytes = settings.bucket_bytes.value_or(0);
   if (!settings.bucket_bytes) problem.off.emplace_back("bucket");
@@ -287,6 +306,7 @@ Result<search::Choice> take_over(const Session::State& state, const Prepared& pr
   plain.rules = false;
   plain.codecs = {};
   plain.sync_every = 1;
+  plain.delay = 0;
   plain.optimizer_off.insert(plain.optimizer_off.end(), {"bucket", "decompose", "credit"});
   WEFT_TRY(choice,
            optimize_for(state, plain, prepared, prepared.target, prepared.plan.graph, distribution, compare));

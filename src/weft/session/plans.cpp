@@ -9,6 +9,7 @@
 
 #include "weft/base/units.h"
 #include "weft/distribute/local_steps.h"
+#include "weft/distribute/delayed.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"
@@ -100,6 +101,12 @@ Result<PlanVerdict> prove_found(const Session::State& state, const language::syn
 }
 
 Result<SmallProof> prove_as_it_is(const plan::Graph& one_device, const distribute::DistributedPlan& plan) {
+  if (!distribute::find_delayed(plan.graph).empty()) {
+    WEFT_TRY(at_once, distribute::without_delay(plan));
+    WEFT_TRY(proof, prove_as_it_is(one_device, at_once));
+    proof.but_for_delay = true;
+    return proof;
+  }
   if (distribute::has_codecs(plan.graph)) {
     WEFT_TRY(exact, distribute::without_codecs(plan));
     WEFT_TRY(proof, prove_as_it_is(one_device, exact));

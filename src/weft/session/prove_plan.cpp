@@ -22,6 +22,7 @@
 #include "weft/distribute/shrink.h"
 #include "weft/distribute/tiles.h"
 #include "weft/distribute/trace_origins.h"
+#include "weft/distribute/delayed.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"
@@ -424,10 +425,22 @@ Result<SmallProof> prove_claim(const Session::State& state, const Prepared& prep
       attempts.last().hint, prepared.run->span);
 }
 
+// A gradient that is applied a step later is proven to be that gradient.
+Result<bool> take_back_delay(const distribute::DistributedPlan*& plan, distribute::DistributedPlan& exact) {
+  if (plan == nullptr || distribute::find_delayed(plan->graph).empty()) return false;
+  WEFT_TRY(at_once, distribute::without_delay(*plan));
+  exact = std::move(at_once);
+  plan = &exact;
+  return true;
+}
+
 // What codecs lose has a bound and no proof: the plan is proven with what they code sent as it is.
 Result<SmallProof> prove_up_to_codecs(const Session::State& state, const Prepared& prepared, Claim claim) {
+  distribute::DistributedPlan at_once;
+  WEFT_TRY(is_delayed, take_back_delay(claim.spread, at_once));
   if (claim.spread == nullptr || !distribute::has_codecs(claim.spread->graph)) {
     WEFT_TRY(proof, prove_claim(state, prepared, claim));
+    proof.but_for_delay = is_delayed;
     if (claim.spread != nullptr) proof.steps_alone = distribute::steps_between_sums(claim.spread->graph);
     return proof;
   }
@@ -435,6 +448,7 @@ Result<SmallProof> prove_up_to_codecs(const Session::State& state, const Prepare
   claim.spread = &exact;
   WEFT_TRY(proof, prove_claim(state, prepared, claim));
   proof.up_to_codecs = true;
+  proof.but_for_delay = is_delayed;
   return proof;
 }
 
@@ -462,13 +476,14 @@ Result<distribute::DistributedPlan> on_one_rank(const plan::Graph& model, const 
 
 std::string SmallProof::text() const {
   if (proof.wrong) return fmt::format("not the plan of one device: {}", proof.wrong->what);
-  return fmt::format("proven equal{}{} to {}{}, over the field{}, at {}",
+  return fmt::format("proven equal{}{}{} to {}{}, over the field{}, at {}",
                      up_to_codecs ? " up to codecs (encode and decode taken for the identity)" : "",
                      steps_alone > 1
                          ? fmt::format(" but for gradients that are not summed until ranks average "
                                        "what they learned, every {} steps,",
                                        steps_alone)
                          : "",
+                     but_for_delay ? " but for gradients that are applied a step later" : "",
                      rewritten ? "the model as it was before rules" : "the plan of one device",
                      but_for_norms(norm_shares), in_time ? " as every stage runs it" : " and in f64", sizes);
 }
@@ -488,17 +503,20 @@ Result<SmallProof> prove_plan(const Session::State& state, const Prepared& prepa
 
 Result<SmallProof> prove_written_plan(const Session::State& state, const Prepared& prepared,
                                       const distribute::DistributedPlan& written) {
-  distribute::DistributedPlan exact;
-  const bool is_coded = distribute::has_codecs(written.graph);
+  distribute::DistributedPlan exact, at_once;
+  const distribute::DistributedPlan* claimed = &written;
+  WEFT_TRY(is_delayed, take_back_delay(claimed, at_once));
+  const bool is_coded = distribute::has_codecs(claimed->graph);
   if (is_coded) {
-    WEFT_TRY(without, distribute::without_codecs(written));
+    WEFT_TRY(without, distribute::without_codecs(*claimed));
     exact = std::move(without);
   }
-  const distribute::DistributedPlan& plan = is_coded ? exact : written;
+  const distribute::DistributedPlan& plan = is_coded ? exact : *claimed;
   WEFT_TRY(proof, prove_claim(
                       state, prepared,
                       {.model = &prepared.plan.graph, .spread = &plan, .norm_shares = prepared.norm_shares}));
   proof.up_to_codecs = is_coded;
+  proof.but_for_delay = is_delayed;
   proof.steps_alone = distribute::steps_between_sums(written.graph);
   if (!proof.proof.holds()) return proof;
   WEFT_TRY(open, distribute::open_nodes(prepared.plan.graph, plan.opened));

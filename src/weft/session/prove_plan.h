@@ -31,6 +31,7 @@ struct SmallProof {
   bool in_time = false;          // as its ranks run it, stage by stage
   bool up_to_codecs = false;     // with what they code taken to arrive as it was
   std::int64_t steps_alone = 1;  // with gradients taken for summed that are not, for so many steps
+  bool but_for_delay = false;    // with gradients taken for applied at once that are applied a step later
 
   // "proven equal to the plan of one device: ..", or what is wrong.
   std::string text() const;

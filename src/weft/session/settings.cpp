@@ -221,6 +221,15 @@ constexpr SettingSpec kSpecs[] = {
        if (!settings.tiles) return std::string("off");
        return settings.tiles == 0 ? std::string("automatic") : fmt::format("{}", *settings.tiles);
      }},
+    {"delay",
+     "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at once",
+     [](Settings& settings, const Value& value) -> Status {
+       if (value.kind != ValueKind::number || (value.number.value != 0 && value.number.value != 1))
+         return user_error("expected 0 or 1 steps", "for example: delay = 1", value.span);
+       settings.delay = static_cast<std::int64_t>(value.number.value);
+       return {};
+     },
+     [](const Settings& settings) { return fmt::format("{}", settings.delay); }},
     {"device", "what EXPLAIN plans for without ON: a device or a cluster; '' is a core of this machine",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::word && value.kind != ValueKind::text)

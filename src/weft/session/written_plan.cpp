@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "weft/base/nearest.h"
+#include "weft/distribute/delayed.h"
 #include "weft/distribute/feedback.h"
 #include "weft/distribute/trace_origins.h"
 #include "weft/language/print.h"
@@ -37,16 +38,17 @@ std::vector<std::string_view> names_of(const Map& map) {
   return names;
 }
 
-// What codecs keep of what they lost is the plan's own.
-std::set<std::string_view> kept_by_codecs(const plan::Graph& written) {
+// What codecs keep of what they lost, and what waits for the next step, is the plan's own.
+std::set<std::string_view> kept_by_plan(const plan::Graph& written) {
   std::set<std::string_view> names;
   for (const distribute::Feedback& lost : distribute::find_feedback(written)) names.insert(lost.name);
+  for (const distribute::Delayed& late : distribute::find_delayed(written)) names.insert(late.name);
   return names;
 }
 
 // Another size would be another model: a proof against it says nothing.
 Status check_sources(const plan::Graph& written, const plan::Graph& one_device) {
-  const std::set<std::string_view> own = kept_by_codecs(written);
+  const std::set<std::string_view> own = kept_by_plan(written);
   const auto known = distribute::sources_of(one_device);
   for (const auto& [name, id] : distribute::sources_of(written)) {
     const NodeView node = written.view(id);
@@ -67,7 +69,7 @@ Status check_sources(const plan::Graph& written, const plan::Graph& one_device) 
 
 Status check_outputs(const plan::Graph& written, const plan::Graph& one_device) {
   constexpr std::string_view kNextOwn = "next ";
-  const std::set<std::string_view> own = kept_by_codecs(written);
+  const std::set<std::string_view> own = kept_by_plan(written);
   std::map<std::string_view, bool> wanted;
   for (const plan::Output& output : one_device.outputs()) wanted[one_device.text(output.name)] = false;
   for (const plan::Output& output : written.outputs()) {

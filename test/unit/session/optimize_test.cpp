@@ -71,7 +71,7 @@ return y=%6
 TEST(Optimize, HasOneListOfStagesInOrder) {
   EXPECT_EQ(stage_names(),
             (std::vector<std::string_view>{"rewrite", "distribute", "rewrite communication", "sync",
-                                           "codecs", "bucket", "decompose",
+                                           "delay", "codecs", "bucket", "decompose", "credit",
                                            "choose algorithms", "schedule"}));
   for (const Stage& stage : stages()) EXPECT_FALSE(stage.purpose.empty()) << stage.name;
 }
@@ -95,12 +95,15 @@ TEST(Optimize, EveryStageReportsAndTheTrailIsKept) {
   const StageReport& tiled = report(*choice, "decompose");
   EXPECT_EQ(tiled.was, StageReport::Was::run);
   EXPECT_EQ(tiled.changed, tiled.seconds < bucketed.seconds) << tiled.said;
+  const StageReport& cut = report(*choice, "credit");
+  EXPECT_EQ(cut.was, StageReport::Was::run);
+  EXPECT_EQ(cut.changed, cut.seconds < tiled.seconds) << cut.said;
   EXPECT_EQ(report(*choice, "schedule").seconds, choice->spread->chosen.prediction.seconds);
 }
 
 TEST(Optimize, AStageThatIsOffLeavesThePlanAsItWas) {
   Case on(2);
-  on.problem.off = {"rewrite", "rewrite communication", "bucket", "decompose"};
+  on.problem.off = {"rewrite", "rewrite communication", "bucket", "decompose", "credit"};
   const auto choice = optimize(on.problem);
   ASSERT_TRUE(choice.ok()) << choice.error().message;
   EXPECT_EQ(report(*choice, "rewrite communication").was, StageReport::Was::off);

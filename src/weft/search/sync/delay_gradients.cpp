@@ -1,0 +1,178 @@
+#include "weft/search/sync/delay_gradients.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "weft/distribute/edit_plan.h"
+#include "weft/distribute/trace_origins.h"
+#include "weft/ops/build.h"
+#include "weft/ops/communication.h"
+#include "weft/ops/loops.h"
+#include "weft/ops/operators.h"
+#include "weft/search/bucket/gradient_sums.h"
+
+namespace weft::search {
+namespace {
+
+using plan::NodeId;
+using plan::NodeView;
+using plan::ValueId;
+
+class GradientDelay {
+ public:
+  explicit GradientDelay(const distribute::DistributedPlan& plan)
+      : plan_(plan),
+        edit_(plan),
+        is_gradient_(gradient_sums(plan.graph)),
+        names_(gradient_names(plan.graph)),
+        is_early_(plan.graph.node_count()) {}
+
+  Result<DelayedGradients> run() {
+    WEFT_TRY_STATUS(sum_early());
+    if (kept_.empty())
+      return user_error("delay: this plan sums no gradients among ranks",
+                        "delay = 0, or a distribution that slices the batch");
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n)
+      if (!is_early_[n]) WEFT_TRY_STATUS(edit_.keep(NodeId(n)));
+    for (Kept& kept : kept_) WEFT_TRY_STATUS(keep_addends(kept));
+    DelayedGradients made;
+    WEFT_TRY(plan, edit_.finish());
+    made.plan = std::move(plan);
+    plan::Graph& graph = made.plan.graph;
+    for (const Kept& kept : kept_) {
+      graph.add_output(graph.symbol("next " + kept.name), kept.next);
+      std::int64_t elements = 1;
+      for (const plan::Share& share :
+           plan::shares_of(graph.type(kept.next), made.plan.layouts[kept.next.value], made.plan.mesh, 0))
+        elements *= share.size;
+      made.bytes += elements * plan::size_in_bytes(plan::DType::f32);
+    }
+    made.gradients = static_cast<std::int64_t>(kept_.size());
+    return made;
+  }
+
+ private:
+  struct Kept {
+    NodeId sum;  // the first of what sums it
+    std::string name;
+    std::vector<std::size_t> axes;  // along which ranks hold addends
+    std::vector<Symbol> rows;       // of each, in the plan that is made
+    ValueId next;
+  };
+
+  // The sums, and casts and sums of sums, come first in the plan: they need nothing of this step. Collectives keep
+  // the plan's order, so where they stood they would wait for what the forward pass exchanges.
+  Status sum_early() {
+    std::vector<bool> is_summed(plan_.graph.value_count());
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
+      const NodeView node = plan_.graph.view(NodeId(n));
+      if (node.input_count() != 1) continue;
+      const ValueId x = node.input(0);
+      const bool hands_on = node.phase() != plan::Phase::forward &&
+                            (ops::find_communication(node.op()) != nullptr || &node.op() == &ops::cast());
+      if (is_summed[x.value] && hands_on) {
+        edit_.stand_at(node.id());
+        const ValueId from = edit_.now(x);
+        WEFT_TRY(again, edit_.add_again(node.id(), {&from, 1}));
+        edit_.become(node.result(0), edit_.graph().result(again));
+      } else if (is_gradient_[n] && !addend_axes(x).empty()) {
+        WEFT_TRY_STATUS(sum_what_was_made(node));
+      } else {
+        continue;
+      }
+      is_early_[n] = is_summed[node.result(0).value] = true;
+    }
+    return {};
+  }
+
+  std::vector<std::size_t> addend_axes(ValueId x) const {
+    std::vector<std::size_t> found;
+    const plan::Layout& layout = plan_.layouts[x.value];
+    for (std::size_t axis = 0; axis < layout.axes.size(); ++axis)
+      if (layout.axes[axis].is_partial()) found.push_back(axis);
+    return found;
+  }
+
+  Symbol fresh(const plan::Type& type, std::string name) {
+    while (std::ranges::any_of(type.dims, [&](const plan::Dim& dim) { return plan_.graph.text(dim.index) == name; }))
+      name += '_';
+    return edit_.graph().symbol(name);
+  }
+
+  Status sum_what_was_made(const NodeView& node) {
+    plan::Graph& graph = edit_.graph();
+    const ValueId x = node.input(0);
+    const plan::Type type = plan_.graph.type(x);
+    Kept kept{.sum = node.id(), .axes = addend_axes(x)};
+    const std::string& parameter = names_[x.value];
+    kept.name = fmt::format("{}.delayed.{}", parameter.empty() ? "gradient" : parameter, node.word(0));
+    while (!taken_.insert(kept.name).second || distribute::sources_of(plan_.graph).contains(kept.name))
+      kept.name += "_";
+    plan::Layout layout = plan_.layouts[x.value];
+    ops::DimList dims, of_gradient;
+    for (const plan::Dim& dim : type.dims) of_gradient.push_back({edit_.symbol(dim.index), dim.size});
+    for (plan::AxisLayout& along : layout.axes)
+      if (along.is_sliced()) along.index = edit_.symbol(along.index);
+    for (const std::size_t axis : kept.axes) {
+      const plan::MeshAxis& along = plan_.mesh.axes[axis];
+      kept.rows.push_back(fresh(type, along.name + "_addend"));
+      layout.axes[axis] = plan::AxisLayout::sliced(kept.rows.back());
+    }
+    // Each is stacked before those that were.
+    for (std::size_t i = kept.rows.size(); i-- > 0;)
+      dims.push_back({kept.rows[i], plan_.mesh.axes[kept.axes[i]].ranks});
+    for (const plan::Dim& dim : of_gradient) dims.push_back(dim);
+    WEFT_TRY(state_type, graph.intern_type(plan::DType::f32, dims));
+    graph.set_label({});
+    graph.set_scope({});
+    graph.set_when({});
+    const std::array<plan::AttributeValue, 6> attributes = {
+        graph.symbol(kept.name), state_type,
+        std::monostate(),        std::monostate(),
+        std::monostate(),        graph.symbol(print(layout, plan_.mesh, graph.symbols()))};
+    WEFT_TRY(state, graph.add_value(ops::state(), {}, attributes));
+    edit_.stand_at(node.id());
+    WEFT_TRY(before, ops::add_reduce(graph, "sum", state, ops::indices_of(of_gradient)));
+    WEFT_TRY(as_it_was, ops::add_cast(graph, before, type.dtype));
+    WEFT_TRY(sum, edit_.add_again(node.id(), {&as_it_was, 1}));
+    edit_.become(node.result(0), graph.result(sum));
+    kept_.push_back(std::move(kept));
+    return {};
+  }
+
+  Status keep_addends(Kept& kept) {
+    plan::Graph& graph = edit_.graph();
+    edit_.stand_at(kept.sum);
+    WEFT_TRY(x, ops::add_cast(graph, edit_.now(plan_.graph.node(kept.sum).inputs[0]), plan::DType::f32));
+    for (std::size_t i = 0; i < kept.rows.size(); ++i) {
+      const plan::MeshAxis& along = plan_.mesh.axes[kept.axes[i]];
+      const std::array<plan::AttributeValue, 3> attributes = {graph.symbol(along.name), kept.rows[i],
+                                                              std::int64_t{along.ranks}};
+      WEFT_TRY(stacked, graph.add_value(ops::addends(), {&x, 1}, attributes));
+      x = stacked;
+    }
+    kept.next = x;
+    return {};
+  }
+
+  const distribute::DistributedPlan& plan_;
+  distribute::PlanEdit edit_;
+  const std::vector<bool> is_gradient_;   // by node
+  const std::vector<std::string> names_;  // of parameters, by their gradients
+  std::vector<bool> is_early_;            // by node: it was made first
+  std::vector<Kept> kept_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace
+
+Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan) {
+  return GradientDelay(plan).run();
+}
+
+}  // namespace weft::search

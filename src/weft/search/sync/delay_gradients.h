@@ -1,0 +1,24 @@
+// weft/search/sync/delay_gradients.h -- gradients that are applied a step later, so that their sums are hidden.
+//
+//   step t     | forward t | backward t |update|       the sums of what step t - 1 made begin with step t, beside its
+//   wires      |==sums of t-1==|                       forward and backward pass; its update applies them
+//
+// What ranks made is a state of the plan (distribute/delayed.h). The first step applies nothing.
+#pragma once
+#include <cstdint>
+
+#include "weft/base/result.h"
+#include "weft/distribute/distribute.h"
+
+namespace weft::search {
+
+struct DelayedGradients {
+  distribute::DistributedPlan plan;
+  std::int64_t gradients = 0;
+  std::int64_t bytes = 0;  // that a rank keeps of them
+};
+
+// Fails where the plan sums no gradients over ranks.
+Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan);
+
+}  // namespace weft::search

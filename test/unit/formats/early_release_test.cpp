@@ -1,0 +1,163 @@
+// Early release on models that were measured: DAPPLE's profiles as steps whose gradients are summed in buckets, one
+// call each, and in parts of these. Simulated as plans are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "weft/base/file.h"
+#include "weft/cost/step_costs.h"
+#include "weft/formats/profile_text.h"
+#include "weft/ops/all.h"
+#include "weft/ops/operators.h"
+#include "weft/partition/buckets.h"
+#include "weft/plan/text.h"
+#include "weft/search/bucket/cut_exchanges.h"
+#include "weft/search/bucket/merge_exchanges.h"
+#include "weft/sim/step/predict.h"
+#include "weft/spmd/layouts.h"
+
+namespace weft::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layer {
+  std::int64_t numbers = 0;
+  double backward = 0;
+};
+
+// Layers of a profile that have parameters, in the order in which their gradients are made.
+std::vector<Layer> layers_of(const partition::Profile& profile) {
+  std::vector<Layer> layers;
+  double backward = 0;
+  const std::vector<std::int32_t> order = partition::topological_order(profile.dag()).value();
+  for (auto n = order.rbegin(); n != order.rend(); ++n) {
+    const partition::ProfileNode& node = profile.nodes[static_cast<std::size_t>(*n)];
+    backward += node.backward / 1e3;
+    if (node.parameters < 4) continue;
+    layers.push_back({static_cast<std::int64_t>(node.parameters) / 4, backward});
+    backward = 0;
+  }
+  return layers;
+}
+
+// Each layer makes a gradient, which is summed and read.
+distribute::DistributedPlan step_of(std::span<const Layer> layers) {
+  std::string text = "plan p\n", outputs;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    text += fmt::format("%{} = input {{name=x{}, type=f32[p{}={}], layout=\"partial(sum) on gpu\"}}\n", 4 * i, i, i,
+                        layers[i].numbers);
+    text += fmt::format("%{} = add %{}, %{} @made{}\n", 4 * i + 1, 4 * i, 4 * i, i);
+    text += fmt::format("%{} = all-reduce %{} {{axis=gpu}}\n", 4 * i + 2, 4 * i + 1);
+    text += fmt::format("%{} = mul %{}, %{} @read{}\n", 4 * i + 3, 4 * i + 2, 4 * i + 2, i);
+    outputs += fmt::format("{}y{}=%{}", i > 0 ? ", " : "", i, 4 * i + 3);
+  }
+  distribute::DistributedPlan plan;
+  plan.mesh = {{{"gpu", 4}}};
+  plan.graph = plan::read(text + "return " + outputs + "\n", ops::all()).value();
+  plan.layouts = spmd::infer_layouts(plan.graph, plan.mesh).value();
+  plan.origin.resize(plan.graph.node_count());
+  return plan;
+}
+
+// A layer's backward pass takes what was measured, its update reads and writes five times its bytes at 200 GB/s, and
+// a call its latency and its bytes.
+cost::StepCosts costs_of(std::span<const Layer> layers, const partition::Wire& wire) {
+  cost::StepCosts costs;
+  std::vector<Layer> known(layers.begin(), layers.end());
+  costs.compute = [known](const program::Program& program, const program::Task& task) -> cost::TaskPrice {
+    const program::Unit& unit = program.units[task.unit];
+    if (unit.nodes.empty()) return {};
+    const plan::Node& node = program.graph->node(unit.nodes[0]);
+    if (!node.label.valid()) return {};
+    const std::string label(program.graph->text(node.label));
+    const double share = static_cast<double>(task.end - task.begin) / static_cast<double>(unit.items);
+    const Layer& layer = known[static_cast<std::size_t>(std::stoi(label.substr(4)))];
+    const double read = static_cast<double>(layer.numbers) * 4 * 5 / 200e9;
+    return {share * (label.starts_with("made") ? layer.backward : read), cost::Source::measured};
+  };
+  costs.exchange = [wire](const program::Exchange&, std::size_t, std::int64_t bytes) -> cost::ExchangePrice {
+    return {wire.latency, static_cast<double>(bytes) / wire.bytes_per_second, "direct"};
+  };
+  return costs;
+}
+
+distribute::DistributedPlan fused(const distribute::DistributedPlan& plan, std::span<const Layer> layers) {
+  std::vector<partition::Tensor> chain;
+  for (const Layer& layer : layers) chain.push_back({.bytes = static_cast<double>(layer.numbers) * 4});
+  std::vector<std::vector<plan::NodeId>> buckets;
+  std::size_t begin = 0;
+  for (const std::int32_t end : partition::fixed_buckets(chain, partition::kUsualBucketBytes)) {
+    buckets.emplace_back();
+    for (; begin < static_cast<std::size_t>(end); ++begin) buckets.back().emplace_back(4 * begin + 2);
+  }
+  return search::merge_exchanges(plan, buckets).value();
+}
+
+std::vector<std::int64_t> bytes_of(const plan::Graph& graph) {
+  std::vector<std::int64_t> bytes(graph.node_count());
+  for (std::size_t n = 0; n < bytes.size(); ++n)
+    if (const plan::NodeView node = graph.view(plan::NodeId(n)); &node.op() == &ops::all_reduce())
+      for (std::size_t i = 0; i < node.input_count(); ++i) bytes[n] += node.input_type(i).bytes();
+  return bytes;
+}
+
+struct Simulated {
+  double seconds = 0;
+  std::map<std::string, double> read_at;  // when whoever reads a layer's sum begins
+};
+
+Simulated simulate(const distribute::DistributedPlan& plan, const cost::StepCosts& costs) {
+  const sim::Prediction prediction = sim::predict(plan.graph, plan.mesh, plan.layouts, costs).value();
+  Simulated made{prediction.seconds, {}};
+  const sim::RankClass& ranks = prediction.classes.at(0);
+  for (std::size_t t = 0; t < ranks.program->tasks.size(); ++t) {
+    const program::Unit& unit = ranks.program->units[ranks.program->tasks[t].unit];
+    if (unit.nodes.empty()) continue;
+    const plan::Node& node = ranks.program->graph->node(unit.nodes[0]);
+    if (!node.label.valid()) continue;
+    const std::string label(ranks.program->graph->text(node.label));
+    if (label.starts_with("read")) made.read_at.try_emplace(label, ranks.timeline.tasks[t].begin);
+  }
+  return made;
+}
+
+TEST(EarlyRelease, IsStrictlyEarlierThanFusedOnProfiles) {
+  const fs::path folder = fs::path(WEFT_SOURCE_DIR) / "../shared/corpus/dapple-profiles";
+  if (!fs::exists(folder)) GTEST_SKIP() << "no corpus here: " << folder;
+  constexpr partition::Wire kWires[] = {{50e-6, 1.25e9}, {20e-6, 12e9}, {10e-6, 150e9}};
+  std::size_t looked_at = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".txt")) continue;
+    const std::string text = read_file(entry.path().string(), 1 << 20).value();
+    const std::vector<Layer> layers = layers_of(read_profile(text).value());
+    const distribute::DistributedPlan together = fused(step_of(layers), layers);
+    for (const partition::Wire& wire : kWires) {
+      SCOPED_TRACE(fmt::format("{} at {} GB/s", name, wire.bytes_per_second / 1e9));
+      const cost::StepCosts costs = costs_of(layers, wire);
+      const Simulated one_call = simulate(together, costs);
+      double best = one_call.seconds;
+      std::size_t earlier = 0;
+      for (const double credit : {16e6, 8e6, 4e6}) {
+        const auto cut = search::in_parts(together, bytes_of(together.graph), credit);
+        ASSERT_TRUE(cut.ok()) << cut.error().message;
+        ASSERT_GT(cut->parts, cut->cut);
+        const Simulated parts = simulate(cut->plan, costs);
+        best = std::min(best, parts.seconds);
+        for (const auto& [label, begins] : one_call.read_at) earlier += parts.read_at.at(label) < begins;
+      }
+      EXPECT_LT(best, one_call.seconds);
+      EXPECT_GT(earlier, 0u);
+      ++looked_at;
+    }
+  }
+  EXPECT_GE(looked_at, 21u);
+}
+
+}  // namespace
+}  // namespace weft::formats

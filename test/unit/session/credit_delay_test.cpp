@@ -1,0 +1,159 @@
+// credit: long all-reduces in parts. delay: gradients that are applied a step later.
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "session_case.h"
+#include "temporary_folder.h"
+#include "weft/formats/safetensors.h"
+
+namespace weft::session {
+namespace {
+
+const std::string kDigitsFile = WEFT_SOURCE_DIR "/examples/digits.csv.gz";
+
+using Learned = std::map<std::string, std::string>;  // bytes of parameters and states by name
+
+Learned bytes_of(const std::string& file) {
+  Learned found;
+  const auto loaded = formats::load(file);
+  EXPECT_TRUE(loaded.ok());
+  if (!loaded.ok()) return found;
+  for (const formats::TensorEntry& entry : loaded->tensors)
+    found[std::string(entry.name)] =
+        std::string(reinterpret_cast<const char*>(entry.data.data()), entry.data.size());
+  return found;
+}
+
+class CreditAndDelay : public testing::Test {
+ protected:
+  std::string train(int ranks, int steps, const std::string& with) const {
+    return fmt::format(
+        "TRAIN digits_mlp ON LOCAL {0} FROM '{1}' STEPS {2} WITH (b = 13, f = 200, seed = 5, threads = 1, "
+        "transport = inproc, check_every = 1, distribution = 'rank={0}: slice b', {3})",
+        ranks, kDigitsFile, steps, with);
+  }
+
+  Learned learned(int ranks, int steps, const std::string& with) {
+    const std::string file = folder_ / "learned.safetensors";
+    Session session;
+    answer(session, train(ranks, steps, with));
+    answer(session, fmt::format("SAVE digits_mlp TO '{}'", file));
+    return bytes_of(file);
+  }
+
+  static Learned without_states(Learned all) {
+    std::erase_if(all, [](const auto& entry) { return entry.first.find('.') != std::string::npos; });
+    return all;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+// 200 x 64 numbers are 50 KiB: two parts by themselves, and several in a bucket.
+TEST_F(CreditAndDelay, PartsHaveTheBitsOfTheWhole) {
+  for (const int ranks : {2, 3, 4}) {
+    const Learned whole = learned(ranks, 3, "prove = false, credit = off");
+    EXPECT_EQ(learned(ranks, 3, "prove = false, credit = '32 KiB', buckets = off"), whole) << ranks;
+    EXPECT_EQ(learned(ranks, 3, "prove = false, credit = '33 KiB', buckets = '1 MiB'"), whole) << ranks;
+  }
+}
+
+TEST_F(CreditAndDelay, ACreditIsSaidInThePlanAndProven) {
+  Session session;
+  const std::string explain = fmt::format(
+      "EXPLAIN TRAIN digits_mlp ON LOCAL 3 WITH (b = 13, f = 200, distribution = 'rank=3: slice b', "
+      "buckets = '1 MiB', credit = '32 KiB')");
+  const nlohmann::json told = answer(session, explain);
+  EXPECT_NE(told.dump().find("1 all-reduce in 2 parts of 32 KiB at most"), std::string::npos) << told.dump(2);
+  EXPECT_NE(told.dump().find("proven equal to the plan of one device"), std::string::npos);
+}
+
+TEST_F(CreditAndDelay, WhatACreditCannotBeIsRefused) {
+  Session session;
+  const auto refused = [&](const std::string& with) {
+    return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
+  };
+  EXPECT_NE(refused("credit = '16 KiB'").find("expected a credit of 32 KiB or more"), std::string::npos);
+  EXPECT_NE(refused("credit = '4 MiB', micro_batches = 2").find("a credit is for plans without stages"),
+            std::string::npos);
+}
+
+// -- delay -----------------------------------------------------------------------------------------
+
+TEST_F(CreditAndDelay, DelayZeroIsTheSynchronousPlan) {
+  EXPECT_EQ(learned(3, 3, "prove = false, delay = 0"), learned(3, 3, "prove = false"));
+}
+
+// The first step applies nothing, and each later one what the step before it made.
+TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
+  const std::string sgd = "prove = false, optimizer = sgd, learning_rate = 0.1";
+  for (const int ranks : {2, 3, 4}) {
+    const Learned late = learned(ranks, 2, sgd + ", delay = 1"), once = learned(ranks, 1, sgd);
+    EXPECT_TRUE(late.contains("w1.delayed.rank")) << ranks;
+    EXPECT_EQ(without_states(late), without_states(once)) << ranks;
+    EXPECT_NE(without_states(learned(ranks, 3, sgd + ", delay = 1")), without_states(learned(ranks, 2, sgd)))
+        << "gradients of two steps were made with the same weights, and of a third not";
+  }
+}
+
+TEST_F(CreditAndDelay, GoesOnFromACheckpointWithTheSameBits) {
+  const std::string kept = folder_ / "kept.safetensors", whole = folder_ / "whole.safetensors";
+  const auto to = [&](const std::string& file) {
+    return fmt::format("prove = false, delay = 1, checkpoint = '{}'", file);
+  };
+  Session session, first, second;
+  answer(session, train(3, 5, to(whole)));
+  answer(first, train(3, 2, to(kept)));
+  answer(second, fmt::format("LOAD digits_mlp FROM '{}'", kept));
+  answer(second, train(3, 3, to(kept)));
+  EXPECT_EQ(bytes_of(kept), bytes_of(whole));
+}
+
+TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
+  Session session;
+  for (const std::string spread :
+       {"rank=4: slice b", "rank=2: slice b; tensor=2: slice f", "rank=4: slice b, shard optimizer"}) {
+    const nlohmann::json told = answer(
+        session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 4 WITH (b = 12, f = 200, delay = 1, credit = "
+                             "'32 KiB', distribution = '{}')",
+                             spread));
+    EXPECT_NE(told.dump().find("but for gradients that are applied a step later"), std::string::npos)
+        << spread << told.dump(2);
+    EXPECT_NE(told.dump().find("summed and applied a step later"), std::string::npos) << spread;
+  }
+}
+
+TEST_F(CreditAndDelay, LearnsAsTheOthersDo) {
+  Session session;
+  const auto loss = [&](const std::string& with) {
+    return answer(session, fmt::format("TRAIN digits_mlp ON LOCAL 2 FROM '{}' STEPS 150 WITH (f = 32, b = 32, seed "
+                                       "= 1, restart = true, threads = 1, transport = inproc, prove = false, "
+                                       "holdout = 300, distribution = 'rank=2: slice b', learning_rate = 0.003{})",
+                                       kDigitsFile, with))["test"]["loss"]
+        .get<double>();
+  };
+  EXPECT_LT(loss(", delay = 1"), 1.2 * loss(""));
+}
+
+TEST_F(CreditAndDelay, WhatADelayDoesNotGoWithIsRefused) {
+  Session session;
+  const auto refused = [&](const std::string& with) {
+    return complaint(session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 2 WITH ({})", with));
+  };
+  EXPECT_NE(refused("delay = 2").find("expected 0 or 1 steps"), std::string::npos);
+  EXPECT_NE(refused("delay = 1, sync_every = 4").find("sync_every does not go with it"), std::string::npos);
+  EXPECT_NE(refused("delay = 1, codecs = 'gradients: int8'").find("codecs do not go with it"),
+            std::string::npos);
+  EXPECT_NE(refused("delay = 1, precision = f16").find("delay does not go with f16"), std::string::npos);
+  EXPECT_NE(refused("delay = 1, micro_batches = 2").find("delay is for plans without stages"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::session
