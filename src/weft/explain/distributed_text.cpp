@@ -170,6 +170,8 @@ std::string step_notes(const DistributedExplanation& explanation) {
 
 std::string wire_lines(const DistributedExplanation& explanation) {
   std::string text;
+  if (!explanation.credit.empty())
+    text += wrap(fmt::format("credit: {}\n", explanation.credit), explanation.width);
   if (!explanation.delayed.empty())
     text += wrap(fmt::format("delay: {}\n", explanation.delayed), explanation.width);
   if (!explanation.averages.empty())

@@ -134,7 +134,8 @@ class Scheduler {
   }
 
   // Exchanges in a row; and those that read no more than sources, perhaps in another order. The copy that
-  // puts them in order waits its turn as well.
+  // puts them in order waits its turn as well. Sums of what sources hold are of the step before: they are read at its
+  // end, so they are no fetches, and begin at once.
   void find_fetches() {
     is_fetch_.resize(units_.size());
     std::optional<std::uint32_t> last;
@@ -142,6 +143,7 @@ class Scheduler {
       if (!is_exchange(u)) continue;
       if (last) edge(*last, u);
       is_fetch_[u] =
+          !is(Exchange::Kind::all_reduce, u) && !is(Exchange::Kind::reduce_scatter, u) &&
           !units_[u].reads.empty() && std::ranges::all_of(units_[u].reads, [&](const Place& place) {
             return is_source(place.buffer) ||
                    std::ranges::all_of(writers_[place.buffer.value],

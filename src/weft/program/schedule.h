@@ -10,7 +10,7 @@
 //   an optimizer runs as soon as it can: its gradient's memory is then free for the next;
 //   an exchange starts as soon as it can, and what reads its result comes when it should be over: until then
 //     there is other work, if there is any;
-//   an exchange of what a source holds, which could always start, starts when little that was fetched so is
+//   a gather of what a source holds, which could always start, starts when little that was fetched so is
 //     still unread: parameters are gathered ahead of their use, but not all at once.
 //
 // What the backward phase computes of forward values alone could run at any time, and holds memory from then on: it

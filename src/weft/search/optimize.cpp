@@ -182,18 +182,23 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
 }
 
 Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& report) {
-  WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan));
-  const plan::Mesh& mesh = made.plan.mesh;
-  WEFT_TRY(costs, problem.machine->costs(mesh));
-  report.said = fmt::format("{} gradient{} {} summed and applied a step later; {} of them are kept on a rank",
-                            made.gradients, made.gradients == 1 ? "" : "s",
-                            made.gradients == 1 ? "is" : "are", print_bytes(static_cast<double>(made.bytes)));
+  std::optional<PredictedPlan> best;
+  for (const DelayedSums stand : {DelayedSums::after_forward, DelayedSums::first}) {
+    WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan, stand));
+    WEFT_TRY(costs, problem.machine->costs(made.plan.mesh));
+    WEFT_TRY(prediction,
+             sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
+                          {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
+    if (best && prediction.seconds >= best->prediction.seconds) continue;
+    report.said = fmt::format("{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank",
+                              made.gradients, made.gradients == 1 ? " is" : "s are",
+                              stand == DelayedSums::first ? "from its beginning on" : "after its forward pass",
+                              print_bytes(static_cast<double>(made.bytes)));
+    best = {std::move(made.plan), std::move(prediction)};
+  }
   choice.delayed = report.said;
   report.changed = true;
-  WEFT_TRY(prediction,
-           sim::predict(made.plan.graph, mesh, made.plan.layouts, costs,
-                        {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
-  choose_instead(problem, choice, {std::move(made.plan), std::move(prediction)});
+  choose_instead(problem, choice, std::move(*best));
   return choice;
 }
 
@@ -272,6 +277,7 @@ Result<Choice> credit_stage(const Problem& problem, Choice choice, StageReport& 
                                  .credit = problem.credit}));
   report.said = found.said;
   report.changed = found.plan.has_value();
+  if (found.plan) choice.credit = found.said;
   if (found.plan) choose_instead(problem, choice, std::move(*found.plan));
   return choice;
 }

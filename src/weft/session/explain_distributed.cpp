@@ -92,6 +92,7 @@ Answer explain_distributed(const Session::State& state, const Context& context, 
   about.coded = planned->coded;
   about.averages = planned->averages;
   about.delayed = planned->delayed;
+  about.credit = planned->credit;
   WEFT_TRY(first, first_steps(state, prepared));
   about.rules = std::move(first);
   about.rules.insert(about.rules.end(), planned->trail.begin(), planned->trail.end());

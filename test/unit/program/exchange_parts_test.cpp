@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "weft/ops/all.h"
+#include "weft/ops/operators.h"
 #include "weft/plan/text.h"
 #include "weft/program/exchange_parts.h"
 

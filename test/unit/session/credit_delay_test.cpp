@@ -94,7 +94,7 @@ TEST_F(CreditAndDelay, DelayZeroIsTheSynchronousPlan) {
 TEST_F(CreditAndDelay, AGradientIsAppliedAStepLater) {
   const std::string sgd = "prove = false, optimizer = sgd, learning_rate = 0.1";
   for (const int ranks : {2, 3, 4}) {
-    const Learned late = learned(ranks, 2, sgd + ", delay = 1"), once = learned(ranks, 1, sgd);
+    const Learned late = learned(ranks, 2, sgd + ", delay = 1, credit = '32 KiB'"), once = learned(ranks, 1, sgd);
     EXPECT_TRUE(late.contains("w1.delayed.rank")) << ranks;
     EXPECT_EQ(without_states(late), without_states(once)) << ranks;
     EXPECT_NE(without_states(learned(ranks, 3, sgd + ", delay = 1")), without_states(learned(ranks, 2, sgd)))
@@ -118,9 +118,10 @@ TEST_F(CreditAndDelay, GoesOnFromACheckpointWithTheSameBits) {
 TEST_F(CreditAndDelay, IsProvenButForTheDelayAndGoesWithCreditAndShards) {
   Session session;
   for (const std::string spread :
-       {"rank=4: slice b", "rank=2: slice b; tensor=2: slice f", "rank=4: slice b, shard optimizer"}) {
+       {"node=4: slice b; gpu=8: slice b", "node=4: slice b; gpu=8: slice f",
+        "node=4: slice b; gpu=8: slice b, shard optimizer", "node=4: slice b; gpu=8: slice b, shard parameters"}) {
     const nlohmann::json told = answer(
-        session, fmt::format("EXPLAIN TRAIN digits_mlp ON LOCAL 4 WITH (b = 12, f = 200, delay = 1, credit = "
+        session, fmt::format("EXPLAIN TRAIN digits_mlp ON pod WITH (b = 96, f = 2000, delay = 1, credit = "
                              "'32 KiB', distribution = '{}')",
                              spread));
     EXPECT_NE(told.dump().find("but for gradients that are applied a step later"), std::string::npos)

@@ -25,20 +25,23 @@ using plan::ValueId;
 
 class GradientDelay {
  public:
-  explicit GradientDelay(const distribute::DistributedPlan& plan)
+  GradientDelay(const distribute::DistributedPlan& plan, DelayedSums stand)
       : plan_(plan),
+        stand_(stand),
         edit_(plan),
         is_gradient_(gradient_sums(plan.graph)),
         names_(gradient_names(plan.graph)),
         is_early_(plan.graph.node_count()) {}
 
   Result<DelayedGradients> run() {
-    WEFT_TRY_STATUS(sum_early());
+    const std::size_t from = stand_ == DelayedSums::first ? 0 : forward_nodes();
+    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
+      if (n == from) WEFT_TRY_STATUS(sum_early());
+      if (!is_early_[n]) WEFT_TRY_STATUS(edit_.keep(NodeId(n)));
+    }
     if (kept_.empty())
       return user_error("delay: this plan sums no gradients among ranks",
                         "delay = 0, or a distribution that slices the batch");
-    for (std::size_t n = 0; n < plan_.graph.node_count(); ++n)
-      if (!is_early_[n]) WEFT_TRY_STATUS(edit_.keep(NodeId(n)));
     for (Kept& kept : kept_) WEFT_TRY_STATUS(keep_addends(kept));
     DelayedGradients made;
     WEFT_TRY(plan, edit_.finish());
@@ -65,8 +68,13 @@ class GradientDelay {
     ValueId next;
   };
 
-  // The sums, and casts and sums of sums, come first in the plan: they need nothing of this step. Collectives keep
-  // the plan's order, so where they stood they would wait for what the forward pass exchanges.
+  std::size_t forward_nodes() const {
+    std::size_t n = 0;
+    while (n < plan_.graph.node_count() && plan_.graph.phase(NodeId(n)) == plan::Phase::forward) ++n;
+    return n;
+  }
+
+  // The sums, and casts and sums of sums: they need nothing of this step.
   Status sum_early() {
     std::vector<bool> is_summed(plan_.graph.value_count());
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
@@ -161,6 +169,7 @@ class GradientDelay {
   }
 
   const distribute::DistributedPlan& plan_;
+  const DelayedSums stand_;
   distribute::PlanEdit edit_;
   const std::vector<bool> is_gradient_;   // by node
   const std::vector<std::string> names_;  // of parameters, by their gradients
@@ -171,8 +180,8 @@ class GradientDelay {
 
 }  // namespace
 
-Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan) {
-  return GradientDelay(plan).run();
+Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand) {
+  return GradientDelay(plan, stand).run();
 }
 
 }  // namespace weft::search

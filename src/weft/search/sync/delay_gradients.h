@@ -3,7 +3,9 @@
 //   step t     | forward t | backward t |update|       the sums of what step t - 1 made begin with step t, beside its
 //   wires      |==sums of t-1==|                       forward and backward pass; its update applies them
 //
-// What ranks made is a state of the plan (distribute/delayed.h). The first step applies nothing.
+// What ranks made is a state of the plan (distribute/delayed.h). The first step applies nothing. Collectives of an axis
+// keep the plan's order: sums that come first have the whole step, but what the forward pass exchanges waits for them;
+// sums that come after the forward pass have the backward pass alone.
 #pragma once
 #include <cstdint>
 
@@ -18,7 +20,9 @@ struct DelayedGradients {
   std::int64_t bytes = 0;  // that a rank keeps of them
 };
 
+enum class DelayedSums : std::uint8_t { first, after_forward };
+
 // Fails where the plan sums no gradients over ranks.
-Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan);
+Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand);
 
 }  // namespace weft::search
