@@ -182,8 +182,12 @@ Result<Choice> sync_stage(const Problem& problem, Choice choice, StageReport& re
 }
 
 Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& report) {
+  constexpr std::pair<DelayedSums, std::string_view> kStands[] = {
+      {DelayedSums::after_forward, "after its forward pass"},
+      {DelayedSums::first, "from its beginning on"},
+      {DelayedSums::first_at_low_priority, "from its beginning on, at low priority"}};
   std::optional<PredictedPlan> best;
-  for (const DelayedSums stand : {DelayedSums::after_forward, DelayedSums::first}) {
+  for (const auto& [stand, when] : kStands) {
     WEFT_TRY(made, delay_gradients(choice.spread->chosen.plan, stand));
     WEFT_TRY(costs, problem.machine->costs(made.plan.mesh));
     WEFT_TRY(prediction,
@@ -192,8 +196,7 @@ Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& r
     if (best && prediction.seconds >= best->prediction.seconds) continue;
     report.said = fmt::format("{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank",
                               made.gradients, made.gradients == 1 ? " is" : "s are",
-                              stand == DelayedSums::first ? "from its beginning on" : "after its forward pass",
-                              print_bytes(static_cast<double>(made.bytes)));
+                              when, print_bytes(static_cast<double>(made.bytes)));
     best = {std::move(made.plan), std::move(prediction)};
   }
   choice.delayed = report.said;

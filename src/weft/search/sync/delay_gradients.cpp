@@ -12,6 +12,7 @@
 #include "weft/distribute/trace_origins.h"
 #include "weft/ops/build.h"
 #include "weft/ops/communication.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/ops/loops.h"
 #include "weft/ops/operators.h"
 #include "weft/search/bucket/gradient_sums.h"
@@ -34,7 +35,7 @@ class GradientDelay {
         is_early_(plan.graph.node_count()) {}
 
   Result<DelayedGradients> run() {
-    const std::size_t from = stand_ == DelayedSums::first ? 0 : forward_nodes();
+    const std::size_t from = stand_ == DelayedSums::after_forward ? forward_nodes() : 0;
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       if (n == from) WEFT_TRY_STATUS(sum_early());
       if (!is_early_[n]) WEFT_TRY_STATUS(edit_.keep(NodeId(n)));
@@ -86,8 +87,8 @@ class GradientDelay {
       if (is_summed[x.value] && hands_on) {
         edit_.stand_at(node.id());
         const ValueId from = edit_.now(x);
-        WEFT_TRY(again, edit_.add_again(node.id(), {&from, 1}));
-        edit_.become(node.result(0), edit_.graph().result(again));
+        WEFT_TRY(again, add_sum(node, from));
+        edit_.become(node.result(0), again);
       } else if (is_gradient_[n] && !addend_axes(x).empty()) {
         WEFT_TRY_STATUS(sum_what_was_made(node));
       } else {
@@ -96,6 +97,14 @@ class GradientDelay {
       is_early_[n] = is_summed[node.result(0).value] = true;
     }
     return {};
+  }
+
+  // An all-reduce's last attribute is its priority.
+  Result<ValueId> add_sum(const NodeView& node, ValueId x) {
+    const bool is_low = stand_ == DelayedSums::first_at_low_priority && &node.op() == &ops::all_reduce();
+    const plan::AttributeValue low = edit_.graph().symbol(ops::kLowPriority);
+    WEFT_TRY(sum, edit_.add_again(node.id(), {&x, 1}, is_low ? &low : nullptr));
+    return edit_.graph().result(sum);
   }
 
   std::vector<std::size_t> addend_axes(ValueId x) const {
@@ -147,8 +156,8 @@ class GradientDelay {
     edit_.stand_at(node.id());
     WEFT_TRY(before, ops::add_reduce(graph, "sum", state, ops::indices_of(of_gradient)));
     WEFT_TRY(as_it_was, ops::add_cast(graph, before, type.dtype));
-    WEFT_TRY(sum, edit_.add_again(node.id(), {&as_it_was, 1}));
-    edit_.become(node.result(0), graph.result(sum));
+    WEFT_TRY(sum, add_sum(node, as_it_was));
+    edit_.become(node.result(0), sum);
     kept_.push_back(std::move(kept));
     return {};
   }

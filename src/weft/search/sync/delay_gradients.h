@@ -4,8 +4,8 @@
 //   wires      |==sums of t-1==|                       forward and backward pass; its update applies them
 //
 // What ranks made is a state of the plan (distribute/delayed.h). The first step applies nothing. Collectives of an axis
-// keep the plan's order: sums that come first have the whole step, but what the forward pass exchanges waits for them;
-// sums that come after the forward pass have the backward pass alone.
+// keep the plan's order: sums that come first have the whole step, but what the forward pass exchanges waits for them,
+// unless they are all-reduces at low priority; sums that come after the forward pass have the backward pass alone.
 #pragma once
 #include <cstdint>
 
@@ -20,7 +20,7 @@ struct DelayedGradients {
   std::int64_t bytes = 0;  // that a rank keeps of them
 };
 
-enum class DelayedSums : std::uint8_t { first, after_forward };
+enum class DelayedSums : std::uint8_t { after_forward, first, first_at_low_priority };
 
 // Fails where the plan sums no gradients over ranks.
 Result<DelayedGradients> delay_gradients(const distribute::DistributedPlan& plan, DelayedSums stand);
