@@ -75,8 +75,10 @@ class GradientDelay {
     return n;
   }
 
-  // The sums, and casts and sums of sums: they need nothing of this step.
+  // The sums, and then casts and sums of sums: they need nothing of this step. Small ones go first: an update that
+  // could begin after the forward pass, as a bias's could, is not to stand behind the sum of a large matrix.
   Status sum_early() {
+    std::vector<NodeId> sums, after;
     std::vector<bool> is_summed(plan_.graph.value_count());
     for (std::size_t n = 0; n < plan_.graph.node_count(); ++n) {
       const NodeView node = plan_.graph.view(NodeId(n));
@@ -84,17 +86,22 @@ class GradientDelay {
       const ValueId x = node.input(0);
       const bool hands_on = node.phase() != plan::Phase::forward &&
                             (ops::find_communication(node.op()) != nullptr || &node.op() == &ops::cast());
-      if (is_summed[x.value] && hands_on) {
-        edit_.stand_at(node.id());
-        const ValueId from = edit_.now(x);
-        WEFT_TRY(again, add_sum(node, from));
-        edit_.become(node.result(0), again);
-      } else if (is_gradient_[n] && !addend_axes(x).empty()) {
-        WEFT_TRY_STATUS(sum_what_was_made(node));
-      } else {
+      if (is_summed[x.value] && hands_on)
+        after.push_back(node.id());
+      else if (is_gradient_[n] && !addend_axes(x).empty())
+        sums.push_back(node.id());
+      else
         continue;
-      }
       is_early_[n] = is_summed[node.result(0).value] = true;
+    }
+    std::ranges::stable_sort(
+        sums, {}, [&](NodeId sum) { return plan_.graph.type(plan_.graph.node(sum).inputs[0]).bytes(); });
+    for (const NodeId sum : sums) WEFT_TRY_STATUS(sum_what_was_made(plan_.graph.view(sum)));
+    for (const NodeId next : after) {
+      const NodeView node = plan_.graph.view(next);
+      edit_.stand_at(next);
+      WEFT_TRY(again, add_sum(node, edit_.now(node.input(0))));
+      edit_.become(node.result(0), again);
     }
     return {};
   }
