@@ -165,12 +165,35 @@ class Scheduler {
     return copy != nullptr && is_source(copy->from.buffer);
   }
 
+  // By unit: of the backward phase, though it computes with what sources hold alone: sums of the step before.
+  std::vector<bool> of_step_before() const {
+    std::vector<bool> found(units_.size());
+    for (std::uint32_t u = 0; u < units_.size(); ++u)
+      found[u] = (units_[u].nodes.empty() || is_backward(u)) && !units_[u].reads.empty() &&
+                 std::ranges::all_of(units_[u].reads, [&](const Place& place) {
+                   return is_source(place.buffer) ||
+                          std::ranges::all_of(writers_[place.buffer.value],
+                                              [&](const Part& writer) { return found[writer.unit]; });
+                 });
+    return found;
+  }
+
+  // Whether it need not hurry: what it applies was made in the step before, and may still be under way.
+  bool applies_late(std::uint32_t u, const std::vector<bool>& before) const {
+    return std::ranges::any_of(units_[u].reads, [&](const Place& place) {
+      return std::ranges::any_of(writers_[place.buffer.value], [&](const Part& writer) {
+        return is_exchange(writer.unit) && before[writer.unit];
+      });
+    });
+  }
+
   void find_priorities() {
+    const std::vector<bool> before = of_step_before();
     std::uint32_t last_node = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       if (!units_[u].nodes.empty()) last_node = units_[u].nodes.back().value;
       const bool soon = units_[u].nodes.empty() || is_message(u) ||
-                        is_optimizer(*program_.graph->node(units_[u].nodes[0]).op);
+                        (is_optimizer(*program_.graph->node(units_[u].nodes[0]).op) && !applies_late(u, before));
       // A receive counts to the turn before its own, after what is there; a copy of a source could always go.
       const std::uint32_t ahead = is(Exchange::Kind::receive, u) && units_[u].turn > 0 ? 1 : 0;
       priority_.push_back({units_[u].turn - ahead, soon ? u : (std::uint64_t{last_node} + 1) << 32 | u});

@@ -7,7 +7,8 @@
 // read the source. Exchanges keep the plan's order, which is the same on every rank. Among what is ready the
 // plan's order decides, except that
 //
-//   an optimizer runs as soon as it can: its gradient's memory is then free for the next;
+//   an optimizer runs as soon as it can: its gradient's memory is then free for the next; but where its gradient is of
+//     the step before, when all else is done;
 //   an exchange starts as soon as it can, and what reads its result comes when it should be over: until then
 //     there is other work, if there is any;
 //   a gather of what a source holds, which could always start, starts when little that was fetched so is
