@@ -87,10 +87,10 @@ Result<DistributedPlan> without_delay(const DistributedPlan& plan) {
     std::vector<NodeId> later;
     for (const NodeId node : waiting) {
       const ValueId made = instead[node.value];
-      const bool is_ready =
-          made.valid() ? edit.now(made).valid()
-                       : std::ranges::all_of(plan.graph.node(node).inputs,
-                                             [&](ValueId input) { return edit.now(input).valid(); });
+      const bool is_ready = made.valid()
+                                ? edit.now(made).valid()
+                                : std::ranges::all_of(plan.graph.node(node).inputs,
+                                                      [&](ValueId input) { return edit.now(input).valid(); });
       if (!is_ready)
         later.push_back(node);
       else if (made.valid())

@@ -27,8 +27,7 @@ constexpr std::array<plan::AttributeSpec, 5> kAllReduceAttributes = {
      {"every", AttributeKind::integer, false, 1},
      {"parts", AttributeKind::integer, false, 1},
      {"priority", AttributeKind::word, false, 0, kNormalPriority}}};
-constexpr std::size_t kAllReduceKind = 1, kAllReduceEvery = 2, kAllReduceParts = 3,
-                      kAllReducePriority = 4;
+constexpr std::size_t kAllReduceKind = 1, kAllReduceEvery = 2, kAllReduceParts = 3, kAllReducePriority = 4;
 
 class AllReduce final : public Communication {
  public:

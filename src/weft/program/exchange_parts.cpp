@@ -56,7 +56,7 @@ std::vector<std::int64_t> part_ends(std::int64_t elements, std::int64_t line,
                                     std::span<const std::int64_t> ends, std::int64_t parts) {
   // Members of a bucket begin on cache lines: where one ends the next one's line is meant.
   const auto on_line = [&](std::int64_t at) { return std::min((at + line - 1) / line * line, elements); };
-  const std::int64_t nearby = elements / parts / 4;
+  const std::int64_t nearby = std::max(elements / parts / 8 - line, std::int64_t{0});
   std::vector<std::int64_t> found;
   for (std::int64_t p = 1; p < parts; ++p) {
     const auto even = static_cast<std::int64_t>(static_cast<double>(elements) / static_cast<double>(parts) *

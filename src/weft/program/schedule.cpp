@@ -192,8 +192,9 @@ class Scheduler {
     std::uint32_t last_node = 0;
     for (std::uint32_t u = 0; u < units_.size(); ++u) {
       if (!units_[u].nodes.empty()) last_node = units_[u].nodes.back().value;
-      const bool soon = units_[u].nodes.empty() || is_message(u) ||
-                        (is_optimizer(*program_.graph->node(units_[u].nodes[0]).op) && !applies_late(u, before));
+      const bool soon =
+          units_[u].nodes.empty() || is_message(u) ||
+          (is_optimizer(*program_.graph->node(units_[u].nodes[0]).op) && !applies_late(u, before));
       // A receive counts to the turn before its own, after what is there; a copy of a source could always go.
       const std::uint32_t ahead = is(Exchange::Kind::receive, u) && units_[u].turn > 0 ? 1 : 0;
       priority_.push_back({units_[u].turn - ahead, soon ? u : (std::uint64_t{last_node} + 1) << 32 | u});

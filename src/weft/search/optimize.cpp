@@ -194,9 +194,9 @@ Result<Choice> delay_stage(const Problem& problem, Choice choice, StageReport& r
              sim::predict(made.plan.graph, made.plan.mesh, made.plan.layouts, costs,
                           {.overlap = problem.machine->overlap, .workers = problem.machine->workers}));
     if (best && prediction.seconds >= best->prediction.seconds) continue;
-    report.said = fmt::format("{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank",
-                              made.gradients, made.gradients == 1 ? " is" : "s are",
-                              when, print_bytes(static_cast<double>(made.bytes)));
+    report.said = fmt::format(
+        "{} gradient{} summed and applied a step later, {}; {} of them are kept on a rank", made.gradients,
+        made.gradients == 1 ? " is" : "s are", when, print_bytes(static_cast<double>(made.bytes)));
     best = {std::move(made.plan), std::move(prediction)};
   }
   choice.delayed = report.said;
@@ -227,8 +227,8 @@ Result<Choice> codecs_stage(const Problem& problem, Choice choice, StageReport& 
 // that is then quicker is taken, unless hints, codecs or a given distribution say otherwise.
 void bucket_families(const Problem& problem, const BucketOptions& options, DistributionChoice& spread) {
   const FixedPart& fixed = problem.distribution.fixed;
-  const bool is_free = !problem.distribution.given && !problem.codecs.any() && problem.sync_every == 1 && problem.delay == 0 &&
-                       fixed.slices.empty() && fixed.exceptions.empty();
+  const bool is_free = !problem.distribution.given && !problem.codecs.any() && problem.sync_every == 1 &&
+                       problem.delay == 0 && fixed.slices.empty() && fixed.exceptions.empty();
   for (Alternative& family : spread.alternatives) {
     if (!family.fits || family.distribution == spread.distribution || Clock::now() >= problem.until) continue;
     ChooseOptions given = problem.distribution;

@@ -86,7 +86,7 @@ struct Choice {
   std::vector<CodedExchanges> coded;      // what codecs did, where they were allowed
   std::string averages;                   // of ranks that learn by themselves: what is averaged, and when
   std::string credit;                     // of long all-reduces that go in parts: how many, and of what size
-  std::string delayed;                    // of gradients that are applied a step later: which, and what is kept
+  std::string delayed;  // of gradients that are applied a step later: which, and what is kept
   std::chrono::steady_clock::time_point until =
       std::chrono::steady_clock::time_point::max();  // the problem's
 };

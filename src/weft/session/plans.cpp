@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
-#include "weft/distribute/local_steps.h"
 #include "weft/distribute/delayed.h"
+#include "weft/distribute/local_steps.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/print.h"
 #include "weft/ops/communication.h"

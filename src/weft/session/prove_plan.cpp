@@ -13,6 +13,7 @@
 
 #include "weft/base/units.h"
 #include "weft/cost/plan_cost.h"
+#include "weft/distribute/delayed.h"
 #include "weft/distribute/local_steps.h"
 #include "weft/distribute/meaning.h"
 #include "weft/distribute/open_nodes.h"
@@ -22,7 +23,6 @@
 #include "weft/distribute/shrink.h"
 #include "weft/distribute/tiles.h"
 #include "weft/distribute/trace_origins.h"
-#include "weft/distribute/delayed.h"
 #include "weft/distribute/without_codecs.h"
 #include "weft/language/bind.h"
 #include "weft/ops/operators.h"

@@ -180,7 +180,8 @@ constexpr SettingSpec kSpecs[] = {
                                            "memory: where one dies, restarts go on "
                                            "from there; 0 is never"),
     {"credit",
-     "bytes of all-reduces that may be under way along an axis: '4 MiB'; longer ones go in parts of it; automatic "
+     "bytes of all-reduces that may be under way along an axis: '4 MiB'; longer ones go in parts of it; "
+     "automatic "
      "is what is quickest; off: each is one call",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind == ValueKind::word && value.text == "automatic") return settings.credit = 0, Status();
@@ -189,8 +190,9 @@ constexpr SettingSpec kSpecs[] = {
        WEFT_TRY(bytes, quantity(value, Dimension::bytes));
        if (!(bytes >= search::kLeastCredit))
          return user_error(
-             fmt::format("expected a credit of {} or more, which is the least piece that ranks pass on, found {}",
-                         print_bytes(search::kLeastCredit), print_bytes(bytes)),
+             fmt::format(
+                 "expected a credit of {} or more, which is the least piece that ranks pass on, found {}",
+                 print_bytes(search::kLeastCredit), print_bytes(bytes)),
              "for example: credit = '4 MiB'; automatic is what is quickest, off is none", value.span);
        settings.credit = bytes;
        return {};
@@ -222,7 +224,8 @@ constexpr SettingSpec kSpecs[] = {
        return settings.tiles == 0 ? std::string("automatic") : fmt::format("{}", *settings.tiles);
      }},
     {"delay",
-     "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at once",
+     "steps after which a gradient is applied: 1 is in the next one, which hides its sum over ranks; 0 is at "
+     "once",
      [](Settings& settings, const Value& value) -> Status {
        if (value.kind != ValueKind::number || (value.number.value != 0 && value.number.value != 1))
          return user_error("expected 0 or 1 steps", "for example: delay = 1", value.span);

@@ -12,7 +12,6 @@
 #include "weft/cost/step_costs.h"
 #include "weft/formats/profile_text.h"
 #include "weft/ops/operators.h"
-#include "weft/ops/operators.h"
 #include "weft/partition/buckets.h"
 #include "weft/plan/text.h"
 #include "weft/search/bucket/cut_exchanges.h"
@@ -49,8 +48,8 @@ std::vector<Layer> layers_of(const partition::Profile& profile) {
 distribute::DistributedPlan step_of(std::span<const Layer> layers) {
   std::string text = "plan p\n", outputs;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    text += fmt::format("%{} = input {{name=x{}, type=f32[p{}={}], layout=\"partial(sum) on gpu\"}}\n", 4 * i, i, i,
-                        layers[i].numbers);
+    text += fmt::format("%{} = input {{name=x{}, type=f32[p{}={}], layout=\"partial(sum) on gpu\"}}\n", 4 * i,
+                        i, i, layers[i].numbers);
     text += fmt::format("%{} = add %{}, %{} @made{}\n", 4 * i + 1, 4 * i, 4 * i, i);
     text += fmt::format("%{} = all-reduce %{} {{axis=gpu}}\n", 4 * i + 2, 4 * i + 1);
     text += fmt::format("%{} = mul %{}, %{} @read{}\n", 4 * i + 3, 4 * i + 2, 4 * i + 2, i);
@@ -163,8 +162,8 @@ TEST(EarlyRelease, IsStrictlyEarlierThanFusedOnProfiles) {
       double best = parts.seconds;
       for (const double credit : {8e6, 16e6})
         best = std::min(
-            best,
-            simulate(search::in_parts(together, bytes_of(together.graph), credit).value().plan, costs).seconds);
+            best, simulate(search::in_parts(together, bytes_of(together.graph), credit).value().plan, costs)
+                      .seconds);
       shorter += best < one_call.seconds;
       ++looked_at;
     }

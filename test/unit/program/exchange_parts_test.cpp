@@ -18,25 +18,30 @@ TEST(PartEnds, AreEvenAndOnCacheLines) {
   EXPECT_EQ(part_ends(161, 16, {}, 2), (Ends{80, 161}));
 }
 
-// Tensors of 90 and 60 numbers, each on a line of its own.
+// Tensors of 860 and 690 numbers, each on a line of its own.
 TEST(PartEnds, AreThoseOfTensorsNearby) {
-  const Ends tensors = {90, 156};
-  EXPECT_EQ(part_ends(156, 16, {}, 2), (Ends{80, 156}));
-  EXPECT_EQ(part_ends(156, 16, tensors, 2), (Ends{96, 156}));  // where the second begins
-  EXPECT_EQ(part_ends(1720, 16, tensors, 2), (Ends{864, 1720}));  // none is near
+  const Ends tensors = {860, 1554};
+  EXPECT_EQ(part_ends(1554, 16, {}, 2), (Ends{784, 1554}));
+  EXPECT_EQ(part_ends(1554, 16, tensors, 2), (Ends{784, 1554}));  // too far: 87 of 777
+  EXPECT_EQ(part_ends(1554, 16, Ends{800, 1554}, 2), (Ends{800, 1554}));
 }
 
 // All ranks must make as many calls.
 TEST(PartEnds, AreAsManyAsAskedForWhateverThereIs) {
   EXPECT_EQ(part_ends(0, 16, {}, 3), (Ends{0, 0, 0}));
   EXPECT_EQ(part_ends(5, 16, {}, 3), (Ends{5, 5, 5}));
-  for (std::int64_t elements = 0; elements < 200; elements += 7)
+  for (std::int64_t elements = 0; elements < 6000; elements += 997)
     for (std::int64_t parts = 1; parts < 9; ++parts) {
       const Ends tensors = {elements / 3, elements / 2, elements};
       const Ends ends = part_ends(elements, 16, tensors, parts);
       ASSERT_EQ(ends.size(), static_cast<std::size_t>(parts));
       EXPECT_TRUE(std::ranges::is_sorted(ends));
       EXPECT_EQ(ends.back(), elements);
+      std::int64_t begin = 0;
+      for (const std::int64_t end : ends) {
+        EXPECT_LE(end - begin, std::max<std::int64_t>(elements / parts * 5 / 4, elements / parts + 32));
+        begin = end;
+      }
     }
 }
 
@@ -84,7 +89,8 @@ TEST(ExchangeParts, EachTensorIsReadWhenItsPartIsThere) {
   std::int64_t sent = 0;
   for (const std::uint32_t move : moves)
     sent += std::get<Exchange>(parts.units[parts.tasks[move].unit].kernel).counts.at(0);
-  EXPECT_EQ(sent, std::get<Exchange>(whole.units[whole.tasks[exchange_tasks(whole)[0]].unit].kernel).counts.at(0));
+  EXPECT_EQ(sent,
+            std::get<Exchange>(whole.units[whole.tasks[exchange_tasks(whole)[0]].unit].kernel).counts.at(0));
 }
 
 TEST(ExchangeParts, PartsThatAreLeftWithNothingAreCallsAllTheSame) {

@@ -20,6 +20,14 @@ using plan::NodeView;
 
 constexpr double kTriedCredits[] = {16.0 * (1 << 20), 4.0 * (1 << 20), 1 << 20, 256 << 10};
 
+// Parts that end where tensors do are larger than even ones, by a quarter at most (program/exchange_parts.h).
+std::int64_t parts_within(double bytes, double credit) {
+  constexpr double kLargest = 1.25;
+  if (bytes <= credit) return 1;
+  return static_cast<std::int64_t>(
+      std::min(std::ceil(kLargest * bytes / credit), static_cast<double>(ops::kMostParts)));
+}
+
 // What each exchange of rank 0 moves, by node of the plan of the mesh.
 Result<std::vector<std::int64_t>> bytes_by_node(const PredictedPlan& plan) {
   std::vector<std::int64_t> bytes(plan.plan.graph.node_count());
@@ -40,8 +48,7 @@ Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<cons
   distribute::PlanEdit edit(plan);
   for (std::size_t n = 0; n < plan.graph.node_count(); ++n) {
     const NodeView node = plan.graph.view(NodeId(n));
-    const auto parts = std::min(static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes[n]) / credit)),
-                                ops::kMostParts);
+    const std::int64_t parts = parts_within(static_cast<double>(bytes[n]), credit);
     if (&node.op() != &ops::all_reduce() || parts < 2 || ops::steps_between_sums(node) > 1) {
       WEFT_TRY_STATUS(edit.keep(node.id()));
       continue;

@@ -29,7 +29,7 @@ struct CreditOptions {
 struct CutExchanges {
   std::optional<PredictedPlan> plan;  // none: it stays as it is
   double credit = 0;                  // of the plan
-  std::string said;                   // "2 all-reduces in 9 parts of at most 4 MiB"; where there is no plan, why not
+  std::string said;  // "2 all-reduces in 9 parts of at most 4 MiB"; where there is no plan, why not
 };
 
 Result<CutExchanges> cut_exchanges(const PredictedPlan& before, const Machine& machine,
@@ -41,6 +41,7 @@ struct InParts {
   distribute::DistributedPlan plan;
   std::size_t cut = 0, parts = 0;
 };
-Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<const std::int64_t> bytes, double credit);
+Result<InParts> in_parts(const distribute::DistributedPlan& plan, std::span<const std::int64_t> bytes,
+                         double credit);
 
 }  // namespace weft::search

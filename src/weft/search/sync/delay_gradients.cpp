@@ -123,7 +123,8 @@ class GradientDelay {
   }
 
   Symbol fresh(const plan::Type& type, std::string name) {
-    while (std::ranges::any_of(type.dims, [&](const plan::Dim& dim) { return plan_.graph.text(dim.index) == name; }))
+    while (std::ranges::any_of(type.dims,
+                               [&](const plan::Dim& dim) { return plan_.graph.text(dim.index) == name; }))
       name += '_';
     return edit_.graph().symbol(name);
   }
@@ -156,9 +157,8 @@ class GradientDelay {
     graph.set_scope({});
     graph.set_when({});
     const std::array<plan::AttributeValue, 6> attributes = {
-        graph.symbol(kept.name), state_type,
-        std::monostate(),        std::monostate(),
-        std::monostate(),        graph.symbol(print(layout, plan_.mesh, graph.symbols()))};
+        graph.symbol(kept.name), state_type,       std::monostate(),
+        std::monostate(),        std::monostate(), graph.symbol(print(layout, plan_.mesh, graph.symbols()))};
     WEFT_TRY(state, graph.add_value(ops::state(), {}, attributes));
     edit_.stand_at(node.id());
     WEFT_TRY(before, ops::add_reduce(graph, "sum", state, ops::indices_of(of_gradient)));
