@@ -41,7 +41,7 @@ class Distributor {
     for (std::size_t s = 0; s < graph.scope_count(); ++s)
       made_.graph.add_scope(graph.scope(plan::ScopeId(s)));
     holdings_.emplace(graph, made_, options);
-    chooser_.emplace(graph, signatures, choices, sources, distribution.mesh, *holdings_);
+    chooser_.emplace(graph, signatures, choices, sources, distribution, *holdings_);
     find_wanted();
   }
 

@@ -32,6 +32,9 @@ constexpr auto kQuotes = std::to_array<Quote>({{.mark = '"',
 constexpr Lexicon kLexicon =
     indexed({.signs = kSigns, .quotes = kQuotes, .numbers = Numbers::none, .wide_words = true});
 
+// Two words: one by itself is an index of that name.
+constexpr std::string_view kRing = "ring", kAttention = "attention";
+
 // More of anything than this is no distribution that anyone means.
 constexpr std::size_t kMostEntries = 10'000;
 
@@ -217,6 +220,13 @@ class Reader {
         advance();
         continue;
       }
+      if (at_word(kRing) && ahead_.is_word()) {
+        if (use.ring) return expected("ring attention once on an axis");
+        advance();
+        if (!take_word(kAttention)) return expected("attention after ring");
+        use.ring = true;
+        continue;
+      }
       if (!slices && !take_word("slice"))
         return expected(take_word("shard") ? "nothing, optimizer or parameters to shard" : "slice or shard");
       slices = true;
@@ -283,8 +293,9 @@ std::string print(const Distribution& distribution) {
       text += word(index);
       before = ", ";
     }
+    if (use.ring) text += fmt::format("{}{} {}", use.slice.empty() ? ": " : ", ", kRing, kAttention);
     if (use.shard != Shard::nothing)
-      text += fmt::format("{}shard {}", use.slice.empty() ? ": " : ", ", name(use.shard));
+      text += fmt::format("{}shard {}", use.slice.empty() && !use.ring ? ": " : ", ", name(use.shard));
   }
   for (const Exception& exception : distribution.exceptions)
     text += exception.index.empty()

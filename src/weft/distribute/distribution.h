@@ -10,7 +10,8 @@
 // such lists:
 //
 //   data            slice b                            sequence        slice h, f, v, s
-//   tensor          slice h, f, v                      context         slice s
+//   tensor          slice h, f, v                      context         slice s   (ring attention: keys go around)
+//   Ulysses         slice h, s
 //   expert          slice x, b                         spatial         slice y   (rows of an image)
 //   one weird trick slice f6, f7, b                    ZeRO-1, -3      slice b, shard optimizer | parameters
 //
@@ -48,6 +49,7 @@ std::string_view name(Shard shard);
 struct AxisUse {
   std::vector<std::string> slice;  // indices, most wanted first
   Shard shard = Shard::nothing;
+  bool ring = false;        // keys of attention go around, where its queries are sliced (spmd/ring.h)
   bool stage = false;       // its ranks hold layers one after the other; nothing is sliced or sharded on it
   std::int32_t chunks = 1;  // runs of layers that each of its ranks holds
 

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "weft/distribute/signatures.h"
+#include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
 
@@ -50,7 +53,10 @@ class Observer {
       else
         see(node);
     }
-    return roles();
+    IndexRoles found = roles();
+    for (const std::string& index : found.sequence)
+      if (attending_.contains(index)) found.attending.push_back(index);
+    return found;
   }
 
  private:
@@ -70,6 +76,7 @@ class Observer {
   }
 
   void see(const NodeView& node) {
+    if (ops::is_attending(node.op())) attending_.emplace(node.text(node.symbol(ops::kAttentionAlong)));
     const plan::Signature& signature = signatures_.of(node.id());
     const double multiply_adds = node.op().work(node).multiply_adds;
     of_parameter_[node.result(0).value] = node.input_count() == 1 && of_parameter_[node.input(0).value];
@@ -231,6 +238,7 @@ class Observer {
   std::vector<ValueId> inputs_;          // that have an index
   std::vector<bool> of_parameter_;       // by value: a parameter, or one recast or renamed
   std::vector<std::vector<Live>> live_;  // by value: indices not needed whole since a product kept them
+  std::set<std::string> attending_;      // that queries lie along
   std::size_t products_ = 0;
 };
 

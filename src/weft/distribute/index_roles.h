@@ -29,6 +29,7 @@ struct FurtherIndex {
 struct IndexRoles {
   std::vector<std::string> batch, sequence, model, expert;
   std::vector<FurtherIndex> further = {};
+  std::vector<std::string> attending = {};  // that queries of attention lie along, of sequences
 };
 
 // By the forward pass alone.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "weft/ops/attending.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/sliding.h"
 #include "weft/spmd/carries.h"
+#include "weft/spmd/ring.h"
 
 namespace weft::distribute {
 namespace {
@@ -33,12 +35,14 @@ const Loop* loop_at(const plan::Signature& signature, std::vector<std::int8_t> L
 }  // namespace
 
 RunChooser::RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
-                       const SourceLayouts& sources, const plan::Mesh& mesh, const Holdings& holdings)
+                       const SourceLayouts& sources, const Distribution& distribution,
+                       const Holdings& holdings)
     : graph_(graph),
       signatures_(signatures),
       choices_(choices),
       sources_(sources),
-      mesh_(mesh),
+      distribution_(distribution),
+      mesh_(distribution.mesh),
       holdings_(holdings),
       readers_(graph.value_count()),
       wanted_(graph.value_count()),
@@ -96,6 +100,9 @@ NodeRun RunChooser::run(const NodeView& node) const {
   const plan::Signature& signature = signatures_.of(node.id());
   std::vector<Way> ways;
   for (std::size_t axis = 0; axis < mesh_.axes.size(); ++axis) ways.push_back(way_on(node, signature, axis));
+  // One axis alone; on the others keys are gathered.
+  const auto ring = std::ranges::find_if(ways, &Way::around);
+  for (auto way = ring; way != ways.end(); ++way) way->around = way == ring;
   if (node.op().is_view())
     for (std::size_t axis = mesh_.axes.size(); axis-- > 0;) {
       if (ways[axis].loop == nullptr) continue;
@@ -110,7 +117,8 @@ NodeRun RunChooser::run(const NodeView& node) const {
     for (std::size_t axis = 0; axis < ways.size(); ++axis) {
       const AxisLayout& held = holdings_.given(node.input(i)).axes[axis];
       const Way& way = ways[axis];
-      operand.axes.push_back(way.loop != nullptr ? needed_of(node, signature, *way.loop, i, axis)
+      operand.axes.push_back(way.around           ? spmd::ring_operands(node)[i]
+                             : way.loop != nullptr ? needed_of(node, signature, *way.loop, i, axis)
                              : way.addends != Monoid::none && held.is_partial() ? held
                                                                                 : AxisLayout::replicated());
     }
@@ -118,7 +126,8 @@ NodeRun RunChooser::run(const NodeView& node) const {
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     Layout& result = run.results.emplace_back();
     for (const Way& way : ways)
-      result.axes.push_back(way.addends != Monoid::none ? AxisLayout::partial(way.addends)
+      result.axes.push_back(way.around ? spmd::ring_results(node)[k]
+                            : way.addends != Monoid::none ? AxisLayout::partial(way.addends)
                             : way.loop == nullptr       ? AxisLayout::replicated()
                             : way.loop->role == plan::Role::reduced || way.loop->results[k] < 0
                                 ? AxisLayout::partial(way.loop->monoid)
@@ -140,8 +149,20 @@ RunChooser::Way RunChooser::way_on(const NodeView& node, const plan::Signature& 
   if (sources_.updated[node.id().value].valid()) return {update_loop(node, signature, axis)};
   if (const Monoid monoid = carried(node, axis); monoid != Monoid::none) return {nullptr, monoid};
   const LoopChoice choice = choices_.at(node.id(), axis);
-  if (choice >= 0) return {&signature.loops[static_cast<std::size_t>(choice)]};
+  if (choice >= 0) {
+    const Loop& loop = signature.loops[static_cast<std::size_t>(choice)];
+    return {&loop, Monoid::none, may_go_around(node, loop, axis)};
+  }
   return {choice == kUnlisted && is_elementwise(node, signature) ? followed(node, signature, axis) : nullptr};
+}
+
+bool RunChooser::may_go_around(const NodeView& node, const Loop& loop, std::size_t axis) const {
+  if (!distribution_.axes[axis].ring || !spmd::can_go_around(node) ||
+      loop.index != node.symbol(ops::kAttentionAlong))
+    return false;
+  const AxisLayout block = AxisLayout::sliced(node.symbol(ops::kAttentionOver));
+  return holdings_.given(node.input(ops::kAttentionK)).axes[axis] == block &&
+         holdings_.given(node.input(ops::kAttentionV)).axes[axis] == block;
 }
 
 const Loop* RunChooser::update_loop(const NodeView& node, const plan::Signature& signature,

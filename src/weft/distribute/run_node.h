@@ -6,6 +6,8 @@
 //   carry     on addends, giving addends: gradients that meet are added first and combined once. Not where
 //             others read the addends too, nor where it would make more bytes of them, nor where running on
 //             all of them instead of a slice costs products
+//   around    attention cut along its queries, of keys that are held in the same blocks (spmd/ring.h), where the
+//             distribution says so
 //   cut       along the loop that was chosen (choose_loops.h)
 //   follow    element by element along the slices that its largest operand is held in, or that its only
 //             reader wants
@@ -29,7 +31,7 @@ class RunChooser {
  public:
   // REQUIRES: all outlive it.
   RunChooser(const plan::Graph& graph, const Signatures& signatures, const LoopChoices& choices,
-             const SourceLayouts& sources, const plan::Mesh& mesh, const Holdings& holdings);
+             const SourceLayouts& sources, const Distribution& distribution, const Holdings& holdings);
 
   // REQUIRES: the operands are held.
   NodeRun run(const plan::NodeView& node) const;
@@ -44,6 +46,7 @@ class RunChooser {
   struct Way {
     const plan::Loop* loop = nullptr;           // cut along it
     plan::Monoid addends = plan::Monoid::none;  // or carry these
+    bool around = false;                        // or its keys go around
   };
 
   void count_readers();
@@ -55,6 +58,7 @@ class RunChooser {
   const plan::Loop* update_loop(const plan::NodeView& node, const plan::Signature& signature,
                                 std::size_t axis) const;
   plan::Monoid carried(const plan::NodeView& node, std::size_t axis) const;
+  bool may_go_around(const plan::NodeView& node, const plan::Loop& loop, std::size_t axis) const;
   bool is_widened_gradient(const plan::NodeView& node) const;
   const plan::Loop* followed(const plan::NodeView& node, const plan::Signature& signature,
                              std::size_t axis) const;
@@ -63,6 +67,7 @@ class RunChooser {
   const Signatures& signatures_;
   const LoopChoices& choices_;
   const SourceLayouts& sources_;
+  const Distribution& distribution_;
   const plan::Mesh& mesh_;
   const Holdings& holdings_;
   std::vector<std::uint32_t> readers_;  // by value: nodes that read it, and outputs

@@ -28,7 +28,7 @@ const plan::OperatorSet& all() {
       &conv2d(), &conv2d_input_gradient(), &conv2d_weight_gradient(), &max_pool(), &max_pool_gradient(),
       &avg_pool(), &avg_pool_gradient(),
       // sequences and noise
-      &attention(), &attention_gradient(), &rotary(), &recurrence(), &dropout(),
+      &attention(), &attention_gradient(), &attention_merge(), &rotary(), &recurrence(), &dropout(),
       // optimizers
       &sgd(), &momentum(), &adam(), &adamw(),
       // between ranks

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "weft/ops/operators.h"
+
 namespace weft::ops {
 
 using plan::AttributeKind;
@@ -15,7 +17,7 @@ using plan::Type;
 
 constexpr double kEndless = std::numeric_limits<double>::infinity();
 
-const std::array<plan::AttributeSpec, 8> kAttentionAttributes = {
+const std::array<plan::AttributeSpec, 9> kAttentionAttributes = {
     {{"over", AttributeKind::index},
      {"along", AttributeKind::index},
      {"inner", AttributeKind::indices},
@@ -23,7 +25,8 @@ const std::array<plan::AttributeSpec, 8> kAttentionAttributes = {
      {"divisor", AttributeKind::real, false, 1},
      {"causal", AttributeKind::integer, false},
      {"window", AttributeKind::real, false, kEndless},
-     {"begin", AttributeKind::integer, false}}};
+     {"begin", AttributeKind::integer, false},
+     {"keys", AttributeKind::integer, false}}};
 
 namespace {
 
@@ -81,9 +84,14 @@ Attending attending(const NodeView& node) {
   of.divisor = node.real(kAttentionDivisor);
   of.causal = node.integer(kAttentionCausal) != 0;
   of.window = node.real(kAttentionWindow);
-  of.begin = node.integer(kAttentionBegin);
+  of.keys = node.integer(kAttentionKeys);
+  of.begin = node.integer(kAttentionBegin) - of.keys;
   return of;
 }
+
+bool is_attending(const plan::Operator& op) { return &op == &attention() || &op == &attention_gradient(); }
+
+std::size_t mask_of(const plan::Operator& op) { return &op == &attention() ? 3 : 6; }
 
 Result<Attending> check_attending(const NodeView& node, std::size_t mask) {
   const Type q = node.input_type(0), k = node.input_type(1), v = node.input_type(2);
@@ -129,6 +137,7 @@ Result<Attending> check_attending(const NodeView& node, std::size_t mask) {
   }
   WEFT_TRY_STATUS(expect_between("causal", node.integer(kAttentionCausal), 0, 1));
   WEFT_TRY_STATUS(expect_between("begin", node.integer(kAttentionBegin), 0, kLargestStep));
+  WEFT_TRY_STATUS(expect_between("keys", node.integer(kAttentionKeys), 0, kLargestStep));
   return of;
 }
 

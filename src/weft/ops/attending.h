@@ -18,9 +18,12 @@
 namespace weft::ops {
 
 // Attributes of both operators.
-extern const std::array<plan::AttributeSpec, 8> kAttentionAttributes;
+extern const std::array<plan::AttributeSpec, 9> kAttentionAttributes;
 constexpr std::size_t kAttentionOver = 0, kAttentionAlong = 1, kAttentionInner = 2, kAttentionScale = 3,
-                      kAttentionDivisor = 4, kAttentionCausal = 5, kAttentionWindow = 6, kAttentionBegin = 7;
+                      kAttentionDivisor = 4, kAttentionCausal = 5, kAttentionWindow = 6, kAttentionBegin = 7,
+                      kAttentionKeys = 8;
+// Operands of both: queries, keys, values.
+constexpr std::size_t kAttentionQ = 0, kAttentionK = 1, kAttentionV = 2;
 
 struct Attending {
   plan::Dim over, along;
@@ -28,7 +31,8 @@ struct Attending {
   double scale = 1, divisor = 1;
   bool causal = false;
   double window = 0;       // a query sees keys that lie less than this before it; infinite: all of them
-  std::int64_t begin = 0;  // the position of the first query; keys are counted from 0
+  std::int64_t begin = 0;  // how far the first query lies behind the first key
+  std::int64_t keys = 0;   // the position of the first key: these may be a block of all keys
 
   std::int64_t row_count() const { return points_of(rows); }
   bool has_window() const { return window < std::numeric_limits<double>::infinity(); }
@@ -45,6 +49,12 @@ struct Attending {
 
 // REQUIRES: the node's types were inferred.
 Attending attending(const plan::NodeView& node);
+
+// Attention or its gradient.
+bool is_attending(const plan::Operator& op);
+
+// Where the mask is among its operands, if it has one. REQUIRES: is_attending(op)
+std::size_t mask_of(const plan::Operator& op);
 
 // Fails unless q, k and v (operands 0, 1, 2) and the mask, where `mask` is an operand, go together.
 Result<Attending> check_attending(const plan::NodeView& node, std::size_t mask);
@@ -64,8 +74,11 @@ class Scores {
   void find(std::size_t row);
   const std::vector<T>& scores() const { return scores_; }
   const std::vector<char>& masked() const { return masked_; }
-  // Turns them into their softmax, and returns the log of the sum of their exponentials.
+  // Turns them into their softmax, and returns the log of the sum of their exponentials. Over the field, where
+  // exp undoes no log, the sum itself stands for its log: only attention's own operators read it.
   T share();
+  // What a score's softmax is, given that log.
+  T probability(T score, T log_sum) const;
   T scaled(T score) const;  // by the scale and the divisor
 
   const std::vector<std::int64_t> q_rows, k_rows, v_rows;    // where each row begins
@@ -117,12 +130,12 @@ template <class T>
 void Scores<T>::find(std::size_t row) {
   const auto& n = at_.numbers;
   const T* q = at_.input(0).data.data() + q_rows[row];
-  const T place = n.from_integer(of_.begin + positions_[row]);
+  const T place = n.from_integer(of_.keys + of_.begin + positions_[row]);
   for (std::size_t t = 0; t < scores_.size(); ++t) {
     const T* k = at_.input(1).data.data() + k_rows[row] + k_keys[t];
     T score = T();
     for (std::size_t e = 0; e < q_inner.size(); ++e) score += q[q_inner[e]] * k[k_inner[e]];
-    const T key = n.from_integer(static_cast<std::int64_t>(t));
+    const T key = n.from_integer(of_.keys + static_cast<std::int64_t>(t));
     bool hidden = of_.causal && n.less(place, key);
     if (of_.has_window()) hidden |= !n.less(place - key, n.from(of_.window));
     if (mask_ < at_.input_count())
@@ -146,7 +159,15 @@ T Scores<T>::share() {
   }
   for (T& score : scores_) total += score = n.apply(Function::exp, score - shift);
   for (T& score : scores_) score = n.divide(score, total);
+  if constexpr (std::is_same_v<T, Field>) return total;
   return shift + n.apply(Function::log, total);
+}
+
+template <class T>
+T Scores<T>::probability(T score, T log_sum) const {
+  const auto& n = at_.numbers;
+  if constexpr (std::is_same_v<T, Field>) return n.divide(n.apply(Function::exp, score), log_sum);
+  return n.apply(Function::exp, score - log_sum);
 }
 
 }  // namespace weft::ops

@@ -1,7 +1,7 @@
 // attention: for each query a mean of values, weighted by how its key answers the query.
 //
 //   score[r, t] = scale / divisor * sum over `inner` of q[r, ..] k[r, t, ..]       r: the indices of q that stay
-//   score       = -inf where the mask is false; causal: where key t comes after the query, t > begin + s;
+//   score       = -inf where the mask is false; causal: where key t comes after the query, keys + t > begin + s;
 //                 window=w: where it lies w or more before it
 //   y[r, f]     = sum over t of softmax(score over t)[r, t] v[r, t, f]
 //   log-sum[r]  = log of the sum over t of exp(score[r, t])                        kept for the gradient
@@ -62,10 +62,11 @@ class Attention final : public OperatorOf<Attention> {
     if (kAttentionMask < node.input_count()) operands.push_back(node.input(kAttentionMask));
     const std::vector<Symbol> inner(node.indices(kAttentionInner).begin(),
                                     node.indices(kAttentionInner).end());
-    const std::array<plan::AttributeValue, 8> attributes = {
+    const std::array<plan::AttributeValue, 9> attributes = {
         node.symbol(kAttentionOver), node.symbol(kAttentionAlong), std::span<const Symbol>(inner),
         node.real(kAttentionScale),  node.real(kAttentionDivisor), node.integer(kAttentionCausal),
-        node.real(kAttentionWindow), node.integer(kAttentionBegin)};
+        node.real(kAttentionWindow), node.integer(kAttentionBegin),
+        node.integer(kAttentionKeys)};
     WEFT_TRY(made, g.graph.add(attention_gradient(), operands, attributes));
     for (std::size_t i = 0; i < 3; ++i)
       if (g.wants(i)) g.set(i, g.graph.result(made, i));

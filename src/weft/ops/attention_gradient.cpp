@@ -90,7 +90,7 @@ class AttentionGradient final : public OperatorOf<AttentionGradient> {
       const T log_sum = at.input(4).data[static_cast<std::size_t>(sum_rows[row])];
       for (std::size_t t = 0; t < p.k_keys.size(); ++t) {
         if (p.masked()[t] != 0) continue;
-        const T share = at.numbers.apply(Function::exp, p.scores()[t] - log_sum);
+        const T share = p.probability(p.scores()[t], log_sum);
         T dp = T();
         for (std::size_t f = 0; f < dy_values.size(); ++f) {
           dp += dy[dy_values[f]] * v[p.v_keys[t] + p.v_values[f]];

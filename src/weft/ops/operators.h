@@ -98,6 +98,7 @@ const Operator& avg_pool_gradient();
 // Sequences and noise.
 const Operator& attention();
 const Operator& attention_gradient();
+const Operator& attention_merge();
 const Operator& rotary();
 const Operator& recurrence();
 const Operator& dropout();

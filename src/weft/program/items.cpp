@@ -38,7 +38,8 @@ bool has_own_kernel(const NodeView& node) {
          is_any(node, ops::conv2d, ops::conv2d_input_gradient, ops::conv2d_weight_gradient, ops::max_pool,
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
                 ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
-                ops::recurrence, ops::attention, ops::attention_gradient, ops::linear_cross_entropy,
+                ops::recurrence, ops::attention, ops::attention_gradient, ops::attention_merge,
+                ops::linear_cross_entropy,
                 ops::encode, ops::decode);
 }
 
@@ -197,6 +198,7 @@ std::int64_t item_count(const NodeView& node) {
       if (node.input_type(1).has(dim.index) && node.input_type(2).has(dim.index)) apart *= dim.size;
     return apart;
   }
+  if (is_any(node, ops::attention_merge)) return node.input_type(1).elements();
   if (is_any(node, ops::linear_cross_entropy)) return loss_tiles(node).items();
   if (is_any(node, ops::gather)) return node.input_type(0).elements();
   if (is_any(node, ops::rotary)) return type.elements() / type.size_of(node.symbol(1));
@@ -219,7 +221,7 @@ std::int64_t item_count(const NodeView& node) {
 
 bool operand_has_items(const NodeView& node, std::size_t operand) {
   if (is_optimizer_step(node)) return operand < 4 && node.input_type(operand).rank() > 0;
-  if (is_class_loss(node) || is_any(node, ops::max_pool_gradient)) return true;
+  if (is_class_loss(node) || is_any(node, ops::max_pool_gradient, ops::attention_merge)) return true;
   if (is_any(node, ops::attention, ops::attention_gradient, ops::linear_cross_entropy)) return false;
   if (is_any(node, ops::scatter_add, ops::batch_norm, ops::concat, ops::pad, ops::conv2d_weight_gradient))
     return false;

@@ -1,6 +1,7 @@
 #include "weft/session/fit_memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -53,16 +54,88 @@ std::vector<std::int32_t> ranks_to_look_at(const search::Choice& choice) {
   return ranks;
 }
 
+// The next larger number of bytes that is printed with three digits and reads as it is.
+double next_printed(double bytes) {
+  double unit = 1;
+  while (bytes / unit >= 1000) unit *= 1024;
+  const double size = bytes / unit, digit = size >= 100 || unit == 1 ? 1 : size >= 10 ? 0.1 : 0.01;
+  return std::ceil(unit * digit * (std::floor(size / digit + 1e-9) + 1));
+}
+
+// The plan that ranks run where it does this again.
+Result<search::Choice> plan_with(const Session::State& state, const Context& context, const Prepared& prepared,
+                                 const Recompute& what, std::int64_t micro_batches, bool spills) {
+  Prepared trial;
+  trial.run = prepared.run;
+  trial.settings = prepared.settings;
+  trial.settings.recompute = what;
+  trial.settings.spills = spills;
+  trial.settings.prove = false;
+  if (micro_batches > 0) trial.settings.micro_batches = micro_batches;
+  trial.overrides = prepared.overrides;
+  trial.target = prepared.target;
+  trial.hosts = prepared.hosts;
+  trial.threads = prepared.threads;
+  trial.ranks = prepared.ranks;
+  trial.fixed = prepared.fixed;
+  trial.sizes = prepared.sizes;
+  trial.goals = prepared.goals;
+  trial.norm_shares = prepared.norm_shares;
+  WEFT_TRY(given, recompute_of(prepared.settings));
+  if (what == given) {
+    trial.plan.graph = prepared.plan.graph.clone();
+  } else {
+    WEFT_TRY(again, train::recompute(prepared.plan.graph, what));
+    trial.plan.graph = std::move(again.graph);
+  }
+  return plan_to_run(state, prepared.ranks > 1 ? &context : nullptr, trial);
+}
+
+// What its fullest rank takes. `spill_limit`: beyond which it spills; 0: it does not.
+Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice& choice, double spill_limit) {
+  const int workers =
+      prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target) : std::max(prepared.threads, 1);
+  // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
+  constexpr double kNoLimit = 1e18;
+  const bool here = cost::is_local(prepared.target);
+  const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
+  RankMemory most;
+  for (const std::int32_t rank : ranks_to_look_at(choice)) {
+    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, workers, limit)
+                                   : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
+                                                      {.workers = workers}, limit));
+    if (static_cast<double>(fitted.resident()) < most.bytes) continue;
+    most.bytes = static_cast<double>(fitted.resident());
+    most.spilled = static_cast<double>(fitted.spilled());
+    most.rank = rank;
+    most.plan = choice.spread ? distribute::print(choice.spread->distribution) : std::string();
+    most.program = std::make_shared<const program::Program>(std::move(fitted.program));
+  }
+  return most;
+}
+
 class MemoryFitter {
  public:
-  MemoryFitter(const Session::State& state, const Context& context, const Prepared& prepared, double limit)
-      : state_(state), context_(context), prepared_(prepared), limit_(limit) {}
+  MemoryFitter(const Session::State& state, const Context& context, Prepared& prepared, double held)
+      : state_(state),
+        context_(context),
+        prepared_(prepared),
+        held_(held),
+        limit_(prepared.settings.memory_limit - held) {}
 
   // What fits without a file, with the least work; none.
   Result<std::optional<Recompute>> kept_in_memory() {
     const bool asked = prepared_.settings.recompute.has_value();
     WEFT_TRY(given, recompute_of(prepared_.settings));
     WEFT_TRY(as_given, fits(given));
+    if (!as_given && prepared_.ranks > 1 && prepared_.settings.tiles) {
+      // Tiles are held beside what they are put together to: they are the first to go.
+      const bool asked_for = *prepared_.settings.tiles > 0;
+      prepared_.settings.tiles = std::nullopt;
+      prepared_.settings.untiled = asked_for;
+      WEFT_TRY(whole, fits(given));
+      as_given = whole;
+    }
     if (as_given) return std::optional(given);
     if (asked || !given.is_nothing()) return std::optional<Recompute>();
     const Recompute selective{.selective = true}, layers{.layers = true};
@@ -93,16 +166,19 @@ class MemoryFitter {
     std::vector<Recompute> candidates = {given};
     if (!asked && given.is_nothing()) candidates.insert(candidates.begin(), {.layers = true});
     std::optional<Recompute> best;
+    std::optional<search::Choice> best_plan;
     for (const Recompute& what : candidates) {
-      WEFT_TRY(memory, memory_of(what, /*spills=*/true));
-      if (!best || memory.bytes < least_.bytes) best = what, least_ = memory;
+      WEFT_TRY(plan, plan_with(state_, context_, prepared_, what, 0, /*spills=*/true));
+      WEFT_TRY(memory, memory_of_plan(prepared_, plan, limit_));
+      if (!best || memory.bytes < least_.bytes) best = what, least_ = memory, best_plan = std::move(plan);
       if (memory.bytes <= limit_) break;
     }
     if (least_.bytes <= limit_) return *best;
+    WEFT_TRY(least, least_limit(*best_plan));
     return user_error(
         fmt::format(
             "no plan of {} trains within {} a rank: the least is {}, with {} recomputed and {} in a file",
-            prepared_.run->model.text, print_bytes(limit_), print_bytes(least_.bytes),
+            prepared_.run->model.text, print_bytes(prepared_.settings.memory_limit), print_bytes(least),
             best->is_nothing() ? "nothing" : train::print(*best), print_bytes(least_.spilled)),
         prepared_.ranks > 1 ? "a larger limit, a smaller batch or more ranks"
                             : "a larger limit or a smaller batch",
@@ -111,21 +187,42 @@ class MemoryFitter {
 
  private:
   Result<bool> fits(const Recompute& what) {
-    Result<RankMemory> memory = memory_of(what, /*spills=*/false);
+    Result<RankMemory> memory = memory_with(state_, context_, prepared_, what, 0, 0);
     if (memory.ok()) return memory->bytes <= limit_;
     // The search says that nothing fits; what else is wrong is said when it is planned to run.
     if (prepared_.ranks > 1) return false;
     return std::move(memory).error();
   }
 
-  Result<RankMemory> memory_of(const Recompute& what, bool spills) {
-    return memory_with(state_, context_, prepared_, what, 0, spills ? limit_ : 0);
+  // The least memory_limit, to three digits, that the plan fits; one digit less it does not. What is spilled depends
+  // on the limit, and more of it may take more: a file's pages are held while they are used.
+  Result<double> least_limit(const search::Choice& plan) {
+    const auto fits_limit = [&](double limit) -> Result<bool> {
+      WEFT_TRY(memory, memory_of_plan(prepared_, plan, limit - held_));
+      if (memory.bytes > limit - held_) return false;
+      least_ = std::move(memory);
+      return true;
+    };
+    double enough = next_printed(least_.bytes + held_);
+    for (;; enough = next_printed(enough * 1.1)) {
+      WEFT_TRY(fit, fits_limit(enough));
+      if (fit) break;
+    }
+    double few = prepared_.settings.memory_limit;
+    while (next_printed(few) < enough) {
+      double middle = next_printed((few + enough) / 2);
+      if (middle >= enough) middle = next_printed(few);
+      WEFT_TRY(fit, fits_limit(middle));
+      (fit ? enough : few) = middle;
+    }
+    return enough;
   }
+
 
   const Session::State& state_;
   const Context& context_;
-  const Prepared& prepared_;
-  const double limit_;
+  Prepared& prepared_;
+  const double held_, limit_;
   RankMemory least_;
 };
 
@@ -133,55 +230,14 @@ class MemoryFitter {
 
 Result<RankMemory> memory_with(const Session::State& state, const Context& context, const Prepared& prepared,
                                const Recompute& what, std::int64_t micro_batches, double spill_limit) {
-  Prepared trial;
-  trial.run = prepared.run;
-  trial.settings = prepared.settings;
-  trial.settings.recompute = what;
-  trial.settings.spills = spill_limit > 0;
-  trial.settings.prove = false;
-  if (micro_batches > 0) trial.settings.micro_batches = micro_batches;
-  trial.overrides = prepared.overrides;
-  trial.target = prepared.target;
-  trial.hosts = prepared.hosts;
-  trial.threads = prepared.threads;
-  trial.ranks = prepared.ranks;
-  trial.fixed = prepared.fixed;
-  trial.sizes = prepared.sizes;
-  trial.goals = prepared.goals;
-  trial.norm_shares = prepared.norm_shares;
-  WEFT_TRY(given, recompute_of(prepared.settings));
-  if (what == given) {
-    trial.plan.graph = prepared.plan.graph.clone();
-  } else {
-    WEFT_TRY(again, train::recompute(prepared.plan.graph, what));
-    trial.plan.graph = std::move(again.graph);
-  }
-  WEFT_TRY(choice, plan_to_run(state, prepared.ranks > 1 ? &context : nullptr, trial));
-  const int workers =
-      prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target) : std::max(prepared.threads, 1);
-  // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
-  constexpr double kNoLimit = 1e18;
-  const bool here = cost::is_local(prepared.target);
-  const auto limit = static_cast<std::int64_t>(spill_limit > 0 ? spill_limit : here ? kNoLimit : 0);
-  RankMemory most;
-  for (const std::int32_t rank : ranks_to_look_at(choice)) {
-    WEFT_TRY(fitted, choice.spread ? run::fit_for_rank(choice.spread->chosen.plan, rank, workers, limit)
-                                   : run::fit_program(std::make_shared<plan::Graph>(choice.plan.clone()),
-                                                      {.workers = workers}, limit));
-    if (static_cast<double>(fitted.resident()) < most.bytes) continue;
-    most.bytes = static_cast<double>(fitted.resident());
-    most.spilled = static_cast<double>(fitted.spilled());
-    most.rank = rank;
-    most.plan = choice.spread ? distribute::print(choice.spread->distribution) : std::string();
-    most.program = std::make_shared<const program::Program>(std::move(fitted.program));
-  }
-  return most;
+  WEFT_TRY(choice, plan_with(state, context, prepared, what, micro_batches, spill_limit > 0));
+  return memory_of_plan(prepared, choice, spill_limit);
 }
 
 Status fit_memory(const Session::State& state, const Context& context, Prepared& prepared, double held) {
   if (!prepared.trains() || prepared.settings.memory_limit <= 0 || prepared.hosts) return {};
   WEFT_TRY(given, recompute_of(prepared.settings));
-  MemoryFitter fitter(state, context, prepared, prepared.settings.memory_limit - held);
+  MemoryFitter fitter(state, context, prepared, held);
   WEFT_TRY(kept, fitter.kept_in_memory());
   bool spills = false;
   if (!kept) {

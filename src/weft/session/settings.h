@@ -69,7 +69,9 @@ struct Settings {
   // Whether losses over classes keep a tile of logits alone; none: where these are large and it pays.
   std::optional<bool> tiled_loss = std::nullopt;
   std::vector<std::string> optimizer_off;  // stages of the optimizer that are left out
-  bool spills = false;  // what exceeds memory_limit goes to a file: found by fit_memory(), nobody sets it
+  // Found by fit_memory(), nobody sets them: what exceeds memory_limit goes to a file; it has no room for the tiles
+  // that were asked for.
+  bool spills = false, untiled = false;
   // That gradients travel in; 0: as it is quickest; none: each by itself.
   std::optional<double> bucket_bytes = 0;
   // Bytes of all-reduces under way along an axis; 0: as it is quickest; none: each is one call.

@@ -3,9 +3,12 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "weft/base/units.h"
@@ -234,12 +237,13 @@ Result<Trained> train_on_ranks(const Session::State& state, const Context& conte
 
 // What the memory limit asked for; empty: nothing.
 std::string within_limit(const Settings& settings) {
-  const bool again = settings.recompute && !settings.recompute->is_nothing();
-  if (settings.memory_limit <= 0 || (!again && !settings.spills)) return {};
-  return fmt::format("within {} a rank: {}{}{}", print_bytes(settings.memory_limit),
-                     again ? "recomputed " + train::print(*settings.recompute) : std::string(),
-                     again && settings.spills ? ", " : "",
-                     settings.spills ? "what does not fit lay in a file" : "");
+  std::vector<std::string> said;
+  if (settings.recompute && !settings.recompute->is_nothing())
+    said.push_back("recomputed " + train::print(*settings.recompute));
+  if (settings.untiled) said.emplace_back("collectives are whole, as decompose has no room for its tiles");
+  if (settings.spills) said.emplace_back("what does not fit lay in a file");
+  if (settings.memory_limit <= 0 || said.empty()) return {};
+  return fmt::format("within {} a rank: {}", print_bytes(settings.memory_limit), fmt::join(said, ", "));
 }
 
 // What a training that was told to end says of it.

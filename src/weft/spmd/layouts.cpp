@@ -12,6 +12,7 @@
 #include "weft/ops/sliding.h"
 #include "weft/plan/verify.h"
 #include "weft/spmd/carries.h"
+#include "weft/spmd/ring.h"
 
 namespace weft::spmd {
 namespace {
@@ -110,6 +111,7 @@ Result<Results> results_on(const AtAxis& at, const plan::Signature& signature) {
       return at.error("varying operands go with varying and replicated ones only");
     return Results(at.node.result_count(), AxisLayout::varying());
   }
+  if (can_go_around(at.node) && at.operands == ring_operands(at.node)) return ring_results(at.node);
   if (const std::size_t i = first(Kind::sliced); i < at.operands.size()) return cut_along(at, signature, i);
   return Results(at.node.result_count());
 }
@@ -164,6 +166,15 @@ Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& oper
   return {};
 }
 
+// Blocks of keys go around in one ring.
+Status check_ring(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
+  const std::vector<std::size_t> axes = ring_axes(node, layouts);
+  if (axes.size() < 2) return {};
+  return user_error(fmt::format("node {}: keys go around along one mesh axis, found {} and {}",
+                                describe(node.graph(), node.id()), mesh.axes[axes[0]].name, mesh.axes[axes[1]].name),
+                    "all-gather keys and values on the inner axis first");
+}
+
 // Windows that slide along an index reach over a block's ends: one axis alone may cut it.
 Status check_sliding(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
   for (const ops::Sliding& sliding : ops::sliding_loops(node))
@@ -194,6 +205,7 @@ Result<std::vector<Layout>> layouts_of_results(const NodeView& node, const Mesh&
     for (std::size_t k = 0; k < results.size(); ++k) results[k].axes.push_back(on_axis[k]);
   }
   WEFT_TRY_STATUS(check_sliding(node, mesh, layouts));
+  WEFT_TRY_STATUS(check_ring(node, mesh, layouts));
   if (&node.op() == &ops::encode() || &node.op() == &ops::decode())
     WEFT_TRY_STATUS(check_segments(node, mesh, layouts[node.input(0).value], results[0]));
   if (node.op().is_view())

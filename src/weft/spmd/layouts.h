@@ -15,6 +15,7 @@
 //   a reduced loop sliced likewise                   results partial(its monoid)
 //   a loop that windows slide along, the operands    results sliced or partial, without borders
 //     sliced with the borders they see (sliding.h)
+//   attention's queries and keys sliced alike        results sliced: keys go around         (see ring.h)
 //   addends that the operator carries through        results partial(sum | max | min)   (see carries.h)
 //   some operands varying, the others replicated     results varying
 //

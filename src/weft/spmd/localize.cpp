@@ -9,6 +9,7 @@
 #include "weft/ops/uses.h"
 #include "weft/plan/verify.h"
 #include "weft/spmd/localizer.h"
+#include "weft/spmd/ring.h"
 
 namespace weft::spmd {
 namespace {
@@ -109,6 +110,8 @@ Status Localizer::add_neutral(ValueId result) {
 Status Localizer::add(const NodeView& node) {
   if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
     return exchanges_ == Exchanges::stay ? exchange(node, *op) : leave(node);
+  for (const std::size_t axis : ring_axes(node, layouts_))
+    if (mesh_.axes[axis].ranks > 1) return go_around(node, axis);
   const bool idle = std::ranges::any_of(node.node().inputs,
                                         [&](ValueId input) { return !local_.values[input.value].valid(); });
   if (idle || (ops::is_source(node.op()) && is_empty(shares_of(node.result(0))))) return add_neutrals(node);

@@ -3,6 +3,7 @@
 //   localize.cpp            the walk: what is left out, what a rank without a share adds
 //   localize_compute.cpp    a node on this rank's shares
 //   localize_exchange.cpp   this rank's side of a communication
+//   localize_ring.cpp       attention whose keys go around
 #pragma once
 #include <cstdint>
 #include <span>
@@ -58,6 +59,8 @@ class Localizer {
   // The node on this rank's shares; along positional loops it is told where they lie, or where it cannot be,
   // the shares are laid in zeros.
   Status compute(const plan::NodeView& node);
+  // Attention on an axis where keys go around (ring.h): one step for each rank along it.
+  Status go_around(const plan::NodeView& node, std::size_t axis);
   // What this rank's windows see of an operand, which may be held with wider borders.
   Result<plan::ValueId> within_windows(const plan::NodeView& node, const plan::Signature& signature,
                                        std::span<const LocalWindows> windows, std::size_t i,

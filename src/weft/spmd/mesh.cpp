@@ -8,6 +8,7 @@
 
 #include "weft/ops/communication.h"
 #include "weft/ops/exchange.h"
+#include "weft/ops/local_exchange.h"
 #include "weft/ops/operators.h"
 #include "weft/ops/uses.h"
 #include "weft/plan/verify.h"
@@ -72,7 +73,7 @@ class MeshRun {
       if (const ops::Communication* op = ops::find_communication(node.op()); op != nullptr)
         for (std::size_t k = 0; k < node.result_count(); ++k) communicate(node, *op, k);
       else
-        for (std::size_t rank = 0; rank < ranks_; ++rank) compute(node, rank);
+        compute(node);
       for (std::size_t k = 0; k < node.result_count(); ++k)
         hold(node.result(k), computed_[node.result(k).value]);
       for (const ValueId input : node.node().inputs)
@@ -144,32 +145,80 @@ class MeshRun {
     }
   }
 
-  // The rank's own nodes for this one: the node itself, and what lays its shares in place.
-  void compute(const NodeView& node, std::size_t rank) {
-    const LocalPlan& local = locals_[rank];
+  // What a rank has made for one node, by its own values, and how far it has come.
+  struct Making {
     std::vector<std::pair<ValueId, ops::Tensor<T>>> made;
-    const auto find = [&](ValueId value) -> const ops::Tensor<T>* {
-      for (const auto& [id, tensor] : made)
-        if (id == value) return &tensor;
-      for (const ValueId input : node.node().inputs)
-        if (local.values[input.value] == value) return held_[input.value][rank];
-      return nullptr;
-    };
-    const std::size_t begin = node.id().value == 0 ? 0 : local.ends[node.id().value - 1];
-    for (std::size_t n = begin; n < local.ends[node.id().value]; ++n) {
-      const NodeView part = local.graph.view(plan::NodeId(n));
+    std::size_t at = 0, end = 0;
+  };
+
+  // The ranks' own nodes for this one: the node itself, what lays its shares in place, and where it goes around, what
+  // the ranks pass on: those wait for one another.
+  void compute(const NodeView& node) {
+    std::vector<Making> making(ranks_);
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      making[rank].at = node.id().value == 0 ? 0 : locals_[rank].ends[node.id().value - 1];
+      making[rank].end = locals_[rank].ends[node.id().value];
+    }
+    for (bool passes = true; passes;) {
+      passes = false;
+      for (std::size_t rank = 0; rank < ranks_; ++rank) passes |= compute_until_passed(node, rank, making[rank]);
+      if (passes) pass_on(node, making);
+    }
+    for (std::size_t rank = 0; rank < ranks_; ++rank) keep(node, rank, making[rank].made);
+  }
+
+  const ops::Tensor<T>* find(const NodeView& node, std::size_t rank, const Making& making, ValueId value) const {
+    for (const auto& [id, tensor] : making.made)
+      if (id == value) return &tensor;
+    for (const ValueId input : node.node().inputs)
+      if (locals_[rank].values[input.value] == value) return held_[input.value][rank];
+    return nullptr;
+  }
+
+  // True where something is to be passed on next.
+  bool compute_until_passed(const NodeView& node, std::size_t rank, Making& making) {
+    for (; making.at < making.end; ++making.at) {
+      const NodeView part = locals_[rank].graph.view(plan::NodeId(making.at));
+      if (&part.op() == &ops::local_exchange()) return true;
       if (ops::is_source(part.op())) continue;  // a result that this rank adds nothing to
       std::vector<const ops::Tensor<T>*> inputs;
-      for (const ValueId input : part.node().inputs) inputs.push_back(find(input));
+      for (const ValueId input : part.node().inputs) inputs.push_back(find(node, rank, making, input));
       std::vector<ops::Tensor<T>> results = evaluate<T>(part, inputs, numbers_);
-      for (std::size_t k = 0; k < results.size(); ++k)
-        made.emplace_back(part.result(k), std::move(results[k]));
+      for (std::size_t k = 0; k < results.size(); ++k) making.made.emplace_back(part.result(k), std::move(results[k]));
     }
+    return false;
+  }
+
+  void pass_on(const NodeView& node, std::vector<Making>& making) {
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      const NodeView first = locals_[rank].graph.view(plan::NodeId(making[rank].at));
+      const ops::LocalExchange what = ops::read_local_exchange(first);
+      WEFT_CHECK(what.kind == ops::ExchangeKind::permute_ranks, "a node may pass its operands around alone");
+      const auto axis = static_cast<std::size_t>(mesh_.find(what.axis));
+      if (mesh_.coordinate(static_cast<std::int32_t>(rank), axis) != 0) continue;  // once a group
+      const std::vector<std::int32_t> members = mesh_.group(static_cast<std::int32_t>(rank), axis);
+      std::vector<const ops::Tensor<T>*> group;
+      for (const std::int32_t member : members) {
+        const NodeView there = locals_[member].graph.view(plan::NodeId(making[member].at));
+        if (there.input_count() == 1) group.push_back(find(node, member, making[member], there.input(0)));
+      }
+      if (group.empty()) continue;
+      std::vector<ops::Tensor<T>> taken =
+          exchange<T>({.take = ops::Exchange::Take::shifted, .rank = what.by}, first.result_type(0), group, numbers_);
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const NodeView there = locals_[members[i]].graph.view(plan::NodeId(making[members[i]].at));
+        making[members[i]].made.emplace_back(there.result(0), std::move(taken[i]));
+      }
+    }
+    for (Making& rank : making) ++rank.at;
+  }
+
+  void keep(const NodeView& node, std::size_t rank, std::vector<std::pair<ValueId, ops::Tensor<T>>>& made) {
     for (std::size_t k = 0; k < node.result_count(); ++k) {
       const ValueId result = node.result(k);
       ops::Tensor<T>& to = computed_[result.value][rank];
-      const auto found =
-          std::ranges::find(made, local.values[result.value], &std::pair<ValueId, ops::Tensor<T>>::first);
+      const auto found = std::ranges::find(made, locals_[rank].values[result.value],
+                                           &std::pair<ValueId, ops::Tensor<T>>::first);
       if (found != made.end())
         to = std::move(found->second);
       else

@@ -102,6 +102,8 @@ attention:2 | f32[b=2,s=2,e=2] | f32[b=2,t=3,e=2] | f32[b=2,t=3,e=2] | bool[b=2,
 attention:2 | f32[s=2,d=2,e=1] | f32[t=1,e=1,d=2] | f32[t=1,f=2] | {over=t, along=s, inner=[d,e], begin=3, causal=1}
 attention-gradient:3 | f32[b=2,s=3,e=2] | f32[b=2,t=4,e=2] | f32[b=2,t=4,e=2] | f32[b=2,s=3,e=2] | f32[b=2,s=3] | f32[b=2,s=3,e=2] | {over=t, along=s, inner=[e], causal=1, divisor=9}
 attention-gradient:3 | f32[g=2,s=3,e=2] | f32[t=3,e=2] | f32[t=3,f=2] | f32[g=2,s=3,f=2] | f32[g=2,s=3] | f32[g=2,s=3,f=2] | bool[s=3,t=3] | {over=t, along=s, inner=[e], divisor=9}
+attention-merge:2 | f32[b=2,s=3,e=2] | f32[b=2,s=3] | f32[b=2,s=3,e=2] | f32[b=2,s=3]
+attention-merge:2 | f32[s=3] | f32[s=3] | f32[s=3] | f32[s=3]
 rotary | f32[b=2,s=3,e=4] | {along=s, pairs=e}
 rotary | f32[e=2,b=2,s=3] | {along=s, pairs=e, base=100, inverse=1}
 recurrence | f32[b=2,s=4] | f32[b=2,s=4] | {along=s}

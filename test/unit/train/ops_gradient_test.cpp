@@ -41,6 +41,7 @@ const std::set<std::string, std::less<>> kWithoutGradient = {
     "adamw",
     "cross-entropy-gradient",
     "attention-gradient",
+    "attention-merge",  // of one rank's plan, like exchange
     "labelled",
     "stop-gradient",  // by intent: see StopsWhereItIsTold
     "max-pool-gradient",

@@ -292,4 +292,24 @@ void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, Att
   }
 }
 
+void merge_attention(std::int64_t begin, std::int64_t end, std::int64_t values, AttentionPart first,
+                     AttentionPart second, float* y, float* log_sum) {
+  for (std::int64_t row = begin; row < end; ++row) {
+    const float a = first.log_sum[row], b = second.log_sum[row];
+    const float peak = a < b || std::isnan(b) ? b : a;
+    float of_first = 0, of_second = 0;
+    log_sum[row] = peak;
+    if (peak != kNothing) {
+      of_first = std::exp(a - peak);
+      of_second = std::exp(b - peak);
+      const float total = of_first + of_second;
+      log_sum[row] = peak + std::log(total);
+      of_first /= total;
+      of_second /= total;
+    }
+    for (std::int64_t i = row * values; i < (row + 1) * values; ++i)
+      y[i] = of_first * first.y[i] + of_second * second.y[i];
+  }
+}
+
 }  // namespace weft::device::cpu

@@ -67,4 +67,11 @@ void attend_back(const Attention& how, std::int64_t begin, std::int64_t end, Att
                  AttentionInput k, AttentionInput v, AttentionInput y, const float* log_sum,
                  AttentionInput dy, const std::uint8_t* mask, const AttentionGradients& to, void* scratch);
 
+// Rows of `values` elements, one after the other, with a log-sum each: what two sets of keys gave, as one.
+struct AttentionPart {
+  const float *y, *log_sum;
+};
+void merge_attention(std::int64_t begin, std::int64_t end, std::int64_t values, AttentionPart first,
+                     AttentionPart second, float* y, float* log_sum);
+
 }  // namespace weft::device::cpu

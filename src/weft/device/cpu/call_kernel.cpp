@@ -6,6 +6,7 @@
 
 #include "weft/base/check.h"
 #include "weft/device/codec/codec.h"
+#include "weft/device/cpu/attention.h"
 #include "weft/device/cpu/batch_norm.h"
 #include "weft/device/cpu/convolution.h"
 #include "weft/device/cpu/cross_entropy.h"
@@ -174,6 +175,13 @@ std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t i
     return call([=](const Task& t, std::byte*) {
       linear_cross_entropy(of, whole ? 0 : t.begin, whole ? of.tiles.items() : t.end, labels);
     });
+  });
+}
+
+std::unique_ptr<Kernel> make_attention_merge(const Call& at) {
+  const std::int64_t rows = at.node.input_type(1).elements(), values = rows == 0 ? 0 : at.node.input_type(0).elements() / rows;
+  return call([=](const Task& t, std::byte*) {
+    merge_attention(t.begin, t.end, values, {at.f32(0), at.f32(1)}, {at.f32(2), at.f32(3)}, at.result(0), at.result(1));
   });
 }
 
@@ -464,6 +472,7 @@ std::unique_ptr<Kernel> make_own(const Call& at) {
   if (is_any(ops::max_pool, ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient))
     return make_pool(at);
   if (is_any(ops::cross_entropy, ops::cross_entropy_gradient)) return make_cross_entropy(at);
+  if (is_any(ops::attention_merge)) return make_attention_merge(at);
   if (is_any(ops::labelled)) return make_labelled(at);
   if (is_any(ops::gather)) return make_gather(at);
   if (is_any(ops::scatter_add)) return make_scatter_add(at);

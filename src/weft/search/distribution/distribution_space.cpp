@@ -67,6 +67,15 @@ DistributionSpace::List DistributionSpace::further() const {
   return list;
 }
 
+// Where queries are cut before any index of the model is: by heads nobody needs another's keys.
+bool DistributionSpace::may_ring(const List& list) const {
+  const auto first_of = [&](const List& indices) {
+    return std::ranges::find_if(
+        list, [&](const std::string& index) { return std::ranges::find(indices, index) != indices.end(); });
+  };
+  return first_of(roles_.attending) < first_of(roles_.model);
+}
+
 DistributionSpace::List DistributionSpace::fixed_on(std::string_view axis) const {
   List list;
   for (const FixedPart::Slice& slice : fixed_.slices)
@@ -129,8 +138,12 @@ std::vector<Distribution> DistributionSpace::neighbours(const Distribution& dist
       found.push_back(distribution);
       found.back().axes[a] = std::move(use);
     };
-    for (List& list : lists_for(distribution.mesh.axes[a].name)) add({std::move(list), now.shard});
-    for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters}) add({now.slice, shard});
+    for (List& list : lists_for(distribution.mesh.axes[a].name)) {
+      if (may_ring(list)) add({list, now.shard, true});
+      add({std::move(list), now.shard});
+    }
+    for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters})
+      add({now.slice, shard, now.ring});
   }
   // Two axes trade places: what is sliced outside and what inside.
   for (std::size_t a = 0; a + 1 < distribution.axes.size(); ++a) {

@@ -2,7 +2,8 @@
 //
 //   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside,
 //                 or one of those indices where there is one and batches elsewhere
-//   neighbours    one axis does something else: another list, other sharding
+//   neighbours    one axis does something else: another list, other sharding, keys of attention that go around
+//                 where they would be gathered
 //   refinements   one index more or less, or elsewhere, in the list of one axis
 //
 // What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices
@@ -52,6 +53,7 @@ class DistributionSpace {
   DistributionSpace(const cluster::Cluster& cluster, distribute::IndexRoles roles, FixedPart fixed);
   List batch() const;
   List further() const;
+  bool may_ring(const List& list) const;
   List fixed_on(std::string_view axis) const;
   List led_by_hints(std::string_view axis, List list) const;
   distribute::Distribution on(const plan::Mesh& mesh, std::vector<distribute::AxisUse> uses) const;
