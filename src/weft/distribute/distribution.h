@@ -11,7 +11,7 @@
 //
 //   data            slice b                            sequence        slice h, f, v, s
 //   tensor          slice h, f, v                      context         slice s   (ring attention: keys go around)
-//   Ulysses         slice h, s
+//   Ulysses         slice s; slice h of ctx on gpu     (of attention's own entry)
 //   expert          slice x, b                         spatial         slice y   (rows of an image)
 //   one weird trick slice f6, f7, b                    ZeRO-1, -3      slice b, shard optimizer | parameters
 //

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 
@@ -54,8 +55,11 @@ class Observer {
         see(node);
     }
     IndexRoles found = roles();
-    for (const std::string& index : found.sequence)
-      if (attending_.contains(index)) found.attending.push_back(index);
+    for (auto& [name, heads] : attended_) {
+      if (std::ranges::find(found.sequence, name.first) == found.sequence.end()) continue;
+      const auto head = std::ranges::find_if(found.model, [&](const std::string& index) { return heads.contains(index); });
+      found.attended.push_back({name.first, name.second, head == found.model.end() ? std::string() : *head});
+    }
     return found;
   }
 
@@ -75,8 +79,18 @@ class Observer {
     }
   }
 
+  void see_attention(const NodeView& node) {
+    const Symbol label = node.node().label;
+    std::set<std::string>& heads = attended_[{std::string(node.text(node.symbol(ops::kAttentionAlong))),
+                                              std::string(label.valid() ? node.text(label) : std::string_view())}];
+    for (const plan::Dim& dim : node.result_type(0).dims)
+      if (node.input_type(ops::kAttentionK).has(dim.index) && node.input_type(ops::kAttentionV).has(dim.index) &&
+          node.input_type(ops::kAttentionQ).has(dim.index))
+        heads.emplace(node.text(dim.index));
+  }
+
   void see(const NodeView& node) {
-    if (ops::is_attending(node.op())) attending_.emplace(node.text(node.symbol(ops::kAttentionAlong)));
+    if (ops::is_attending(node.op())) see_attention(node);
     const plan::Signature& signature = signatures_.of(node.id());
     const double multiply_adds = node.op().work(node).multiply_adds;
     of_parameter_[node.result(0).value] = node.input_count() == 1 && of_parameter_[node.input(0).value];
@@ -238,7 +252,8 @@ class Observer {
   std::vector<ValueId> inputs_;          // that have an index
   std::vector<bool> of_parameter_;       // by value: a parameter, or one recast or renamed
   std::vector<std::vector<Live>> live_;  // by value: indices not needed whole since a product kept them
-  std::set<std::string> attending_;      // that queries lie along
+  // By what queries lie along and the entry: indices that they and their keys have.
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> attended_;
   std::size_t products_ = 0;
 };
 

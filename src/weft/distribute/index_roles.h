@@ -26,10 +26,16 @@ struct FurtherIndex {
   std::int64_t beside_size = 0;  // the least that it has
 };
 
+// A sequence that queries of attention lie along.
+struct AttendedIndex {
+  std::string index;
+  std::string entry, heads;  // the entry that attends, and an index of the model that keys have too; empty: none
+};
+
 struct IndexRoles {
   std::vector<std::string> batch, sequence, model, expert;
   std::vector<FurtherIndex> further = {};
-  std::vector<std::string> attending = {};  // that queries of attention lie along, of sequences
+  std::vector<AttendedIndex> attended = {};
 };
 
 // By the forward pass alone.

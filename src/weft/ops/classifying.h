@@ -12,6 +12,7 @@ struct Classifying {
   plan::Dim over;
   DimList rows, inner;
   double smoothing = 0;
+  bool slopes = true;  // whether its derivatives are made along with the loss
 
   std::int64_t row_count() const { return points_of(rows); }
   std::int64_t width() const { return points_of(inner); }

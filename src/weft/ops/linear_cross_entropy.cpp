@@ -9,6 +9,8 @@
 // gradient, and it is a factor of both derivatives: they are made in the forward pass from the tile of logits at
 // hand, and the backward pass multiplies. So no logit outlives its tile, nor is one computed twice.
 //
+// With slopes=0 it gives the loss alone, for plans that do not learn.
+//
 // Labels outside the classes and smoothing are as for cross-entropy. The loss and dwords, which are sums over all
 // rows, have at least 32 bits.
 #include <algorithm>
@@ -28,11 +30,12 @@ namespace {
 using plan::AttributeKind;
 using plan::NodeView;
 
-constexpr std::array<plan::AttributeSpec, 3> kLinearLossAttributes = {
+constexpr std::array<plan::AttributeSpec, 4> kLinearLossAttributes = {
     {{"over", AttributeKind::index},
      {"inner", AttributeKind::indices},
-     {"smoothing", AttributeKind::real, false, 0}}};
-constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2;
+     {"smoothing", AttributeKind::real, false, 0},
+     {"slopes", AttributeKind::integer, false, 1}}};
+constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2, kLinearLossSlopes = 3;
 
 class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
  public:
@@ -48,6 +51,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     WEFT_TRY_STATUS(expect(node, 1, Elements::real));
     WEFT_TRY_STATUS(expect(node, 2, Elements::integer));
     WEFT_TRY_STATUS(expect_smoothing(node.real(kLinearLossSmoothing)));
+    WEFT_TRY_STATUS(expect_between("slopes", node.integer(kLinearLossSlopes), 0, 1));
     if (words.dtype != hidden.dtype)
       return user_error(fmt::format("hidden and words differ in dtype: {}, {}", plan::name(hidden.dtype),
                                     plan::name(words.dtype)));
@@ -65,6 +69,7 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
                                     print(label, node.graph().symbols())));
     const plan::DType wide = log_sum_dtype(hidden.dtype);
     WEFT_TRY_STATUS(results.add(wide, {}));
+    if (node.integer(kLinearLossSlopes) == 0) return {};
     WEFT_TRY_STATUS(results.add(hidden));
     return results.add(wide, words.dims);
   }
@@ -78,19 +83,21 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
     });
   }
 
-  // Three products, and of each logit what cross-entropy and its gradient do.
+  // Three products, and of each logit what cross-entropy and its gradient do; one where there are no slopes.
   plan::Work work(const NodeView& node) const override {
     const Classifying of = classifying(node);
     plan::Work work = bytes_of(node);
     const double logits = static_cast<double>(of.row_count()) * static_cast<double>(of.over.size);
-    work.multiply_adds = 3 * logits * static_cast<double>(of.width());
-    work.flops = 2 * work.multiply_adds + 14 * logits;
+    work.multiply_adds = (of.slopes ? 3 : 1) * logits * static_cast<double>(of.width());
+    work.flops = 2 * work.multiply_adds + (of.slopes ? 14 : 8) * logits;
     return work;
   }
 
   Status gradient(Gradient& g) const override {
     WEFT_TRY_STATUS(only_through_first(g));
     const NodeView& node = g.node();
+    if (node.integer(kLinearLossSlopes) == 0)
+      return user_error("a loss with slopes=0 has no gradient: its slopes are made along with it");
     Formula f(g.graph);
     const plan::ValueId dloss = g.of_result();
     for (std::size_t i = 0; i < 2; ++i) {
@@ -119,7 +126,6 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
       const std::int64_t label = n.to_integer(at.input(2).data[static_cast<std::size_t>(places[row])]);
       if (label < 0 || label >= of.over.size) continue;
       const T* h = at.input(0).data.data() + h_rows[row];
-      T* dh = at.result(1).data.data() + h_rows[row];
       for (std::size_t c = 0; c < logits.size(); ++c) {
         const T* w = at.input(1).data.data() + w_words[c];
         logits[c] = T();
@@ -128,6 +134,8 @@ class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
       const auto [shift, total] = exponentials_of(n, logits.data(), columns);
       at.result(0).data[0] +=
           shift + n.apply(Function::log, total) - wanted_of(n, logits.data(), columns, label, of.smoothing);
+      if (!of.slopes) continue;
+      T* dh = at.result(1).data.data() + h_rows[row];
       for (std::size_t c = 0; c < logits.size(); ++c) {
         T slope = n.divide(n.apply(Function::exp, logits[c] - shift), total) - each;
         if (static_cast<std::int64_t>(c) == label) slope -= sure;
@@ -152,6 +160,7 @@ Classifying classifying(const NodeView& node) {
   for (const Symbol index : node.indices(kLinearLossInner))
     of.inner.push_back({index, hidden.size_of(index)});
   of.smoothing = node.real(kLinearLossSmoothing);
+  of.slopes = node.integer(kLinearLossSlopes) != 0;
   return of;
 }
 

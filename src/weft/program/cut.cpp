@@ -246,7 +246,7 @@ void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTil
     case sum:
       if (tiles.rows > 0) task.reads = {part_of(room, 1, {tiles.loss_at(0), tiles.loss_at(tiles.rows)})};
       task.writes = {extent(call.results[kLoss])};
-      if (tiles.rows == 0) task.writes.push_back(extent(call.results[kWordSlopes]));
+      if (tiles.rows == 0 && tiles.passes > 2) task.writes.push_back(extent(call.results[kWordSlopes]));
       break;
   }
 }

@@ -9,7 +9,7 @@ namespace {
 
 // Rows of a tile at most: with fewer the gradient of the words, which every tile adds to, is moved too often.
 constexpr std::int64_t kLossTile = 512;
-constexpr std::int64_t kLossPasses = 4;
+constexpr std::int64_t kPassesOfLosses = 2;
 
 Range share_of_range(Range whole, std::int64_t part, std::int64_t parts) {
   const std::int64_t size = whole.end - whole.begin;
@@ -20,15 +20,15 @@ Range share_of_range(Range whole, std::int64_t part, std::int64_t parts) {
 
 std::int64_t LossTiles::tiles() const { return tile == 0 ? 0 : (rows + tile - 1) / tile; }
 
-std::int64_t LossTiles::items() const { return tiles() * kLossPasses * parts + 1; }
+std::int64_t LossTiles::items() const { return tiles() * passes * parts + 1; }
 
 Range LossTiles::stretch(std::int64_t part) const { return share_of_range({0, classes}, part, parts); }
 
 LossTiles::Item LossTiles::item(std::int64_t at) const {
   if (at + 1 >= items()) return {Pass::sum, {0, rows}, {}};
   Item item;
-  const std::int64_t part = at % parts, first = at / parts / kLossPasses * tile;
-  item.pass = static_cast<Pass>(at / parts % kLossPasses);
+  const std::int64_t part = at % parts, first = at / parts / passes * tile;
+  item.pass = static_cast<Pass>(at / parts % passes);
   item.rows = {first, std::min(first + tile, rows)};
   switch (item.pass) {
     case Pass::logits: item.share = stretch(part); break;
@@ -43,6 +43,7 @@ LossTiles loss_tiles(const plan::NodeView& node, std::int64_t parts) {
   LossTiles tiles{.rows = of.row_count(), .classes = of.over.size, .width = of.width()};
   const std::int64_t count = std::max<std::int64_t>((tiles.rows + kLossTile - 1) / kLossTile, 1);
   tiles.tile = (tiles.rows + count - 1) / count;
+  if (!of.slopes) tiles.passes = kPassesOfLosses;
   tiles.by_class = node.input_type(1).position(of.over.index) == 0;
   tiles.parts = std::clamp<std::int64_t>(parts, 1, std::max<std::int64_t>(tiles.classes, 1));
   return tiles;

@@ -1,4 +1,4 @@
-// weft/program/loss_tiles.h -- how linear-cross-entropy goes: rows tile by tile, each in four passes.
+// weft/program/loss_tiles.h -- how linear-cross-entropy goes: rows tile by tile, each in four passes, or the first two.
 //
 //             classes ->              logits   of a stretch of classes         tile = hidden words^T
 //   rows  [ . . . . | . . . . ]       slopes   of some rows of the tile        losses; tile = softmax - one at the label
@@ -28,6 +28,7 @@ struct LossTiles {
   std::int64_t tile = 0;  // rows of a tile, the last perhaps fewer
   bool by_class = true;   // whether words are [classes, width] rather than [width, classes]
   std::int64_t parts = 1;
+  std::int64_t passes = 4;  // 2: the losses alone, and no slopes of hidden and words
 
   std::int64_t tiles() const;
   std::int64_t items() const;

@@ -258,10 +258,11 @@ namespace {
 // Below this the tiles gain nothing: a processor's last cache holds a good part of the logits.
 constexpr std::int64_t kLeastLogits = std::int64_t{64} << 20;
 
-// From how many bytes of logits on a loss is tiled; none: never. It is the processor that has a kernel for it.
-std::optional<std::int64_t> logits_to_tile(const Prepared& prepared) {
+// From how many bytes of logits on a loss is tiled; none: never. It is the processor that has a kernel for it. Plans
+// that do not learn keep no logits for later: theirs are tiled where that is asked for.
+std::optional<std::int64_t> logits_to_tile(const Prepared& prepared, language::Mode mode) {
   const std::optional<bool> asked = prepared.settings.tiled_loss;
-  if (asked == false || prepared.gpu != nullptr || cost::has_matrix_unit(prepared.target.device))
+  if (asked == false || (!asked && mode != language::Mode::train) || prepared.gpu != nullptr || cost::has_matrix_unit(prepared.target.device))
     return std::nullopt;
   return asked == true ? 0 : kLeastLogits;
 }
@@ -275,7 +276,8 @@ search::RewrittenForward rewritten_first(const Session::State& state, const Prep
   // products by TF32 are several times as fast.
   const search::ForwardRewrites which = {
       .attention = prepared.gpu == nullptr || train::is_narrow(prepared.settings.precision),
-      .logits_from = mode == language::Mode::train ? logits_to_tile(prepared) : std::nullopt};
+      .logits_from = logits_to_tile(prepared, mode),
+      .learns = mode == language::Mode::train};
   const search::ProveRule prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
   return search::rewrite_forward(forward, prepared.target.device, rule::shipped_rules(), prove, which);
 }

@@ -152,6 +152,7 @@ std::vector<ValueId> RowOpener::linear_cross_entropy_of(const ops::Classifying& 
   const ValueId logits = f_.product({hidden, words}, dims);
   const ValueId losses = cross_entropy_of(logits, label, over, of.smoothing);
   if (!f_.status().ok()) return {};
+  if (!of.slopes) return {f_.reduce("sum", losses, {})};
   const plan::DType narrow = graph_.type(hidden).dtype;
   ValueId rows = f_.number(1, losses);
   rows = f_.keep([&] { return ops::add_broadcast(graph_, rows, of.rows); });

@@ -48,4 +48,14 @@ std::vector<std::size_t> ring_axes(const NodeView& node, std::span<const plan::L
   return found;
 }
 
+bool later_ranks_attend_more(const plan::Graph& graph, std::span<const plan::Layout> layouts) {
+  for (std::size_t n = 0; n < graph.node_count(); ++n) {
+    const NodeView node = graph.view(plan::NodeId(n));
+    if (!ops::is_attending(node.op()) || node.integer(ops::kAttentionCausal) == 0) continue;
+    for (const AxisLayout& axis : layouts[node.input(ops::kAttentionQ).value].axes)
+      if (axis.slices(node.symbol(ops::kAttentionAlong))) return true;
+  }
+  return false;
+}
+
 }  // namespace weft::spmd

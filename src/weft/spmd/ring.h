@@ -28,4 +28,7 @@ std::vector<plan::AxisLayout> ring_results(const plan::NodeView& node);
 // The axes on which operands are held so. `layouts`: by value.
 std::vector<std::size_t> ring_axes(const plan::NodeView& node, std::span<const plan::Layout> layouts);
 
+// Whether ranks that hold later queries attend to more keys than others: a causal mask hides the keys after a query.
+bool later_ranks_attend_more(const plan::Graph& graph, std::span<const plan::Layout> layouts);
+
 }  // namespace weft::spmd

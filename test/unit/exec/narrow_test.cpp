@@ -95,6 +95,8 @@ TEST(OwnKernels, ATiledLossIsItsDefinition) {
         "inner=[d]}\n"
         "linear-cross-entropy:3 | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
         "smoothing=0.1}\n"
+        "linear-cross-entropy | TYPE[b=1100,d=5] | TYPE[d=5,v=33] | i64[b=1100] < 34 | {over=v, inner=[d], "
+        "smoothing=0.1, slopes=0}\n"
         "linear-cross-entropy:3 | TYPE[b=2,d=3,e=2] | TYPE[v=1,d=3,e=2] | i32[b=2] < 2 | {over=v, "
         "inner=[d,e]}\n");
     for (std::size_t at = table.find("TYPE"); at != std::string::npos; at = table.find("TYPE", at))

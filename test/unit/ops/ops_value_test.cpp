@@ -111,6 +111,9 @@ attention:2 | f32[s=3,e=1] = 0 0 0 | f32[t=3,e=1] = 1 2 3 | f32[t=3] = 1 3 5 | {
 attention:2 | f32[s=1,e=1] = 1 | f32[t=2,e=1] = 4 4 | f32[t=2] = 1 3 | bool[t=2] = 0 0 | {over=t, along=s, inner=[e]} | => 0 ; -inf
 attention:2 | f32[s=1,e=1] = 1 | f32[t=2,e=1] = 4 4 | f32[t=2] = 1 3 | bool[t=2] = 0 1 | {over=t, along=s, inner=[e], divisor=2} | => 3 ; 2
 attention-gradient:3 | f32[s=1,e=1] = 0 | f32[t=2,e=1] = 1 2 | f32[t=2] = 1 3 | f32[s=1] = 2 | f32[s=1] = 0.6931471805599453 | f32[s=1] = 1 | {over=t, along=s, inner=[e]} | => 0.5 ; 0 0 ; 0.5 0.5
+attention:2 | f32[s=2,e=1] = 0 0 | f32[t=2,e=1] = 1 2 | f32[t=2] = 1 3 | {over=t, along=s, inner=[e], causal=1, begin=4, keys=5} | => 0 1 ; -inf 0
+attention-merge:2 | f32[s=2] = 1 1 | f32[s=2] = 0 1.0986122886681098 | f32[s=2] = 3 3 | f32[s=2] = 0 0 | => 2 1.5 ; 0.6931471805599453 1.3862943611198906
+attention-merge:2 | f32[s=2] = 1 0 | f32[s=2] = 2 -inf | f32[s=2] = 0 0 | f32[s=2] = -inf -inf | => 1 0 ; 2 -inf
 rotary | f32[s=2,e=2] = 1 2 1 0 | {along=s, pairs=e} | => 1 2 0.5403023058681398 0.8414709848078965
 recurrence | f32[] = 1 | f32[s=4] = 1 2 3 4 | {along=s} | => 1 3 6 10
 recurrence | f32[s=3] = 9 2 3 | f32[s=3,d=2] = 1 2 3 4 5 6 | {along=s} | => 1 2 5 8 20 30

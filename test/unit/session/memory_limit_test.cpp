@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -91,6 +93,32 @@ TEST(MemoryLimit, WhatNoPlanTakesIsRefusedWithTheLeast) {
       session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, memory = '1 MiB')", kText, kSizes));
   EXPECT_NE(said.find("no plan of char_gpt trains within 1 MiB a rank: the least is"), std::string::npos)
       << said;
+}
+
+// "19.4 MiB" of the complaint.
+std::pair<double, std::string> least_named(const std::string& said) {
+  const std::string_view before = "the least is ";
+  const std::size_t at = said.find(before);
+  if (at == std::string::npos) throw std::runtime_error(said);
+  std::size_t digits = 0;
+  const std::string rest = said.substr(at + before.size());
+  const double size = std::stod(rest, &digits);
+  return {size, rest.substr(digits + 1, rest.find(',') - digits - 1)};
+}
+
+TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
+  for (const std::string_view sizes :
+       {kSizes, std::string_view("b = 4, s = 64, d = 64, h = 2, layers = 1, v = 6000, tiled_loss = true")}) {
+    const auto within = [&](const std::string& limit) {
+      return fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, threads = 2, memory = '{}')", kText, sizes, limit);
+    };
+    Session session;
+    const auto [size, unit] = least_named(complaint(session, within("1 MiB")));
+    Session enough, too_little;
+    EXPECT_TRUE(answer(enough, within(fmt::format("{} {}", size, unit))).contains("last_loss"));
+    const std::string refused = complaint(too_little, within(fmt::format("{} {}", 0.985 * size, unit)));
+    EXPECT_EQ(least_named(refused).first, size) << refused;
+  }
 }
 
 // Room is taken before the first step: a folder that is not there is told then.

@@ -105,7 +105,7 @@ void add_word_slopes(const LinearLoss& of, const LossTiles::Item& item) {
 void add_losses(const LinearLoss& of) {
   const LossTiles& t = of.tiles;
   *of.loss = sum_lanes(of.room + t.loss_at(0), t.rows);
-  if (t.rows == 0) std::fill_n(of.dwords, t.classes * t.width, 0.0f);
+  if (t.rows == 0 && of.dwords != nullptr) std::fill_n(of.dwords, t.classes * t.width, 0.0f);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct LinearLoss {
   program::LossTiles tiles;
   LabelWeights weights;
   const float *hidden, *words;  // [rows, width]; [classes, width] or [width, classes]
-  float *loss, *dhidden, *dwords;
+  float *loss, *dhidden, *dwords;  // no slopes: null
   float* room;
 };
 

@@ -67,13 +67,29 @@ DistributionSpace::List DistributionSpace::further() const {
   return list;
 }
 
-// Where queries are cut before any index of the model is: by heads nobody needs another's keys.
-bool DistributionSpace::may_ring(const List& list) const {
-  const auto first_of = [&](const List& indices) {
-    return std::ranges::find_if(
-        list, [&](const std::string& index) { return std::ranges::find(indices, index) != indices.end(); });
+// Before any index of the model is: by heads nobody needs another's keys.
+bool DistributionSpace::cuts_queries(const List& list) const {
+  const auto is_attended = [&](const std::string& index) {
+    return std::ranges::find(roles_.attended, index, &distribute::AttendedIndex::index) != roles_.attended.end();
   };
-  return first_of(roles_.attending) < first_of(roles_.model);
+  const auto is_models = [&](const std::string& index) {
+    return std::ranges::find(roles_.model, index) != roles_.model.end();
+  };
+  return std::ranges::find_if(list, is_attended) < std::ranges::find_if(list, is_models);
+}
+
+Distribution DistributionSpace::by_heads(Distribution distribution, std::size_t axis) const {
+  for (const distribute::AttendedIndex& one : roles_.attended)
+    if (!one.entry.empty() && !one.heads.empty())
+      distribution.exceptions.push_back({one.entry, distribution.mesh.axes[axis].name, one.heads});
+  return distribution;
+}
+
+bool DistributionSpace::is_by_heads(const distribute::Exception& exception, std::string_view axis) const {
+  if (exception.axis != axis || std::ranges::find(fixed_.exceptions, exception) != fixed_.exceptions.end()) return false;
+  return std::ranges::any_of(roles_.attended, [&](const distribute::AttendedIndex& one) {
+    return one.entry == exception.tensor && one.heads == exception.index;
+  });
 }
 
 DistributionSpace::List DistributionSpace::fixed_on(std::string_view axis) const {
@@ -133,17 +149,28 @@ std::vector<Distribution> DistributionSpace::neighbours(const Distribution& dist
   std::vector<Distribution> found;
   for (std::size_t a = 0; a < distribution.axes.size(); ++a) {
     const AxisUse& now = distribution.axes[a];
-    const auto add = [&](AxisUse use) {
-      if (use == now) return;
-      found.push_back(distribution);
-      found.back().axes[a] = std::move(use);
+    const auto with = [&](AxisUse use) {
+      Distribution other = distribution;
+      other.axes[a] = std::move(use);
+      std::erase_if(other.exceptions, [&](const distribute::Exception& exception) {
+        return is_by_heads(exception, distribution.mesh.axes[a].name);
+      });
+      return other;
     };
-    for (List& list : lists_for(distribution.mesh.axes[a].name)) {
-      if (may_ring(list)) add({list, now.shard, true});
-      add({std::move(list), now.shard});
+    const auto add = [&](Distribution other) {
+      if (other != distribution) found.push_back(std::move(other));
+    };
+    for (const List& list : lists_for(distribution.mesh.axes[a].name)) {
+      add(with({list, now.shard}));
+      if (!cuts_queries(list)) continue;
+      add(with({list, now.shard, true}));
+      if (Distribution plain = with({list, now.shard}), heads = by_heads(plain, a); heads != plain) add(std::move(heads));
     }
-    for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters})
-      add({now.slice, shard, now.ring});
+    for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters}) {
+      if (shard == now.shard) continue;
+      found.push_back(distribution);
+      found.back().axes[a].shard = shard;
+    }
   }
   // Two axes trade places: what is sliced outside and what inside.
   for (std::size_t a = 0; a + 1 < distribution.axes.size(); ++a) {

@@ -2,8 +2,8 @@
 //
 //   seeds         on a mesh: batches everywhere, or batches outside and the model's own indices inside,
 //                 or one of those indices where there is one and batches elsewhere
-//   neighbours    one axis does something else: another list, other sharding, keys of attention that go around
-//                 where they would be gathered
+//   neighbours    one axis does something else: another list, other sharding; where keys of attention would be
+//                 gathered, they go around (ring attention), or attention alone is cut by heads (Ulysses)
 //   refinements   one index more or less, or elsewhere, in the list of one axis
 //
 // What hints fix stands in all of them: a hinted axis is not cut in factors, and hinted indices
@@ -53,7 +53,9 @@ class DistributionSpace {
   DistributionSpace(const cluster::Cluster& cluster, distribute::IndexRoles roles, FixedPart fixed);
   List batch() const;
   List further() const;
-  bool may_ring(const List& list) const;
+  bool cuts_queries(const List& list) const;
+  distribute::Distribution by_heads(distribute::Distribution distribution, std::size_t axis) const;
+  bool is_by_heads(const distribute::Exception& exception, std::string_view axis) const;
   List fixed_on(std::string_view axis) const;
   List led_by_hints(std::string_view axis, List list) const;
   distribute::Distribution on(const plan::Mesh& mesh, std::vector<distribute::AxisUse> uses) const;

@@ -16,7 +16,8 @@
 namespace weft::search {
 namespace {
 
-constexpr std::string_view kAttentionRules = "attention.rules", kLossRules = "loss.rules";
+constexpr std::string_view kAttentionRules = "attention.rules", kLossRules = "loss.rules",
+                           kLossAloneRules = "loss_alone.rules";
 
 bool is_of(const rule::Rule& rule, std::string_view file) {
   return std::string_view(rule.file).ends_with(file);
@@ -125,7 +126,7 @@ bool tiles_loss(const rule::Draft& draft, const rule::Change& change, std::int64
 }
 
 RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device& device,
-                              std::span<const rule::Rule> rules, std::int64_t logits_from) {
+                              std::span<const rule::Rule> rules, std::int64_t logits_from, bool learns) {
   RewrittenForward result;
   rule::Draft draft(forward);
   std::vector<plan::NodeId> places;
@@ -138,9 +139,9 @@ RewrittenForward rewritten_by(const plan::Graph& forward, const cluster::Device&
     const Result<rule::Change> change = draft.apply(rule, match);
     if (!change.ok()) continue;
     places.resize(draft.graph().node_count() - forward.node_count(), match.root);
-    const bool is_loss = is_of(rule, kLossRules);
+    const bool is_loss = !is_of(rule, kAttentionRules);
     const auto price = [&](const std::vector<plan::NodeId>& nodes) {
-      return is_loss ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
+      return is_loss && learns ? learning_seconds(draft, nodes, device) : seconds_of(draft, nodes, device);
     };
     step.change = price(change->added) - price(change->removed);
     if (is_loss ? tiles_loss(draft, *change, logits_from, step.change) : step.change < 0)
@@ -163,11 +164,11 @@ RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Devi
   if (!attention && !losses) return {};
   std::vector<rule::Rule> first;
   for (const rule::Rule& rule : rules)
-    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, kLossRules)))
+    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, which.learns ? kLossRules : kLossAloneRules)))
       first.push_back(rule);
   RulesToProve trial(std::move(first), prove);
   while (true) {
-    RewrittenForward found = rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0));
+    RewrittenForward found = rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0), which.learns);
     if (trial.prove_used(found.trail)) return found;
   }
 }

@@ -2,6 +2,7 @@
 //
 //   contract, softmax, contract ──rules/attention.rules──▶ attention ──differentiate──▶ attention-gradient
 //   contract, cross-entropy, sum ───rules/loss.rules───▶ linear-cross-entropy ──differentiate──▶ mul
+//                               rules/loss_alone.rules   the same without slopes, of plans that do not learn
 //
 // The backward pass of a composition reads what the composition made along the way, so that after it nothing can
 // be fused any more that memory would be saved by. These rules therefore come first, in TRAIN as in INFER. Each
@@ -29,9 +30,10 @@ struct ForwardRewrites {
   bool attention = true;
   // Losses whose logits have at least so many bytes, where that pays; 0: all that a kernel can tile; none: not any.
   std::optional<std::int64_t> logits_from = std::nullopt;
+  bool learns = true;  // losses are made with their slopes, and priced so
 };
 
-// Of `rules` those of attention.rules and loss.rules are tried; none fires that `prove` does not prove.
+// Of `rules` those of attention.rules, and loss.rules or loss_alone.rules, are tried; none fires that `prove` does not prove.
 RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Device& device,
                                  std::span<const rule::Rule> rules, const ProveRule& prove,
                                  const ForwardRewrites& which = {});

@@ -17,6 +17,7 @@
 #include "weft/sim/step/rank_classes.h"
 #include "weft/sim/step/step_run.h"
 #include "weft/spmd/localize.h"
+#include "weft/spmd/ring.h"
 
 namespace weft::sim {
 namespace {
@@ -220,10 +221,16 @@ Result<Prediction> predict(const plan::Graph& graph, const plan::Mesh& mesh,
     compile.pack = false;
     compile.tiles = compile.workers > 1;  // one worker does a unit in the time of its tasks
   }
-  std::vector<std::int32_t> firsts;  // the first rank of each kind
-  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank)
-    if (static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]) == firsts.size())
+  // The first rank of each kind; where later ones have more to do, the last: all wait for it.
+  const bool takes_last = spmd::later_ranks_attend_more(graph, layouts);
+  std::vector<std::int32_t> firsts;
+  for (std::int32_t rank = 0; rank < mesh.ranks(); ++rank) {
+    const auto kind = static_cast<std::size_t>(kinds[static_cast<std::size_t>(rank)]);
+    if (kind == firsts.size())
       firsts.push_back(rank);
+    else if (takes_last)
+      firsts[kind] = rank;
+  }
   std::vector<Result<program::Program>> compiled(firsts.size(), program::Program());
   do_all(firsts.size(),
          [&](std::size_t k) { compiled[k] = compile_rank(graph, mesh, layouts, firsts[k], compile); });
