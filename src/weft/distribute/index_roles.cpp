@@ -55,10 +55,13 @@ class Observer {
         see(node);
     }
     IndexRoles found = roles();
-    for (auto& [name, heads] : attended_) {
-      if (std::ranges::find(found.sequence, name.first) == found.sequence.end()) continue;
-      const auto head = std::ranges::find_if(found.model, [&](const std::string& index) { return heads.contains(index); });
-      found.attended.push_back({name.first, name.second, head == found.model.end() ? std::string() : *head});
+    for (const auto& entry : attended_) {
+      const auto& [index, label] = entry.first;
+      const std::set<std::string>& heads = entry.second;
+      if (std::ranges::find(found.sequence, index) == found.sequence.end()) continue;
+      const auto head =
+          std::ranges::find_if(found.model, [&](const std::string& one) { return heads.contains(one); });
+      found.attended.push_back({index, label, head == found.model.end() ? std::string() : *head});
     }
     return found;
   }

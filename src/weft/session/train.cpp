@@ -491,6 +491,7 @@ std::string Training::tell(const Trained& done, const run::Weights& weights) con
     if (best_.step() > 0) json["best"] = {{"step", best_.step()}, {"loss", best_.loss()}};
     if (prepared.settings.recompute) json["recompute"] = train::print(*prepared.settings.recompute);
     if (prepared.settings.spills) json["spills"] = true;
+    if (prepared.settings.untiled) json["untiled"] = true;
     if (!done.unproven.empty()) json["unproven"] = done.unproven;
     return json.dump() + "\n";
   }
