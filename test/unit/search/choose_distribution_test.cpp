@@ -69,6 +69,32 @@ TEST(DistributionSpace, GoesOnWhereHeadsAreTooFew) {
   EXPECT_EQ(lists_with_g(4), 2);
 }
 
+// Where queries are cut, keys may go around, or attention alone is cut by heads; where heads are, neither.
+TEST(DistributionSpace, TriesRingsAndHeadsForAttention) {
+  distribute::IndexRoles roles{.batch = {"b"}, .sequence = {"s"}, .model = {"f", "h"}, .expert = {}};
+  roles.attended = {{"s", "ctx", "h"}};
+  cluster::Cluster one = cluster(1, 4, 1e11, 1e10);
+  one.axes.erase(one.axes.begin());
+  const auto around = [&](std::string_view from) {
+    const auto space = DistributionSpace::make(one, roles, {}).value();
+    std::vector<std::string> texts;
+    for (const auto& next : space.neighbours(distribute::read_distribution(from).value())) texts.push_back(print(next));
+    return texts;
+  };
+  const auto has = [](const std::vector<std::string>& texts, std::string_view text) {
+    return std::ranges::count(texts, text) == 1;
+  };
+  const std::vector<std::string> near_batches = around("gpu=4: slice b");
+  EXPECT_TRUE(has(near_batches, "gpu=4: slice s"));
+  EXPECT_TRUE(has(near_batches, "gpu=4: slice s, ring attention"));
+  EXPECT_TRUE(has(near_batches, "gpu=4: slice s; slice h of ctx on gpu"));
+  EXPECT_FALSE(has(near_batches, "gpu=4: slice f, h, s, ring attention"));
+  const std::vector<std::string> near_heads = around("gpu=4: slice s; slice h of ctx on gpu");
+  EXPECT_TRUE(has(near_heads, "gpu=4: slice b"));
+  EXPECT_TRUE(has(near_heads, "gpu=4: slice s, shard parameters; slice h of ctx on gpu"));
+  EXPECT_TRUE(has(around("gpu=4: slice s, ring attention"), "gpu=4: slice s, ring attention, shard optimizer"));
+}
+
 TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {
   const train::TrainingPlan plan = training_plan("gpt2", small_gpt(2));
   const cluster::Cluster pod = cluster(2, 4, 1e11, 1e10);
