@@ -195,13 +195,12 @@ void cut_call(Program& program, std::uint32_t u, const OperatorCall& call) {
 // What a part of a pass reads and writes; the room is the last result.
 void add_extents(const OperatorCall& call, const LossTiles& tiles, const LossTiles::Item& item, Task& task) {
   using enum LossTiles::Pass;
-  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2,
-                        kRoom = 3;
+  constexpr std::size_t kHidden = 0, kWords = 1, kLabel = 2, kLoss = 0, kHiddenSlopes = 1, kWordSlopes = 2;
   const auto part_of = [](const Place& place, std::int64_t step, Range range) {
     return extent_of(place.buffer, place.dtype,
                      {place.offset + range.begin * step, place.offset + range.end * step - 1});
   };
-  const Place& room = call.results[kRoom];
+  const Place& room = call.results.back();
   const std::int64_t held = item.rows.end - item.rows.begin;  // rows of the tile
   const auto add_stretches = [&](std::vector<Extent>& extents, Range rows) {
     for (std::int64_t part = 0; part < tiles.parts; ++part) {

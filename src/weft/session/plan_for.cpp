@@ -196,6 +196,16 @@ Status check_delay(const Settings& settings) {
   return {};
 }
 
+// Losses without slopes are tiled before there is a plan, where that is asked for and a kernel can (prepare.cpp).
+std::span<const rule::Rule> rules_of_plans() {
+  static const std::vector<rule::Rule> kRules = [] {
+    std::vector<rule::Rule> rules = rule::shipped_rules();
+    std::erase_if(rules, [](const rule::Rule& rule) { return rule.file.ends_with("loss_alone.rules"); });
+    return rules;
+  }();
+  return kRules;
+}
+
 // `distribution`: as a user or another rank has it; empty: to be searched for.
 Result<search::Choice> optimize_for(const Session::State& state, const Settings& settings,
                                     const Prepared& prepared, const cluster::Cluster& target,
@@ -213,7 +223,7 @@ Result<search::Choice> optimize_for(const Session::State& state, const Settings&
   problem.cluster = &target;
   problem.machine = &machine;
   problem.alone = &machine_alone;
-  problem.rules = rule::shipped_rules();
+  problem.rules = rules_of_plans();
   problem.prove = [&](const rule::Rule& rule) { return prove_once(state, rule); };
   if (settings.rules == true) {
     problem.least_gain = 0;
