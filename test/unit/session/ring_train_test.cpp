@@ -46,7 +46,7 @@ TEST(RingTrain, IsProvenAndSaysHowItIsSpread) {
                                                 "b = 2, s = 16, d = 16, h = 2, layers = 1, "
                                                 "distribution = 'rank=2: slice s, ring attention')",
                                                 kText));
-  EXPECT_EQ(told["distribution"], "rank=2: slice s, ring attention") << told.dump(1);
+  EXPECT_EQ(told.value("plan", ""), "rank=2: slice s, ring attention") << told.dump(1);
   EXPECT_FALSE(told.contains("unproven")) << told.dump(1);
 }
 
