@@ -84,10 +84,12 @@ class Observer {
 
   void see_attention(const NodeView& node) {
     const Symbol label = node.node().label;
-    std::set<std::string>& heads = attended_[{std::string(node.text(node.symbol(ops::kAttentionAlong))),
-                                              std::string(label.valid() ? node.text(label) : std::string_view())}];
+    std::set<std::string>& heads =
+        attended_[{std::string(node.text(node.symbol(ops::kAttentionAlong))),
+                   std::string(label.valid() ? node.text(label) : std::string_view())}];
     for (const plan::Dim& dim : node.result_type(0).dims)
-      if (node.input_type(ops::kAttentionK).has(dim.index) && node.input_type(ops::kAttentionV).has(dim.index) &&
+      if (node.input_type(ops::kAttentionK).has(dim.index) &&
+          node.input_type(ops::kAttentionV).has(dim.index) &&
           node.input_type(ops::kAttentionQ).has(dim.index))
         heads.emplace(node.text(dim.index));
   }

@@ -29,7 +29,8 @@ struct FurtherIndex {
 // A sequence that queries of attention lie along.
 struct AttendedIndex {
   std::string index;
-  std::string entry, heads;  // the entry that attends, and an index of the model that keys have too; empty: none
+  std::string entry,
+      heads;  // the entry that attends, and an index of the model that keys have too; empty: none
 };
 
 struct IndexRoles {

@@ -117,7 +117,7 @@ NodeRun RunChooser::run(const NodeView& node) const {
     for (std::size_t axis = 0; axis < ways.size(); ++axis) {
       const AxisLayout& held = holdings_.given(node.input(i)).axes[axis];
       const Way& way = ways[axis];
-      operand.axes.push_back(way.around           ? spmd::ring_operands(node)[i]
+      operand.axes.push_back(way.around            ? spmd::ring_operands(node)[i]
                              : way.loop != nullptr ? needed_of(node, signature, *way.loop, i, axis)
                              : way.addends != Monoid::none && held.is_partial() ? held
                                                                                 : AxisLayout::replicated());
@@ -126,9 +126,9 @@ NodeRun RunChooser::run(const NodeView& node) const {
   for (std::size_t k = 0; k < node.result_count(); ++k) {
     Layout& result = run.results.emplace_back();
     for (const Way& way : ways)
-      result.axes.push_back(way.around ? spmd::ring_results(node)[k]
+      result.axes.push_back(way.around                    ? spmd::ring_results(node)[k]
                             : way.addends != Monoid::none ? AxisLayout::partial(way.addends)
-                            : way.loop == nullptr       ? AxisLayout::replicated()
+                            : way.loop == nullptr         ? AxisLayout::replicated()
                             : way.loop->role == plan::Role::reduced || way.loop->results[k] < 0
                                 ? AxisLayout::partial(way.loop->monoid)
                                 : sliced_at(node.result_type(k), way.loop->results[k]));

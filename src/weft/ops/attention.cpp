@@ -63,10 +63,9 @@ class Attention final : public OperatorOf<Attention> {
     const std::vector<Symbol> inner(node.indices(kAttentionInner).begin(),
                                     node.indices(kAttentionInner).end());
     const std::array<plan::AttributeValue, 9> attributes = {
-        node.symbol(kAttentionOver), node.symbol(kAttentionAlong), std::span<const Symbol>(inner),
-        node.real(kAttentionScale),  node.real(kAttentionDivisor), node.integer(kAttentionCausal),
-        node.real(kAttentionWindow), node.integer(kAttentionBegin),
-        node.integer(kAttentionKeys)};
+        node.symbol(kAttentionOver), node.symbol(kAttentionAlong),  std::span<const Symbol>(inner),
+        node.real(kAttentionScale),  node.real(kAttentionDivisor),  node.integer(kAttentionCausal),
+        node.real(kAttentionWindow), node.integer(kAttentionBegin), node.integer(kAttentionKeys)};
     WEFT_TRY(made, g.graph.add(attention_gradient(), operands, attributes));
     for (std::size_t i = 0; i < 3; ++i)
       if (g.wants(i)) g.set(i, g.graph.result(made, i));

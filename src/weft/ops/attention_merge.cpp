@@ -32,7 +32,8 @@ class AttentionMerge final : public OperatorOf<AttentionMerge> {
     WEFT_TRY_STATUS(expect(node, 0, Elements::real));
     WEFT_TRY_STATUS(same_type(node, 0, 2));
     WEFT_TRY_STATUS(same_type(node, 1, 3));
-    const bool are_rows = sums.rank() <= y.rank() && std::equal(sums.dims.begin(), sums.dims.end(), y.dims.begin());
+    const bool are_rows =
+        sums.rank() <= y.rank() && std::equal(sums.dims.begin(), sums.dims.end(), y.dims.begin());
     if (sums.dtype != log_sum_dtype(y.dtype) || !are_rows)
       return user_error(fmt::format("log-sums are {}, one for each row of a result: found {} and {}",
                                     plan::name(log_sum_dtype(y.dtype)), print(y, node.graph().symbols()),

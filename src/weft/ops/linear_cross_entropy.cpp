@@ -35,7 +35,8 @@ constexpr std::array<plan::AttributeSpec, 4> kLinearLossAttributes = {
      {"inner", AttributeKind::indices},
      {"smoothing", AttributeKind::real, false, 0},
      {"slopes", AttributeKind::integer, false, 1}}};
-constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2, kLinearLossSlopes = 3;
+constexpr std::size_t kLinearLossOver = 0, kLinearLossInner = 1, kLinearLossSmoothing = 2,
+                      kLinearLossSlopes = 3;
 
 class LinearCrossEntropy final : public OperatorOf<LinearCrossEntropy> {
  public:

@@ -39,8 +39,7 @@ bool has_own_kernel(const NodeView& node) {
                 ops::avg_pool, ops::max_pool_gradient, ops::avg_pool_gradient, ops::gather, ops::scatter_add,
                 ops::top_k, ops::slot, ops::dropout, ops::rotary, ops::batch_norm, ops::labelled,
                 ops::recurrence, ops::attention, ops::attention_gradient, ops::attention_merge,
-                ops::linear_cross_entropy,
-                ops::encode, ops::decode);
+                ops::linear_cross_entropy, ops::encode, ops::decode);
 }
 
 std::vector<plan::Dim> row_of(const plan::Dim* begin, const plan::Dim* end) { return {begin, end}; }

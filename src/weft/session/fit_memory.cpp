@@ -63,8 +63,9 @@ double next_printed(double bytes) {
 }
 
 // The plan that ranks run where it does this again.
-Result<search::Choice> plan_with(const Session::State& state, const Context& context, const Prepared& prepared,
-                                 const Recompute& what, std::int64_t micro_batches, bool spills) {
+Result<search::Choice> plan_with(const Session::State& state, const Context& context,
+                                 const Prepared& prepared, const Recompute& what, std::int64_t micro_batches,
+                                 bool spills) {
   Prepared trial;
   trial.run = prepared.run;
   trial.settings = prepared.settings;
@@ -92,7 +93,8 @@ Result<search::Choice> plan_with(const Session::State& state, const Context& con
 }
 
 // What its fullest rank takes. `spill_limit`: beyond which it spills; 0: it does not.
-Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice& choice, double spill_limit) {
+Result<RankMemory> memory_of_plan(const Prepared& prepared, const search::Choice& choice,
+                                  double spill_limit) {
   const int workers =
       prepared.ranks > 1 ? workers_of(prepared.settings, prepared.target) : std::max(prepared.threads, 1);
   // Without a limit nothing is spilled; with one, what workers have to themselves is counted.
@@ -217,7 +219,6 @@ class MemoryFitter {
     }
     return enough;
   }
-
 
   const Session::State& state_;
   const Context& context_;

@@ -262,7 +262,8 @@ constexpr std::int64_t kLeastLogits = std::int64_t{64} << 20;
 // that do not learn keep no logits for later: theirs are tiled where that is asked for.
 std::optional<std::int64_t> logits_to_tile(const Prepared& prepared, language::Mode mode) {
   const std::optional<bool> asked = prepared.settings.tiled_loss;
-  if (asked == false || (!asked && mode != language::Mode::train) || prepared.gpu != nullptr || cost::has_matrix_unit(prepared.target.device))
+  if (asked == false || (!asked && mode != language::Mode::train) || prepared.gpu != nullptr ||
+      cost::has_matrix_unit(prepared.target.device))
     return std::nullopt;
   return asked == true ? 0 : kLeastLogits;
 }

@@ -170,9 +170,10 @@ Status check_segments(const NodeView& node, const Mesh& mesh, const Layout& oper
 Status check_ring(const NodeView& node, const Mesh& mesh, std::span<const Layout> layouts) {
   const std::vector<std::size_t> axes = ring_axes(node, layouts);
   if (axes.size() < 2) return {};
-  return user_error(fmt::format("node {}: keys go around along one mesh axis, found {} and {}",
-                                describe(node.graph(), node.id()), mesh.axes[axes[0]].name, mesh.axes[axes[1]].name),
-                    "all-gather keys and values on the inner axis first");
+  return user_error(
+      fmt::format("node {}: keys go around along one mesh axis, found {} and {}",
+                  describe(node.graph(), node.id()), mesh.axes[axes[0]].name, mesh.axes[axes[1]].name),
+      "all-gather keys and values on the inner axis first");
 }
 
 // Windows that slide along an index reach over a block's ends: one axis alone may cut it.

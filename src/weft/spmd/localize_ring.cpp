@@ -33,7 +33,8 @@ class Around {
 
   Result<ValueId> widened(ValueId value) {
     const std::int64_t size = graph_.type(value).size_of(over_.index);
-    return size == widest_ ? Result<ValueId>(value) : ops::add_pad(graph_, value, over_.index, 0, widest_ - size);
+    return size == widest_ ? Result<ValueId>(value)
+                           : ops::add_pad(graph_, value, over_.index, 0, widest_ - size);
   }
   Result<ValueId> narrowed(ValueId value, Share block) {
     return block.size == widest_ ? Result<ValueId>(value)
@@ -103,8 +104,8 @@ Status Localizer::go_around(const NodeView& node, std::size_t axis) {
     operands.push_back(value);
   }
   WEFT_TRY(attributes, attributes_of(node, {}));
-  const auto first_query = shares_of(node.input(0))[static_cast<std::size_t>(
-      node.input_type(0).position(of.along.index))].begin;
+  const auto first_query =
+      shares_of(node.input(0))[static_cast<std::size_t>(node.input_type(0).position(of.along.index))].begin;
   attributes[ops::kAttentionBegin] = node.integer(ops::kAttentionBegin) + first_query;
 
   std::vector<ValueId> results(node.result_count());  // so far; of keys and values, as they go around

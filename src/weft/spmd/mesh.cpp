@@ -161,13 +161,15 @@ class MeshRun {
     }
     for (bool passes = true; passes;) {
       passes = false;
-      for (std::size_t rank = 0; rank < ranks_; ++rank) passes |= compute_until_passed(node, rank, making[rank]);
+      for (std::size_t rank = 0; rank < ranks_; ++rank)
+        passes |= compute_until_passed(node, rank, making[rank]);
       if (passes) pass_on(node, making);
     }
     for (std::size_t rank = 0; rank < ranks_; ++rank) keep(node, rank, making[rank].made);
   }
 
-  const ops::Tensor<T>* find(const NodeView& node, std::size_t rank, const Making& making, ValueId value) const {
+  const ops::Tensor<T>* find(const NodeView& node, std::size_t rank, const Making& making,
+                             ValueId value) const {
     for (const auto& [id, tensor] : making.made)
       if (id == value) return &tensor;
     for (const ValueId input : node.node().inputs)
@@ -184,7 +186,8 @@ class MeshRun {
       std::vector<const ops::Tensor<T>*> inputs;
       for (const ValueId input : part.node().inputs) inputs.push_back(find(node, rank, making, input));
       std::vector<ops::Tensor<T>> results = evaluate<T>(part, inputs, numbers_);
-      for (std::size_t k = 0; k < results.size(); ++k) making.made.emplace_back(part.result(k), std::move(results[k]));
+      for (std::size_t k = 0; k < results.size(); ++k)
+        making.made.emplace_back(part.result(k), std::move(results[k]));
     }
     return false;
   }
@@ -203,8 +206,8 @@ class MeshRun {
         if (there.input_count() == 1) group.push_back(find(node, member, making[member], there.input(0)));
       }
       if (group.empty()) continue;
-      std::vector<ops::Tensor<T>> taken =
-          exchange<T>({.take = ops::Exchange::Take::shifted, .rank = what.by}, first.result_type(0), group, numbers_);
+      std::vector<ops::Tensor<T>> taken = exchange<T>({.take = ops::Exchange::Take::shifted, .rank = what.by},
+                                                      first.result_type(0), group, numbers_);
       for (std::size_t i = 0; i < members.size(); ++i) {
         const NodeView there = locals_[members[i]].graph.view(plan::NodeId(making[members[i]].at));
         making[members[i]].made.emplace_back(there.result(0), std::move(taken[i]));

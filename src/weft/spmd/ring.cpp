@@ -26,13 +26,15 @@ bool can_go_around(const NodeView& node) {
 
 std::vector<AxisLayout> ring_operands(const NodeView& node) {
   std::vector<AxisLayout> operands;
-  for (std::size_t i = 0; i < node.input_count(); ++i) operands.push_back(cut_in_ring(node, node.input_type(i)));
+  for (std::size_t i = 0; i < node.input_count(); ++i)
+    operands.push_back(cut_in_ring(node, node.input_type(i)));
   return operands;
 }
 
 std::vector<AxisLayout> ring_results(const NodeView& node) {
   std::vector<AxisLayout> results;
-  for (std::size_t k = 0; k < node.result_count(); ++k) results.push_back(cut_in_ring(node, node.result_type(k)));
+  for (std::size_t k = 0; k < node.result_count(); ++k)
+    results.push_back(cut_in_ring(node, node.result_type(k)));
   return results;
 }
 
@@ -42,7 +44,8 @@ std::vector<std::size_t> ring_axes(const NodeView& node, std::span<const plan::L
   std::vector<std::size_t> found;
   for (std::size_t axis = 0; axis < layouts[node.input(0).value].axes.size(); ++axis) {
     bool all = true;
-    for (std::size_t i = 0; i < needed.size(); ++i) all &= layouts[node.input(i).value].axes[axis] == needed[i];
+    for (std::size_t i = 0; i < needed.size(); ++i)
+      all &= layouts[node.input(i).value].axes[axis] == needed[i];
     if (all) found.push_back(axis);
   }
   return found;

@@ -11,7 +11,9 @@ namespace {
 constexpr double kFloat = 2e-5;  // what sums of floats may differ by from sums of doubles, here
 
 // What plans for other devices are not made of.
-bool is_for_processors(const ops::Case& c) { return on_another_device() && (c.op == "linear-cross-entropy" || c.op == "attention-merge"); }
+bool is_for_processors(const ops::Case& c) {
+  return on_another_device() && (c.op == "linear-cross-entropy" || c.op == "attention-merge");
+}
 
 TEST(Execution, EveryOperatorIsItsDefinition) {
   Random random(11);

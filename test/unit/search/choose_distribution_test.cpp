@@ -78,7 +78,8 @@ TEST(DistributionSpace, TriesRingsAndHeadsForAttention) {
   const auto around = [&](std::string_view from) {
     const auto space = DistributionSpace::make(one, roles, {}).value();
     std::vector<std::string> texts;
-    for (const auto& next : space.neighbours(distribute::read_distribution(from).value())) texts.push_back(print(next));
+    for (const auto& next : space.neighbours(distribute::read_distribution(from).value()))
+      texts.push_back(print(next));
     return texts;
   };
   const auto has = [](const std::vector<std::string>& texts, std::string_view text) {
@@ -92,7 +93,8 @@ TEST(DistributionSpace, TriesRingsAndHeadsForAttention) {
   const std::vector<std::string> near_heads = around("gpu=4: slice s; slice h of ctx on gpu");
   EXPECT_TRUE(has(near_heads, "gpu=4: slice b"));
   EXPECT_TRUE(has(near_heads, "gpu=4: slice s, shard parameters; slice h of ctx on gpu"));
-  EXPECT_TRUE(has(around("gpu=4: slice s, ring attention"), "gpu=4: slice s, ring attention, shard optimizer"));
+  EXPECT_TRUE(
+      has(around("gpu=4: slice s, ring attention"), "gpu=4: slice s, ring attention, shard optimizer"));
 }
 
 TEST(Search, EndsAtOnceWithTheBestFoundWhenInterrupted) {

@@ -110,7 +110,8 @@ TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
   for (const std::string_view sizes :
        {kSizes, std::string_view("b = 4, s = 64, d = 64, h = 2, layers = 1, v = 6000, tiled_loss = true")}) {
     const auto within = [&](const std::string& limit) {
-      return fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, threads = 2, memory = '{}')", kText, sizes, limit);
+      return fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 WITH ({}, threads = 2, memory = '{}')", kText,
+                         sizes, limit);
     };
     Session session;
     const auto [size, unit] = least_named(complaint(session, within("1 MiB")));
@@ -123,7 +124,8 @@ TEST(MemoryLimit, TheLeastThatIsNamedIsEnoughAndLessIsNot) {
 
 // Tiles are held beside what they are put together to: where they leave no room, collectives stay whole.
 TEST(MemoryLimit, TilesThatDoNotFitAreNotCut) {
-  const std::string sizes = "b = 8, s = 64, d = 64, h = 4, layers = 2, distribution = 'rank=2: slice h, f, v, s'";
+  const std::string sizes =
+      "b = 8, s = 64, d = 64, h = 4, layers = 2, distribution = 'rank=2: slice h, f, v, s'";
   const Learned whole = learn("ON LOCAL 2", sizes + ", decompose = off, memory = '4 MiB'");
   const Learned tiled = learn("ON LOCAL 2", sizes + ", decompose = 4, memory = '4 MiB'");
   EXPECT_EQ(tiled.said.value("untiled", false), true) << tiled.said.dump();

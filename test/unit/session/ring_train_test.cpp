@@ -18,9 +18,10 @@ const std::string kText = WEFT_SOURCE_DIR "/LICENSE";  // a text that stays as i
 double loss_after(const std::string& model, int ranks, const std::string& with) {
   Session session;
   const std::string on = ranks > 1 ? fmt::format("ON LOCAL {}", ranks) : "ON LOCAL 1";
-  return answer(session, fmt::format("TRAIN {} FROM '{}' STEPS 6 {} WITH (transport = inproc, check_every = 3, "
-                                     "learning_rate = 0.01, seed = 4, {})",
-                                     model, kText, on, with))["last_loss"]
+  return answer(session,
+                fmt::format("TRAIN {} FROM '{}' STEPS 6 {} WITH (transport = inproc, check_every = 3, "
+                            "learning_rate = 0.01, seed = 4, {})",
+                            model, kText, on, with))["last_loss"]
       .get<double>();
 }
 
@@ -42,10 +43,11 @@ TEST(RingTrain, LearnsWhatOneRankLearns) {
 
 TEST(RingTrain, IsProvenAndSaysHowItIsSpread) {
   Session session;
-  const Json told = answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 ON LOCAL 2 WITH (transport = inproc, "
-                                                "b = 2, s = 16, d = 16, h = 2, layers = 1, "
-                                                "distribution = 'rank=2: slice s, ring attention')",
-                                                kText));
+  const Json told =
+      answer(session, fmt::format("TRAIN char_gpt FROM '{}' STEPS 1 ON LOCAL 2 WITH (transport = inproc, "
+                                  "b = 2, s = 16, d = 16, h = 2, layers = 1, "
+                                  "distribution = 'rank=2: slice s, ring attention')",
+                                  kText));
   EXPECT_EQ(told.value("plan", ""), "rank=2: slice s, ring attention") << told.dump(1);
   EXPECT_FALSE(told.contains("unproven")) << told.dump(1);
 }

@@ -33,9 +33,12 @@ std::string sized(std::string_view text, int s, int t) {
 // Attention and its gradient, of a given gradient of the result. `more`: after "sliced(..) on gpu".
 plan::Graph attending_plan(const RingCase& c, int s, int t, std::string_view more = "") {
   const auto source = [&](int number, std::string_view name, std::string_view type) {
-    const bool keys = type.find("t=T") != std::string_view::npos, queries = type.find("s=S") != std::string_view::npos;
+    const bool keys = type.find("t=T") != std::string_view::npos,
+               queries = type.find("s=S") != std::string_view::npos;
     return fmt::format("%{} = input {{name={}, type={}, layout=\"{}{}\"}}\n", number, name, sized(type, s, t),
-                       keys ? "sliced(t) on gpu" : queries ? "sliced(s) on gpu" : "",
+                       keys      ? "sliced(t) on gpu"
+                       : queries ? "sliced(s) on gpu"
+                                 : "",
                        keys || queries ? more : "");
   };
   const bool masked = !c.mask.empty();
@@ -43,10 +46,11 @@ plan::Graph attending_plan(const RingCase& c, int s, int t, std::string_view mor
   plan::Graph graph = read_plan(
       "plan p\n" + source(0, "q", c.q) + source(1, "k", c.k) + source(2, "v", c.v) +
       source(3, "mask", masked ? c.mask : "bool[]") +
-      fmt::format("%4, %5 = attention %0, %1, %2{} {{over=t, along=s, inner=[e], {}}}\n%6 = tanh %4\n"
-                  "%7, %8, %9 = attention-gradient %0, %1, %2, %4, %5, %6{} {{over=t, along=s, inner=[e], {}}}\n"
-                  "return y=%4, dq=%7, dk=%8, dv=%9\n",
-                  masked ? ", %3" : "", c.how, masked ? ", %3" : "", c.how));
+      fmt::format(
+          "%4, %5 = attention %0, %1, %2{} {{over=t, along=s, inner=[e], {}}}\n%6 = tanh %4\n"
+          "%7, %8, %9 = attention-gradient %0, %1, %2, %4, %5, %6{} {{over=t, along=s, inner=[e], {}}}\n"
+          "return y=%4, dq=%7, dk=%8, dv=%9\n",
+          masked ? ", %3" : "", c.how, masked ? ", %3" : "", c.how));
   return graph;
 }
 
@@ -56,8 +60,10 @@ TEST(Ring, IsAttention) {
     for (const auto& [s, t] : {std::pair{6, 6}, {7, 7}, {5, 8}, {4, 4}, {2, 2}, {1, 5}})
       for (const std::string_view mesh : {"gpu=1", "gpu=2", "gpu=3", "gpu=4"}) {
         const plan::Graph graph = attending_plan(c, s, t);
-        EXPECT_EQ(difference<Field>(graph, plan::read_mesh(mesh).value()), "") << mesh << "\n" << print(graph);
-        EXPECT_EQ(difference<double>(graph, plan::read_mesh(mesh).value()), "") << mesh << "\n" << print(graph);
+        EXPECT_EQ(difference<Field>(graph, plan::read_mesh(mesh).value()), "") << mesh << "\n"
+                                                                               << print(graph);
+        EXPECT_EQ(difference<double>(graph, plan::read_mesh(mesh).value()), "") << mesh << "\n"
+                                                                                << print(graph);
       }
 }
 
@@ -97,7 +103,8 @@ TEST(Ring, RefusesTwoAxesAndMasksOfPairs) {
       "%2, %3 = attention %0, %1, %1 {over=t, along=s, inner=[e]}\nreturn y=%2\n");
   const auto refused = spmd::infer_layouts(twice, plan::read_mesh("node=2, gpu=2").value());
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("keys go around along one mesh axis, found node and gpu"), std::string::npos)
+  EXPECT_NE(refused.error().message.find("keys go around along one mesh axis, found node and gpu"),
+            std::string::npos)
       << refused.error().message;
   const plan::Graph masked = read_plan(
       "plan p\n%0 = input {name=q, type=f32[s=8,e=2], layout=\"sliced(s) on gpu\"}\n"

@@ -180,9 +180,11 @@ std::unique_ptr<Kernel> make_linear_cross_entropy(const Call& at, std::int64_t i
 }
 
 std::unique_ptr<Kernel> make_attention_merge(const Call& at) {
-  const std::int64_t rows = at.node.input_type(1).elements(), values = rows == 0 ? 0 : at.node.input_type(0).elements() / rows;
+  const std::int64_t rows = at.node.input_type(1).elements(),
+                     values = rows == 0 ? 0 : at.node.input_type(0).elements() / rows;
   return call([=](const Task& t, std::byte*) {
-    merge_attention(t.begin, t.end, values, {at.f32(0), at.f32(1)}, {at.f32(2), at.f32(3)}, at.result(0), at.result(1));
+    merge_attention(t.begin, t.end, values, {at.f32(0), at.f32(1)}, {at.f32(2), at.f32(3)}, at.result(0),
+                    at.result(1));
   });
 }
 

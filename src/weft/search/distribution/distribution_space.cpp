@@ -70,7 +70,8 @@ DistributionSpace::List DistributionSpace::further() const {
 // Before any index of the model is: by heads nobody needs another's keys.
 bool DistributionSpace::cuts_queries(const List& list) const {
   const auto is_attended = [&](const std::string& index) {
-    return std::ranges::find(roles_.attended, index, &distribute::AttendedIndex::index) != roles_.attended.end();
+    return std::ranges::find(roles_.attended, index, &distribute::AttendedIndex::index) !=
+           roles_.attended.end();
   };
   const auto is_models = [&](const std::string& index) {
     return std::ranges::find(roles_.model, index) != roles_.model.end();
@@ -86,7 +87,8 @@ Distribution DistributionSpace::by_heads(Distribution distribution, std::size_t 
 }
 
 bool DistributionSpace::is_by_heads(const distribute::Exception& exception, std::string_view axis) const {
-  if (exception.axis != axis || std::ranges::find(fixed_.exceptions, exception) != fixed_.exceptions.end()) return false;
+  if (exception.axis != axis || std::ranges::find(fixed_.exceptions, exception) != fixed_.exceptions.end())
+    return false;
   return std::ranges::any_of(roles_.attended, [&](const distribute::AttendedIndex& one) {
     return one.entry == exception.tensor && one.heads == exception.index;
   });
@@ -164,7 +166,8 @@ std::vector<Distribution> DistributionSpace::neighbours(const Distribution& dist
       add(with({list, now.shard}));
       if (!cuts_queries(list)) continue;
       add(with({list, now.shard, true}));
-      if (Distribution plain = with({list, now.shard}), heads = by_heads(plain, a); heads != plain) add(std::move(heads));
+      if (Distribution plain = with({list, now.shard}), heads = by_heads(plain, a); heads != plain)
+        add(std::move(heads));
     }
     for (const Shard shard : {Shard::nothing, Shard::optimizer, Shard::parameters}) {
       if (shard == now.shard) continue;

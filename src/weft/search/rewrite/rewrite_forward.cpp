@@ -164,11 +164,13 @@ RewrittenForward rewrite_forward(const plan::Graph& forward, const cluster::Devi
   if (!attention && !losses) return {};
   std::vector<rule::Rule> first;
   for (const rule::Rule& rule : rules)
-    if ((attention && is_of(rule, kAttentionRules)) || (losses && is_of(rule, which.learns ? kLossRules : kLossAloneRules)))
+    if ((attention && is_of(rule, kAttentionRules)) ||
+        (losses && is_of(rule, which.learns ? kLossRules : kLossAloneRules)))
       first.push_back(rule);
   RulesToProve trial(std::move(first), prove);
   while (true) {
-    RewrittenForward found = rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0), which.learns);
+    RewrittenForward found =
+        rewritten_by(forward, device, trial.rules(), which.logits_from.value_or(0), which.learns);
     if (trial.prove_used(found.trail)) return found;
   }
 }
