@@ -14,7 +14,8 @@ namespace {
 
 using cluster::Precision;
 
-constexpr std::array<Precision, 4> kMeasured = {Precision::f32, Precision::tf32, Precision::f16, Precision::bf16};
+constexpr std::array<Precision, 4> kMeasured = {Precision::f32, Precision::tf32, Precision::f16,
+                                                Precision::bf16};
 
 std::string in_teraflops(double flops) { return fmt::format("{:.4g} TFLOP/s", flops / 1e12); }
 
@@ -23,8 +24,8 @@ std::string in_teraflops(double flops) { return fmt::format("{:.4g} TFLOP/s", fl
 Result<std::string> print_device(const measure::DeviceRates& rates, std::string_view model,
                                  std::string_view name) {
   WEFT_TRY_STATUS(check_cluster_name(name));
-  std::string text = fmt::format("-- {}, measured by weft profile --device gpu.\n--\n-- products, TFLOP/s by side\n--",
-                                 model);
+  std::string text = fmt::format(
+      "-- {}, measured by weft profile --device gpu.\n--\n-- products, TFLOP/s by side\n--", model);
   std::vector<std::int64_t> sides;
   for (const measure::ProductRate& rate : rates.products)
     if (std::find(sides.begin(), sides.end(), rate.side) == sides.end()) sides.push_back(rate.side);
@@ -42,9 +43,9 @@ Result<std::string> print_device(const measure::DeviceRates& rates, std::string_
   }
   text += fmt::format("-- copies from the host {}, to it {}\n", print_rate(rates.in_bytes_per_second),
                       print_rate(rates.out_bytes_per_second));
-  text += fmt::format("CREATE OR REPLACE DEVICE {} ({}memory = {}, bandwidth = {}, launch = {});\n", name, stated,
-                      print_bytes(static_cast<double>(rates.memory_bytes)), print_rate(rates.bytes_per_second),
-                      print_seconds(rates.launch_seconds));
+  text += fmt::format("CREATE OR REPLACE DEVICE {} ({}memory = {}, bandwidth = {}, launch = {});\n", name,
+                      stated, print_bytes(static_cast<double>(rates.memory_bytes)),
+                      print_rate(rates.bytes_per_second), print_seconds(rates.launch_seconds));
   return text;
 }
 

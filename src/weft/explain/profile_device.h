@@ -9,6 +9,7 @@
 namespace weft::explain {
 
 // The table of products as comments, then CREATE DEVICE with the best of each type.
-Result<std::string> print_device(const measure::DeviceRates& rates, std::string_view model, std::string_view name);
+Result<std::string> print_device(const measure::DeviceRates& rates, std::string_view model,
+                                 std::string_view name);
 
 }  // namespace weft::explain

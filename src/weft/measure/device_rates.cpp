@@ -27,7 +27,8 @@ void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
     const float number = static_cast<float>(random.between(-1000, 1000)) / 1000.0f;
     const auto bits = std::bit_cast<std::uint32_t>(number);
     // The upper half of an f32 is a bf16; as an f16 the same bits are a number of another size, and no infinity.
-    const auto half = static_cast<std::uint16_t>(dtype == plan::DType::f16 ? (bits >> 16) & 0xbfff : bits >> 16);
+    const auto half =
+        static_cast<std::uint16_t>(dtype == plan::DType::f16 ? (bits >> 16) & 0xbfff : bits >> 16);
     if (each == 4)
       std::memcpy(&bytes[at], &bits, 4);
     else
@@ -36,14 +37,15 @@ void fill_with_numbers(std::span<std::byte> bytes, plan::DType dtype) {
 }
 
 // Seconds of a step of the plan, the median of some.
-Result<double> step_seconds(const std::string& text, const std::shared_ptr<device::Device>& device, int steps) {
+Result<double> step_seconds(const std::string& text, const std::shared_ptr<device::Device>& device,
+                            int steps) {
   WEFT_TRY(graph, plan::read(text, ops::all()));
   WEFT_TRY(program, program::compile(std::make_shared<plan::Graph>(std::move(graph)),
                                      {.workers = 1, .any_float = true, .accelerated = true, .tiles = false}));
   WEFT_TRY(rank, exec::Rank::start(std::move(program), {.device = device}));
   for (const program::Port& port : rank->program().parameters)
-    WEFT_TRY_STATUS(rank->write(
-        port, [&](std::span<std::byte> bytes) { fill_with_numbers(bytes, port.place.dtype); }));
+    WEFT_TRY_STATUS(
+        rank->write(port, [&](std::span<std::byte> bytes) { fill_with_numbers(bytes, port.place.dtype); }));
   constexpr int kWarm = 3;
   std::vector<double> seconds;
   for (int step = 0; step < kWarm + steps; ++step) {
@@ -84,8 +86,9 @@ Result<double> copy_rate(device::Device& device, bool in, int times) {
     else
       stream->copy_out(host->bytes(), memory->address());
     WEFT_TRY_STATUS(stream->synchronize());
-    best = std::max(best, static_cast<double>(kBytes) /
-                              std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best =
+        std::max(best, static_cast<double>(kBytes) /
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
 }
@@ -111,8 +114,9 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
     std::string_view dtype;
     std::shared_ptr<device::Device> device;
   };
-  for (const Kind& kind : {Kind{Precision::f32, "f32", what.exact}, Kind{Precision::tf32, "f32", what.as_is},
-                           Kind{Precision::f16, "f16", what.as_is}, Kind{Precision::bf16, "bf16", what.as_is}}) {
+  for (const Kind& kind :
+       {Kind{Precision::f32, "f32", what.exact}, Kind{Precision::tf32, "f32", what.as_is},
+        Kind{Precision::f16, "f16", what.as_is}, Kind{Precision::bf16, "bf16", what.as_is}}) {
     if (kind.device == nullptr) continue;
     note(fmt::format("products of {}", cluster::name(kind.precision)));
     for (const std::int64_t side : {256, 512, 1024, 2048, 4096, 8192}) {
@@ -125,10 +129,11 @@ Result<DeviceRates> measure_device(const DeviceToMeasure& what) {
   }
   note("memory");
   constexpr std::int64_t kElements = std::int64_t{1} << 28;
-  WEFT_TRY(moved, step_seconds(fmt::format("plan memory\n%0 = parameter {{name=x, type=f32[i={0}], init=zeros}}\n"
-                                           "%1 = relu %0 : f32[i={0}]\nreturn y=%1\n",
-                                           kElements),
-                               what.as_is, steps));
+  WEFT_TRY(moved,
+           step_seconds(fmt::format("plan memory\n%0 = parameter {{name=x, type=f32[i={0}], init=zeros}}\n"
+                                    "%1 = relu %0 : f32[i={0}]\nreturn y=%1\n",
+                                    kElements),
+                        what.as_is, steps));
   rates.bytes_per_second = 8.0 * static_cast<double>(kElements) / moved;
   note("launches");
   constexpr int kFew = 32, kMany = 1056;

@@ -63,7 +63,8 @@ void write_numbers(const InputMemory& input, std::int64_t first, std::span<const
   }
   if (std::is_same_v<T, float> && device::cpu::is_narrow(dtype)) {
     device::cpu::narrow(dtype, reinterpret_cast<const float*>(numbers.data()),
-                        memory + first * plan::size_in_bytes(dtype), static_cast<std::int64_t>(numbers.size()));
+                        memory + first * plan::size_in_bytes(dtype),
+                        static_cast<std::int64_t>(numbers.size()));
     return;
   }
   for (std::size_t i = 0; i < numbers.size(); ++i)

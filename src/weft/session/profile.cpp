@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "weft/base/file.h"
-#include "weft/base/machine.h"
 #include "weft/base/letters.h"
+#include "weft/base/machine.h"
 #include "weft/device/device.h"
 #include "weft/explain/profile_cluster.h"
 #include "weft/explain/profile_device.h"

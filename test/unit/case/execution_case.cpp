@@ -60,7 +60,8 @@ std::unique_ptr<Rank> start(const plan::Graph& graph, int workers) {
   if (const char* const name = std::getenv("WEFT_TEST_DEVICE")) {
     static const std::shared_ptr<device::Device> device = or_throw(device::open_device(name));
     return or_throw(
-        Rank::start(or_throw(program::compile(shared, {.workers = 1, .any_float = true, .accelerated = true, .tiles = false})),
+        Rank::start(or_throw(program::compile(
+                        shared, {.workers = 1, .any_float = true, .accelerated = true, .tiles = false})),
                     {.device = device}));
   }
   return or_throw(

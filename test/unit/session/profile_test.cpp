@@ -1,6 +1,7 @@
 // weft profile: what is measured makes sense, and what is written is a script that Weft accepts.
 #include "weft/session/profile.h"
 #include "weft/explain/profile_cluster.h"
+#include "weft/explain/profile_device.h"
 #include "weft/measure/machine_profile.h"
 
 #include <algorithm>
@@ -227,6 +228,37 @@ TEST(Statistics, AreKeptWhenRememberedShownAndCleared) {
   // CLEAR is a name like any other elsewhere.
   say("CREATE MODEL clear (b = 2) INPUT clear[b] AS SELECT sum(clear) AS y FROM clear");
   EXPECT_NE(session.execute("CLEAR MODELS").complaint.find("cannot clear 'MODELS'"), std::string::npos);
+}
+
+// What was measured of a GPU replaces what a data sheet says of it; what was not measured is not stated.
+TEST(Profile, OfADeviceIsAScript) {
+  measure::DeviceRates rates;
+  rates.products = {{cluster::Precision::tf32, 1024, 166e12},
+                    {cluster::Precision::tf32, 8192, 356e12},
+                    {cluster::Precision::bf16, 1024, 397e12},
+                    {cluster::Precision::bf16, 8192, 766e12}};
+  rates.bytes_per_second = 3.95e12;
+  rates.launch_seconds = 4e-6;
+  rates.in_bytes_per_second = rates.out_bytes_per_second = 55.5e9;
+  rates.memory_bytes = std::int64_t{139} << 30;
+  const auto text = explain::print_device(rates, "NVIDIA H200", "h200");
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  Session session;
+  const Reply reply =
+      session.execute(*text + "EXPLAIN (SUMMARY) TRAIN digits_mlp ON h200 WITH (precision = bf16);");
+  EXPECT_EQ(reply.exit_code, ExitCode::ok) << reply.output << reply.complaint;
+  EXPECT_NE(text->find("bf16 = 766 TFLOP/s"), std::string::npos) << *text;
+  EXPECT_EQ(text->find("f64"), std::string::npos) << *text;
+  EXPECT_FALSE(explain::print_device(rates, "NVIDIA H200", "two words").ok());
+}
+
+TEST(Profile, OfAnUnknownDeviceIsRefused) {
+  Profile request;
+  request.device = "tpu";
+  EXPECT_NE(run(request).complaint.find("unknown device: tpu"), std::string::npos);
+  request.device = "gpu";
+  request.ranks = 2;
+  EXPECT_NE(run(request).complaint.find("goes with none of --ranks"), std::string::npos);
 }
 
 }  // namespace

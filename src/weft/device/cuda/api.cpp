@@ -147,8 +147,8 @@ Result<Dnn> load_dnn() {
   Dnn dnn;
   const std::initializer_list<Wanted> wanted = {
       {"cudnnCreate", slot(dnn.create)},
+      {"cudnnDestroy", slot(dnn.destroy)},
       {"cudnnSetStream", slot(dnn.set_stream)},
-      {"cudnnGetErrorString", slot(dnn.error_text)},
       {"cudnnCreateTensorDescriptor", slot(dnn.create_tensor)},
       {"cudnnDestroyTensorDescriptor", slot(dnn.destroy_tensor)},
       {"cudnnSetTensor4dDescriptor", slot(dnn.set_tensor)},

@@ -92,8 +92,8 @@ struct Blas {
 // Shapes are described to it by objects of its own: a tensor, a filter, a convolution.
 struct Dnn {
   Code (*create)(Handle* dnn);
+  Code (*destroy)(Handle dnn);
   Code (*set_stream)(Handle dnn, Handle stream);
-  const char* (*error_text)(Code code);
   Code (*create_tensor)(Handle* tensor);
   Code (*destroy_tensor)(Handle tensor);
   Code (*set_tensor)(Handle tensor, int format, int type, int n, int c, int h, int w);
@@ -102,8 +102,8 @@ struct Dnn {
   Code (*set_filter)(Handle filter, int type, int format, int k, int c, int h, int w);
   Code (*create_convolution)(Handle* convolution);
   Code (*destroy_convolution)(Handle convolution);
-  Code (*set_convolution)(Handle convolution, int pad_h, int pad_w, int stride_h, int stride_w, int dilation_h,
-                          int dilation_w, int mode, int compute_type);
+  Code (*set_convolution)(Handle convolution, int pad_h, int pad_w, int stride_h, int stride_w,
+                          int dilation_h, int dilation_w, int mode, int compute_type);
   Code (*set_groups)(Handle convolution, int groups);
   Code (*set_math)(Handle convolution, int math);
   // One of each for the forward pass, the gradient of the input and that of the filter, in this order. The first
@@ -117,9 +117,9 @@ struct Dnn {
   Code (*forward)(Handle dnn, const void* one, Handle x, const void* x_at, Handle w, const void* w_at,
                   Handle convolution, int algorithm, void* workspace, std::size_t bytes, const void* zero,
                   Handle y, void* y_at);
-  Code (*input_gradient)(Handle dnn, const void* one, Handle w, const void* w_at, Handle dy, const void* dy_at,
-                         Handle convolution, int algorithm, void* workspace, std::size_t bytes,
-                         const void* zero, Handle dx, void* dx_at);
+  Code (*input_gradient)(Handle dnn, const void* one, Handle w, const void* w_at, Handle dy,
+                         const void* dy_at, Handle convolution, int algorithm, void* workspace,
+                         std::size_t bytes, const void* zero, Handle dx, void* dx_at);
   Code (*filter_gradient)(Handle dnn, const void* one, Handle x, const void* x_at, Handle dy,
                           const void* dy_at, Handle convolution, int algorithm, void* workspace,
                           std::size_t bytes, const void* zero, Handle dw, void* dw_at);

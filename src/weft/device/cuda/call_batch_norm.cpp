@@ -140,9 +140,8 @@ Made make_batch_norm(const Call& call) {
   if (call.in[0] % 16 != 0 || call.out[0] % 16 != 0) pack = 1;
   while (inner % pack != 0) pack /= 2;
   // Enough blocks to fill the device, each with enough to do.
-  const std::int64_t parts =
-      std::clamp((1024 + channels * shares - 1) / (channels * shares), std::int64_t{1},
-                 std::max<std::int64_t>(points / kLeast, 1));
+  const std::int64_t parts = std::clamp((1024 + channels * shares - 1) / (channels * shares), std::int64_t{1},
+                                        std::max<std::int64_t>(points / kLeast, 1));
   const std::int64_t each = (points / pack + parts - 1) / parts;
   const auto n = static_cast<double>(points);
   const std::string text = fmt::format(

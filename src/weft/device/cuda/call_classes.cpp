@@ -131,7 +131,8 @@ Made make_classes(const Call& call) {
         (apart(from) - apart(to)) % count == 0 && (from.offset - to.offset) % count == 0)
       body += fmt::format("    weft_map<{}>(x, dx, {}, slope);\n", count, classes);
     else
-      body += fmt::format("    for (int j = threadIdx.x; j < {}; j += 256) dx[j] = slope(float(x[j]));\n", classes);
+      body += fmt::format("    for (int j = threadIdx.x; j < {}; j += 256) dx[j] = slope(float(x[j]));\n",
+                          classes);
     body += fmt::format(
         "    __syncthreads();\n"
         "    if (threadIdx.x == 0 && counts) dx[label] = slope(float(x[label])) - {} * factor;\n",

@@ -62,8 +62,7 @@ Made make_optimizer(const Call& call) {
   for (std::size_t i = 0; i < tensors; ++i)
     body += fmt::format("    const auto p{} = weft_take<{}>({}, i);\n", i, pack, static_cast<char>('a' + i));
   for (std::size_t k = 0; k < call.out.size(); ++k)
-    body +=
-        fmt::format("    weft_pack<{}, {}> q{};\n", type_name(call.what.results[k].dtype), pack, k);
+    body += fmt::format("    weft_pack<{}, {}> q{};\n", type_name(call.what.results[k].dtype), pack, k);
   body += fmt::format("    #pragma unroll\n    for (int u = 0; u < {}; ++u) {{\n", pack);
   if (op == &ops::sgd()) {
     body += "      q0.x[u] = p0.x[u] - lr * float(p1.x[u]);\n";
@@ -84,8 +83,7 @@ Made make_optimizer(const Call& call) {
         "      const float v = {1} * p3.x[u] + (1.0f - {1}) * (g * g);\n"
         "      const float update = (m * unbiased1) / (sqrtf(v * unbiased2) + {2});\n"
         "      q0.x[u] = w - lr * (update + {3} * w);\n      q1.x[u] = m;\n      q2.x[u] = v;\n",
-        number(decay1), number(decay2), number(node.real(3)),
-        number(op == &ops::adamw() ? node.real(4) : 0));
+        number(decay1), number(decay2), number(node.real(3)), number(op == &ops::adamw() ? node.real(4) : 0));
   }
   body += "    }\n";
   for (std::size_t k = 0; k < call.out.size(); ++k) body += fmt::format("    weft_put(r{0}, i, q{0});\n", k);

@@ -13,8 +13,8 @@ namespace weft::device::cuda {
 namespace {
 
 // cuDNN's numbers.
-constexpr int kRowsOfColumns = 0;   // NCHW
-constexpr int kCorrelation = 1;     // windows are not turned round
+constexpr int kRowsOfColumns = 0;  // NCHW
+constexpr int kCorrelation = 1;    // windows are not turned round
 constexpr int kSumsInF32 = 0;
 constexpr int kTensorCores = 1, kPlainF32 = 3, kAnyF32 = 0;  // kAnyF32 may round factors to TF32
 constexpr std::size_t kMostWorkspace = std::size_t{1} << 30;
@@ -34,15 +34,6 @@ struct Ranked {
 };
 static_assert(sizeof(Ranked) == 48);
 
-// One for the process: it keeps no state between calls but the stream it is told of.
-Handle library(const Dnn& dnn) {
-  static const Handle one = [&] {
-    Handle made = nullptr;
-    return dnn.create(&made) == 0 ? made : nullptr;
-  }();
-  return one;
-}
-
 class Described {
  public:
   Described(const Dnn& dnn, const ops::Convolution& conv, plan::DType dtype, bool exact) : dnn_(dnn) {
@@ -60,7 +51,9 @@ class Described {
           dnn.set_convolution(how, whole(conv.padding), whole(conv.padding_w), stride, stride, 1, 1,
                               kCorrelation, kSumsInF32) == 0 &&
           dnn.set_groups(how, whole(conv.groups)) == 0 &&
-          dnn.set_math(how, dtype != plan::DType::f32 ? kTensorCores : exact ? kPlainF32 : kAnyF32) == 0;
+          dnn.set_math(how, dtype != plan::DType::f32 ? kTensorCores
+                            : exact                   ? kPlainF32
+                                                      : kAnyF32) == 0;
   }
   ~Described() {
     for (const Handle tensor : {x, y})
@@ -103,7 +96,8 @@ class LibraryConvolution final : public Kernel {
     void* const scratch = place(at.scratch);
     const Described& s = *shape_;
     if (pass_ == Pass::forward)
-      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, algorithm_, scratch, workspace_, &zero, s.y, to);
+      return dnn_.forward(handle_, &one, s.x, a, s.w, b, s.how, algorithm_, scratch, workspace_, &zero, s.y,
+                          to);
     // conv2d's gradients read the gradient of y first.
     if (pass_ == Pass::input_gradient)
       return dnn_.input_gradient(handle_, &one, s.w, b, s.y, a, s.how, algorithm_, scratch, workspace_, &zero,
@@ -138,16 +132,16 @@ Made make_library_convolution(const Call& call) {
   const plan::Type x = pass == Pass::forward          ? node.input_type(0)
                        : pass == Pass::input_gradient ? node.result_type(0)
                                                       : node.input_type(1);
-  WEFT_TRY(conv, ops::convolution(node, x, pass == Pass::filter_gradient ? node.result_type(0) : node.input_type(1)));
+  WEFT_TRY(conv, ops::convolution(node, x,
+                                  pass == Pass::filter_gradient ? node.result_type(0) : node.input_type(1)));
   const plan::DType dtype = call.what.results[0].dtype;
   for (const program::Place& place : call.what.operands)
     if (place.dtype != dtype) return {nullptr};
   if (!is_symmetric(conv) || conv.batch * conv.high * conv.wide == 0) return {nullptr};
-  const auto loaded = dnn();
-  if (!loaded.ok()) return {nullptr};
-  const Dnn& dnn = **loaded;
-  const Handle handle = library(dnn);
+  const Handle handle = call.gpu.convolutions();
   if (handle == nullptr) return {nullptr};
+  WEFT_TRY(library, cuda::dnn());
+  const Dnn& dnn = *library;
   auto shape = std::make_unique<const Described>(dnn, conv, dtype, call.gpu.exact());
   if (!shape->ok()) return {nullptr};
   std::array<Ranked, 8> ranked = {};
@@ -156,7 +150,8 @@ Made make_library_convolution(const Call& call) {
   const Handle a = pass == Pass::input_gradient ? shape->w : shape->x;
   const Handle b = pass == Pass::forward ? shape->w : shape->y;
   const Handle c = pass == Pass::forward ? shape->y : pass == Pass::input_gradient ? shape->x : shape->w;
-  if (dnn.rank[which](handle, a, b, shape->how, c, static_cast<int>(ranked.size()), &given, ranked.data()) != 0)
+  if (dnn.rank[which](handle, a, b, shape->how, c, static_cast<int>(ranked.size()), &given, ranked.data()) !=
+      0)
     return {nullptr};
   // The best of those that give the same bits every time.
   for (int i = 0; i < given; ++i) {
@@ -164,11 +159,12 @@ Made make_library_convolution(const Call& call) {
     if (one.status != 0 || one.same_bits != 1) continue;
     if (dtype != plan::DType::f32 || !call.gpu.exact()) (void)dnn.set_math(shape->how, one.math);
     std::size_t bytes = 0;
-    if (dnn.workspace[which](handle, a, b, shape->how, c, one.algorithm, &bytes) != 0 || bytes > kMostWorkspace)
+    if (dnn.workspace[which](handle, a, b, shape->how, c, one.algorithm, &bytes) != 0 ||
+        bytes > kMostWorkspace)
       continue;
-    return std::unique_ptr<Kernel>(std::make_unique<LibraryConvolution>(
-        dnn, handle, std::move(shape), pass, one.algorithm, bytes,
-        std::array{call.in[0], call.in[1], call.out[0]}));
+    return std::unique_ptr<Kernel>(
+        std::make_unique<LibraryConvolution>(dnn, handle, std::move(shape), pass, one.algorithm, bytes,
+                                             std::array{call.in[0], call.in[1], call.out[0]}));
   }
   return {nullptr};
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -95,6 +96,7 @@ Result<std::shared_ptr<Gpu>> Gpu::open(int ordinal, bool exact) {
 
 Gpu::~Gpu() {
   enter();
+  if (convolutions_ != nullptr) (*dnn())->destroy(convolutions_);
   for (const auto& [digest, module] : modules_) driver_.unload_module(module);
   driver_.release_context(device_);
 }
@@ -147,13 +149,18 @@ namespace {
 // Makes kernels that nobody launches, to see their texts.
 class SeenTexts final : public Functions {
  public:
+  explicit SeenTexts(Gpu& gpu) : gpu_(gpu) {}
+
   Result<Handle> function(const std::string& text, const std::string&, std::int64_t) override {
     if (seen_.insert(text).second) texts.push_back(text);
     return Handle{nullptr};
   }
+  bool exact() const override { return gpu_.exact(); }
+  Handle convolutions() override { return gpu_.convolutions(); }
   std::vector<std::string> texts;
 
  private:
+  Gpu& gpu_;
   std::set<std::string> seen_;
 };
 
@@ -163,7 +170,7 @@ Digest Gpu::digest(const std::string& text) const { return Hasher().text(text).t
 
 Status Gpu::prepare(const program::Program& program) {
   enter();
-  SeenTexts all;
+  SeenTexts all(*this);
   alignas(256) static std::byte nowhere[256];
   for (const program::Unit& unit : program.units)
     if (!std::holds_alternative<program::Exchange>(unit.kernel))
@@ -210,6 +217,15 @@ Result<Handle> Gpu::function(const std::string& text, const std::string& name, s
     WEFT_TRY_STATUS(check(driver_.set_attribute(function, kMostShared, static_cast<int>(shared_bytes)),
                           fmt::format("share {} bytes in a block", shared_bytes)));
   return function;
+}
+
+Handle Gpu::convolutions() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(asked_for_convolutions_, true)) return convolutions_;
+  enter();
+  if (const auto library = dnn(); library.ok() && (*library)->create(&convolutions_) != 0)
+    convolutions_ = nullptr;
+  return convolutions_;
 }
 
 // What is on disk is believed only where nobody else can have written it.

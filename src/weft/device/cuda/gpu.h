@@ -23,6 +23,8 @@ class Functions {
                                   std::int64_t shared_bytes = 0) = 0;
   // Products of f32 in f32; else by TF32, whose factors have 10 bits behind the point.
   virtual bool exact() const { return false; }
+  // What cuDNN is called with; null where it is not there.
+  virtual Handle convolutions() { return nullptr; }
 };
 
 class Gpu final : public Device, public Functions, public std::enable_shared_from_this<Gpu> {
@@ -53,6 +55,7 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   // What was compiled is kept on disk for the next process.
   Result<Handle> function(const std::string& text, const std::string& name,
                           std::int64_t shared_bytes = 0) override;
+  Handle convolutions() override;
 
  private:
   Gpu(const Driver& driver, int ordinal, int device, Handle context, bool exact);
@@ -70,6 +73,8 @@ class Gpu final : public Device, public Functions, public std::enable_shared_fro
   std::mutex mutex_;  // of what follows
   std::map<Digest, Handle> modules_;
   std::map<Digest, std::string> images_;  // compiled ahead, not loaded yet
+  bool asked_for_convolutions_ = false;
+  Handle convolutions_ = nullptr;
 };
 
 // What a launch needs of its stream.
