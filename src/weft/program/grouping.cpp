@@ -154,7 +154,7 @@ bool is_graph_output(const plan::Graph& graph, ValueId value) {
 }  // namespace
 
 bool Grouper::is_read_narrow(const NodeView& node) const {
-  if (!accelerated_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
+  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cast()) return false;
   const ValueId wide = node.result(0);
   // A value of a loop over rows is stored for those outside that read it; this cast would not be one of them.
   const std::uint32_t maker = made_.group[node.input(0).value];
@@ -163,14 +163,15 @@ bool Grouper::is_read_narrow(const NodeView& node) const {
          !made_.recomputed[node.input(0).value] && !is_graph_output(graph_, wide) &&
          !readers_.of(wide).empty() && std::ranges::all_of(readers_.of(wide), [&](NodeId reader) {
            const NodeView kernel = graph_.view(reader);
-           const std::size_t taken = is_optimizer(kernel.op()) ? 1 : 0;  // its gradient; the logits
+           // Its gradient; the logits.
+           const std::size_t taken = accelerated_ && is_optimizer(kernel.op()) ? 1 : 0;
            return (taken == 1 || is_loss_over_classes(kernel.op())) && kernel.input(taken) == wide &&
                   std::ranges::count(kernel.node().inputs, wide) == 1;
          });
 }
 
 std::optional<ValueId> Grouper::narrow_result(const NodeView& node) const {
-  if (!accelerated_ || !turns_.empty() || &node.op() != &ops::cross_entropy_gradient()) return {};
+  if (!any_float_ || !turns_.empty() || &node.op() != &ops::cross_entropy_gradient()) return {};
   const auto readers = readers_.of(node.result(0));
   if (readers.size() != 1 || is_graph_output(graph_, node.result(0))) return {};
   const NodeView cast = graph_.view(readers.front());

@@ -177,7 +177,7 @@ struct CompileOptions {
   double flops_per_exchanged_byte = 100;
   // Kernels take bf16 and f16 as they are, as accelerators' do. Else those that do not get them as f32.
   bool any_float = false;
-  // To run on an accelerator: losses over classes and optimizers read narrow numbers without a cast before them, and
+  // To run on an accelerator: optimizers read narrow gradients without a cast before them, sums that lie apart are joined, and
   // rows of logits begin at multiples of 16 bytes, whatever the number of classes, where products are far faster.
   bool accelerated = false;
   // False: every buffer gets memory of its own, and work_bytes is the lower bound. Quicker; to price only.
